@@ -1,0 +1,190 @@
+//! Bitmaps: a plain one, and one that threads set together.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const WORD_BITS: usize = u64::BITS as usize;
+
+/// A fixed number of bits, all clear at first.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Bitmap {
+    words: Vec<u64>,
+    len: usize,
+}
+
+impl Bitmap {
+    /// `len` clear bits. Cost: `len / 8` bytes.
+    pub fn new(len: usize) -> Self {
+        Self { words: vec![0; len.div_ceil(WORD_BITS)], len }
+    }
+
+    /// The number of bits.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bits at all.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether bit `index` is set.
+    ///
+    /// # Panics
+    /// If `index` is not below the length rounded up to 64.
+    #[inline]
+    pub fn get(&self, index: usize) -> bool {
+        self.words[index / WORD_BITS] >> (index % WORD_BITS) & 1 == 1
+    }
+
+    /// Sets bit `index`.
+    ///
+    /// # Panics
+    /// If `index` is out of range.
+    #[inline]
+    pub fn set(&mut self, index: usize) {
+        debug_assert!(index < self.len);
+        self.words[index / WORD_BITS] |= 1 << (index % WORD_BITS);
+    }
+
+    /// Clears bit `index`.
+    ///
+    /// # Panics
+    /// If `index` is out of range.
+    #[inline]
+    pub fn unset(&mut self, index: usize) {
+        debug_assert!(index < self.len);
+        self.words[index / WORD_BITS] &= !(1 << (index % WORD_BITS));
+    }
+
+    /// Clears every bit.
+    pub fn clear(&mut self) {
+        self.words.fill(0);
+    }
+
+    /// The number of set bits.
+    pub fn count_ones(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// The positions of the set bits, ascending.
+    pub fn iter_ones(&self) -> impl Iterator<Item = usize> + '_ {
+        self.words.iter().enumerate().flat_map(|(i, &word)| ones(word).map(move |b| i * WORD_BITS + b))
+    }
+
+    /// The bits, 64 a word, the lowest position in the lowest bit.
+    pub fn words(&self) -> &[u64] {
+        &self.words
+    }
+
+    /// The bits as words that may be changed. Bits at and above [`len`](Self::len) must stay clear.
+    pub fn words_mut(&mut self) -> &mut [u64] {
+        &mut self.words
+    }
+}
+
+/// The positions of the set bits of one word, ascending.
+#[inline]
+pub fn ones(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        if word == 0 {
+            return None;
+        }
+        let bit = word.trailing_zeros() as usize;
+        word &= word - 1;
+        Some(bit)
+    })
+}
+
+/// A fixed number of bits that several threads may set at once.
+#[derive(Debug, Default)]
+pub struct AtomicBitmap {
+    words: Vec<AtomicU64>,
+    len: usize,
+}
+
+impl AtomicBitmap {
+    /// `len` clear bits.
+    pub fn new(len: usize) -> Self {
+        Self { words: (0..len.div_ceil(WORD_BITS)).map(|_| AtomicU64::new(0)).collect(), len }
+    }
+
+    /// The number of bits.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there are no bits at all.
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Whether bit `index` is set. Acquires what the setter released.
+    #[inline]
+    pub fn get(&self, index: usize) -> bool {
+        self.words[index / WORD_BITS].load(Ordering::Acquire) >> (index % WORD_BITS) & 1 == 1
+    }
+
+    /// Sets bit `index`; true for the one caller that found it clear.
+    #[inline]
+    pub fn set(&self, index: usize) -> bool {
+        debug_assert!(index < self.len);
+        let mask = 1 << (index % WORD_BITS);
+        let word = &self.words[index / WORD_BITS];
+        // A set bit stays set while threads share the map, so a plain read saves the locked one.
+        word.load(Ordering::Relaxed) & mask == 0 && word.fetch_or(mask, Ordering::AcqRel) & mask == 0
+    }
+
+    /// Clears every bit.
+    pub fn clear(&mut self) {
+        self.words.iter_mut().for_each(|w| *w.get_mut() = 0);
+    }
+
+    /// The words, for reading and for setting 64 bits at a time.
+    pub fn words(&self) -> &[AtomicU64] {
+        &self.words
+    }
+
+    /// The number of set bits.
+    pub fn count_ones(&self) -> usize {
+        self.words.iter().map(|w| w.load(Ordering::Relaxed).count_ones() as usize).sum()
+    }
+
+    /// The same bits as a plain bitmap.
+    pub fn into_bitmap(self) -> Bitmap {
+        Bitmap { words: self.words.into_iter().map(AtomicU64::into_inner).collect(), len: self.len }
+    }
+}
+
+impl From<Bitmap> for AtomicBitmap {
+    fn from(bitmap: Bitmap) -> Self {
+        Self { words: bitmap.words.into_iter().map(AtomicU64::new).collect(), len: bitmap.len }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn set_bits_are_listed_in_order() {
+        let mut bitmap = Bitmap::new(200);
+        for i in [0, 63, 64, 130, 199] {
+            bitmap.set(i);
+        }
+        bitmap.unset(64);
+        assert_eq!(bitmap.iter_ones().collect::<Vec<_>>(), [0, 63, 130, 199]);
+        assert_eq!(bitmap.count_ones(), 4);
+        assert!(bitmap.get(130) && !bitmap.get(131));
+        bitmap.clear();
+        assert_eq!(bitmap.count_ones(), 0);
+    }
+
+    #[test]
+    fn one_setter_wins() {
+        let bitmap = AtomicBitmap::new(70);
+        assert!(bitmap.set(69));
+        assert!(!bitmap.set(69));
+        assert!(bitmap.get(69));
+        assert_eq!(bitmap.into_bitmap().iter_ones().collect::<Vec<_>>(), [69]);
+    }
+}

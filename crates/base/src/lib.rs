@@ -1,0 +1,19 @@
+//! Floor 0 of Anden: what every other crate stands on.
+//!
+//! Ids, the storage trait, mapped files, block checksums, bitmaps, SIMD, memory accounting and
+//! parallel loops. This is the only crate with `unsafe` code; everything it exports is safe.
+
+#![warn(clippy::undocumented_unsafe_blocks)]
+
+pub mod bitmap;
+pub mod checksum;
+mod error;
+mod ids;
+pub mod mapped;
+pub mod memory;
+pub mod parallel;
+pub mod simd;
+pub mod storage;
+
+pub use error::{Error, Result};
+pub use ids::{MAX_VERTICES, NO_VERTEX, VertexId};

@@ -1,0 +1,217 @@
+//! Bytes of a file, mapped or in memory, and typed slices of them.
+//!
+//! # The contract of a mapped file
+//! A map shows what the file holds *now*. Anden writes a file under a temporary name, syncs it,
+//! renames it, and never writes to it again, so nothing of ours changes a map. A foreign process
+//! that truncates the file makes a later read die of `SIGBUS`; one that writes to it makes reads
+//! return other bytes, which typed slices survive because every bit pattern of their element type
+//! is valid, and unchecked reads survive because targets are checked where they are used as
+//! indexes.
+
+use std::marker::PhantomData;
+use std::ops::{Deref, Range};
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+/// Read-only bytes of a whole file or of a part; clones share them.
+#[derive(Clone)]
+pub struct FileBytes {
+    owner: Arc<Owner>,
+    range: Range<usize>,
+}
+
+enum Owner {
+    Mapped(memmap2::Mmap),
+    /// `u64`s, so that typed slices are aligned as they are in a map.
+    Heap(Vec<u64>),
+}
+
+impl std::fmt::Debug for FileBytes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "FileBytes({} bytes)", self.len())
+    }
+}
+
+impl FileBytes {
+    /// Maps the whole file, read-only.
+    ///
+    /// # Errors
+    /// The file cannot be mapped.
+    pub fn map(file: &std::fs::File) -> std::io::Result<Self> {
+        let len = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;
+        if len == 0 {
+            return Ok(Self::copied(&[]));
+        }
+        // SAFETY: the map is read-only and private to this type, which hands it out as bytes or as
+        // types valid for every bit pattern; the module's contract covers outside changes.
+        let map = unsafe { memmap2::Mmap::map(file)? };
+        let range = 0..map.len();
+        Ok(Self { owner: Arc::new(Owner::Mapped(map)), range })
+    }
+
+    /// Copies `bytes` to memory, aligned to eight bytes.
+    pub fn copied(bytes: &[u8]) -> Self {
+        let mut words = vec![0_u64; bytes.len().div_ceil(8)];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
+        Self { owner: Arc::new(Owner::Heap(words)), range: 0..bytes.len() }
+    }
+
+    /// The bytes.
+    pub fn as_slice(&self) -> &[u8] {
+        let all: &[u8] = match &*self.owner {
+            Owner::Mapped(map) => map,
+            Owner::Heap(words) => bytemuck::cast_slice(words),
+        };
+        &all[self.range.clone()]
+    }
+
+    /// The number of bytes.
+    pub fn len(&self) -> usize {
+        self.range.len()
+    }
+
+    /// Whether there are no bytes.
+    pub fn is_empty(&self) -> bool {
+        self.range.is_empty()
+    }
+
+    /// A part, or `None` where the range is not inside.
+    pub fn slice(&self, range: Range<u64>) -> Option<Self> {
+        let start = usize::try_from(range.start).ok()?;
+        let end = usize::try_from(range.end).ok()?;
+        if start > end || end > self.len() {
+            return None;
+        }
+        let base = self.range.start;
+        Some(Self { owner: Arc::clone(&self.owner), range: base + start..base + end })
+    }
+
+    /// `count` values of `T` at byte `offset`, or `None` where they reach past the end or are not
+    /// aligned.
+    pub fn typed<T: Pod>(&self, offset: u64, count: u64) -> Option<MappedSlice<T>> {
+        let num_bytes = count.checked_mul(size_of::<T>() as u64)?;
+        let part = self.slice(offset..offset.checked_add(num_bytes)?)?;
+        MappedSlice::new(part)
+    }
+
+    /// Tells the kernel how the bytes will be read; a hint, so failures are ignored.
+    pub fn advise(&self, advice: Advice) {
+        if let Owner::Mapped(map) = &*self.owner {
+            let advice = match advice {
+                Advice::Normal => memmap2::Advice::Normal,
+                Advice::Random => memmap2::Advice::Random,
+                Advice::Sequential => memmap2::Advice::Sequential,
+                Advice::WillNeed => memmap2::Advice::WillNeed,
+                Advice::Populate => memmap2::Advice::PopulateRead,
+            };
+            let _ = map.advise_range(advice, self.range.start, self.range.len());
+        }
+    }
+}
+
+/// How mapped bytes will be read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// No promise.
+    Normal,
+    /// In no order: read ahead nothing.
+    Random,
+    /// From start to end: read ahead much.
+    Sequential,
+    /// Soon: start reading.
+    WillNeed,
+    /// Now: read everything and fill the page tables.
+    Populate,
+}
+
+/// A slice of plain values in a file; clones share the bytes.
+pub struct MappedSlice<T> {
+    start: *const T,
+    len: usize,
+    bytes: FileBytes,
+    marker: PhantomData<T>,
+}
+
+// SAFETY: `start` points into `bytes`, which are read-only, owned by an `Arc` and themselves
+// `Send + Sync`; `T: Pod` has neither drop glue nor interior mutability.
+unsafe impl<T: Pod + Send> Send for MappedSlice<T> {}
+// SAFETY: as for `Send`: shared access only ever reads.
+unsafe impl<T: Pod + Sync> Sync for MappedSlice<T> {}
+
+impl<T: Pod> MappedSlice<T> {
+    /// The whole of `bytes` as values of `T`, or `None` where length or alignment do not fit.
+    pub fn new(bytes: FileBytes) -> Option<Self> {
+        let values: &[T] = bytemuck::try_cast_slice(bytes.as_slice()).ok()?;
+        let (start, len) = (values.as_ptr(), values.len());
+        Some(Self { start, len, bytes, marker: PhantomData })
+    }
+
+    /// A slice of nothing.
+    pub fn empty() -> Self {
+        Self::copied(&[])
+    }
+
+    /// The values copied to memory, outside any file.
+    pub fn copied(values: &[T]) -> Self {
+        const { assert!(align_of::<T>() <= 8) };
+        let bytes = FileBytes::copied(bytemuck::cast_slice(values));
+        Self::new(bytes).expect("a copy is as long and as aligned as its source")
+    }
+
+    /// The bytes behind the values.
+    pub fn bytes(&self) -> &FileBytes {
+        &self.bytes
+    }
+}
+
+impl<T> Deref for MappedSlice<T> {
+    type Target = [T];
+
+    #[inline]
+    fn deref(&self) -> &[T] {
+        // SAFETY: `new` took pointer and length from a checked cast of `bytes`, which this value
+        // keeps alive and nobody writes.
+        unsafe { std::slice::from_raw_parts(self.start, self.len) }
+    }
+}
+
+impl<T> Clone for MappedSlice<T> {
+    fn clone(&self) -> Self {
+        Self { start: self.start, len: self.len, bytes: self.bytes.clone(), marker: PhantomData }
+    }
+}
+
+impl<T> std::fmt::Debug for MappedSlice<T> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "MappedSlice({} values)", self.len)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_part_outside_the_file_is_refused() {
+        let bytes = FileBytes::copied(&[1, 0, 0, 0, 2, 0, 0, 0, 3]);
+        assert_eq!(&*bytes.typed::<u32>(0, 2).unwrap(), &[1, 2]);
+        assert_eq!(&*bytes.typed::<u32>(4, 1).unwrap(), &[2]);
+        assert!(bytes.typed::<u32>(4, 2).is_none());
+        assert!(bytes.typed::<u32>(2, 1).is_none());
+        assert!(bytes.typed::<u64>(0, u64::MAX).is_none());
+        assert!(bytes.typed::<u32>(u64::MAX, 1).is_none());
+        let (start, end) = (5, 4);
+        assert!(bytes.slice(start..end).is_none());
+    }
+
+    #[test]
+    fn a_map_shows_the_file() {
+        let dir = std::env::temp_dir().join(format!("anden-map-{}", std::process::id()));
+        std::fs::write(&dir, [7_u8; 16]).unwrap();
+        let bytes = FileBytes::map(&std::fs::File::open(&dir).unwrap()).unwrap();
+        std::fs::remove_file(&dir).unwrap();
+        assert_eq!(bytes.typed::<u64>(8, 1).unwrap()[0], 0x0707_0707_0707_0707);
+        bytes.advise(Advice::Populate);
+    }
+}

@@ -1,0 +1,126 @@
+//! Memory: huge pages, atomic views of plain arrays, and an account of the heap.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+/// Asks for huge pages behind `slice`; a hint. Call it before the first write.
+pub fn prefer_huge_pages<T>(slice: &mut [T]) {
+    const HUGE: usize = 2 << 20;
+    let start = (slice.as_ptr() as usize).next_multiple_of(HUGE);
+    let end = (slice.as_ptr() as usize + size_of_val(slice)) & !(HUGE - 1);
+    if start < end {
+        // SAFETY: the range lies inside an exclusively borrowed allocation, and MADV_HUGEPAGE
+        // changes neither its contents nor its validity.
+        unsafe { libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_HUGEPAGE) };
+    }
+}
+
+/// `len` zeros, on huge pages where the system grants them.
+pub fn zeroed_huge<T: bytemuck::Zeroable + Clone>(len: usize) -> Vec<T> {
+    let mut values = vec![T::zeroed(); len];
+    prefer_huge_pages(&mut values);
+    values
+}
+
+/// The same numbers, open to several threads.
+pub fn as_atomic_u32(values: &mut [u32]) -> &[AtomicU32] {
+    // SAFETY: `AtomicU32` has the size and alignment of `u32` on every platform we build for, and
+    // the exclusive borrow rules out access other than through the returned slice.
+    unsafe { &*(values as *mut [u32] as *const [AtomicU32]) }
+}
+
+/// The same numbers, open to several threads.
+pub fn as_atomic_u64(values: &mut [u64]) -> &[AtomicU64] {
+    const { assert!(align_of::<AtomicU64>() == align_of::<u64>()) };
+    // SAFETY: as for `as_atomic_u32`; the assertion covers 32-bit platforms.
+    unsafe { &*(values as *mut [u64] as *const [AtomicU64]) }
+}
+
+static HEAP_BYTES: AtomicUsize = AtomicUsize::new(0);
+static HEAP_PEAK: AtomicUsize = AtomicUsize::new(0);
+
+/// The system's allocator with an account of what is allocated.
+///
+/// Programs install it with `#[global_allocator]`; without it [`heap_peak`] stays 0.
+#[derive(Debug, Default)]
+pub struct CountingAllocator;
+
+fn grown(num_bytes: usize) {
+    let now = HEAP_BYTES.fetch_add(num_bytes, Ordering::Relaxed) + num_bytes;
+    if now > HEAP_PEAK.load(Ordering::Relaxed) {
+        HEAP_PEAK.fetch_max(now, Ordering::Relaxed);
+    }
+}
+
+// SAFETY: every call is passed on to the system's allocator unchanged; the account beside it
+// touches no memory of the caller.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        grown(layout.size());
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        grown(layout.size());
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed`.
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        HEAP_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
+        grown(new_size);
+        HEAP_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: the caller keeps the contract of `GlobalAlloc::realloc`.
+        unsafe { System.realloc(pointer, layout, new_size) }
+    }
+}
+
+/// Heap bytes now.
+pub fn heap_bytes() -> usize {
+    HEAP_BYTES.load(Ordering::Relaxed)
+}
+
+/// The most heap bytes at once since [`reset_heap_peak`] or the start.
+pub fn heap_peak() -> usize {
+    HEAP_PEAK.load(Ordering::Relaxed)
+}
+
+/// Starts a new account of the peak from what is allocated now; returns that.
+pub fn reset_heap_peak() -> usize {
+    let now = heap_bytes();
+    HEAP_PEAK.store(now, Ordering::Relaxed);
+    now
+}
+
+/// The most resident memory of this process so far, in bytes, mapped files included; 0 if unknown.
+pub fn resident_peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    let kib = line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok());
+    kib.unwrap_or(0) * 1024
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn atomics_write_through() {
+        let mut small = vec![1_u32, 2];
+        as_atomic_u32(&mut small)[1].store(9, Ordering::Relaxed);
+        let mut large = zeroed_huge::<u64>(3 << 18);
+        as_atomic_u64(&mut large)[5].store(7, Ordering::Relaxed);
+        assert_eq!((small[1], large[5], large[6]), (9, 7, 0));
+    }
+
+    #[test]
+    fn the_system_knows_our_peak() {
+        assert!(resident_peak() > 0);
+    }
+}

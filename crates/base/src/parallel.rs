@@ -1,0 +1,179 @@
+//! Parallel loops over a fixed set of workers.
+//!
+//! Work is cut into chunks that workers claim from a shared counter, so a slow chunk does not hold
+//! up the rest. A body learns the index of its worker, which lets it keep scratch space per worker.
+//! Loops must not be nested.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::{Error, Result};
+
+/// A set of worker threads.
+pub struct Pool {
+    workers: rayon::ThreadPool,
+    num_threads: usize,
+}
+
+impl std::fmt::Debug for Pool {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Pool").field("num_threads", &self.num_threads).finish()
+    }
+}
+
+impl Pool {
+    /// Starts `num_threads` workers; 0 means one for each processor.
+    ///
+    /// # Errors
+    /// The system refuses to start a thread.
+    pub fn new(num_threads: usize) -> Result<Self> {
+        let workers = rayon::ThreadPoolBuilder::new()
+            .num_threads(num_threads)
+            .thread_name(|i| format!("anden-{i}"))
+            .build()
+            .map_err(|e| Error::io("start threads of", "pool".as_ref(), std::io::Error::other(e)))?;
+        let num_threads = workers.current_num_threads();
+        Ok(Self { workers, num_threads })
+    }
+
+    /// The number of workers; worker indexes are below it.
+    pub fn num_threads(&self) -> usize {
+        self.num_threads
+    }
+
+    /// Runs `body` on a worker: a kernel that makes many short loops should run whole inside one.
+    pub fn enter<R: Send>(&self, body: impl FnOnce() -> R + Send) -> R {
+        self.workers.install(body)
+    }
+
+    /// Runs `body(worker_index)` once on every worker, at the same time.
+    pub fn on_each_worker(&self, body: impl Fn(usize) + Sync) {
+        if self.num_threads == 1 {
+            body(0);
+        } else {
+            self.workers.broadcast(|context| body(context.index()));
+        }
+    }
+
+    /// Calls `body(worker_index, chunk)` for chunks of at most `grain` that cover `range`.
+    ///
+    /// A range of at most one chunk runs on the calling thread, as worker 0.
+    pub fn for_each_chunk(&self, range: Range<usize>, grain: usize, body: impl Fn(usize, Range<usize>) + Sync) {
+        let grain = grain.max(1);
+        if range.len() <= grain || self.num_threads == 1 {
+            let mut start = range.start;
+            while start < range.end {
+                let end = range.end.min(start.saturating_add(grain));
+                body(0, start..end);
+                start = end;
+            }
+            return;
+        }
+        let num_chunks = range.len().div_ceil(grain);
+        let next = AtomicUsize::new(0);
+        self.on_each_worker(|worker| {
+            loop {
+                let chunk = next.fetch_add(1, Ordering::Relaxed);
+                if chunk >= num_chunks {
+                    break;
+                }
+                let start = range.start + chunk * grain;
+                body(worker, start..range.end.min(start + grain));
+            }
+        });
+    }
+
+    /// Maps chunks of at most `grain` to values, in the order of the chunks.
+    ///
+    /// The chunks depend on `grain` alone, so a sum over the result is the same at any number of
+    /// threads.
+    pub fn map_chunks<R: Send>(
+        &self,
+        range: Range<usize>,
+        grain: usize,
+        body: impl Fn(usize, Range<usize>) -> R + Sync,
+    ) -> Vec<R> {
+        let grain = grain.max(1);
+        let results = Mutex::new(Vec::with_capacity(range.len().div_ceil(grain)));
+        self.for_each_chunk(range, grain, |worker, chunk| {
+            let start = chunk.start;
+            let value = body(worker, chunk);
+            results.lock().unwrap_or_else(|e| e.into_inner()).push((start, value));
+        });
+        let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+        results.sort_unstable_by_key(|&(start, _)| start);
+        results.into_iter().map(|(_, value)| value).collect()
+    }
+
+    /// Calls `body(start, part)` for parts of at most `grain` elements that cover `data`.
+    pub fn for_each_part_mut<T: Send>(&self, data: &mut [T], grain: usize, body: impl Fn(usize, &mut [T]) + Sync) {
+        let grain = grain.max(1);
+        if data.len() <= grain || self.num_threads == 1 {
+            data.chunks_mut(grain).enumerate().for_each(|(i, part)| body(i * grain, part));
+            return;
+        }
+        let parts = Mutex::new(data.chunks_mut(grain).enumerate());
+        self.on_each_worker(|_| {
+            loop {
+                let part = parts.lock().unwrap_or_else(|e| e.into_inner()).next();
+                let Some((i, part)) = part else { break };
+                body(i * grain, part);
+            }
+        });
+    }
+
+    /// Hands each item to one worker, as workers come free, in the order of the items.
+    pub fn for_each_item<T: Send>(&self, items: Vec<T>, body: impl Fn(usize, T) + Sync) {
+        let items = Mutex::new(items.into_iter());
+        self.on_each_worker(|worker| {
+            loop {
+                let item = items.lock().unwrap_or_else(|e| e.into_inner()).next();
+                let Some(item) = item else { break };
+                body(worker, item);
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_cover_the_range_once() {
+        for threads in [1, 3] {
+            let pool = Pool::new(threads).unwrap();
+            let counts: Vec<AtomicUsize> = (0..1000).map(|_| AtomicUsize::new(0)).collect();
+            pool.for_each_chunk(3..1000, 7, |worker, chunk| {
+                assert!(worker < threads);
+                chunk.for_each(|i| {
+                    counts[i].fetch_add(1, Ordering::Relaxed);
+                });
+            });
+            assert!(counts.iter().enumerate().all(|(i, c)| c.load(Ordering::Relaxed) == usize::from(i >= 3)));
+        }
+    }
+
+    #[test]
+    fn mapped_chunks_come_in_order() {
+        let pool = Pool::new(4).unwrap();
+        let starts = pool.map_chunks(0..1001, 10, |_, chunk| chunk.start);
+        assert_eq!(starts, (0..1001).step_by(10).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn parts_are_written_once() {
+        let pool = Pool::new(2).unwrap();
+        let mut data = vec![0; 1000];
+        pool.for_each_part_mut(&mut data, 9, |start, part| {
+            part.iter_mut().enumerate().for_each(|(i, x)| *x += start + i);
+        });
+        assert!(data.iter().enumerate().all(|(i, &x)| x == i));
+        let sum = AtomicUsize::new(0);
+        pool.for_each_item(data, |_, x| {
+            sum.fetch_add(x, Ordering::Relaxed);
+        });
+        assert_eq!(sum.into_inner(), 999 * 500);
+    }
+}

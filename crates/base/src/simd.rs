@@ -1,0 +1,110 @@
+//! SIMD and memory hints behind safe functions; each has a portable form with the same result.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// Hints that `slice[index]` is read soon; nothing where the index is outside.
+#[inline(always)]
+pub fn prefetch<T>(slice: &[T], index: usize) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch reads nothing the program can see and never faults, whatever the address;
+    // the address is computed without the in-bounds promise of `add`.
+    unsafe {
+        _mm_prefetch::<_MM_HINT_T0>(slice.as_ptr().wrapping_add(index).cast())
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = (slice, index);
+}
+
+/// The number of bits set in both `a` and `b`, over the words that both have.
+#[inline]
+pub fn and_count_ones(a: &[u64], b: &[u64]) -> u64 {
+    #[cfg(target_arch = "x86_64")]
+    if std::is_x86_feature_detected!("avx512vpopcntdq") && std::is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor has the features that the function is compiled for.
+        return unsafe { and_count_ones_avx512(a, b) };
+    }
+    and_count_ones_portable(a, b)
+}
+
+fn and_count_ones_portable(a: &[u64], b: &[u64]) -> u64 {
+    a.iter().zip(b).map(|(x, y)| u64::from((x & y).count_ones())).sum()
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vpopcntdq")]
+fn and_count_ones_avx512(a: &[u64], b: &[u64]) -> u64 {
+    let len = a.len().min(b.len());
+    let (a, b) = (&a[..len], &b[..len]);
+    let (a_blocks, a_rest) = a.as_chunks::<8>();
+    let (b_blocks, b_rest) = b.as_chunks::<8>();
+    let mut counts = _mm512_setzero_si512();
+    for (x, y) in a_blocks.iter().zip(b_blocks) {
+        // SAFETY: both references cover eight words, the 64 bytes that an unaligned load reads.
+        let (x, y) = unsafe { (_mm512_loadu_si512(x.as_ptr().cast()), _mm512_loadu_si512(y.as_ptr().cast())) };
+        counts = _mm512_add_epi64(counts, _mm512_popcnt_epi64(_mm512_and_si512(x, y)));
+    }
+    _mm512_reduce_add_epi64(counts) as u64 + and_count_ones_portable(a_rest, b_rest)
+}
+
+/// The bytes of one cache line, the unit of [`stream_line`].
+pub const LINE_BYTES: usize = 64;
+
+/// Copies one line past the cache, for data that is not read again soon.
+///
+/// Falls back to a plain copy where `target` is not aligned to a line. Call [`stream_fence`] before
+/// another thread is told of the data.
+#[inline(always)]
+pub fn stream_line(target: &mut [u32; 16], source: &[u32; 16]) {
+    #[cfg(target_arch = "x86_64")]
+    if (target.as_ptr() as usize).is_multiple_of(LINE_BYTES) {
+        // SAFETY: both references cover 64 bytes, and the target is aligned to 16 as SSE2's
+        // streaming store demands.
+        unsafe {
+            let from = source.as_ptr().cast::<__m128i>();
+            let to = target.as_mut_ptr().cast::<__m128i>();
+            for i in 0..4 {
+                _mm_stream_si128(to.add(i), _mm_loadu_si128(from.add(i)));
+            }
+        }
+        return;
+    }
+    *target = *source;
+}
+
+/// Orders all earlier [`stream_line`] stores of this thread before its later ones.
+#[inline]
+pub fn stream_fence() {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE is part of x86_64; a fence touches no memory.
+    unsafe {
+        _mm_sfence();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn and_counts_agree_at_every_length() {
+        let a: Vec<u64> = (0..100).map(|i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15)).collect();
+        let b: Vec<u64> = a.iter().map(|x| x.rotate_left(17)).collect();
+        for len in 0..a.len() {
+            assert_eq!(and_count_ones(&a[..len], &b), and_count_ones_portable(&a[..len], &b), "{len} words");
+        }
+    }
+
+    #[test]
+    fn streamed_lines_arrive() {
+        let source: [u32; 16] = std::array::from_fn(|i| i as u32);
+        let mut buffer = [0_u32; 64];
+        for start in 0..48 {
+            let target: &mut [u32; 16] = (&mut buffer[start..start + 16]).try_into().unwrap();
+            stream_line(target, &source);
+            stream_fence();
+            assert_eq!(buffer[start..start + 16], source);
+        }
+        prefetch(&buffer, 1_000_000);
+    }
+}

@@ -1,0 +1,509 @@
+//! A disk in memory that fails, crashes and forgets on demand.
+//!
+//! Every call that changes something is numbered from 0. A [`FaultPlan`] says at which call the
+//! power goes or an error is returned. [`FaultStorage::after_crash`] then gives one of the disks
+//! that a crash may leave behind: what was synced is there; each unsynced write and each unsynced
+//! change of a directory is there, torn at a 512-byte border, or not, as a seed decides.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use super::{Storage, StorageFile};
+use crate::mapped::FileBytes;
+use crate::{Error, Result};
+
+/// The unit that a disk writes whole or not at all.
+const SECTOR_BYTES: usize = 512;
+
+/// What goes wrong, and when.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FaultPlan {
+    /// Nothing.
+    #[default]
+    Never,
+    /// The power goes at this call: it and every later call fail.
+    CrashAt(u64),
+    /// This one call fails with an error of this kind; a write is then half done.
+    FailAt(u64, io::ErrorKind),
+}
+
+/// A disk in memory; clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct FaultStorage {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    plan: FaultPlan,
+    num_calls: u64,
+    crashed: bool,
+    files: Vec<Content>,
+    /// What the running system sees.
+    names: BTreeMap<PathBuf, Entry>,
+    /// What is certain to be there after a crash.
+    synced_names: BTreeMap<PathBuf, Entry>,
+    /// Changes of directories since they were synced, in order.
+    unsynced: Vec<(PathBuf, NameChange)>,
+    locks: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Entry {
+    Dir,
+    /// An index into `State::files`.
+    File(usize),
+}
+
+#[derive(Clone, Debug)]
+enum NameChange {
+    Link(PathBuf, Entry),
+    Unlink(PathBuf),
+    Rename(PathBuf, PathBuf, Entry),
+}
+
+#[derive(Clone, Debug, Default)]
+struct Content {
+    now: Vec<u8>,
+    synced: Vec<u8>,
+    unsynced: Vec<Change>,
+}
+
+#[derive(Clone, Debug)]
+enum Change {
+    Write(usize, Vec<u8>),
+    SetLen(usize),
+}
+
+impl FaultStorage {
+    /// An empty disk that does what `plan` says.
+    pub fn new(plan: FaultPlan) -> Self {
+        let storage = Self::default();
+        storage.state().plan = plan;
+        storage
+    }
+
+    /// Changes the plan; calls go on being counted.
+    pub fn set_plan(&self, plan: FaultPlan) {
+        self.state().plan = plan;
+    }
+
+    /// The calls so far that change something.
+    pub fn num_calls(&self) -> u64 {
+        self.state().num_calls
+    }
+
+    /// One of the disks that a power cut at this moment may leave; the same for the same seed.
+    pub fn after_crash(&self, seed: u64) -> Self {
+        let state = self.state();
+        let mut random = Random(seed);
+        let mut names = state.synced_names.clone();
+        // A directory's changes are journalled in order: a prefix of them survives.
+        let mut cut_dirs: Vec<&Path> = Vec::new();
+        for (dir, change) in &state.unsynced {
+            if cut_dirs.contains(&dir.as_path()) {
+                continue;
+            }
+            if random.one_in(3) {
+                cut_dirs.push(dir);
+            } else {
+                change.apply(&mut names);
+            }
+        }
+        let files = state.files.iter().map(|file| file.after_crash(&mut random)).collect();
+        let state = State { files, synced_names: names.clone(), names, ..State::default() };
+        Self { state: Arc::new(Mutex::new(state)) }
+    }
+
+    /// The bytes of a file, to be damaged by a test; `None` where there is none.
+    pub fn contents(&self, path: &Path) -> Option<Vec<u8>> {
+        let state = self.state();
+        let id = state.file_id(path).ok()?;
+        Some(state.files[id].now.clone())
+    }
+
+    /// Replaces the bytes of a file, or makes it, durable at once and outside any plan.
+    pub fn set_contents(&self, path: &Path, bytes: &[u8]) {
+        let mut state = self.state();
+        let id = state.files.len();
+        state.files.push(Content { now: bytes.to_vec(), synced: bytes.to_vec(), unsynced: Vec::new() });
+        state.names.insert(path.to_owned(), Entry::File(id));
+        state.synced_names.insert(path.to_owned(), Entry::File(id));
+    }
+
+    /// A separate disk with the same files, all durable, and no plan.
+    pub fn duplicate(&self) -> Self {
+        let state = self.state();
+        let settled =
+            |file: &Content| Content { now: file.now.clone(), synced: file.now.clone(), unsynced: Vec::new() };
+        let files = state.files.iter().map(settled).collect();
+        let copy = State { files, names: state.names.clone(), synced_names: state.names.clone(), ..State::default() };
+        Self { state: Arc::new(Mutex::new(copy)) }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(|e| e.into_inner())
+    }
+
+    fn file(&self, id: usize, path: &Path) -> Box<dyn StorageFile> {
+        Box::new(FaultFile { storage: self.clone(), id, path: path.to_owned() })
+    }
+}
+
+impl State {
+    /// Counts a call that changes something and lets it fail as planned.
+    fn call(&mut self, operation: &'static str, path: &Path) -> Result<()> {
+        let call = self.num_calls;
+        self.num_calls += 1;
+        match self.plan {
+            FaultPlan::CrashAt(at) if call >= at => self.crashed = true,
+            FaultPlan::FailAt(at, kind) if call == at => return Err(Error::io(operation, path, kind.into())),
+            _ => {}
+        }
+        self.alive(operation, path)
+    }
+
+    fn alive(&self, operation: &'static str, path: &Path) -> Result<()> {
+        if self.crashed {
+            return Err(Error::io(operation, path, io::Error::other("simulated power cut")));
+        }
+        Ok(())
+    }
+
+    fn change_names(&mut self, change: NameChange) {
+        let dir = change.path().parent().unwrap_or(Path::new("")).to_owned();
+        change.apply(&mut self.names);
+        self.unsynced.push((dir, change));
+    }
+
+    fn file_id(&self, path: &Path) -> io::Result<usize> {
+        match self.names.get(path) {
+            Some(Entry::File(id)) => Ok(*id),
+            Some(Entry::Dir) => Err(io::ErrorKind::IsADirectory.into()),
+            None => Err(io::ErrorKind::NotFound.into()),
+        }
+    }
+
+    fn require_dir(&self, path: &Path) -> io::Result<()> {
+        let is_top = path.parent().is_none_or(|p| p.as_os_str().is_empty() && path.as_os_str().is_empty());
+        if is_top || self.names.get(path) == Some(&Entry::Dir) {
+            return Ok(());
+        }
+        Err(io::ErrorKind::NotFound.into())
+    }
+}
+
+impl NameChange {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Link(path, _) | Self::Unlink(path) | Self::Rename(path, ..) => path,
+        }
+    }
+
+    fn apply(&self, names: &mut BTreeMap<PathBuf, Entry>) {
+        match self {
+            Self::Link(path, entry) => {
+                names.insert(path.clone(), *entry);
+            }
+            Self::Unlink(path) => {
+                names.remove(path);
+            }
+            Self::Rename(from, to, entry) => {
+                names.remove(from);
+                names.insert(to.clone(), *entry);
+            }
+        }
+    }
+}
+
+impl Content {
+    fn after_crash(&self, random: &mut Random) -> Self {
+        let mut bytes = self.synced.clone();
+        for change in &self.unsynced {
+            match change {
+                Change::SetLen(len) if !random.one_in(3) => bytes.resize(*len, 0),
+                Change::SetLen(_) => {}
+                Change::Write(offset, data) => write_sectors(&mut bytes, *offset, data, random),
+            }
+        }
+        Self { now: bytes.clone(), synced: bytes, unsynced: Vec::new() }
+    }
+}
+
+/// Writes those sectors of `data` that reach the disk: all, none, or some of them.
+fn write_sectors(bytes: &mut Vec<u8>, offset: usize, data: &[u8], random: &mut Random) {
+    let fate = random.next() % 4;
+    let mut start = 0;
+    while start < data.len() {
+        let end = data.len().min(((offset + start) / SECTOR_BYTES + 1) * SECTOR_BYTES - offset);
+        if fate == 0 || (fate > 1 && !random.one_in(2)) {
+            write_at(bytes, offset + start, &data[start..end]);
+        }
+        start = end;
+    }
+}
+
+fn write_at(bytes: &mut Vec<u8>, offset: usize, data: &[u8]) {
+    let end = offset + data.len();
+    if bytes.len() < end {
+        bytes.resize(end, 0);
+    }
+    bytes[offset..end].copy_from_slice(data);
+}
+
+/// Splitmix64.
+struct Random(u64);
+
+impl Random {
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.next().is_multiple_of(n)
+    }
+}
+
+impl Storage for FaultStorage {
+    fn create_dir(&self, path: &Path) -> Result<()> {
+        let mut state = self.state();
+        state.call("create directory", path)?;
+        if state.names.contains_key(path) {
+            return Err(Error::io("create directory", path, io::ErrorKind::AlreadyExists.into()));
+        }
+        state.change_names(NameChange::Link(path.to_owned(), Entry::Dir));
+        Ok(())
+    }
+
+    fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
+        let mut state = self.state();
+        state.call("create", path)?;
+        if state.names.contains_key(path) {
+            return Err(Error::io("create", path, io::ErrorKind::AlreadyExists.into()));
+        }
+        state.require_dir(path.parent().unwrap_or(Path::new(""))).map_err(|e| Error::io("create", path, e))?;
+        let id = state.files.len();
+        state.files.push(Content::default());
+        state.change_names(NameChange::Link(path.to_owned(), Entry::File(id)));
+        Ok(self.file(id, path))
+    }
+
+    fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
+        let state = self.state();
+        state.alive("open for writing", path)?;
+        let id = state.file_id(path).map_err(|e| Error::io("open for writing", path, e))?;
+        Ok(self.file(id, path))
+    }
+
+    fn read(&self, path: &Path) -> Result<FileBytes> {
+        Ok(FileBytes::copied(&self.read_copy(path)?))
+    }
+
+    fn read_copy(&self, path: &Path) -> Result<Vec<u8>> {
+        let state = self.state();
+        state.alive("read", path)?;
+        let id = state.file_id(path).map_err(|e| Error::io("open", path, e))?;
+        Ok(state.files[id].now.clone())
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let mut state = self.state();
+        state.call("rename", from)?;
+        let id = state.file_id(from).map_err(|e| Error::io("rename", from, e))?;
+        state.change_names(NameChange::Rename(from.to_owned(), to.to_owned(), Entry::File(id)));
+        Ok(())
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        let mut state = self.state();
+        state.call("remove", path)?;
+        state.file_id(path).map_err(|e| Error::io("remove", path, e))?;
+        state.change_names(NameChange::Unlink(path.to_owned()));
+        Ok(())
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        let mut state = self.state();
+        state.call("remove directory", path)?;
+        state.require_dir(path).map_err(|e| Error::io("remove directory", path, e))?;
+        if state.names.keys().any(|name| name.parent() == Some(path)) {
+            return Err(Error::io("remove directory", path, io::ErrorKind::DirectoryNotEmpty.into()));
+        }
+        state.change_names(NameChange::Unlink(path.to_owned()));
+        Ok(())
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        let mut state = self.state();
+        state.call("sync directory", path)?;
+        let all = std::mem::take(&mut state.unsynced);
+        for (dir, change) in all {
+            if dir == path {
+                change.apply(&mut state.synced_names);
+            } else {
+                state.unsynced.push((dir, change));
+            }
+        }
+        Ok(())
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>> {
+        let state = self.state();
+        state.alive("list", path)?;
+        state.require_dir(path).map_err(|e| Error::io("list", path, e))?;
+        let children = state.names.keys().filter(|name| name.parent() == Some(path));
+        Ok(children.filter_map(|name| Some(name.file_name()?.to_string_lossy().into_owned())).collect())
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        let state = self.state();
+        state.alive("look for", path)?;
+        Ok(state.names.contains_key(path))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>> {
+        let mut state = self.state();
+        state.call("lock", path)?;
+        if state.locks.iter().any(|held| held == path) {
+            return Err(Error::Locked { path: path.to_owned() });
+        }
+        if !state.names.contains_key(path) {
+            let id = state.files.len();
+            state.files.push(Content::default());
+            state.change_names(NameChange::Link(path.to_owned(), Entry::File(id)));
+        }
+        state.locks.push(path.to_owned());
+        Ok(Box::new(FaultLock { storage: self.clone(), path: path.to_owned() }))
+    }
+}
+
+struct FaultLock {
+    storage: FaultStorage,
+    path: PathBuf,
+}
+
+impl Drop for FaultLock {
+    fn drop(&mut self) {
+        self.storage.state().locks.retain(|held| held != &self.path);
+    }
+}
+
+#[derive(Debug)]
+struct FaultFile {
+    storage: FaultStorage,
+    id: usize,
+    path: PathBuf,
+}
+
+impl StorageFile for FaultFile {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        let mut state = self.storage.state();
+        let answer = state.call("write", &self.path);
+        let written = match &answer {
+            Ok(()) => bytes,
+            // A call that the power cut or an error ends may have written a part.
+            Err(_) => &bytes[..bytes.len() / 2],
+        };
+        let offset = usize::try_from(offset).map_err(|e| Error::io("write", &self.path, io::Error::other(e)))?;
+        let file = &mut state.files[self.id];
+        write_at(&mut file.now, offset, written);
+        file.unsynced.push(Change::Write(offset, written.to_vec()));
+        answer
+    }
+
+    fn sync(&self) -> Result<()> {
+        let mut state = self.storage.state();
+        state.call("sync", &self.path)?;
+        let file = &mut state.files[self.id];
+        file.synced = file.now.clone();
+        file.unsynced.clear();
+        Ok(())
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        let mut state = self.storage.state();
+        state.call("set the length of", &self.path)?;
+        let len = usize::try_from(len).map_err(|e| Error::io("set the length of", &self.path, io::Error::other(e)))?;
+        let file = &mut state.files[self.id];
+        file.now.resize(len, 0);
+        file.unsynced.push(Change::SetLen(len));
+        Ok(())
+    }
+
+    fn len(&self) -> Result<u64> {
+        let state = self.storage.state();
+        state.alive("look at", &self.path)?;
+        Ok(state.files[self.id].now.len() as u64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dir_with_file(disk: &FaultStorage, content: &[u8], sync: bool) -> Result<()> {
+        disk.create_dir("db".as_ref())?;
+        disk.sync_dir("".as_ref())?;
+        let file = disk.create("db/f".as_ref())?;
+        file.write_at(0, content)?;
+        if sync {
+            file.sync()?;
+            disk.sync_dir("db".as_ref())?;
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_synced_survives_every_crash() {
+        let disk = FaultStorage::new(FaultPlan::Never);
+        dir_with_file(&disk, b"kept", true).unwrap();
+        for seed in 0..100 {
+            let after = disk.after_crash(seed);
+            assert_eq!(after.contents("db/f".as_ref()).unwrap(), b"kept", "seed {seed}");
+        }
+    }
+
+    #[test]
+    fn what_is_not_synced_may_be_lost_torn_or_kept() {
+        let disk = FaultStorage::new(FaultPlan::Never);
+        let content = vec![1; 2 * SECTOR_BYTES];
+        dir_with_file(&disk, &content, false).unwrap();
+        let mut outcomes = std::collections::BTreeSet::new();
+        for seed in 0..200 {
+            outcomes.insert(disk.after_crash(seed).contents("db/f".as_ref()));
+        }
+        assert!(outcomes.contains(&None), "no name");
+        assert!(outcomes.contains(&Some(Vec::new())), "a name without bytes");
+        assert!(outcomes.contains(&Some(content.clone())), "everything");
+        assert!(outcomes.contains(&Some(content[..SECTOR_BYTES].to_vec())), "torn");
+    }
+
+    #[test]
+    fn a_crash_ends_every_later_call() {
+        let counted = FaultStorage::new(FaultPlan::Never);
+        dir_with_file(&counted, b"abcd", true).unwrap();
+        for at in 0..counted.num_calls() {
+            let disk = FaultStorage::new(FaultPlan::CrashAt(at));
+            assert!(dir_with_file(&disk, b"abcd", true).is_err(), "call {at}");
+            assert!(disk.exists("db".as_ref()).is_err());
+        }
+    }
+
+    #[test]
+    fn one_error_leaves_the_disk_running() {
+        let disk = FaultStorage::new(FaultPlan::FailAt(3, io::ErrorKind::StorageFull));
+        let error = dir_with_file(&disk, b"abcd", true).unwrap_err();
+        assert_eq!(error.io_kind(), Some(io::ErrorKind::StorageFull));
+        assert_eq!(disk.contents("db/f".as_ref()).unwrap(), b"ab");
+        assert_eq!(disk.list("db".as_ref()).unwrap(), ["f"]);
+        let copy = disk.duplicate();
+        copy.set_contents("db/g".as_ref(), b"x");
+        assert_eq!((copy.list("db".as_ref()).unwrap().len(), disk.list("db".as_ref()).unwrap().len()), (2, 1));
+    }
+}

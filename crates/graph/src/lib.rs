@@ -1,0 +1,19 @@
+//! Floor 1 of Anden: what a graph is, and where graphs come from.
+//!
+//! The [`Graph`] trait is the seam between storage and algorithms: kernels see nothing else. Beside
+//! it stand the plain [`Csr`] that every measurement is held against, generators of synthetic
+//! graphs, and readers and writers of graph formats.
+
+#![forbid(unsafe_code)]
+
+mod csr;
+mod error;
+pub mod formats;
+mod seam;
+mod weight;
+
+pub use base::{MAX_VERTICES, NO_VERTEX, VertexId};
+pub use csr::{Adjacency, Csr, CsrBuilder};
+pub use error::{Error, Result};
+pub use seam::{DensePage, Direction, Graph, InEdges, Page, PageOffset, SingleFragment, WeightedEdges, WillNeed};
+pub use weight::{Distance, Weight, WeightType, Weights};

@@ -1,0 +1,249 @@
+//! The seam between storage and algorithms.
+//!
+//! A graph gives its edges by *internal iteration*: the graph calls the algorithm's closure with
+//! one [fragment](Graph::for_each_out_fragment) of an adjacency list after the other, or with one
+//! [page](Page) of vertices after the other. A page says what kind it is, so a kernel dispatches
+//! once per page and its inner loop over a dense page is the loop over a plain CSR.
+//!
+//! A graph that meets damage while it is read gives empty lists from there on and remembers the
+//! fault; [`Graph::check`] returns it. A kernel calls `check` before it returns a result (and, in
+//! long work, between its rounds), so damage never becomes an answer and costs inner loops nothing.
+
+use std::ops::{ControlFlow, Range};
+
+use base::VertexId;
+
+use crate::{Weight, WeightType};
+
+/// Whether an edge (u, v) is also an edge (v, u).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Direction {
+    /// An edge leads from its source to its target only.
+    Directed,
+    /// An edge is stored in the lists of both ends and counted once; a loop is stored once.
+    Undirected,
+}
+
+/// Read access to a graph that does not change.
+pub trait Graph: WillNeed + Sync {
+    /// The type of the offsets in dense pages.
+    type Offset: PageOffset;
+
+    /// One more than the largest id: the length of arrays indexed by vertex.
+    fn vertex_bound(&self) -> usize;
+
+    /// The number of live vertices.
+    fn num_vertices(&self) -> usize {
+        self.vertex_bound()
+    }
+
+    /// The number of edges; of an undirected graph, each counted once.
+    fn num_edges(&self) -> u64;
+
+    /// The number of stored out-list entries: twice the edges of an undirected graph, less its
+    /// loops.
+    fn num_arcs(&self) -> u64;
+
+    /// Whether edges have a direction.
+    fn direction(&self) -> Direction;
+
+    /// Whether a pair of vertices may have several edges.
+    fn is_multigraph(&self) -> bool {
+        false
+    }
+
+    /// Whether an id below the bound is a vertex.
+    fn is_live(&self, _vertex: VertexId) -> bool {
+        true
+    }
+
+    /// The length of the out-list of `vertex`.
+    fn out_degree(&self, vertex: VertexId) -> usize;
+
+    /// Calls `body` with each fragment of the out-list of `vertex`: a contiguous piece, ascending,
+    /// every entry below [`vertex_bound`](Self::vertex_bound). Fragments do not overlap.
+    ///
+    /// # Panics
+    /// May panic if `vertex` is not below the bound; so do all methods that take a vertex.
+    fn for_each_out_fragment(
+        &self,
+        vertex: VertexId,
+        body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
+    ) -> ControlFlow<()>;
+
+    /// Calls `body` with pages of out-lists that cover `vertices` once, in order.
+    fn for_each_out_page(
+        &self,
+        vertices: Range<VertexId>,
+        body: impl FnMut(Page<'_, Self::Offset>) -> ControlFlow<()>,
+    ) -> ControlFlow<()>;
+
+    /// The first damage met while reading, if any.
+    ///
+    /// # Errors
+    /// [`base::Error::Corrupt`] or [`base::Error::Io`] with the place.
+    fn check(&self) -> base::Result<()> {
+        Ok(())
+    }
+}
+
+/// The same for in-lists. Of an undirected graph they are the out-lists.
+pub trait InEdges: Graph {
+    /// Whether in-lists are there. Where not, they look empty: ask first.
+    fn has_in_edges(&self) -> bool;
+
+    /// The length of the in-list of `vertex`.
+    fn in_degree(&self, vertex: VertexId) -> usize;
+
+    /// As [`Graph::for_each_out_fragment`].
+    fn for_each_in_fragment(
+        &self,
+        vertex: VertexId,
+        body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
+    ) -> ControlFlow<()>;
+
+    /// As [`Graph::for_each_out_page`].
+    fn for_each_in_page(
+        &self,
+        vertices: Range<VertexId>,
+        body: impl FnMut(Page<'_, Self::Offset>) -> ControlFlow<()>,
+    ) -> ControlFlow<()>;
+}
+
+/// Weights beside the edges.
+pub trait WeightedEdges: Graph {
+    /// The type of the weights; `None` where edges have none.
+    fn weight_type(&self) -> Option<WeightType>;
+
+    /// As [`Graph::for_each_out_fragment`], with the weight of each edge beside it. Calls nothing
+    /// where `W` is not the graph's [`weight_type`](Self::weight_type): ask first.
+    fn for_each_weighted_out_fragment<W: Weight>(
+        &self,
+        vertex: VertexId,
+        body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+    ) -> ControlFlow<()>;
+
+    /// The same for in-lists.
+    fn for_each_weighted_in_fragment<W: Weight>(
+        &self,
+        vertex: VertexId,
+        body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+    ) -> ControlFlow<()>;
+}
+
+/// Lists that lie in one piece, for algorithms that search in them.
+pub trait SingleFragment: Graph {
+    /// The whole out-list of `vertex`, ascending; `None` where it is in several fragments.
+    fn out_list(&self, vertex: VertexId) -> Option<&[VertexId]>;
+}
+
+/// The prefetch seam: who knows which lists it will read next says so here.
+pub trait WillNeed {
+    /// The out-lists of these vertices will be read soon.
+    fn will_need_out(&self, _vertices: &[VertexId]) {}
+
+    /// The in-lists of these vertices will be read soon.
+    fn will_need_in(&self, _vertices: &[VertexId]) {}
+}
+
+/// The lists of consecutive vertices.
+#[derive(Clone, Debug)]
+pub enum Page<'a, O> {
+    /// As in a CSR.
+    Dense(DensePage<'a, O>),
+    /// No edges.
+    Empty(Range<VertexId>),
+    /// To be read vertex by vertex, through the fragments.
+    Patched(Range<VertexId>),
+}
+
+/// The lists of consecutive vertices, each in one piece, one after the other.
+#[derive(Clone, Copy, Debug)]
+pub struct DensePage<'a, O> {
+    first: VertexId,
+    offsets: &'a [O],
+    targets: &'a [VertexId],
+}
+
+/// An index into the targets of a page.
+pub trait PageOffset: Copy + Send + Sync + 'static {
+    /// The offset as an index.
+    fn index(self) -> usize;
+}
+
+impl PageOffset for u32 {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl PageOffset for u64 {
+    #[inline(always)]
+    fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl<'a, O: PageOffset> DensePage<'a, O> {
+    /// The lists of `first` and the vertices after it: list `i` is `targets[offsets[i]..offsets[i + 1]]`.
+    ///
+    /// # Panics
+    /// If there is no offset at all; reading a list panics if the offsets do not ascend within the
+    /// targets.
+    #[inline]
+    pub fn new(first: VertexId, offsets: &'a [O], targets: &'a [VertexId]) -> Self {
+        assert!(!offsets.is_empty());
+        Self { first, offsets, targets }
+    }
+
+    /// The first vertex.
+    #[inline]
+    pub fn first(&self) -> VertexId {
+        self.first
+    }
+
+    /// The number of vertices.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether the page has no vertices.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The vertices.
+    #[inline]
+    pub fn vertices(&self) -> Range<VertexId> {
+        self.first..self.first + self.len() as VertexId
+    }
+
+    /// The list of the vertex `first + index`.
+    #[inline(always)]
+    pub fn list(&self, index: usize) -> &'a [VertexId] {
+        &self.targets[self.offsets[index].index()..self.offsets[index + 1].index()]
+    }
+
+    /// The degree of the vertex `first + index`.
+    #[inline(always)]
+    pub fn degree(&self, index: usize) -> usize {
+        self.offsets[index + 1].index() - self.offsets[index].index()
+    }
+
+    /// Each vertex with its list.
+    #[inline]
+    pub fn lists(&self) -> impl Iterator<Item = (VertexId, &'a [VertexId])> + use<'a, O> {
+        let (first, targets) = (self.first, self.targets);
+        let pairs = self.offsets.windows(2).enumerate();
+        pairs.map(move |(i, pair)| (first + i as VertexId, &targets[pair[0].index()..pair[1].index()]))
+    }
+
+    /// All lists of the page as one: the entries of its first vertex, then of the next.
+    #[inline]
+    pub fn all_targets(&self) -> &'a [VertexId] {
+        &self.targets[self.offsets[0].index()..self.offsets[self.len()].index()]
+    }
+}

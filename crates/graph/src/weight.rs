@@ -1,0 +1,245 @@
+//! Weights of edges, and the distances that they add up to.
+
+use std::fmt::{Debug, Display};
+use std::str::FromStr;
+
+use base::mapped::MappedSlice;
+use bytemuck::Pod;
+
+/// The types that a weight may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WeightType {
+    /// 32 bits, not negative.
+    U32,
+    /// 64 bits, signed.
+    I64,
+    /// 32 bits, floating.
+    F32,
+    /// 64 bits, floating.
+    F64,
+}
+
+impl WeightType {
+    /// All of them, with the names that users type.
+    pub const ALL: [(Self, &str); 4] = [(Self::U32, "u32"), (Self::I64, "i64"), (Self::F32, "f32"), (Self::F64, "f64")];
+
+    /// The name that users type.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(t, _)| *t == self).map_or("?", |(_, name)| name)
+    }
+
+    /// Bytes of one weight.
+    pub fn num_bytes(self) -> usize {
+        match self {
+            Self::U32 | Self::F32 => 4,
+            Self::I64 | Self::F64 => 8,
+        }
+    }
+}
+
+/// A column of weights, parallel to the targets of a CSR.
+#[derive(Clone, Debug)]
+pub enum Weights {
+    /// `u32` weights.
+    U32(MappedSlice<u32>),
+    /// `i64` weights.
+    I64(MappedSlice<i64>),
+    /// `f32` weights.
+    F32(MappedSlice<f32>),
+    /// `f64` weights.
+    F64(MappedSlice<f64>),
+}
+
+impl Weights {
+    /// The type of the weights.
+    pub fn weight_type(&self) -> WeightType {
+        match self {
+            Self::U32(_) => WeightType::U32,
+            Self::I64(_) => WeightType::I64,
+            Self::F32(_) => WeightType::F32,
+            Self::F64(_) => WeightType::F64,
+        }
+    }
+
+    /// The number of weights.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::U32(w) => w.len(),
+            Self::I64(w) => w.len(),
+            Self::F32(w) => w.len(),
+            Self::F64(w) => w.len(),
+        }
+    }
+
+    /// Whether there are no weights.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A type of weights; kernels are generic over it.
+pub trait Weight: Pod + Send + Sync + PartialOrd + Debug + Display + FromStr + 'static {
+    /// What sums of these weights are kept in.
+    type Distance: Distance;
+    /// Which of the types this is.
+    const TYPE: WeightType;
+
+    /// The weight of an edge that came without one.
+    const ONE: Self;
+
+    /// The weight as a distance; `None` where it is negative or not a number, which the kernels
+    /// that add weights up forbid.
+    fn distance(self) -> Option<Self::Distance>;
+
+    /// Whether this is a weight at all: every number is, NaN is not.
+    fn is_number(self) -> bool;
+
+    /// The sum of two weights, for merging parallel edges; saturates.
+    fn plus(self, other: Self) -> Self;
+
+    /// The column as weights of this type, if it is of this type.
+    fn of(weights: &Weights) -> Option<&[Self]>;
+
+    /// A column of these weights.
+    fn column(weights: MappedSlice<Self>) -> Weights;
+}
+
+/// A sum of weights that can be compared as an integer: `a < b` exactly if the bits of `a` are less
+/// than those of `b`, so distances live in atomic integers.
+pub trait Distance: Copy + Send + Sync + PartialOrd + Debug + Display + Default + 'static {
+    /// Larger than every distance: no path.
+    const UNREACHED: Self;
+
+    /// The sum; saturates at the unreached.
+    fn plus(self, other: Self) -> Self;
+
+    /// The distance as an integer with the same order.
+    fn to_bits(self) -> u64;
+
+    /// The reverse of [`to_bits`](Self::to_bits).
+    fn from_bits(bits: u64) -> Self;
+
+    /// The distance as a floating number, for sums and for choosing widths of buckets.
+    fn as_f64(self) -> f64;
+}
+
+impl Distance for u64 {
+    const UNREACHED: Self = Self::MAX;
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self.saturating_add(other)
+    }
+
+    #[inline(always)]
+    fn to_bits(self) -> u64 {
+        self
+    }
+
+    #[inline(always)]
+    fn from_bits(bits: u64) -> Self {
+        bits
+    }
+
+    fn as_f64(self) -> f64 {
+        self as f64
+    }
+}
+
+impl Distance for f64 {
+    const UNREACHED: Self = Self::INFINITY;
+
+    #[inline(always)]
+    fn plus(self, other: Self) -> Self {
+        self + other
+    }
+
+    #[inline(always)]
+    fn to_bits(self) -> u64 {
+        debug_assert!(self >= 0.0);
+        f64::to_bits(self)
+    }
+
+    #[inline(always)]
+    fn from_bits(bits: u64) -> Self {
+        Self::from_bits(bits)
+    }
+
+    fn as_f64(self) -> f64 {
+        self
+    }
+}
+
+macro_rules! impl_weight {
+    ($type:ty, $variant:ident, $distance:ty, $one:expr, $valid:expr, $number:expr, $plus:expr) => {
+        impl Weight for $type {
+            type Distance = $distance;
+            const TYPE: WeightType = WeightType::$variant;
+            const ONE: Self = $one;
+
+            #[inline(always)]
+            fn distance(self) -> Option<$distance> {
+                // Adding zero turns -0.0 into 0.0, whose bits compare as an integer.
+                $valid(self).then(|| self as $distance + (0 as $distance))
+            }
+
+            #[inline(always)]
+            fn is_number(self) -> bool {
+                $number(self)
+            }
+
+            #[inline(always)]
+            fn plus(self, other: Self) -> Self {
+                $plus(self, other)
+            }
+
+            #[inline(always)]
+            fn of(weights: &Weights) -> Option<&[Self]> {
+                match weights {
+                    Weights::$variant(weights) => Some(weights),
+                    _ => None,
+                }
+            }
+
+            fn column(weights: MappedSlice<Self>) -> Weights {
+                Weights::$variant(weights)
+            }
+        }
+    };
+}
+
+impl_weight!(u32, U32, u64, 1, |_| true, |_| true, Self::saturating_add);
+impl_weight!(i64, I64, u64, 1, |w| w >= 0, |_| true, Self::saturating_add);
+impl_weight!(f32, F32, f64, 1.0, |w| w >= 0.0, |w: f32| !w.is_nan(), |a, b| a + b);
+impl_weight!(f64, F64, f64, 1.0, |w| w >= 0.0, |w: f64| !w.is_nan(), |a, b| a + b);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_sums_that_grow_are_distances() {
+        assert_eq!(7_u32.distance(), Some(7_u64));
+        assert_eq!((-1_i64).distance(), None);
+        assert_eq!(f32::NAN.distance(), None);
+        assert_eq!((-0.5_f64).distance(), None);
+        assert_eq!((-0.0_f64).distance().map(f64::to_bits), Some(0));
+        assert_eq!(u64::UNREACHED.plus(3), u64::UNREACHED);
+    }
+
+    #[test]
+    fn bits_keep_the_order() {
+        let values = [0.0, 1e-300, 0.5, 1.0, 1e300, f64::UNREACHED];
+        assert!(values.windows(2).all(|w| Distance::to_bits(w[0]) < Distance::to_bits(w[1])));
+        assert!(values.iter().all(|&x| <f64 as Distance>::from_bits(Distance::to_bits(x)) == x));
+    }
+
+    #[test]
+    fn a_column_knows_its_type() {
+        let column = f32::column(MappedSlice::copied(&[1.0, 2.0]));
+        assert_eq!((column.weight_type(), column.len()), (WeightType::F32, 2));
+        assert_eq!(f32::of(&column), Some(&[1.0, 2.0][..]));
+        assert!(u32::of(&column).is_none());
+        assert_eq!(WeightType::I64.name(), "i64");
+    }
+}
