@@ -12,6 +12,7 @@ mod ids;
 pub mod mapped;
 pub mod memory;
 pub mod parallel;
+pub mod progress;
 pub mod simd;
 pub mod storage;
 

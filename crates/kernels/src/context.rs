@@ -1,0 +1,27 @@
+//! What a kernel works with beside the graph.
+
+use base::parallel::Pool;
+use base::progress::{Progress, Silent};
+
+/// The workers, the watcher and the memory budget of a kernel.
+#[derive(Clone, Copy)]
+pub struct Context<'a> {
+    /// The workers.
+    pub pool: &'a Pool,
+    /// Who watches, and may cancel.
+    pub progress: &'a dyn Progress,
+    /// The most heap bytes that the kernel may use at once, its result included; `None`: no limit.
+    pub memory: Option<u64>,
+}
+
+impl<'a> Context<'a> {
+    /// Nobody watches, and memory has no limit.
+    pub fn new(pool: &'a Pool) -> Self {
+        Self { pool, progress: &Silent, memory: None }
+    }
+
+    /// Whether the budget allows `num_bytes` at once.
+    pub fn allows(&self, num_bytes: u64) -> bool {
+        self.memory.is_none_or(|limit| num_bytes <= limit)
+    }
+}
