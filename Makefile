@@ -1,0 +1,73 @@
+# The commands of the README. Everything is built inside the checkout; nothing needs root.
+
+PYTHON ?= python3
+# Where cargo puts what it builds.
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+ANDEN := $(TARGET)/release/anden
+STEP := .ci/step
+
+.PHONY: help demo test install bench bench-quick fuzz-quick doc format \
+	check-tools lint test-rust test-python release smoke
+
+help:
+	@echo 'make demo         load a real graph, analyse it, ask it questions; leaves ./demo.anden'
+	@echo 'make test         everything: format, lints, floors, style, Rust and Python tests, demo, quick benchmarks'
+	@echo 'make install      put anden on the PATH (PREFIX=DIR: into DIR/bin)'
+	@echo 'make doc          the documentation of the crates, in $(TARGET)/doc'
+	@echo 'make bench        the benchmarks (hours); bench-quick: on small graphs (minutes)'
+	@echo 'make fuzz-quick   some runs of every fuzz target'
+	@echo 'make format       format the Rust code'
+
+demo: release
+	@ANDEN=$(ANDEN) demo/run.sh demo.anden
+
+# In the order in which they are likely to fail early.
+.NOTPARALLEL:
+test: check-tools lint test-python test-rust release smoke
+	@$(STEP) 'quick benchmarks' $(MAKE) --no-print-directory bench-quick
+	@echo 'everything passed'
+
+check-tools:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo 'Python 3.11 or newer is needed'; exit 1; }
+	@cargo fmt --version >/dev/null 2>&1 || rustup component add rustfmt
+	@cargo clippy --version >/dev/null 2>&1 || rustup component add clippy
+
+lint:
+	@$(STEP) 'format' cargo fmt --all --check
+	@$(STEP) 'floors' cargo xtask floors
+	@$(STEP) 'style' cargo xtask tidy
+	@$(STEP) 'clippy' cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+
+test-rust:
+	@$(STEP) 'build of the Rust tests' cargo test --quiet --workspace --locked --no-run
+	@$(STEP) 'Rust tests' cargo test --workspace --locked
+
+test-python:
+	@$(STEP) 'Python tests' $(PYTHON) -m unittest discover --start-directory demo
+
+release:
+	@$(STEP) 'release build' cargo build --quiet --release --locked --package anden-cli --package anden-bench
+
+# The demo as a person runs it, then its answers against facts that other code found.
+smoke: release
+	@ANDEN=$(ANDEN) $(STEP) 'demo' demo/run.sh $(TARGET)/smoke.anden
+	@ANDEN=$(ANDEN) $(STEP) 'answers of the demo' $(PYTHON) demo/check_answers.py $(TARGET)/smoke.anden
+
+install:
+	cargo install --path crates/cli --locked $(if $(PREFIX),--root $(PREFIX))
+
+bench:
+	cargo run --release --quiet --locked --package anden-bench -- load
+	cargo run --release --quiet --locked --package anden-bench -- kernels
+
+bench-quick:
+	cargo run --release --quiet --package anden-bench -- quick
+
+fuzz-quick:
+	@if [ -x fuzz/run.sh ]; then fuzz/run.sh; else echo 'there are no fuzz targets yet'; fi
+
+doc:
+	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --lib --locked
+
+format:
+	cargo fmt --all

@@ -1,0 +1,54 @@
+#!/usr/bin/env bash
+# The demo: loads the graph of Debian's packages and asks it questions. Each command is shown before it runs.
+# usage: ANDEN=PROGRAM demo/run.sh DB     (DB is made anew)
+set -euo pipefail
+
+anden=${ANDEN:-anden}
+db=${1:-demo.anden}
+data=$(dirname "${BASH_SOURCE[0]}")/debian-bookworm.csv.xz
+
+bold='' plain=''
+if [ -t 1 ]; then
+    bold=$'\033[1m' plain=$'\033[0m'
+fi
+say() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
+
+run() {
+    printf '$ anden %s\n' "$*"
+    "$anden" "$@"
+}
+
+if [ -e "$db" ]; then
+    [ -f "$db/MANIFEST" ] || { echo "$db exists and is no database: remove it first" >&2; exit 1; }
+    rm -r -- "$db"
+fi
+
+say 'Load: every package of Debian 12 and what it asks for, from a compressed CSV into a durable database.'
+run load "$db" "$data" --ids string --source-column source --target-column target
+
+say 'What is in it, and how are the degrees spread?'
+run info "$db"
+
+say 'What does everything rest on? PageRank follows the dependencies.'
+run run "$db" pagerank
+
+say 'How much hangs together? Weakly connected components.'
+run run "$db" wcc
+
+say 'Why would the C library ask for an image editor? The shortest chain of dependencies and suggestions.'
+run query "$db" path libc6 gimp
+
+say 'And the other way round?'
+run query "$db" path gimp libc6
+
+say "The database stays in $db. To go on:"
+cat <<END
+  anden query $db neighbors emacs            what emacs asks for
+  anden query $db neighbors sl --in          who asks for sl
+  anden query $db khop cowsay 2              everything within two steps of cowsay
+  anden query $db path firefox-esr cowsay    why the browser may need a talking cow
+  anden run   $db bfs --source gnome         how deep a desktop goes
+  anden run   $db triangles
+  anden verify $db                           read every checksum
+The program is $anden; 'make install' puts it on the PATH.
+END
