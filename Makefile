@@ -52,6 +52,7 @@ release:
 smoke: release
 	@ANDEN=$(ANDEN) $(STEP) 'demo' demo/run.sh $(TARGET)/smoke.anden
 	@ANDEN=$(ANDEN) $(STEP) 'answers of the demo' $(PYTHON) demo/check_answers.py $(TARGET)/smoke.anden
+	@ANDEN=$(ANDEN) $(STEP) 'commands of the README' $(PYTHON) demo/check_readme.py $(TARGET)/smoke.anden
 
 install:
 	cargo install --path crates/cli --locked $(if $(PREFIX),--root $(PREFIX))
