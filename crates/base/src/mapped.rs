@@ -50,11 +50,16 @@ impl FileBytes {
         Ok(Self { owner: Arc::new(Owner::Mapped(map)), range })
     }
 
-    /// Copies `bytes` to memory, aligned to eight bytes.
+    /// Copies `bytes` to memory, aligned to eight bytes, on huge pages where the system grants them.
     pub fn copied(bytes: &[u8]) -> Self {
-        let mut words = vec![0_u64; bytes.len().div_ceil(8)];
+        let mut words = crate::memory::zeroed_huge(bytes.len().div_ceil(8));
         bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(bytes);
         Self { owner: Arc::new(Owner::Heap(words)), range: 0..bytes.len() }
+    }
+
+    /// The first `num_bytes` of `words`, without a copy; `None` where there are fewer.
+    pub fn owned(words: Vec<u64>, num_bytes: usize) -> Option<Self> {
+        (num_bytes <= size_of_val(&*words)).then(|| Self { owner: Arc::new(Owner::Heap(words)), range: 0..num_bytes })
     }
 
     /// The bytes.
@@ -201,6 +206,9 @@ mod tests {
         assert!(bytes.typed::<u32>(2, 1).is_none());
         assert!(bytes.typed::<u64>(0, u64::MAX).is_none());
         assert!(bytes.typed::<u32>(u64::MAX, 1).is_none());
+        let owned = FileBytes::owned(vec![1, 2], 12).unwrap();
+        assert_eq!(&*owned.typed::<u32>(0, 3).unwrap(), &[1, 0, 2]);
+        assert!(FileBytes::owned(vec![1, 2], 17).is_none());
         let (start, end) = (5, 4);
         assert!(bytes.slice(start..end).is_none());
     }
