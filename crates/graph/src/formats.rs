@@ -4,7 +4,11 @@
 //! line ends) and parse them independently. The caller receives one [`EdgeBlock`] after the other,
 //! numbered in input order, from several threads at once.
 
+mod serialized;
+
 use std::path::PathBuf;
+
+pub use serialized::{SerializedGraph, Side};
 
 /// How a key stands in an [`EdgeBlock`].
 pub trait FieldKey: Copy + Send + Sync + 'static {}

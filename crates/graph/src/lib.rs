@@ -7,6 +7,7 @@
 #![forbid(unsafe_code)]
 
 mod csr;
+mod csr_file;
 mod error;
 pub mod formats;
 mod seam;
