@@ -1,1 +1,12 @@
-//! Placeholder.
+//! What the tests of several crates share: small graphs of every shape, a view that gives their
+//! lists in pieces, and a random number generator with a seed that can be printed.
+
+#![forbid(unsafe_code)]
+
+mod graphs;
+mod pieces;
+mod random;
+
+pub use graphs::{TestGraph, for_each_graph, graphs};
+pub use pieces::Pieces;
+pub use random::Random;
