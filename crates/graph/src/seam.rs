@@ -139,6 +139,12 @@ pub trait SingleFragment: Graph {
 
 /// The prefetch seam: who knows which lists it will read next says so here.
 pub trait WillNeed {
+    /// Whether announcements are of use now; callers spare themselves the work of ordering them where
+    /// nobody listens.
+    fn is_listening(&self) -> bool {
+        false
+    }
+
     /// The out-lists of these vertices will be read soon.
     fn will_need_out(&self, _vertices: &[VertexId]) {}
 
