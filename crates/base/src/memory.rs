@@ -16,8 +16,8 @@ pub fn prefer_huge_pages<T>(slice: &mut [T]) {
 }
 
 /// `len` zeros, on huge pages where the system grants them.
-pub fn zeroed_huge<T: bytemuck::Zeroable + Clone>(len: usize) -> Vec<T> {
-    let mut values = vec![T::zeroed(); len];
+pub fn zeroed_huge<T: bytemuck::Zeroable>(len: usize) -> Vec<T> {
+    let mut values = bytemuck::zeroed_vec(len);
     prefer_huge_pages(&mut values);
     values
 }

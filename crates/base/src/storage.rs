@@ -35,6 +35,18 @@ pub trait Storage: Debug + Send + Sync {
     fn read(&self, path: &Path) -> Result<FileBytes>;
     /// The bytes of a file that may be growing, copied.
     fn read_copy(&self, path: &Path) -> Result<Vec<u8>>;
+    /// Fills `into` with the bytes of a file from `offset` on, copied: they are not part of a map.
+    ///
+    /// An end of file before `into` is full is an error.
+    fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> Result<()> {
+        let bytes = self.read_copy(path)?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        match bytes.get(start..).and_then(|rest| rest.get(..into.len())) {
+            Some(found) => into.copy_from_slice(found),
+            None => return Err(crate::Error::io("read", path, std::io::ErrorKind::UnexpectedEof.into())),
+        }
+        Ok(())
+    }
     /// Gives a file another name in the same directory, replacing what had it.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
     /// Removes a file.

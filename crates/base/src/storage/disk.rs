@@ -38,6 +38,11 @@ impl Storage for DiskStorage {
         std::fs::read(path).map_err(|e| Error::io("read", path, e))
     }
 
+    fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> Result<()> {
+        let file = File::open(path).map_err(|e| Error::io("open", path, e))?;
+        file.read_exact_at(into, offset).map_err(|e| Error::io("read", path, e))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         std::fs::rename(from, to).map_err(|e| Error::io("rename", from, e))
     }
@@ -133,6 +138,10 @@ mod tests {
         file.sync().unwrap();
         assert!(disk.create(&path).is_err());
         assert_eq!(disk.read(&path).unwrap().as_slice(), b"headtail");
+        let mut part = [0; 4];
+        disk.read_at(&path, 2, &mut part).unwrap();
+        assert_eq!(&part, b"adta");
+        assert_eq!(disk.read_at(&path, 6, &mut part).unwrap_err().io_kind(), Some(std::io::ErrorKind::UnexpectedEof));
         disk.rename(&path, &dir.join("other")).unwrap();
         disk.sync_dir(&dir).unwrap();
         assert_eq!(disk.list(&dir).unwrap(), ["LOCK", "other"]);

@@ -501,6 +501,10 @@ mod tests {
         let error = dir_with_file(&disk, b"abcd", true).unwrap_err();
         assert_eq!(error.io_kind(), Some(io::ErrorKind::StorageFull));
         assert_eq!(disk.contents("db/f".as_ref()).unwrap(), b"ab");
+        let mut byte = [0];
+        disk.read_at("db/f".as_ref(), 1, &mut byte).unwrap();
+        assert_eq!(&byte, b"b");
+        assert!(disk.read_at("db/f".as_ref(), 2, &mut byte).is_err());
         assert_eq!(disk.list("db".as_ref()).unwrap(), ["f"]);
         let copy = disk.duplicate();
         copy.set_contents("db/g".as_ref(), b"x");
