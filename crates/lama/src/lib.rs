@@ -1,1 +1,42 @@
-//! Placeholder.
+//! Floor 2 of Anden: graphs on disk.
+//!
+//! A database is a directory. Its [`Store`] holds snapshots of a graph; a snapshot is read through
+//! a [`View`], which maps the files of a run: a vertex table in pages, and beside it the targets
+//! and the weights of the edges. [`Dictionary`] leads from the user's keys to vertex ids. The format
+//! of every file, and why a crash at any moment leaves a whole database or none, is written in
+//! `docs/format.md`.
+//!
+//! Bytes are little-endian and read in place, so big-endian machines are refused at compile time.
+#![forbid(unsafe_code)]
+
+#[cfg(target_endian = "big")]
+compile_error!("the files are read in place, and they are little-endian");
+
+mod builder;
+mod column;
+mod dictionary;
+mod encoding;
+mod error;
+mod file;
+mod key;
+mod lists;
+mod manifest;
+mod names;
+mod options;
+mod run;
+mod side;
+mod store;
+mod table;
+mod verify;
+mod view;
+
+pub use builder::{StoreBuilder, TempFile};
+pub use dictionary::{Dictionary, DictionaryKeys, FinishedDictionary};
+pub use error::{Error, Result};
+pub use key::{Key, KeyRef};
+pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme};
+pub use run::{FinishedRun, RunWriter, Side};
+pub use store::{SnapshotInfo, Stats, Store};
+pub use table::PAGE_VERTICES;
+pub use verify::VerifyReport;
+pub use view::View;

@@ -1,0 +1,283 @@
+//! Makes a new database: everything is written beside it, and becomes visible at once or never.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::mapped::FileBytes;
+use base::storage::{Storage, StorageFile};
+use graph::Direction;
+
+use crate::dictionary::{DictionaryKeys, FinishedDictionary, write_dictionary};
+use crate::file::WrittenFile;
+use crate::manifest::{Created, FileRecord, Manifest, Snapshot};
+use crate::options::{GraphOptions, Identity};
+use crate::run::{FinishedRun, RunWriter};
+use crate::store::{Lock, Store};
+use crate::{Error, Result, names};
+
+/// The number of the run and of the part of the dictionary that a load writes.
+const FIRST: u32 = 1;
+
+/// The longest name of a snapshot, in bytes.
+const MAX_NAME_BYTES: usize = 255;
+
+/// A database that is being made.
+///
+/// Nothing of it is visible before [`publish`](Self::publish). Dropped before that, it removes its
+/// files and its directory; what a crash leaves of it, the next attempt to create it removes.
+#[derive(Debug)]
+pub struct StoreBuilder {
+    directory: NewDirectory,
+    options: GraphOptions,
+    identity: Identity,
+}
+
+/// The directory of a database that is not there yet; dropped, it takes everything in it along.
+#[derive(Debug)]
+struct NewDirectory {
+    storage: Arc<dyn Storage>,
+    path: PathBuf,
+    lock: Option<Lock>,
+    is_published: bool,
+}
+
+impl StoreBuilder {
+    pub(crate) fn create(
+        storage: Arc<dyn Storage>,
+        path: &Path,
+        options: GraphOptions,
+        identity: Identity,
+    ) -> Result<Self> {
+        if options.ordered && options.direction == Direction::Undirected {
+            return Err(Error::Input("an ordered graph is directed: each edge leads to its larger end".into()));
+        }
+        let directory = NewDirectory::prepare(storage, path)?;
+        Ok(Self { directory, options, identity })
+    }
+
+    /// The kind of graph.
+    pub fn options(&self) -> &GraphOptions {
+        &self.options
+    }
+
+    /// Begins the run of a graph with ids below `vertex_bound`. There is one run.
+    ///
+    /// # Errors
+    /// There are too many vertices, a run was begun before, or the disk failed.
+    pub fn run_writer(&self, vertex_bound: usize) -> Result<RunWriter> {
+        let NewDirectory { storage, path, .. } = &self.directory;
+        RunWriter::create(&**storage, path, &self.options, self.identity.id, vertex_bound, FIRST)
+    }
+
+    /// Writes the keys of all vertices.
+    ///
+    /// Cost: checks order and uniqueness of the keys, then writes them once.
+    ///
+    /// # Errors
+    /// Keys are of another scheme than the graph's, are out of order, stand twice, or are not
+    /// UTF-8; the disk failed.
+    pub fn write_dictionary(&self, keys: DictionaryKeys<'_>) -> Result<FinishedDictionary> {
+        let NewDirectory { storage, path, .. } = &self.directory;
+        write_dictionary(&**storage, path, &keys, self.options.keys, self.identity.id, FIRST)
+    }
+
+    /// A scratch file in the database's directory, on the disk that must have room for the result.
+    ///
+    /// # Errors
+    /// A scratch file has this name, or the disk failed.
+    pub fn temp_file(&self, name: &str) -> Result<TempFile> {
+        let NewDirectory { storage, path, .. } = &self.directory;
+        let path = path.join(names::temporary(&format!("scratch-{name}")));
+        let file = storage.create(&path)?;
+        Ok(TempFile { storage: Arc::clone(storage), file, path })
+    }
+
+    /// Makes the database visible, with this as its first snapshot, and opens it for writing.
+    ///
+    /// `num_edges` counts an edge of an undirected graph once. When this returns, the database
+    /// survives a power cut.
+    ///
+    /// # Errors
+    /// Run and dictionary do not fit together, the name of the snapshot is empty or a number, or
+    /// the disk failed; the database is then removed.
+    pub fn publish(
+        mut self,
+        run: FinishedRun,
+        dictionary: FinishedDictionary,
+        num_edges: u64,
+        name: Option<&str>,
+    ) -> Result<Store> {
+        self.check(&run, &dictionary, num_edges, name)?;
+        let NewDirectory { storage, path, .. } = &self.directory;
+        let mut files = Vec::new();
+        for file in run.files.iter().chain(&dictionary.file) {
+            files.push(give_name(&**storage, path, file)?);
+        }
+        for scratch in storage.list(path)?.iter().filter(|name| name.starts_with(names::TEMPORARY)) {
+            storage.remove_file(&path.join(scratch))?;
+        }
+        storage.sync_dir(path)?;
+        storage.sync_dir(parent(path))?;
+
+        let unix_time = self.identity.time();
+        let created = Created { id: self.identity.id, unix_time, options: self.options };
+        let snapshot = Snapshot {
+            number: 1,
+            name: name.map(str::to_owned),
+            unix_time,
+            vertex_bound: run.vertex_bound as u64,
+            num_edges,
+            num_arcs: run.num_arcs,
+            num_added: num_edges,
+            num_removed: 0,
+            files,
+        };
+        // Of the manifest, too, the name comes last: there is no database with half a first snapshot.
+        let temporary = path.join(names::temporary(names::MANIFEST));
+        let manifest = storage.create(&temporary)?;
+        manifest.write_at(0, &Manifest::encode(&created, &[snapshot]))?;
+        manifest.sync()?;
+        storage.rename(&temporary, &path.join(names::MANIFEST))?;
+        storage.sync_dir(path)?;
+
+        let store = Store::assemble(Arc::clone(storage), path)?;
+        self.directory.is_published = true;
+        Ok(store.with_lock(self.directory.lock.take()))
+    }
+
+    fn check(&self, run: &FinishedRun, keys: &FinishedDictionary, num_edges: u64, name: Option<&str>) -> Result<()> {
+        let bad = |what: String| Err(Error::Input(what));
+        if keys.num_keys != run.vertex_bound as u64 {
+            return bad(format!("{} keys for {} vertices", keys.num_keys, run.vertex_bound));
+        }
+        let fits = match self.options.direction {
+            Direction::Directed => num_edges == run.num_arcs,
+            Direction::Undirected => (run.num_arcs.div_ceil(2)..=run.num_arcs).contains(&num_edges),
+        };
+        if !fits {
+            return bad(format!("{num_edges} edges cannot have {} entries in lists", run.num_arcs));
+        }
+        let is_bad_name = |name: &str| name.bytes().all(|b| b.is_ascii_digit()) || name.len() > MAX_NAME_BYTES;
+        match name {
+            Some(name) if is_bad_name(name) => bad(format!(
+                "{name:?} cannot name a snapshot: a name is no number and has at most {MAX_NAME_BYTES} bytes"
+            )),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Gives a written file the name that it keeps.
+fn give_name(storage: &dyn Storage, directory: &Path, file: &WrittenFile) -> Result<FileRecord> {
+    let temporary = file.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name = temporary.strip_prefix(names::TEMPORARY).unwrap_or(&temporary).to_owned();
+    storage.rename(&file.path, &directory.join(&name))?;
+    Ok(FileRecord { kind: file.kind, name, len: file.len, header_crc: file.header_crc })
+}
+
+/// The directory that holds the name of `path`.
+fn parent(path: &Path) -> &Path {
+    path.parent().unwrap_or(path)
+}
+
+impl NewDirectory {
+    /// Makes the directory, or takes over one that a failed attempt left.
+    fn prepare(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
+        let exists = || Error::Exists { path: path.to_owned() };
+        let is_new = !storage.exists(path)?;
+        if is_new {
+            storage.create_dir(path).map_err(|error| match error.io_kind() {
+                Some(std::io::ErrorKind::AlreadyExists) => exists(),
+                _ => error.into(),
+            })?;
+        } else if !is_leftover(&*storage, path) {
+            return Err(exists());
+        }
+        let mut directory = Self { storage, path: path.to_owned(), lock: None, is_published: !is_new };
+        directory.lock = Some(Lock::take(&*directory.storage, path)?);
+        if !is_new {
+            // Whoever held the lock before may have published meanwhile.
+            if !is_leftover(&*directory.storage, path) {
+                return Err(exists());
+            }
+            directory.is_published = false;
+            directory.remove_files()?;
+        }
+        Ok(directory)
+    }
+
+    /// Removes what makes it a database first, so that a crash in between leaves no database with holes.
+    fn remove_files(&self) -> Result<()> {
+        let manifest = self.path.join(names::MANIFEST);
+        if self.storage.exists(&manifest)? {
+            self.storage.remove_file(&manifest)?;
+            self.storage.sync_dir(&self.path)?;
+        }
+        for name in self.storage.list(&self.path)? {
+            if names::is_ours(&name) && name != names::LOCK {
+                self.storage.remove_file(&self.path.join(name))?;
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self) -> Result<()> {
+        self.remove_files()?;
+        let lock = self.path.join(names::LOCK);
+        if self.storage.exists(&lock)? {
+            self.storage.remove_file(&lock)?;
+        }
+        self.lock = None;
+        self.storage.remove_dir(&self.path)?;
+        Ok(self.storage.sync_dir(parent(&self.path))?)
+    }
+}
+
+impl Drop for NewDirectory {
+    fn drop(&mut self) {
+        if !self.is_published {
+            // What cannot be removed now is recognised by the next attempt to create the database.
+            let _ = self.remove();
+        }
+    }
+}
+
+/// Whether a directory is what an attempt to create a database left behind: nothing but our files, and no manifest.
+fn is_leftover(storage: &dyn Storage, path: &Path) -> bool {
+    storage.list(path).is_ok_and(|list| list.iter().all(|name| names::is_ours(name) && name != names::MANIFEST))
+}
+
+/// A scratch file; dropped, it is removed.
+#[derive(Debug)]
+pub struct TempFile {
+    storage: Arc<dyn Storage>,
+    file: Box<dyn StorageFile>,
+    path: PathBuf,
+}
+
+impl TempFile {
+    /// The file, for writing.
+    pub fn file(&self) -> &dyn StorageFile {
+        &*self.file
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was written. Write no more once this is called.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn read(&self) -> Result<FileBytes> {
+        Ok(self.storage.read(&self.path)?)
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        // What stays is removed with the builder, when the database is published, or when it is opened.
+        let _ = self.storage.remove_file(&self.path);
+    }
+}

@@ -1,0 +1,209 @@
+//! Writes a file in one stream.
+
+use std::path::{Path, PathBuf};
+
+use base::checksum::{BLOCK_BYTES, crc32c, crc32c_append};
+use base::storage::{Storage, StorageFile};
+
+use super::{ENTRY_BYTES, Entry, FORMAT_VERSION, FileKind, HEADER_BYTES, HEADER_CHECKED_BYTES, MAGIC, SectionKind};
+use crate::Result;
+use crate::encoding::Encoder;
+use crate::options::DatabaseId;
+
+/// Small appends are gathered up to this; one of at least this size is written from where it is.
+const BUFFER_BYTES: usize = 1 << 20;
+
+/// A file that nobody else sees yet. Dropped before [`finish`](Self::finish), it stays behind as it is.
+#[derive(Debug)]
+pub(crate) struct FileWriter {
+    file: Box<dyn StorageFile>,
+    path: PathBuf,
+    /// What was appended after the bytes on the disk.
+    buffer: Vec<u8>,
+    /// The bytes on the disk, the header included.
+    num_written: u64,
+    sections: Vec<Section>,
+}
+
+#[derive(Debug)]
+struct Section {
+    kind: SectionKind,
+    offset: u64,
+    len: u64,
+    checksums: Vec<u32>,
+    /// The checksum of the block that is not full yet.
+    block_crc: u32,
+}
+
+/// A file that is complete and durable, though not its name.
+#[derive(Clone, Debug)]
+pub(crate) struct WrittenFile {
+    pub kind: FileKind,
+    pub path: PathBuf,
+    pub len: u64,
+    pub header_crc: u32,
+}
+
+impl FileWriter {
+    /// Creates `path`, which must not exist.
+    pub fn create(storage: &dyn Storage, path: &Path) -> Result<Self> {
+        let file = storage.create(path)?;
+        let buffer = Vec::new();
+        Ok(Self { file, path: path.to_owned(), buffer, num_written: HEADER_BYTES as u64, sections: Vec::new() })
+    }
+
+    /// Ends the section before and begins another.
+    pub fn begin_section(&mut self, kind: SectionKind) -> Result<()> {
+        self.end_section();
+        let offset = self.align(kind.alignment())?;
+        self.sections.push(Section { kind, offset, len: 0, checksums: Vec::new(), block_crc: 0 });
+        Ok(())
+    }
+
+    /// Appends to the section that was begun last.
+    ///
+    /// # Panics
+    /// If none was begun.
+    pub fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.sections.last_mut().expect("a section is begun before it is filled").cover(bytes);
+        self.put(bytes)
+    }
+
+    /// Writes checksums, directory and header, and syncs the file.
+    pub fn finish(mut self, kind: FileKind, id: DatabaseId) -> Result<WrittenFile> {
+        self.end_section();
+        let sections = std::mem::take(&mut self.sections);
+        let mut directory = Encoder::default();
+        for section in &sections {
+            let checksums_offset = self.align(8)?;
+            let checksums: Vec<u8> = section.checksums.iter().flat_map(|crc| crc.to_le_bytes()).collect();
+            self.put(&checksums)?;
+            let checksums_crc = crc32c(&checksums);
+            let Section { kind, offset, len, .. } = *section;
+            Entry { kind: kind as u32, offset, len, checksums_offset, checksums_crc }.encode(&mut directory);
+        }
+        let directory_offset = self.align(8)?;
+        self.put(&directory.0)?;
+        self.flush()?;
+        let header = encode_header(kind, id, self.num_written, directory_offset, sections.len() as u32, &directory.0);
+        self.file.write_at(0, &header)?;
+        self.file.sync()?;
+        let header_crc = crc32c(&header[..HEADER_CHECKED_BYTES]);
+        Ok(WrittenFile { kind, path: self.path, len: self.num_written, header_crc })
+    }
+
+    fn end_section(&mut self) {
+        if let Some(section) = self.sections.last_mut()
+            && !section.len.is_multiple_of(BLOCK_BYTES as u64)
+        {
+            section.checksums.push(section.block_crc);
+        }
+    }
+
+    fn position(&self) -> u64 {
+        self.num_written + self.buffer.len() as u64
+    }
+
+    /// Appends zeros up to a multiple of `alignment`; gives the position.
+    fn align(&mut self, alignment: u64) -> Result<u64> {
+        let position = self.position().next_multiple_of(alignment);
+        let num_zeros = (position - self.position()) as usize;
+        self.put(&[0; HEADER_BYTES][..num_zeros])?;
+        Ok(position)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> Result<()> {
+        if self.buffer.len() + bytes.len() < BUFFER_BYTES {
+            self.buffer.extend_from_slice(bytes);
+            return Ok(());
+        }
+        self.flush()?;
+        self.file.write_at(self.num_written, bytes)?;
+        self.num_written += bytes.len() as u64;
+        Ok(())
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        if !self.buffer.is_empty() {
+            self.file.write_at(self.num_written, &self.buffer)?;
+            self.num_written += self.buffer.len() as u64;
+            self.buffer.clear();
+        }
+        Ok(())
+    }
+}
+
+impl Section {
+    /// Takes `bytes` into the checksums.
+    fn cover(&mut self, bytes: &[u8]) {
+        let num_open = (self.len % BLOCK_BYTES as u64) as usize;
+        let num_closing = if num_open == 0 { 0 } else { bytes.len().min(BLOCK_BYTES - num_open) };
+        let (closing, rest) = bytes.split_at(num_closing);
+        if num_open > 0 {
+            self.block_crc = crc32c_append(self.block_crc, closing);
+            if num_open + num_closing == BLOCK_BYTES {
+                self.checksums.push(self.block_crc);
+            }
+        }
+        let (blocks, open) = rest.as_chunks::<BLOCK_BYTES>();
+        self.checksums.extend(blocks.iter().map(|block| crc32c(block)));
+        if !open.is_empty() {
+            self.block_crc = crc32c(open);
+        }
+        self.len += bytes.len() as u64;
+    }
+}
+
+impl Entry {
+    fn encode(&self, directory: &mut Encoder) {
+        directory.u32(self.kind);
+        directory.u32(self.checksums_crc);
+        directory.u64(self.offset);
+        directory.u64(self.len);
+        directory.u64(self.checksums_offset);
+        directory.u64(0);
+        debug_assert!(directory.0.len().is_multiple_of(ENTRY_BYTES));
+    }
+}
+
+fn encode_header(
+    kind: FileKind,
+    id: DatabaseId,
+    file_len: u64,
+    directory_offset: u64,
+    num_sections: u32,
+    directory: &[u8],
+) -> Vec<u8> {
+    let mut header = Encoder::default();
+    header.bytes(&MAGIC);
+    header.u32(FORMAT_VERSION);
+    header.u32(kind as u32);
+    header.u32(num_sections);
+    header.bytes(&id.0);
+    header.u64(file_len);
+    header.u64(directory_offset);
+    header.u32(crc32c(directory));
+    header.pad_to(HEADER_CHECKED_BYTES);
+    header.u32(crc32c(&header.0));
+    header.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::storage::{FaultPlan, FaultStorage};
+
+    #[test]
+    fn checksums_do_not_depend_on_the_pieces() {
+        let bytes: Vec<u8> = (0..3 * BLOCK_BYTES + 77).map(|i| (i * i >> 3) as u8).collect();
+        let whole: Vec<u32> = base::checksum::block_checksums(&bytes).collect();
+        for piece in [1, 63, 4095, 4096, 4097, 9000, 100_000] {
+            let disk = FaultStorage::new(FaultPlan::Never);
+            let mut writer = FileWriter::create(&disk, "file".as_ref()).unwrap();
+            writer.begin_section(SectionKind::StringText).unwrap();
+            bytes.chunks(piece).for_each(|part| writer.append(part).unwrap());
+            writer.end_section();
+            assert_eq!(writer.sections[0].checksums, whole, "pieces of {piece}");
+        }
+    }
+}

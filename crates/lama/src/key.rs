@@ -1,0 +1,66 @@
+//! Keys: what the user calls a vertex.
+
+use std::fmt;
+
+/// A key that owns its text.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Key {
+    /// A number.
+    Integer(u64),
+    /// A string.
+    String(String),
+}
+
+/// A key that lies in a dictionary.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum KeyRef<'a> {
+    /// A number.
+    Integer(u64),
+    /// A string.
+    String(&'a str),
+}
+
+impl From<u64> for Key {
+    fn from(key: u64) -> Self {
+        Self::Integer(key)
+    }
+}
+
+impl From<&str> for Key {
+    fn from(key: &str) -> Self {
+        Self::String(key.to_owned())
+    }
+}
+
+impl From<String> for Key {
+    fn from(key: String) -> Self {
+        Self::String(key)
+    }
+}
+
+impl From<KeyRef<'_>> for Key {
+    fn from(key: KeyRef<'_>) -> Self {
+        match key {
+            KeyRef::Integer(key) => Self::Integer(key),
+            KeyRef::String(key) => Self::String(key.to_owned()),
+        }
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(key) => key.fmt(f),
+            Self::String(key) => key.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for KeyRef<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Integer(key) => key.fmt(f),
+            Self::String(key) => key.fmt(f),
+        }
+    }
+}
