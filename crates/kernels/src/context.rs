@@ -1,7 +1,11 @@
 //! What a kernel works with beside the graph.
 
+use base::VertexId;
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
+use graph::Graph;
+
+use crate::{Error, Result};
 
 /// The workers, the watcher and the memory budget of a kernel.
 #[derive(Clone, Copy)]
@@ -24,4 +28,21 @@ impl<'a> Context<'a> {
     pub fn allows(&self, num_bytes: u64) -> bool {
         self.memory.is_none_or(|limit| num_bytes <= limit)
     }
+
+    /// Refuses a kernel that needs more than the budget.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if `needed` bytes are too many.
+    pub fn require_memory(&self, kernel: &'static str, needed: u64) -> Result<()> {
+        match self.memory {
+            Some(budget) if needed > budget => Err(Error::Memory { kernel, needed, budget }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Refuses a vertex that is not in the graph.
+pub(crate) fn require_vertex(graph: &impl Graph, vertex: VertexId) -> Result<()> {
+    let bound = graph.vertex_bound();
+    if (vertex as usize) < bound && graph.is_live(vertex) { Ok(()) } else { Err(Error::NoVertex { vertex, bound }) }
 }

@@ -1,0 +1,116 @@
+//! Lists with weights and without behind one face, so that push and pull are written once.
+
+use std::ops::{ControlFlow, Range};
+
+use base::VertexId;
+use graph::{InEdges, Page, PageOffset, Weight, WeightedEdges};
+
+/// Adjacency lists whose entries carry a `W`.
+pub(crate) trait Lists<W: Copy>: Sync {
+    /// The offsets of dense pages.
+    type Offset: PageOffset;
+
+    /// The out-list of `vertex`, fragment by fragment.
+    fn out_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()>;
+
+    /// The in-list of `vertex`, fragment by fragment.
+    fn in_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()>;
+
+    /// The pages of the in-lists; dense only where [`dense_weights`](Self::dense_weights) knows how.
+    fn in_pages(&self, vertices: Range<VertexId>, body: impl FnMut(Page<'_, Self::Offset>));
+
+    /// As [`in_pages`](Self::in_pages), for out-lists.
+    fn out_pages(&self, vertices: Range<VertexId>, body: impl FnMut(Page<'_, Self::Offset>));
+
+    /// The weights beside a list of a dense page.
+    fn dense_weights(&self, len: usize) -> &[W];
+}
+
+/// The lists of a graph, without weights.
+pub(crate) struct Plain<'a, G>(pub(crate) &'a G);
+
+/// The lists of a graph whose weights the caller has found to be of the right type.
+pub(crate) struct Weighted<'a, G>(pub(crate) &'a G);
+
+/// As many nothings as anybody asks for; they take no space.
+const NOTHINGS: &[()] = &[(); usize::MAX];
+
+impl<G: InEdges> Lists<()> for Plain<'_, G> {
+    type Offset = G::Offset;
+
+    #[inline(always)]
+    fn out_list(
+        &self,
+        vertex: VertexId,
+        mut body: impl FnMut(&[VertexId], &[()]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.0.for_each_out_fragment(vertex, |list| body(list, &NOTHINGS[..list.len()]))
+    }
+
+    #[inline(always)]
+    fn in_list(
+        &self,
+        vertex: VertexId,
+        mut body: impl FnMut(&[VertexId], &[()]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.0.for_each_in_fragment(vertex, |list| body(list, &NOTHINGS[..list.len()]))
+    }
+
+    #[inline(always)]
+    fn in_pages(&self, vertices: Range<VertexId>, mut body: impl FnMut(Page<'_, G::Offset>)) {
+        let _ = self.0.for_each_in_page(vertices, |page| {
+            body(page);
+            ControlFlow::Continue(())
+        });
+    }
+
+    #[inline(always)]
+    fn out_pages(&self, vertices: Range<VertexId>, mut body: impl FnMut(Page<'_, G::Offset>)) {
+        let _ = self.0.for_each_out_page(vertices, |page| {
+            body(page);
+            ControlFlow::Continue(())
+        });
+    }
+
+    #[inline(always)]
+    fn dense_weights(&self, len: usize) -> &[()] {
+        &NOTHINGS[..len]
+    }
+}
+
+impl<W: Weight, G: InEdges + WeightedEdges> Lists<W> for Weighted<'_, G> {
+    type Offset = G::Offset;
+
+    #[inline(always)]
+    fn out_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.0.for_each_weighted_out_fragment(vertex, body)
+    }
+
+    #[inline(always)]
+    fn in_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.0.for_each_weighted_in_fragment(vertex, body)
+    }
+
+    // The seam has no pages with weights: everything is read through the fragments.
+    fn in_pages(&self, vertices: Range<VertexId>, mut body: impl FnMut(Page<'_, G::Offset>)) {
+        body(Page::Patched(vertices));
+    }
+
+    fn out_pages(&self, vertices: Range<VertexId>, mut body: impl FnMut(Page<'_, G::Offset>)) {
+        body(Page::Patched(vertices));
+    }
+
+    fn dense_weights(&self, _len: usize) -> &[W] {
+        &[]
+    }
+}
+
+/// Gives `targets` in pieces, each beside as many entries of `weights`, for edges that have none.
+#[inline(always)]
+pub(crate) fn beside<W: Copy>(
+    targets: &[VertexId],
+    weights: &[W],
+    mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    targets.chunks(weights.len()).try_for_each(|piece| body(piece, &weights[..piece.len()]))
+}

@@ -1,0 +1,137 @@
+//! Push or pull, list or bitmap.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::VertexId;
+use graph::InEdges;
+
+use crate::vertex_subset::VertexSubset;
+use crate::{Context, Error, Result};
+
+/// Who decides between push and pull. Where a graph has no in-edges, everything is pushed.
+#[derive(Debug, Default)]
+pub enum Policy<'a> {
+    /// Ligra's rule: the frontier is large if its vertices and out-edges together are more than a
+    /// twentieth of the arcs, and then pulled.
+    #[default]
+    Ligra,
+    /// Beamer's rule, for searches that visit each vertex once; the search keeps the state.
+    Beamer(&'a mut Beamer),
+    /// Always push; a frontier that is large by Ligra's rule as a bitmap, a small one as a list.
+    Push,
+    /// Always pull.
+    Pull,
+}
+
+/// A frontier is large if its vertices and edges are more than the arcs divided by this (Ligra,
+/// section 4.2).
+const LARGE_DIVISOR: u64 = 20;
+
+/// The state of Beamer's rule in one search.
+///
+/// A search begins to pull when the frontier's edges are more than 1/`alpha` of those that lead out
+/// of unvisited vertices, and pushes again when the frontier shrinks below 1/`beta` of the vertices.
+#[derive(Clone, Debug)]
+pub struct Beamer {
+    alpha: u64,
+    beta: u64,
+    unvisited_arcs: u64,
+    pulling: bool,
+    previous_len: usize,
+}
+
+impl Beamer {
+    /// The values that GAP's reference implementation settled on.
+    pub const ALPHA: u64 = 15;
+    /// As [`ALPHA`](Self::ALPHA).
+    pub const BETA: u64 = 18;
+
+    /// The state at the start of a search on a graph with `num_arcs` arcs.
+    pub fn new(num_arcs: u64) -> Self {
+        Self { alpha: Self::ALPHA, beta: Self::BETA, unvisited_arcs: num_arcs, pulling: false, previous_len: 0 }
+    }
+
+    /// The same with other thresholds; both must be at least 1.
+    pub fn with_thresholds(mut self, alpha: u64, beta: u64) -> Self {
+        (self.alpha, self.beta) = (alpha.max(1), beta.max(1));
+        self
+    }
+
+    fn pulls(&mut self, num_vertices: usize, len: usize, frontier_arcs: impl FnOnce() -> u64) -> bool {
+        if self.pulling {
+            self.pulling = len >= self.previous_len || len as u64 > num_vertices as u64 / self.beta;
+        } else {
+            let arcs = frontier_arcs();
+            self.pulling = arcs > self.unvisited_arcs / self.alpha;
+            self.unvisited_arcs = self.unvisited_arcs.saturating_sub(arcs);
+        }
+        self.previous_len = len;
+        self.pulling
+    }
+}
+
+/// How one call visits the edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    SparsePush,
+    DensePush,
+    Pull,
+}
+
+impl Policy<'_> {
+    pub(super) fn choose<G: InEdges>(&mut self, ctx: &Context<'_>, graph: &G, frontier: &VertexSubset) -> Result<Form> {
+        let large = || {
+            let limit = graph.num_arcs() / LARGE_DIVISOR;
+            let len = frontier.len() as u64;
+            len > limit || len + out_arcs(ctx, graph, frontier) > limit
+        };
+        let push = |is_large: bool| if is_large { Form::DensePush } else { Form::SparsePush };
+        if !graph.has_in_edges() {
+            return match self {
+                Self::Pull => Err(Error::Unsupported { kernel: "edge map by pull", needs: "in-edges" }),
+                _ => Ok(push(large())),
+            };
+        }
+        Ok(match self {
+            Self::Pull => Form::Pull,
+            Self::Push => push(large()),
+            Self::Ligra if large() => Form::Pull,
+            Self::Ligra => Form::SparsePush,
+            Self::Beamer(state) => {
+                match state.pulls(graph.num_vertices(), frontier.len(), || out_arcs(ctx, graph, frontier)) {
+                    true => Form::Pull,
+                    false => Form::SparsePush,
+                }
+            }
+        })
+    }
+}
+
+/// The number of edges that leave the frontier.
+fn out_arcs<G: InEdges>(ctx: &Context<'_>, graph: &G, frontier: &VertexSubset) -> u64 {
+    // One counter a worker, far enough apart that they do not share a cache line.
+    #[repr(align(128))]
+    struct Counter(AtomicU64);
+    let counters: Vec<Counter> = (0..ctx.pool.num_threads()).map(|_| Counter(AtomicU64::new(0))).collect();
+    frontier.for_each(ctx.pool, |worker, v: VertexId| {
+        let count = &counters[worker].0;
+        count.store(count.load(Ordering::Relaxed) + graph.out_degree(v) as u64, Ordering::Relaxed);
+    });
+    counters.iter().map(|c| c.0.load(Ordering::Relaxed)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_search_pulls_while_the_frontier_is_large() {
+        let mut beamer = Beamer::new(1500);
+        let mut pulls = |len, arcs| beamer.pulls(180, len, || arcs);
+        assert!(!pulls(1, 100)); // exactly a fifteenth
+        assert!(pulls(5, 94)); // of the 1400 left, a little more
+        assert!(pulls(4 + 20, 0)); // growing
+        assert!(pulls(11, 0)); // more than an eighteenth of the vertices
+        assert!(!pulls(10, 1));
+    }
+}

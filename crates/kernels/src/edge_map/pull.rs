@@ -1,0 +1,136 @@
+//! Over the in-lists of the targets that may still be updated.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use base::VertexId;
+use base::bitmap::{AtomicBitmap, ones};
+use graph::{InEdges, Page};
+
+use super::lists::Lists;
+use super::{EdgeFunctor, Run, merge_word};
+use crate::vertex_subset::{CHUNK, Members, VertexSubset};
+
+impl<G: InEdges, L, F> Run<'_, G, L, F> {
+    /// The frontier must be a bitmap or *all*.
+    pub(super) fn pull<W: Copy>(&self, frontier: &VertexSubset) -> VertexSubset
+    where
+        L: Lists<W>,
+        F: EdgeFunctor<W>,
+    {
+        match frontier.members() {
+            Members::Dense(bits, _) => {
+                let words = bits.words();
+                self.pull_from(|source| words[source as usize / 64] >> (source % 64) & 1 == 1)
+            }
+            Members::All | Members::Sparse(_) => self.pull_from(|_| true),
+        }
+    }
+
+    fn pull_from<W: Copy>(&self, in_frontier: impl Fn(VertexId) -> bool + Sync) -> VertexSubset
+    where
+        L: Lists<W>,
+        F: EdgeFunctor<W>,
+    {
+        let bound = self.graph.vertex_bound();
+        let (next, count) = (AtomicBitmap::new(bound), AtomicUsize::new(0));
+        self.ctx.pool.for_each_chunk(0..bound, CHUNK, |_, chunk| {
+            if self.ctx.progress.is_cancelled() {
+                return;
+            }
+            let mut found = 0;
+            self.lists.in_pages(chunk.start as VertexId..chunk.end as VertexId, |page| match page {
+                Page::Dense(page) => self.each_word(page.vertices(), |word_index, todo| {
+                    let mut hits = 0;
+                    for bit in ones(todo) {
+                        let target = (word_index * 64 + bit) as VertexId;
+                        let list = page.list((target - page.first()) as usize);
+                        if list.is_empty() {
+                            self.functor.no_sources(target);
+                            continue;
+                        }
+                        let (hit, _) = self.pull_list(target, list, self.lists.dense_weights(list.len()), &in_frontier);
+                        hits |= u64::from(hit) << bit;
+                    }
+                    found += hits.count_ones() as usize;
+                    merge_word(&next, word_index, hits);
+                }),
+                Page::Patched(vertices) => self.each_word(vertices, |word_index, todo| {
+                    let mut hits = 0;
+                    for bit in ones(todo) {
+                        let target = (word_index * 64 + bit) as VertexId;
+                        hits |= u64::from(self.pull_fragments(target, &in_frontier)) << bit;
+                    }
+                    found += hits.count_ones() as usize;
+                    merge_word(&next, word_index, hits);
+                }),
+                Page::Empty(vertices) => self.each_word(vertices, |word_index, todo| {
+                    ones(todo).for_each(|bit| self.functor.no_sources((word_index * 64 + bit) as VertexId));
+                }),
+            });
+            count.fetch_add(found, Ordering::Relaxed);
+        });
+        VertexSubset::dense(next, count.into_inner())
+    }
+
+    /// Calls `body` with each word's index and the bits of those of its targets that lie in `vertices`
+    /// and meet the condition, where there are any.
+    fn each_word<W>(&self, vertices: Range<VertexId>, mut body: impl FnMut(usize, u64))
+    where
+        F: EdgeFunctor<W>,
+    {
+        let mut start = vertices.start;
+        while start < vertices.end {
+            let first = start & !63;
+            let end = vertices.end.min(first + 64);
+            let mask = (!0 >> (64 - (end - first))) & (!0 << (start - first));
+            let todo = self.functor.condition_word(first, end - first) & mask;
+            if todo != 0 {
+                body(first as usize / 64, todo);
+            }
+            start = end;
+        }
+    }
+
+    /// Whether the functor said yes, and whether the target is done.
+    #[inline(always)]
+    fn pull_list<W: Copy>(
+        &self,
+        target: VertexId,
+        sources: &[VertexId],
+        weights: &[W],
+        in_frontier: impl Fn(VertexId) -> bool,
+    ) -> (bool, bool)
+    where
+        F: EdgeFunctor<W>,
+    {
+        let mut hit = false;
+        for (&source, &weight) in sources.iter().zip(weights) {
+            if in_frontier(source) {
+                hit |= self.functor.update(source, target, weight);
+                if !self.functor.condition(target) {
+                    return (hit, true);
+                }
+            }
+        }
+        (hit, false)
+    }
+
+    fn pull_fragments<W: Copy>(&self, target: VertexId, in_frontier: impl Fn(VertexId) -> bool) -> bool
+    where
+        L: Lists<W>,
+        F: EdgeFunctor<W>,
+    {
+        let (mut hit, mut is_empty) = (false, true);
+        let _ = self.lists.in_list(target, |sources, weights| {
+            is_empty &= sources.is_empty();
+            let (piece_hit, done) = self.pull_list(target, sources, weights, &in_frontier);
+            hit |= piece_hit;
+            if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if is_empty {
+            self.functor.no_sources(target);
+        }
+        hit
+    }
+}

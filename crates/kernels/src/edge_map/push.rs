@@ -1,0 +1,178 @@
+//! Over the out-lists of the frontier.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use base::VertexId;
+use base::bitmap::{AtomicBitmap, ones};
+use graph::{InEdges, Page};
+
+use super::lists::Lists;
+use super::{EdgeFunctor, Run, list_of};
+use crate::vertex_subset::{CHUNK, Members, VertexSubset, WorkerLists};
+
+/// The least edges that are worth a piece of their own.
+const MIN_PIECE: u64 = 1024;
+
+/// Pieces a worker, so that unequal ones even out.
+const PIECES_PER_WORKER: u64 = 16;
+
+impl<G: InEdges, L, F> Run<'_, G, L, F> {
+    /// The frontier must be a list.
+    pub(super) fn sparse_push<W: Copy>(&self, frontier: &VertexSubset) -> VertexSubset
+    where
+        L: Lists<W>,
+        F: EdgeFunctor<W>,
+    {
+        let list = list_of(frontier);
+        let bound = self.graph.vertex_bound();
+        self.graph.will_need_out(list);
+        let starts = edge_starts(list, |v| self.graph.out_degree(v));
+        let num_edges = starts.last().copied().unwrap_or(0);
+        let seen = AtomicBitmap::new(if self.distinct { bound } else { 0 });
+        let piece = (num_edges / (self.ctx.pool.num_threads() as u64 * PIECES_PER_WORKER)).max(MIN_PIECE);
+        let lists = WorkerLists::new(self.ctx.pool);
+        self.ctx.pool.for_each_chunk(0..num_edges as usize, piece as usize, |worker, edges| {
+            if self.ctx.progress.is_cancelled() {
+                return;
+            }
+            lists.with(worker, |next| {
+                let edges = edges.start as u64..edges.end as u64;
+                for_each_part(&starts, edges, |index, part| {
+                    self.push_part(list[index], part, &mut |target| {
+                        if !self.distinct || seen.set(target as usize) {
+                            next.push(target);
+                        }
+                    });
+                });
+            });
+        });
+        VertexSubset::sparse(bound, lists.join())
+    }
+
+    /// Pushes along the entries of a list at the places in `part`.
+    fn push_part<W: Copy>(&self, source: VertexId, part: Range<usize>, accept: &mut impl FnMut(VertexId))
+    where
+        L: Lists<W>,
+        F: EdgeFunctor<W>,
+    {
+        let mut place = 0;
+        let _ = self.lists.out_list(source, |targets, weights| {
+            let range = part.start.saturating_sub(place)..part.end.saturating_sub(place).min(targets.len());
+            place += targets.len();
+            if !range.is_empty() {
+                self.push_list(source, &targets[range.clone()], &weights[range], accept);
+            }
+            if place < part.end { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+    }
+
+    #[inline(always)]
+    fn push_list<W: Copy>(
+        &self,
+        source: VertexId,
+        targets: &[VertexId],
+        weights: &[W],
+        accept: &mut impl FnMut(VertexId),
+    ) where
+        F: EdgeFunctor<W>,
+    {
+        for (&target, &weight) in targets.iter().zip(weights) {
+            if self.functor.condition(target) && self.functor.update_atomic(source, target, weight) {
+                accept(target);
+            }
+        }
+    }
+
+    /// The frontier must be a bitmap or *all*.
+    pub(super) fn dense_push<W: Copy>(&self, frontier: &VertexSubset) -> VertexSubset
+    where
+        L: Lists<W>,
+        F: EdgeFunctor<W>,
+    {
+        let word = |index: usize| match frontier.members() {
+            Members::Dense(bits, _) => bits.words()[index],
+            Members::All | Members::Sparse(_) => !0,
+        };
+        let bound = self.graph.vertex_bound();
+        let (next, count) = (AtomicBitmap::new(bound), AtomicUsize::new(0));
+        self.ctx.pool.for_each_chunk(0..bound, CHUNK / 4, |_, chunk| {
+            if self.ctx.progress.is_cancelled() {
+                return;
+            }
+            let mut found = 0;
+            let mut accept = |target| found += usize::from(next.set(target as usize));
+            self.lists.out_pages(chunk.start as VertexId..chunk.end as VertexId, |page| match page {
+                Page::Dense(page) => for_each_member(page.vertices(), word, |source| {
+                    let targets = page.list((source - page.first()) as usize);
+                    self.push_list(source, targets, self.lists.dense_weights(targets.len()), &mut accept);
+                }),
+                Page::Patched(vertices) => for_each_member(vertices, word, |source| {
+                    let _ = self.lists.out_list(source, |targets, weights| {
+                        self.push_list(source, targets, weights, &mut accept);
+                        ControlFlow::Continue(())
+                    });
+                }),
+                Page::Empty(_) => {}
+            });
+            count.fetch_add(found, Ordering::Relaxed);
+        });
+        VertexSubset::dense(next, count.into_inner())
+    }
+}
+
+/// The vertices of the range whose bits are set.
+fn for_each_member(vertices: Range<VertexId>, word: impl Fn(usize) -> u64, mut body: impl FnMut(VertexId)) {
+    for index in vertices.start as usize / 64..(vertices.end as usize).div_ceil(64) {
+        let members = ones(word(index)).map(|bit| (index * 64 + bit) as VertexId);
+        members.filter(|v| vertices.contains(v)).for_each(&mut body);
+    }
+}
+
+/// How many edges lead out of the vertices before each, and out of all.
+pub(crate) fn edge_starts(list: &[VertexId], degree: impl Fn(VertexId) -> usize) -> Vec<u64> {
+    let mut starts = Vec::with_capacity(list.len() + 1);
+    let mut sum = 0;
+    starts.push(0);
+    starts.extend(list.iter().map(|&v| {
+        sum += degree(v) as u64;
+        sum
+    }));
+    starts
+}
+
+/// Calls `body` with the index of each vertex that some of these edges leave, and the places of
+/// those edges in its list.
+pub(crate) fn for_each_part(starts: &[u64], edges: Range<u64>, mut body: impl FnMut(usize, Range<usize>)) {
+    let mut index = starts.partition_point(|&start| start <= edges.start).saturating_sub(1);
+    while index + 1 < starts.len() && starts[index] < edges.end {
+        let (start, end) = (starts[index], starts[index + 1]);
+        let part = edges.start.max(start) - start..edges.end.min(end) - start;
+        if !part.is_empty() {
+            body(index, part.start as usize..part.end as usize);
+        }
+        index += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pieces_of_edges_cover_every_list_once() {
+        let degrees = [0, 3, 0, 10, 1, 0];
+        let starts = edge_starts(&[0, 1, 2, 3, 4, 5], |v| degrees[v as usize]);
+        assert_eq!(starts, [0, 0, 3, 3, 13, 14, 14]);
+        for piece in 1..15 {
+            let mut seen = vec![0; 6];
+            for first in (0..14).step_by(piece) {
+                for_each_part(&starts, first..14.min(first + piece as u64), |index, part| {
+                    assert_eq!(part.start, seen[index]);
+                    seen[index] = part.end;
+                });
+            }
+            assert_eq!(seen, degrees, "pieces of {piece}");
+        }
+    }
+}

@@ -1,0 +1,108 @@
+//! Every form of an edge map applies the same edges.
+
+use std::sync::Mutex;
+
+use base::parallel::Pool;
+use graph::{Csr, Graph};
+use testkit::{Pieces, Random, for_each_graph};
+
+use super::*;
+
+/// Takes note of every edge, and accepts targets whose id is even.
+struct Note(Mutex<Vec<(VertexId, VertexId, u32)>>);
+
+impl EdgeFunctor<u32> for Note {
+    fn update_atomic(&self, source: VertexId, target: VertexId, weight: u32) -> bool {
+        self.0.lock().unwrap().push((source, target, weight));
+        target.is_multiple_of(2)
+    }
+
+    fn condition(&self, target: VertexId) -> bool {
+        target % 3 != 1
+    }
+}
+
+impl EdgeFunctor for Note {
+    fn update_atomic(&self, source: VertexId, target: VertexId, (): ()) -> bool {
+        EdgeFunctor::<u32>::update_atomic(self, source, target, 0)
+    }
+
+    fn condition(&self, target: VertexId) -> bool {
+        EdgeFunctor::<u32>::condition(self, target)
+    }
+}
+
+/// The edges that a map must apply and the targets that it must give, in the plainest way.
+fn expected(csr: &Csr, frontier: &[VertexId], weighted: bool) -> (Vec<(VertexId, VertexId, u32)>, Vec<VertexId>) {
+    let lists = csr.out_lists();
+    let weights = u32::of(lists.weights().unwrap()).unwrap();
+    let mut edges = Vec::new();
+    for &source in frontier {
+        for i in lists.offsets()[source as usize]..lists.offsets()[source as usize + 1] {
+            let weight = if weighted { weights[i as usize] } else { 0 };
+            edges.push((source, lists.targets()[i as usize], weight));
+        }
+    }
+    edges.retain(|edge| edge.1 % 3 != 1);
+    edges.sort_unstable();
+    let mut targets: Vec<_> = edges.iter().map(|edge| edge.1).filter(|t| t % 2 != 1).collect();
+    targets.sort_unstable();
+    targets.dedup();
+    (edges, targets)
+}
+
+fn check_forms<G: InEdges + WeightedEdges>(pool: &Pool, csr: &Csr, graph: &G, list: &[VertexId], what: &str) {
+    let ctx = Context::new(pool);
+    for (policy, weighted) in (0..3).flat_map(|policy| [(policy, false), (policy, true)]) {
+        let policy = || match policy {
+            0 => Policy::Push,
+            1 => Policy::Ligra,
+            _ => Policy::Beamer(Box::leak(Box::new(Beamer::new(graph.num_arcs())))),
+        };
+        let note = Note(Mutex::new(Vec::new()));
+        let mut frontier = VertexSubset::from_list(graph.vertex_bound(), list.to_vec());
+        let mut options = EdgeMapOptions { policy: policy(), distinct: true };
+        let next = match weighted {
+            true => weighted_edge_map::<u32, _>(&ctx, graph, &mut frontier, &note, &mut options),
+            false => edge_map(&ctx, graph, &mut frontier, &note, &mut options),
+        };
+        let mut edges = note.0.into_inner().unwrap();
+        edges.sort_unstable();
+        let (wanted_edges, wanted_targets) = expected(csr, list, weighted);
+        assert_eq!(edges, wanted_edges, "{what}, weighted: {weighted}");
+        assert_eq!(next.unwrap().to_list(), wanted_targets, "{what}, weighted: {weighted}");
+    }
+}
+
+#[test]
+fn every_form_applies_the_same_edges() {
+    for threads in [1, 3] {
+        let pool = Pool::new(threads).unwrap();
+        for_each_graph(|name, csr| {
+            let mut random = Random::new(3);
+            for share in [1, 10, 100] {
+                let bound = csr.vertex_bound() as VertexId;
+                let list: Vec<_> = (0..bound).filter(|_| random.below(100) < share).collect();
+                let what = format!("{name}, {threads} threads, {share} % of the vertices");
+                check_forms(&pool, csr, csr, &list, &what);
+                let pieces = Pieces::new(csr);
+                check_forms(&pool, csr, &pieces, &list, &format!("{what}, pieces"));
+                check_forms(&pool, csr, &pieces.without_in_edges(), &list, &format!("{what}, out-edges only"));
+            }
+        });
+    }
+}
+
+#[test]
+fn a_pull_without_in_edges_is_refused() {
+    let pool = Pool::new(1).unwrap();
+    let csr = testkit::graphs().into_iter().find(|g| g.name == "path").unwrap().build().unwrap();
+    let graph = Pieces::new(&csr).without_in_edges();
+    let note = Note(Mutex::new(Vec::new()));
+    let mut options = EdgeMapOptions { policy: Policy::Pull, distinct: true };
+    let mut all = VertexSubset::single(csr.vertex_bound(), 0);
+    let result = edge_map(&Context::new(&pool), &graph, &mut all, &note, &mut options);
+    assert!(matches!(result, Err(Error::Unsupported { .. })));
+    let weighted = weighted_edge_map::<u32, _>(&Context::new(&pool), &csr, &mut all, &note, &mut options);
+    assert!(matches!(weighted, Err(Error::Unsupported { .. })));
+}

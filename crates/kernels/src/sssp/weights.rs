@@ -1,0 +1,122 @@
+//! A look at all weights before they are added up.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+
+use base::VertexId;
+use graph::{Distance, Weight, WeightType, WeightedEdges};
+
+use crate::vertex_subset::CHUNK;
+use crate::{Context, Error, Result};
+
+/// What a kernel that adds weights up wants to know of them.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct WeightStatistics {
+    /// The mean of the finite weights; 0 where there are none.
+    pub mean: f64,
+}
+
+/// Looks at every weight, in parallel; of `u32` weights, none of which is forbidden, at a sample.
+///
+/// # Errors
+/// An edge has a negative weight or a NaN, or the graph has no weights, or the work was cancelled.
+pub fn scan_weights<G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<WeightStatistics> {
+    match graph.weight_type() {
+        Some(WeightType::U32) => scan::<u32, G>(ctx, graph),
+        Some(WeightType::I64) => scan::<i64, G>(ctx, graph),
+        Some(WeightType::F32) => scan::<f32, G>(ctx, graph),
+        Some(WeightType::F64) => scan::<f64, G>(ctx, graph),
+        None => Err(Error::Unsupported { kernel: "sssp", needs: "edge weights, or to count every edge as 1" }),
+    }
+}
+
+/// Vertices of which a sample looks at the weights.
+const SAMPLED_VERTICES: usize = 1 << 14;
+
+/// Sum, number, and the first forbidden weight of a part of the edges.
+#[derive(Default)]
+struct Tally<W> {
+    sum: f64,
+    count: u64,
+    forbidden: Option<(VertexId, VertexId, W)>,
+}
+
+fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<WeightStatistics> {
+    let bound = graph.vertex_bound();
+    if W::TYPE == WeightType::U32 {
+        let step = (bound / SAMPLED_VERTICES).max(1);
+        let tally = tally::<W, G>(graph, (0..bound).step_by(step));
+        return Ok(WeightStatistics { mean: tally.sum / tally.count.max(1) as f64 });
+    }
+    let all = Mutex::new((0.0, 0, None));
+    let parts = ctx.pool.map_chunks(0..bound, CHUNK, |_, chunk| {
+        if ctx.progress.is_cancelled() {
+            return (0.0, 0);
+        }
+        let tally = tally::<W, G>(graph, chunk);
+        if let Some(edge) = tally.forbidden {
+            let mut all = all.lock().unwrap_or_else(|e| e.into_inner());
+            let first: &mut Option<(VertexId, VertexId, W)> = &mut all.2;
+            if first.is_none_or(|first| edge.0 < first.0) {
+                *first = Some(edge);
+            }
+        }
+        (tally.sum, tally.count)
+    });
+    ctx.progress.check()?;
+    let (mut sum, mut count, forbidden) = all.into_inner().unwrap_or_else(|e| e.into_inner());
+    if let Some((source_vertex, target, weight)) = forbidden {
+        return Err(Error::Weight { kernel: "sssp", source_vertex, target, weight: weight.to_string() });
+    }
+    for part in parts {
+        sum += part.0;
+        count += part.1;
+    }
+    Ok(WeightStatistics { mean: sum / count.max(1) as f64 })
+}
+
+fn tally<W: Weight, G: WeightedEdges>(graph: &G, vertices: impl Iterator<Item = usize>) -> Tally<W> {
+    let mut tally = Tally { sum: 0.0, count: 0, forbidden: None };
+    for v in vertices {
+        let _ = graph.for_each_weighted_out_fragment::<W>(v as VertexId, |targets, weights| {
+            for (i, weight) in weights.iter().enumerate() {
+                match weight.distance().map(Distance::as_f64) {
+                    Some(distance) if distance.is_finite() => {
+                        tally.sum += distance;
+                        tally.count += 1;
+                    }
+                    Some(_) => {}
+                    None => {
+                        let edge = (v as VertexId, targets[i], *weight);
+                        tally.forbidden = tally.forbidden.or(Some(edge));
+                    }
+                }
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    tally
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::parallel::Pool;
+    use graph::{CsrBuilder, Direction};
+
+    fn scanned<W: Weight>(weights: &[W]) -> Result<WeightStatistics> {
+        let mut builder = CsrBuilder::<W>::new(Direction::Directed, weights.len() + 1);
+        weights.iter().enumerate().for_each(|(i, &w)| builder.edge(i as VertexId, i as VertexId + 1, w));
+        let pool = Pool::new(2).unwrap();
+        scan_weights(&Context::new(&pool), &builder.build_weighted().unwrap())
+    }
+
+    #[test]
+    fn the_first_forbidden_edge_is_named() {
+        assert_eq!(scanned(&[1_u32, 2, 6]).unwrap().mean, 3.0);
+        assert_eq!(scanned(&[1.0_f32, f32::INFINITY, 2.0]).unwrap().mean, 1.5);
+        let text = |result: Result<WeightStatistics>| result.unwrap_err().to_string();
+        assert!(text(scanned(&[0_i64, 5, -3, -4])).contains("from vertex 2 to vertex 3 has weight -3"));
+        assert!(text(scanned(&[0.0, f64::NAN])).contains("from vertex 1 to vertex 2 has weight NaN"));
+    }
+}
