@@ -1,0 +1,261 @@
+//! The scores and what a round does with them, whichever way they came along the edges.
+
+use std::ops::{Add, AddAssign, Mul, Range, Sub};
+
+use base::VertexId;
+use base::memory::zeroed_huge;
+use graph::Graph;
+
+use super::bins::TABLE_LEN;
+use super::{Algorithm, PageRankParams};
+use crate::Context;
+
+/// Vertices of a block: sums over all vertices add up blocks in order, whoever made them.
+pub(super) const BLOCK: usize = 1 << 14;
+
+/// A number that scores are kept in.
+pub(super) trait Score:
+    Copy
+    + Default
+    + Send
+    + Sync
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + AddAssign
+    + 'static
+{
+    /// So many zeros, on huge pages.
+    fn zeros(len: usize) -> Vec<Self>;
+    fn from_f64(value: f64) -> Self;
+    fn to_f64(self) -> f64;
+    fn abs(self) -> Self;
+    /// The scores as the result has them.
+    fn widened(ctx: &Context<'_>, scores: Vec<Self>) -> Vec<f64>;
+}
+
+macro_rules! impl_score {
+    ($type:ty, $widened:expr) => {
+        impl Score for $type {
+            fn zeros(len: usize) -> Vec<Self> {
+                zeroed_huge(len)
+            }
+
+            #[inline(always)]
+            fn from_f64(value: f64) -> Self {
+                value as Self
+            }
+
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self as f64
+            }
+
+            #[inline(always)]
+            fn abs(self) -> Self {
+                self.abs()
+            }
+
+            fn widened(ctx: &Context<'_>, scores: Vec<Self>) -> Vec<f64> {
+                $widened(ctx, scores)
+            }
+        }
+    };
+}
+
+impl_score!(f64, |_: &Context<'_>, scores| scores);
+impl_score!(f32, |ctx: &Context<'_>, scores: Vec<f32>| {
+    let mut wide = zeroed_huge::<f64>(scores.len());
+    ctx.pool.for_each_part_mut(&mut wide, BLOCK, |start, part| {
+        part.iter_mut().zip(&scores[start..]).for_each(|(wide, &score)| *wide = f64::from(score));
+    });
+    wide
+});
+
+/// The vertices between two rounds.
+pub(super) struct State<T> {
+    /// The score of each vertex.
+    pub(super) scores: Vec<T>,
+    /// What a vertex gives to each of its out-edges: its score over its out-degree. Zeros follow, so
+    /// that a whole table can be taken from the start of any partition.
+    pub(super) contributions: Vec<T>,
+    /// One over the out-degree; 0 for dangling vertices, negative for dead ones.
+    inverse_degrees: Vec<T>,
+    sources: Vec<VertexId>,
+    num_vertices: usize,
+    dangling: f64,
+}
+
+/// What a block of vertices adds to the sums of a round.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Block {
+    delta: f64,
+    dangling: f64,
+}
+
+/// The constants of one round.
+pub(super) struct Round<T> {
+    damping: T,
+    /// What every live vertex gets.
+    base: T,
+    /// What every source gets; the same as `base` without sources.
+    source_base: T,
+}
+
+impl<T: Score> State<T> {
+    /// The bytes of a state and of the result, of which not everything lives at the same time.
+    pub(super) fn num_bytes(bound: usize) -> u64 {
+        // Scores, contributions and degrees; the sums of a push, or the widened result.
+        ((bound + TABLE_LEN) * 3 * size_of::<T>() + bound * size_of::<T>().max(size_of::<f64>())) as u64
+    }
+
+    pub(super) fn new(ctx: &Context<'_>, graph: &impl Graph, sources: Vec<VertexId>) -> Self {
+        let bound = graph.vertex_bound();
+        let num_vertices = graph.num_vertices();
+        let start = if num_vertices == 0 { T::default() } else { T::from_f64(1.0 / num_vertices as f64) };
+        let mut state = Self {
+            scores: T::zeros(bound),
+            contributions: T::zeros(bound + TABLE_LEN),
+            inverse_degrees: T::zeros(bound),
+            sources,
+            num_vertices,
+            dangling: 0.0,
+        };
+        let blocks = state.inverse_degrees.chunks_mut(BLOCK).zip(state.scores.chunks_mut(BLOCK));
+        let blocks = blocks.zip(state.contributions.chunks_mut(BLOCK)).enumerate();
+        ctx.pool.for_each_item(blocks.collect(), |_, (block, ((inverse_degrees, scores), contributions))| {
+            for (i, inverse) in inverse_degrees.iter_mut().enumerate() {
+                let vertex = (block * BLOCK + i) as VertexId;
+                let degree = graph.out_degree(vertex);
+                if !graph.is_live(vertex) {
+                    *inverse = T::from_f64(-1.0);
+                    continue;
+                }
+                if degree > 0 {
+                    *inverse = T::from_f64(1.0 / degree as f64);
+                }
+                scores[i] = start;
+                contributions[i] = start * *inverse;
+            }
+        });
+        let blocks = ctx.pool.map_chunks(0..bound, BLOCK, |_, chunk| state.dangling_of(chunk));
+        state.dangling = blocks.into_iter().sum();
+        state
+    }
+
+    fn dangling_of(&self, chunk: Range<usize>) -> f64 {
+        let pairs = self.scores[chunk.clone()].iter().zip(&self.inverse_degrees[chunk]);
+        pairs.map(|(score, inverse)| if *inverse == T::default() { score.to_f64() } else { 0.0 }).sum()
+    }
+
+    /// The constants of the round that starts from these scores.
+    pub(super) fn next_round(&self, params: &PageRankParams) -> Round<T> {
+        let dangling = if params.algorithm == Algorithm::Standard { self.dangling } else { 0.0 };
+        let mass = (1.0 - params.damping) + params.damping * dangling;
+        let share = |count: usize| if count == 0 { 0.0 } else { mass / count as f64 };
+        let everyone = if self.sources.is_empty() { share(self.num_vertices) } else { 0.0 };
+        Round {
+            damping: T::from_f64(params.damping),
+            base: T::from_f64(everyone),
+            source_base: T::from_f64(share(self.sources.len())),
+        }
+    }
+
+    /// Takes the sums of a round over; gives the sum of the changes.
+    pub(super) fn finish_round(&mut self, blocks: &[Block]) -> f64 {
+        self.dangling = blocks.iter().map(|block| block.dangling).sum();
+        blocks.iter().map(|block| block.delta).sum()
+    }
+
+    /// The scores as the result has them, and their sum.
+    pub(super) fn into_scores(self, ctx: &Context<'_>) -> (Vec<f64>, f64) {
+        let Self { scores, .. } = self;
+        let sums = ctx.pool.map_chunks(0..scores.len(), BLOCK, |_, chunk| {
+            scores[chunk].iter().map(|score| score.to_f64()).sum::<f64>()
+        });
+        (T::widened(ctx, scores), sums.into_iter().sum())
+    }
+
+    /// The vertices cut into parts of `len`, which different workers may finish at the same time, and
+    /// the contributions beside them.
+    pub(super) fn parts(&mut self, len: usize) -> (Vec<Part<'_, T>>, &mut [T]) {
+        let mut rest = &self.sources[..];
+        let arrays = self.scores.chunks_mut(len).zip(self.inverse_degrees.chunks(len)).enumerate();
+        let parts = arrays.map(|(index, (scores, inverse_degrees))| {
+            let first = index * len;
+            let (sources, later) = rest.split_at(rest.partition_point(|&s| (s as usize) < first + len));
+            rest = later;
+            Part { first, scores, inverse_degrees, sources }
+        });
+        (parts.collect(), &mut self.contributions)
+    }
+}
+
+/// Consecutive vertices, writable.
+pub(super) struct Part<'a, T> {
+    first: usize,
+    scores: &'a mut [T],
+    inverse_degrees: &'a [T],
+    sources: &'a [VertexId],
+}
+
+impl<T: Score> Part<'_, T> {
+    /// Turns the sums over the edges into new scores.
+    pub(super) fn rescore(&mut self, round: &Round<T>, sums: &[T]) -> Block {
+        let mut block = Block::default();
+        let mut start = 0;
+        for &source in self.sources {
+            let at = source as usize - self.first;
+            self.rescore_range(start..at, round.base, round.damping, sums, &mut block);
+            self.rescore_range(at..at + 1, round.source_base, round.damping, sums, &mut block);
+            start = at + 1;
+        }
+        self.rescore_range(start..self.scores.len(), round.base, round.damping, sums, &mut block);
+        block
+    }
+
+    fn rescore_range(&mut self, range: Range<usize>, base: T, damping: T, sums: &[T], block: &mut Block) {
+        const LANES: usize = 8;
+        let (mut deltas, mut danglings) = ([0.0_f64; LANES], [0.0_f64; LANES]);
+        let mut one = |lane: usize, score: &mut T, inverse: T, sum: T| {
+            let zero = T::default();
+            let new = if inverse < zero { zero } else { base + damping * sum };
+            deltas[lane] += (new - *score).abs().to_f64();
+            danglings[lane] += if inverse == zero { new.to_f64() } else { 0.0 };
+            *score = new;
+        };
+        let scores = &mut self.scores[range.clone()];
+        let (inverse_degrees, sums) = (&self.inverse_degrees[range.clone()], &sums[range]);
+        let (scores, last_scores) = scores.as_chunks_mut::<LANES>();
+        let (inverses, last_inverses) = inverse_degrees.as_chunks::<LANES>();
+        let (sums, last_sums) = sums.as_chunks::<LANES>();
+        for ((scores, inverses), sums) in scores.iter_mut().zip(inverses).zip(sums) {
+            for lane in 0..LANES {
+                one(lane, &mut scores[lane], inverses[lane], sums[lane]);
+            }
+        }
+        for (lane, ((score, &inverse), &sum)) in last_scores.iter_mut().zip(last_inverses).zip(last_sums).enumerate() {
+            one(lane, score, inverse, sum);
+        }
+        block.delta += deltas.iter().sum::<f64>();
+        block.dangling += danglings.iter().sum::<f64>();
+    }
+
+    /// Turns the scores into what the next round carries along the edges of these vertices.
+    pub(super) fn contribute(&self, contributions: &mut [T]) {
+        let pairs = self.scores.iter().zip(self.inverse_degrees);
+        // A dead vertex has score 0, so its negative inverse gives 0, too.
+        contributions.iter_mut().zip(pairs).for_each(|(to, (&score, &inverse))| *to = score * inverse);
+    }
+
+    /// The number of vertices.
+    pub(super) fn len(&self) -> usize {
+        self.scores.len()
+    }
+
+    /// The vertices.
+    pub(super) fn vertices(&self) -> Range<VertexId> {
+        self.first as VertexId..(self.first + self.scores.len()) as VertexId
+    }
+}

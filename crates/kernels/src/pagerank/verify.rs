@@ -1,0 +1,102 @@
+//! The serial check of a PageRank: plain power iteration.
+
+use std::ops::ControlFlow;
+
+use base::VertexId;
+use graph::Graph;
+
+use super::{Algorithm, PageRankParams, PageRankResult, Precision};
+
+/// Checks the scores against a power iteration in `f64` that pushes along the out-lists, for as many
+/// rounds as the result says.
+///
+/// Scores of 64 bits may differ by 1e-9 of the score, those of 32 bits by 1e-4: a sum of `k` rounded
+/// terms is off by at most `k / 2^24`, and rounding to nearest goes as often up as down, so that of
+/// sums of a million terms some 1e-4 is left at worst.
+///
+/// # Errors
+/// The first vertex whose score is off, or what else disagrees.
+pub fn verify(graph: &impl Graph, params: &PageRankParams, result: &PageRankResult) -> Result<(), String> {
+    let bound = graph.vertex_bound();
+    if result.scores.len() != bound {
+        return Err(format!("{} scores for {bound} vertices", result.scores.len()));
+    }
+    let limit = params.iterations.unwrap_or(super::DEFAULT_MAX_ITERATIONS);
+    let may_end_early = params.tolerance.is_some() || params.iterations.is_none();
+    if result.iterations > limit || (!may_end_early && result.iterations != limit) {
+        return Err(format!("{} rounds where {limit} were asked for", result.iterations));
+    }
+    let (expected, delta) = power_iteration(graph, params, result.iterations);
+    let slack = match params.precision {
+        Precision::F64 => 1e-9,
+        Precision::F32 => 1e-4,
+    };
+    for (vertex, (&found, &expected)) in result.scores.iter().zip(&expected).enumerate() {
+        if differ(found, expected, slack * expected) {
+            return Err(format!("vertex {vertex} has score {found:e} and should have {expected:e}"));
+        }
+    }
+    let sum: f64 = expected.iter().sum();
+    if differ(result.sum, sum, slack * sum) {
+        return Err(format!("the scores sum up to {:e} and should to {sum:e}", result.sum));
+    }
+    // The changes may cancel to nothing, so they are held against the scores that they come from.
+    if differ(result.delta, delta, slack * 2.0) {
+        return Err(format!("the last change is {:e} and should be {delta:e}", result.delta));
+    }
+    if may_end_early && result.iterations < limit {
+        let tolerance = params.tolerance.unwrap_or(super::DEFAULT_TOLERANCE);
+        if delta > tolerance + slack * 2.0 {
+            return Err(format!("the last change is {delta:e}, above the tolerance {tolerance:e}"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether the numbers are further apart than `slack`, or one is none.
+fn differ(found: f64, expected: f64, slack: f64) -> bool {
+    (found - expected).abs() > slack || (found - expected).is_nan()
+}
+
+fn power_iteration(graph: &impl Graph, params: &PageRankParams, iterations: u32) -> (Vec<f64>, f64) {
+    let bound = graph.vertex_bound() as VertexId;
+    let live: Vec<VertexId> = (0..bound).filter(|&v| graph.is_live(v)).collect();
+    let mut jumps = vec![0.0; bound as usize];
+    let homes = if params.sources.is_empty() { &live } else { &params.sources };
+    homes.iter().for_each(|&v| jumps[v as usize] = 1.0);
+    let total: f64 = jumps.iter().sum();
+    jumps.iter_mut().for_each(|jump| *jump /= total.max(1.0));
+
+    let mut scores = vec![0.0; bound as usize];
+    live.iter().for_each(|&v| scores[v as usize] = 1.0 / live.len() as f64);
+    let mut delta = 0.0;
+    for _ in 0..iterations {
+        let mut next = vec![0.0; bound as usize];
+        let mut dangling = 0.0;
+        for &vertex in &live {
+            let score = scores[vertex as usize];
+            let mut degree = 0;
+            let _ = graph.for_each_out_fragment(vertex, |fragment| {
+                degree += fragment.len();
+                ControlFlow::Continue(())
+            });
+            if degree == 0 {
+                dangling += score;
+            }
+            let _ = graph.for_each_out_fragment(vertex, |fragment| {
+                fragment.iter().for_each(|&target| next[target as usize] += score / degree as f64);
+                ControlFlow::Continue(())
+            });
+        }
+        if params.algorithm == Algorithm::Gap {
+            dangling = 0.0;
+        }
+        let jump = 1.0 - params.damping + params.damping * dangling;
+        for (next, share) in next.iter_mut().zip(&jumps) {
+            *next = params.damping * *next + jump * share;
+        }
+        delta = scores.iter().zip(&next).map(|(old, new)| (old - new).abs()).sum();
+        scores = next;
+    }
+    (scores, delta)
+}

@@ -1,0 +1,57 @@
+//! The lists of the first ranks as rows of bits.
+
+use base::VertexId;
+use base::simd::and_count_ones;
+
+use super::oriented::Oriented;
+
+/// Words of a cache line, the step of the counting.
+const LINE_WORDS: usize = 8;
+
+/// For each hub, which hubs of earlier rank it has an edge to.
+pub(super) struct Hubs {
+    words: Vec<u64>,
+    len: usize,
+    row_words: usize,
+}
+
+impl Hubs {
+    /// The bytes of the rows of `len` hubs.
+    pub(super) fn num_bytes(len: usize) -> u64 {
+        (len * len.div_ceil(64) * 8) as u64
+    }
+
+    pub(super) fn build(oriented: &Oriented, len: usize) -> Self {
+        let row_words = len.div_ceil(64);
+        let mut words = base::memory::zeroed_huge(len * row_words);
+        for (rank, row) in words.chunks_mut(row_words.max(1)).enumerate() {
+            oriented.list(rank).iter().for_each(|&v| row[v as usize / 64] |= 1 << (v % 64));
+        }
+        Self { words, len, row_words }
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn row(&self, rank: usize) -> &[u64] {
+        &self.words[rank * self.row_words..][..self.row_words]
+    }
+
+    /// The number of bits in both `row` and the row of `hub`, whose bits are all below its rank.
+    pub(super) fn num_common(&self, row: &[u64], hub: VertexId) -> u64 {
+        let len = (hub as usize / 64 + 1).min(row.len());
+        and_count_ones(&row[..len], &self.row(hub as usize)[..len])
+    }
+
+    /// The number of `vertices` in the row of `hub`.
+    pub(super) fn num_members(&self, vertices: &[VertexId], hub: VertexId) -> u64 {
+        let row = self.row(hub as usize);
+        vertices.iter().map(|&v| row[v as usize / 64] >> (v % 64) & 1).sum()
+    }
+
+    /// The lines that [`num_common`](Self::num_common) reads of a row.
+    pub(super) fn line_count(hub: VertexId) -> usize {
+        hub as usize / (64 * LINE_WORDS) + 1
+    }
+}

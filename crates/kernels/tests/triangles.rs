@@ -1,0 +1,85 @@
+//! Triangle counts agree with their serial check on every shape of graph, kind of view, number of
+//! hubs and number of threads.
+
+#[path = "pagerank_graphs/mod.rs"]
+mod graphs;
+
+use anden_kernels::triangles::{TriangleParams, TriangleResult, triangles, verify};
+use anden_kernels::{Context, Error};
+use base::parallel::Pool;
+use base::progress::CancelFlag;
+use graph::{CsrBuilder, Direction, Graph};
+use graphs::Patchwork;
+
+fn check(name: &str, graph: &impl Graph) -> u64 {
+    let mut counts = Vec::new();
+    for threads in [1, 3] {
+        let pool = Pool::new(threads).expect("threads start");
+        for num_hubs in [0, 1, 5, 70, 1000] {
+            let what = format!("{name}, {num_hubs} hubs, {threads} threads");
+            let result = triangles(&Context::new(&pool), graph, &TriangleParams { num_hubs });
+            let result = result.unwrap_or_else(|error| panic!("{what}: {error}"));
+            verify(graph, &result).unwrap_or_else(|error| panic!("{what}: {error}"));
+            counts.push(result.triangles);
+        }
+    }
+    counts.dedup();
+    assert_eq!(counts.len(), 1, "{name}");
+    counts[0]
+}
+
+#[test]
+fn every_graph_agrees_with_the_check() {
+    for (name, csr) in graphs::graphs() {
+        let count = check(&name, &csr);
+        for in_edges in [true, false] {
+            assert_eq!(check(&name, &Patchwork { csr: &csr, in_edges }), count, "{name}");
+        }
+    }
+}
+
+#[test]
+fn counts_are_known() {
+    for (name, csr) in graphs::graphs() {
+        let known = [("complete", 1140), ("disconnected", 2), ("path", 0), ("star", 0), ("parallel", 1), ("both", 1)];
+        if let Some((_, expected)) = known.iter().find(|(start, _)| name.starts_with(start)) {
+            assert_eq!(check(&name, &csr), *expected, "{name}");
+        }
+    }
+}
+
+fn complete(num_vertices: u32) -> graph::Csr {
+    let mut builder = CsrBuilder::<u32>::new(Direction::Undirected, num_vertices as usize);
+    (0..num_vertices).for_each(|a| (0..a).for_each(|b| builder.edge(a, b, 1)));
+    builder.build().expect("edges are in range")
+}
+
+#[test]
+fn a_budget_turns_hubs_off() {
+    let graph = complete(200);
+    let pool = Pool::new(2).expect("threads start");
+    let with = |memory| triangles(&Context { memory, ..Context::new(&pool) }, &graph, &TriangleParams::default());
+    let free = with(None).expect("nothing limits it");
+    assert_eq!((free.triangles, free.num_hubs), (200 * 199 * 198 / 6, 200));
+    let tight = with(Some(4 * graph.num_edges() + 26 * 200)).expect("the budget is enough");
+    assert_eq!((tight.triangles, tight.num_hubs), (free.triangles, 0));
+    assert!(tight.copy_bytes < free.copy_bytes);
+    assert!(matches!(with(Some(1000)), Err(Error::Memory { budget: 1000, .. })));
+}
+
+#[test]
+fn cancelled_work_gives_no_result() {
+    let pool = Pool::new(2).expect("threads start");
+    let progress = CancelFlag::default();
+    progress.cancel();
+    let ctx = Context { progress: &progress, ..Context::new(&pool) };
+    let error = triangles(&ctx, &complete(9), &TriangleParams::default()).expect_err("the work is cancelled");
+    assert!(matches!(error, Error::Base(base::Error::Cancelled)), "{error}");
+}
+
+#[test]
+fn the_check_finds_faults() {
+    let result = TriangleResult { triangles: 83, preparation_seconds: 0.0, copy_bytes: 0, num_hubs: 0 };
+    assert!(verify(&complete(9), &result).is_err());
+    assert!(verify(&complete(9), &TriangleResult { triangles: 84, ..result }).is_ok());
+}
