@@ -3,27 +3,46 @@
 //! A [`Source`] reads inputs in parallel: workers take blocks of bytes in turn (decompressed, cut at
 //! line ends) and parse them independently. The caller receives one [`EdgeBlock`] after the other,
 //! numbered in input order, from several threads at once.
+//!
+//! # Memory
+//! A source holds at most one block of text a thread and one more
+//! ([`block_bytes`](SourceOptions::block_bytes) each), beside a decoder; a parsed block belongs to
+//! the caller. Inputs are read, not mapped, so pages of a file that was read do not count as memory
+//! of this process.
+//!
+//! # Errors
+//! What is wrong in a line is told with file and line, the same at any number of threads: of several
+//! faults, the first in the input.
 
+mod blocks;
+mod compression;
+mod csv;
+mod detect;
+mod dimacs;
+mod graphalytics;
+mod key;
+mod lines;
+mod message;
+mod number;
+mod options;
+mod outcome;
+mod part;
 mod serialized;
+mod serialized_arcs;
+mod source;
+mod write;
+mod write_gapbs;
 
 use std::path::PathBuf;
 
+pub use key::{FieldKey, Span};
+pub use options::{Format, KeyKind, OnError, SourceFacts, SourceOptions, SourceSummary};
 pub use serialized::{SerializedGraph, Side};
+pub use source::Source;
+pub use write::{Output, write_csv, write_edge_list, write_file};
+pub use write_gapbs::{SerializedWeights, write_gapbs};
 
-/// How a key stands in an [`EdgeBlock`].
-pub trait FieldKey: Copy + Send + Sync + 'static {}
-
-/// A place in [`EdgeBlock::text`]: a string key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
-    /// The first byte.
-    pub start: u32,
-    /// The number of bytes.
-    pub len: u32,
-}
-
-impl FieldKey for u64 {}
-impl FieldKey for Span {}
+pub(crate) use number::push_u64;
 
 /// Edges parsed from one block of an input, in input order.
 #[derive(Clone, Debug)]
@@ -36,7 +55,7 @@ pub struct EdgeBlock<K, W> {
     pub weights: Vec<W>,
     /// Vertices that are named without an edge.
     pub vertices: Vec<K>,
-    /// The bytes that [`Span`]s lie in; empty for integer keys.
+    /// The bytes that [`Span`]s lie in, of which those in a span are UTF-8; empty for integer keys.
     pub text: Vec<u8>,
 }
 
@@ -47,4 +66,14 @@ pub enum InputPath {
     File(PathBuf),
     /// Standard input.
     Stdin,
+}
+
+impl InputPath {
+    /// The path, for messages and for telling a format by name; `-` is standard input.
+    pub fn path(&self) -> &std::path::Path {
+        match self {
+            Self::File(path) => path,
+            Self::Stdin => "-".as_ref(),
+        }
+    }
 }

@@ -10,6 +10,7 @@ mod csr;
 mod csr_file;
 mod error;
 pub mod formats;
+pub mod generate;
 mod seam;
 mod weight;
 

@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 
 use base::{MAX_VERTICES, VertexId};
 
-use crate::{Direction, Error, Result};
+use super::number::{convert_weight, weight_range};
+use crate::{Direction, Error, Result, Weight};
 
 const _: () = assert!(cfg!(target_endian = "little"), "values of a file are read in place");
 
@@ -175,27 +176,34 @@ impl SerializedGraph {
     /// Reads the neighbours `first..first + into.len()` of one side and the weight of each.
     ///
     /// # Errors
-    /// As [`read_neighbours`](Self::read_neighbours); or there are no weights, or one is negative.
+    /// As [`read_neighbours`](Self::read_neighbours); or there are no weights, or one is negative
+    /// and `W` is not.
     ///
     /// # Panics
     /// If the range reaches past the last neighbour, or the buffers differ in length.
-    pub fn read_weighted(&self, side: Side, first: u64, into: &mut [VertexId], weights: &mut [u32]) -> Result<()> {
+    pub fn read_weighted<W: Weight>(
+        &self,
+        side: Side,
+        first: u64,
+        into: &mut [VertexId],
+        weights: &mut [W],
+    ) -> Result<()> {
         assert_eq!(into.len(), weights.len());
         if !self.is_weighted {
             return Err(Error::Input { path: self.path.clone(), what: "the graph has no weights".into() });
         }
         let start = self.arc_start(side, first, into.len());
         self.read_pairs(start, into, |range: Range<usize>, pairs: &[[u32; 2]]| {
-            for (weight, pair) in weights[range.clone()].iter_mut().zip(pairs) {
-                *weight = pair[1];
-            }
-            match pairs.iter().position(|pair| (pair[1] as i32) < 0) {
-                None => Ok(()),
-                Some(i) => {
-                    let what = format!("expected a weight of at least 0, found {}", pairs[i][1] as i32);
-                    Err(base::Error::corrupt(&self.path, start + 8 * (range.start + i) as u64 + 4, what).into())
+            let mut bad = None;
+            for (i, (weight, pair)) in weights[range.clone()].iter_mut().zip(pairs).enumerate() {
+                match convert_weight(pair[1] as i32) {
+                    Some(value) => *weight = value,
+                    None => bad = bad.or(Some(i)),
                 }
             }
+            let Some(i) = bad else { return Ok(()) };
+            let what = format!("expected {}, found {}", weight_range(W::TYPE), pairs[i][1] as i32);
+            Err(base::Error::corrupt(&self.path, start + 8 * (range.start + i) as u64 + 4, what).into())
         })
     }
 

@@ -1,0 +1,134 @@
+//! Text cut into blocks at line ends.
+
+use std::io::{ErrorKind, Read};
+use std::path::Path;
+
+use super::number::PADDING;
+use crate::{Error, Result};
+
+/// Whole lines of an input, the last with its line end, followed by [`PADDING`] more line ends.
+#[derive(Debug)]
+pub(super) struct TextBlock {
+    /// The bytes; those after `end` and the padding are left from other blocks.
+    pub(super) bytes: Vec<u8>,
+    /// Where the lines begin that are to be parsed: those before were a header.
+    pub(super) start: usize,
+    /// Where the lines end.
+    pub(super) end: usize,
+}
+
+/// Reads an input and cuts it.
+pub(super) struct BlockCutter {
+    reader: Box<dyn Read + Send>,
+    /// The beginning of a line whose end was not read yet.
+    carry: Vec<u8>,
+    is_first: bool,
+    is_done: bool,
+}
+
+/// Why there is no next block.
+#[derive(Debug)]
+pub(super) enum CutError {
+    /// The line is longer than a block.
+    LongLine(usize),
+    /// Reading failed.
+    Read(Error),
+}
+
+impl BlockCutter {
+    pub(super) fn new(reader: Box<dyn Read + Send>) -> Self {
+        Self { reader, carry: Vec::new(), is_first: true, is_done: false }
+    }
+
+    /// The next lines, about `block_bytes` of them, in `buffer` if that is large enough.
+    pub(super) fn next(
+        &mut self,
+        path: &Path,
+        mut buffer: Vec<u8>,
+        block_bytes: usize,
+    ) -> Result<Option<TextBlock>, CutError> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let needed = block_bytes.max(1) + 1 + PADDING;
+        if buffer.len() < needed {
+            buffer = vec![0; needed];
+        }
+        let limit = needed - 1 - PADDING;
+        let mut filled = self.carry.len();
+        buffer[..filled].copy_from_slice(&self.carry);
+        self.carry.clear();
+        while filled < limit {
+            match self.reader.read(&mut buffer[filled..limit]) {
+                Ok(0) => {
+                    self.is_done = true;
+                    break;
+                }
+                Ok(num_bytes) => filled += num_bytes,
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) => {
+                    self.is_done = true;
+                    return Err(CutError::Read(base::Error::io("read", path, e).into()));
+                }
+            }
+        }
+        let end = match memchr::memrchr(b'\n', &buffer[..filled]) {
+            Some(last) if !self.is_done => last + 1,
+            _ if self.is_done && filled == 0 => return Ok(None),
+            _ if self.is_done => {
+                // A missing line end is added; one too many is an empty line.
+                buffer[filled] = b'\n';
+                filled + usize::from(buffer[filled - 1] != b'\n')
+            }
+            _ => {
+                self.is_done = true;
+                return Err(CutError::LongLine(limit));
+            }
+        };
+        if end < filled {
+            self.carry.extend_from_slice(&buffer[end..filled]);
+        }
+        buffer[end..end + PADDING].fill(b'\n');
+        let has_mark = std::mem::take(&mut self.is_first) && buffer[..end].starts_with(b"\xef\xbb\xbf");
+        let start = if has_mark { 3 } else { 0 };
+        Ok(Some(TextBlock { bytes: buffer, start, end }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn lines(text: &'static [u8], block_bytes: usize) -> Result<Vec<String>, CutError> {
+        let mut cutter = BlockCutter::new(Box::new(text));
+        let mut buffer = Vec::new();
+        let mut blocks = Vec::new();
+        while let Some(block) = cutter.next("x".as_ref(), buffer, block_bytes)? {
+            let lines = &block.bytes[block.start..block.end];
+            assert!(lines.ends_with(b"\n"));
+            assert!(block.bytes[block.end..][..PADDING].iter().all(|&b| b == b'\n'));
+            blocks.push(String::from_utf8(lines.to_vec()).unwrap());
+            buffer = block.bytes;
+        }
+        Ok(blocks)
+    }
+
+    #[test]
+    fn blocks_are_whole_lines() {
+        let text = b"one\ntwo\n\nthree\nfour";
+        for block_bytes in [6, 7, 8, 9, 19, 20, 1000] {
+            let blocks = lines(text, block_bytes).unwrap();
+            assert_eq!(blocks.concat(), "one\ntwo\n\nthree\nfour\n", "{block_bytes}");
+            assert!(blocks.iter().all(|b| b.len() <= block_bytes + 1));
+        }
+        assert_eq!(lines(b"", 8).unwrap(), Vec::<String>::new());
+        assert_eq!(lines(b"\n", 8).unwrap(), ["\n"]);
+        assert_eq!(lines(b"\xef\xbb\xbfa\n\xef\xbb\xbfb", 100).unwrap(), ["a\n\u{feff}b\n"]);
+    }
+
+    #[test]
+    fn a_line_longer_than_a_block_is_refused() {
+        assert!(matches!(lines(b"one\nthree\n", 5), Err(CutError::LongLine(5))));
+        assert_eq!(lines(b"one\nthree\n", 6).unwrap().len(), 2);
+    }
+}

@@ -1,0 +1,84 @@
+//! Which format an input has: by its name, then by its content.
+
+use std::io::{Cursor, Read};
+use std::path::Path;
+
+use super::compression::{Compression, decoded};
+use super::lines::is_comment;
+use super::options::Format;
+
+/// The format that a name tells, under a suffix of compression.
+pub(super) fn by_name(path: &Path) -> Option<Format> {
+    let (_, name) = Compression::of_name(path);
+    let extension = name.extension()?.to_str()?.to_lowercase();
+    Some(match &extension[..] {
+        "csv" | "tsv" => Format::Csv,
+        "sg" | "wsg" | "el" | "wel" => Format::Gapbs,
+        "gr" => Format::Dimacs,
+        "v" | "e" | "properties" => Format::Graphalytics,
+        "mtx" => Format::Mtx,
+        "metis" | "graph" => Format::Metis,
+        "parquet" => Format::Parquet,
+        "graphml" => Format::GraphMl,
+        _ => return None,
+    })
+}
+
+/// The format that the first bytes, before decompression, tell; an edge list where nothing else.
+pub(super) fn by_content(path: &Path, head: &[u8]) -> Format {
+    let mut text = Vec::new();
+    if let Ok(decoder) = decoded(path, head, Cursor::new(head.to_vec())) {
+        // The head ends in the middle of what the decoder needs: what came out until then counts.
+        let _ = decoder.take(64 << 10).read_to_end(&mut text);
+    }
+    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
+    if text.starts_with(b"PAR1") {
+        return Format::Parquet;
+    }
+    if text.starts_with(b"%%MatrixMarket") {
+        return Format::Mtx;
+    }
+    let lines = text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);
+    let mut lines = lines.filter(|line| !is_comment(line));
+    let first = lines.next().unwrap_or_default();
+    if first.starts_with(b"<?xml") || first.starts_with(b"<graphml") {
+        return Format::GraphMl;
+    }
+    if first.starts_with(b"p sp ") || (first == b"c" || first.starts_with(b"c ")) && text_has_problem(text) {
+        return Format::Dimacs;
+    }
+    if first.contains(&b',') || first.contains(&b';') { Format::Csv } else { Format::EdgeList }
+}
+
+fn text_has_problem(text: &[u8]) -> bool {
+    text.split(|&b| b == b'\n').any(|line| line.starts_with(b"p sp "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_tell_under_compression() {
+        let format = |name: &str| by_name(name.as_ref());
+        assert_eq!(format("a/b.csv"), Some(Format::Csv));
+        assert_eq!(format("b.CSV.zst"), Some(Format::Csv));
+        assert_eq!(format("b.wsg"), Some(Format::Gapbs));
+        assert_eq!(format("road.gr.gz"), Some(Format::Dimacs));
+        assert_eq!(format("x.mtx.xz"), Some(Format::Mtx));
+        assert_eq!(format("x.txt.bz2"), None);
+        assert_eq!(format("-"), None);
+    }
+
+    #[test]
+    fn content_tells_where_names_do_not() {
+        let format = |text: &str| by_content("x".as_ref(), text.as_bytes());
+        assert_eq!(format("# a,b\n1 2\n"), Format::EdgeList);
+        assert_eq!(format("# SNAP\n1,2,3\n"), Format::Csv);
+        assert_eq!(format("c road\np sp 2 1\na 1 2 3\n"), Format::Dimacs);
+        assert_eq!(format("c d\ne f\n"), Format::EdgeList);
+        assert_eq!(format("%%MatrixMarket matrix\n"), Format::Mtx);
+        assert_eq!(format("<?xml version='1.0'?>"), Format::GraphMl);
+        assert_eq!(format(""), Format::EdgeList);
+    }
+}

@@ -1,0 +1,92 @@
+//! Keys of vertices as they stand in an input.
+
+use super::KeyKind;
+use super::number::parse_u64;
+
+/// The longest string key.
+const MAX_KEY_BYTES: usize = u16::MAX as usize;
+
+/// How a key stands in an [`EdgeBlock`](super::EdgeBlock): as a number, or as a place in its text.
+pub trait FieldKey: Copy + Send + Sync + 'static {
+    /// Which keys these are.
+    const KIND: KeyKind;
+
+    /// The key in `text[start..start + len]`; none where that is no key of this kind.
+    fn from_text(text: &[u8], start: usize, len: usize) -> Option<Self>;
+
+    /// The key of bytes that do not stand in the text as they are: spans append them to `extra`,
+    /// which will follow `base` bytes of text.
+    fn from_owned(bytes: &[u8], base: usize, extra: &mut Vec<u8>) -> Option<Self>;
+
+    /// A number as a key where that needs no text.
+    fn from_digits(number: u64) -> Option<Self>;
+}
+
+/// A place in [`EdgeBlock::text`](super::EdgeBlock::text): a string key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// The first byte.
+    pub start: u32,
+    /// The number of bytes.
+    pub len: u32,
+}
+
+impl Span {
+    /// The bytes of the key.
+    ///
+    /// # Panics
+    /// If `text` is not the text of the block that the span came with.
+    #[inline]
+    pub fn of<'a>(&self, text: &'a [u8]) -> &'a [u8] {
+        &text[self.start as usize..][..self.len as usize]
+    }
+}
+
+impl FieldKey for u64 {
+    const KIND: KeyKind = KeyKind::Integer;
+
+    fn from_text(text: &[u8], start: usize, len: usize) -> Option<Self> {
+        parse_u64(text.get(start..)?.get(..len)?)
+    }
+
+    fn from_owned(bytes: &[u8], _base: usize, _extra: &mut Vec<u8>) -> Option<Self> {
+        parse_u64(bytes)
+    }
+
+    #[inline(always)]
+    fn from_digits(number: u64) -> Option<Self> {
+        Some(number)
+    }
+}
+
+impl FieldKey for Span {
+    const KIND: KeyKind = KeyKind::String;
+
+    fn from_text(text: &[u8], start: usize, len: usize) -> Option<Self> {
+        let bytes = text.get(start..)?.get(..len)?;
+        if bytes.is_empty() || len > MAX_KEY_BYTES || std::str::from_utf8(bytes).is_err() {
+            return None;
+        }
+        Some(Self { start: u32::try_from(start).ok()?, len: len as u32 })
+    }
+
+    fn from_owned(bytes: &[u8], base: usize, extra: &mut Vec<u8>) -> Option<Self> {
+        let span = Self::from_text(bytes, 0, bytes.len())?;
+        let start = u32::try_from(base + extra.len()).ok()?;
+        extra.extend_from_slice(bytes);
+        Some(Self { start, ..span })
+    }
+
+    #[inline(always)]
+    fn from_digits(_number: u64) -> Option<Self> {
+        None
+    }
+}
+
+/// What a key may be, for messages.
+pub(super) fn key_range(kind: KeyKind) -> &'static str {
+    match kind {
+        KeyKind::Integer => "an integer from 0 to 18446744073709551615",
+        KeyKind::String => "text in UTF-8, of 1 to 65535 bytes",
+    }
+}

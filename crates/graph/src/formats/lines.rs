@@ -1,0 +1,291 @@
+//! Edges as lines of blank-separated columns: the inner loop of loading text.
+//!
+//! Most lines are two numbers with one blank between them. Those are parsed without looking for
+//! their ends first; whatever is different (signs, comments, several blanks, long numbers, strings)
+//! leaves the fast loop for one line.
+
+use super::blocks::TextBlock;
+use super::key::{FieldKey, key_range};
+use super::number::{parse_weight, short_number, weight_range, whole_weight};
+use super::options::{KeyKind, OnError};
+use super::outcome::{Faults, unexpected};
+use crate::{Weight, WeightType};
+
+/// The edges of one block.
+#[derive(Debug)]
+pub(super) struct Parsed<K, W> {
+    pub(super) edges: Vec<(K, K)>,
+    pub(super) weights: Vec<W>,
+    pub(super) vertices: Vec<K>,
+    /// Keys that do not stand in the block's text as they are; it follows the block's lines.
+    pub(super) extra: Vec<u8>,
+    pub(super) num_lines: u64,
+    pub(super) faults: Faults,
+}
+
+impl<K, W> Parsed<K, W> {
+    pub(super) fn new(num_lines: u64, on_error: OnError) -> Self {
+        Self {
+            edges: Vec::new(),
+            weights: Vec::new(),
+            vertices: Vec::new(),
+            extra: Vec::new(),
+            num_lines,
+            faults: Faults::new(on_error),
+        }
+    }
+
+    /// Nothing parsed yet, and how many lines there are.
+    pub(super) fn of_block(block: &TextBlock, on_error: OnError) -> Self {
+        Self::new(memchr::memchr_iter(b'\n', &block.bytes[..block.end]).count() as u64, on_error)
+    }
+
+    /// Calls `body` with the ends of each line that is to be parsed, without blanks around it.
+    pub(super) fn for_each_line(
+        &mut self,
+        block: &TextBlock,
+        mut body: impl FnMut(&mut Self, usize, usize) -> Result<(), String>,
+    ) {
+        let mut at = block.start;
+        while at < block.end {
+            let end = line_end(&block.bytes, at);
+            let (first, last) = trimmed(&block.bytes, at, end);
+            if let Err(what) = body(self, first, last)
+                && self.faults.note(&block.bytes, at, what)
+            {
+                break;
+            }
+            at = end + 1;
+        }
+    }
+}
+
+/// Where the line that `at` lies in ends; every block ends in a line end.
+#[inline]
+pub(super) fn line_end(bytes: &[u8], at: usize) -> usize {
+    memchr::memchr(b'\n', &bytes[at..]).map_or(bytes.len(), |len| at + len)
+}
+
+/// The ends of what is left without blanks at both ends.
+#[inline]
+pub(super) fn trimmed(bytes: &[u8], mut start: usize, mut end: usize) -> (usize, usize) {
+    while start < end && bytes[start].is_ascii_whitespace() {
+        start += 1;
+    }
+    while start < end && bytes[end - 1].is_ascii_whitespace() {
+        end -= 1;
+    }
+    (start, end)
+}
+
+/// The ends of the first token at or after `at`.
+#[inline]
+pub(super) fn next_token(bytes: &[u8], mut at: usize, end: usize) -> Option<(usize, usize)> {
+    while at < end && bytes[at].is_ascii_whitespace() {
+        at += 1;
+    }
+    let start = at;
+    while at < end && !bytes[at].is_ascii_whitespace() {
+        at += 1;
+    }
+    (start < at).then_some((start, at))
+}
+
+/// Whether a line, trimmed, says nothing.
+pub(super) fn is_comment(line: &[u8]) -> bool {
+    line.is_empty() || line[0] == b'#' || line[0] == b'%' || line.starts_with(b"//")
+}
+
+/// Which lines hold edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum EdgeLines {
+    /// All but comments.
+    Plain,
+    /// Those that begin with `a`, of vertices from 1 to so many.
+    Arcs { num_vertices: u64 },
+}
+
+/// Parses the edges of a block.
+pub(super) fn parse_edges<K: FieldKey, W: Weight>(
+    block: &TextBlock,
+    kind: EdgeLines,
+    is_weighted: bool,
+    on_error: OnError,
+) -> Parsed<K, W> {
+    let mut parsed = Parsed::of_block(block, on_error);
+    parsed.edges.reserve_exact(parsed.num_lines as usize);
+    parsed.weights.reserve_exact(if is_weighted { parsed.num_lines as usize } else { 0 });
+    let bytes = &block.bytes[..];
+    let mut at = block.start;
+    while at < block.end {
+        if K::KIND == KeyKind::Integer {
+            at = match (kind, is_weighted) {
+                (EdgeLines::Plain, false) => integer_lines::<K, W, 0, false>(bytes, at, &mut parsed, u64::MAX),
+                (EdgeLines::Plain, true) => integer_lines::<K, W, 0, true>(bytes, at, &mut parsed, u64::MAX),
+                (EdgeLines::Arcs { num_vertices }, false) => {
+                    integer_lines::<K, W, 2, false>(bytes, at, &mut parsed, num_vertices)
+                }
+                (EdgeLines::Arcs { num_vertices }, true) => {
+                    integer_lines::<K, W, 2, true>(bytes, at, &mut parsed, num_vertices)
+                }
+            };
+            if at >= block.end {
+                break;
+            }
+        }
+        let end = line_end(bytes, at);
+        let (first, last) = trimmed(bytes, at, end);
+        let edge: Result<Edge<K, W>, String> = match kind {
+            EdgeLines::Plain => edge_line(bytes, first, last, is_weighted),
+            EdgeLines::Arcs { num_vertices } => arc_line(bytes, first, last, is_weighted, num_vertices),
+        };
+        match edge {
+            Ok(None) => {}
+            Ok(Some((source, target, weight))) => {
+                parsed.edges.push((source, target));
+                parsed.weights.extend(weight);
+            }
+            Err(what) => {
+                if parsed.faults.note(bytes, at, what) {
+                    break;
+                }
+            }
+        }
+        at = end + 1;
+    }
+    parsed
+}
+
+/// Parses lines of `TAG` bytes and two or three short numbers; returns where the first line begins
+/// that is something else. The padding after a block is no such line.
+#[inline(always)]
+fn integer_lines<K: FieldKey, W: Weight, const TAG: usize, const WEIGHTED: bool>(
+    bytes: &[u8],
+    mut at: usize,
+    parsed: &mut Parsed<K, W>,
+    num_vertices: u64,
+) -> usize {
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(b'\n');
+    loop {
+        let line = at;
+        if TAG > 0 && (byte(at) != b'a' || byte(at + 1) != b' ') {
+            return line;
+        }
+        let (source, num_digits) = short_number(bytes, at + TAG);
+        at += TAG + num_digits;
+        if num_digits == 0 || !matches!(byte(at), b' ' | b'\t') {
+            return line;
+        }
+        let (target, num_digits) = short_number(bytes, at + 1);
+        at += 1 + num_digits;
+        if num_digits == 0 || (TAG > 0 && (source.min(target) == 0 || source.max(target) > num_vertices)) {
+            return line;
+        }
+        let mut weight: Option<W> = None;
+        if WEIGHTED {
+            if !matches!(byte(at), b' ' | b'\t') {
+                return line;
+            }
+            at += 1;
+            match W::TYPE {
+                WeightType::U32 | WeightType::I64 => {
+                    let (value, num_digits) = short_number(bytes, at);
+                    weight = if num_digits == 0 { None } else { whole_weight(value) };
+                    at += num_digits;
+                }
+                WeightType::F32 | WeightType::F64 => {
+                    let start = at;
+                    while byte(at) > b' ' {
+                        at += 1;
+                    }
+                    weight = bytes.get(start..at).and_then(parse_weight);
+                }
+            }
+            if weight.is_none() {
+                return line;
+            }
+        }
+        at = match byte(at) {
+            b'\n' => at + 1,
+            b'\r' if byte(at + 1) == b'\n' => at + 2,
+            b' ' | b'\t' => line_end(bytes, at) + 1,
+            _ => return line,
+        };
+        let (Some(source), Some(target)) = (K::from_digits(source), K::from_digits(target)) else { return line };
+        parsed.edges.push((source, target));
+        parsed.weights.extend(weight);
+    }
+}
+
+type Edge<K, W> = Option<(K, K, Option<W>)>;
+
+/// Any line of an edge list; none where it says nothing.
+fn edge_line<K: FieldKey, W: Weight>(
+    bytes: &[u8],
+    start: usize,
+    end: usize,
+    is_weighted: bool,
+) -> Result<Edge<K, W>, String> {
+    if is_comment(&bytes[start..end]) {
+        return Ok(None);
+    }
+    let (source, at) = key_at(bytes, start, end, "source")?;
+    let (target, at) = key_at(bytes, at, end, "target")?;
+    let weight = if is_weighted { Some(weight_at(bytes, at, end)?) } else { None };
+    Ok(Some((source, target, weight)))
+}
+
+/// Any line of a DIMACS file after its header.
+fn arc_line<K: FieldKey, W: Weight>(
+    bytes: &[u8],
+    start: usize,
+    end: usize,
+    is_weighted: bool,
+    num_vertices: u64,
+) -> Result<Edge<K, W>, String> {
+    let line = &bytes[start..end];
+    match next_token(bytes, start, end) {
+        None => return Ok(None),
+        Some((first, last)) if &bytes[first..last] == b"c" => return Ok(None),
+        Some((first, last)) if &bytes[first..last] == b"a" => {}
+        _ => return Err(unexpected("an arc 'a source target weight' or a comment 'c'", Some(line))),
+    }
+    let mut at = start + 1;
+    for name in ["source", "target"] {
+        let (vertex, next) = key_at::<u64>(bytes, at, end, name)?;
+        if vertex == 0 || vertex > num_vertices {
+            return Err(format!("expected a {name} from 1 to {num_vertices}, as the header says, found {vertex}"));
+        }
+        at = next;
+    }
+    edge_line(bytes, start + 1, end, is_weighted)
+}
+
+/// The key at or after `at` and where it ends.
+pub(super) fn key_at<K: FieldKey>(bytes: &[u8], at: usize, end: usize, name: &str) -> Result<(K, usize), String> {
+    let wrong = |token| Err(unexpected(&format!("a {name}, {}", key_range(K::KIND)), token));
+    let Some((start, stop)) = next_token(bytes, at, end) else { return wrong(None) };
+    match K::from_text(bytes, start, stop - start) {
+        Some(key) => Ok((key, stop)),
+        None => wrong(Some(&bytes[start..stop])),
+    }
+}
+
+fn weight_at<W: Weight>(bytes: &[u8], at: usize, end: usize) -> Result<W, String> {
+    let wrong = |token| Err(unexpected(weight_range(W::TYPE), token));
+    let Some((start, stop)) = next_token(bytes, at, end) else { return wrong(None) };
+    let token = &bytes[start..stop];
+    parse_weight(token).map_or_else(|| wrong(Some(token)), Ok)
+}
+
+/// Parses the first column of each line as a vertex.
+pub(super) fn parse_vertices<K: FieldKey, W: Weight>(block: &TextBlock, on_error: OnError) -> Parsed<K, W> {
+    let mut parsed = Parsed::of_block(block, on_error);
+    parsed.for_each_line(block, |parsed, start, end| {
+        if !is_comment(&block.bytes[start..end]) {
+            parsed.vertices.push(key_at(&block.bytes, start, end, "vertex")?.0);
+        }
+        Ok(())
+    });
+    parsed
+}

@@ -1,0 +1,185 @@
+//! Numbers in text.
+//!
+//! Digits are found and summed eight at a time in a 64-bit word, so that a number of any length up
+//! to fifteen digits costs no branch that depends on its length. Buffers that are parsed end in
+//! [`PADDING`] line ends, which keeps every such load inside.
+
+use crate::{Weight, WeightType};
+
+/// Line ends that follow the last line of a buffer.
+pub(super) const PADDING: usize = 16;
+
+/// The decimal number at `at` and its number of digits; zero digits where there is none, or where
+/// it has more than fifteen and is to be parsed with [`parse_u64`].
+#[inline(always)]
+pub(super) fn short_number(bytes: &[u8], at: usize) -> (u64, usize) {
+    let (high, num_high) = digits(bytes, at);
+    if num_high < 8 {
+        return (high, num_high);
+    }
+    let (low, num_low) = digits(bytes, at + 8);
+    if num_low == 8 { (0, 0) } else { (high * POWERS[num_low] + low, 8 + num_low) }
+}
+
+const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
+
+/// The value and the count of the at most eight digits at `at`.
+#[inline(always)]
+fn digits(bytes: &[u8], at: usize) -> (u64, usize) {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) else { return (0, 0) };
+    // A byte of `values` is what its digit stands for, or at least ten. The sum sets the top bit of a
+    // byte from ten upwards and carries into no other.
+    let values = u64::from_le_bytes(*chunk) ^ (0x30 * ONES);
+    let others = (((values & (0x7f * ONES)) + 0x76 * ONES) | values) & (0x80 * ONES);
+    let count = (others.trailing_zeros() / 8) as usize;
+    if count == 0 {
+        return (0, 0);
+    }
+    // The digits move to the end of the word, zeros before them.
+    let values = values << (64 - 8 * count);
+    let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    let eight = fours * 10_000 + (fours >> 32);
+    (eight & 0xffff_ffff, count)
+}
+
+/// A whole token as an unsigned number.
+pub(super) fn parse_u64(token: &[u8]) -> Option<u64> {
+    let digit = |byte: &u8| byte.is_ascii_digit().then(|| u64::from(byte - b'0'));
+    if token.is_empty() {
+        return None;
+    }
+    token.iter().try_fold(0_u64, |value, byte| value.checked_mul(10)?.checked_add(digit(byte)?))
+}
+
+/// A whole token as a weight; what is no number of the type is none.
+pub(super) fn parse_weight<W: Weight>(token: &[u8]) -> Option<W> {
+    let text = std::str::from_utf8(token).ok()?;
+    text.parse().ok().filter(|weight: &W| weight.is_number())
+}
+
+/// A short unsigned number as a weight of a whole type.
+#[inline(always)]
+pub(super) fn whole_weight<W: Weight>(value: u64) -> Option<W> {
+    match W::TYPE {
+        WeightType::U32 => u32::try_from(value).ok().map(bytemuck::cast),
+        WeightType::I64 => i64::try_from(value).ok().map(bytemuck::cast),
+        WeightType::F32 | WeightType::F64 => None,
+    }
+}
+
+/// A weight of the serialized graphs in another type; none where it is negative and `W` is not.
+#[inline(always)]
+pub(super) fn convert_weight<W: Weight>(value: i32) -> Option<W> {
+    match W::TYPE {
+        WeightType::U32 => u32::try_from(value).ok().map(bytemuck::cast),
+        WeightType::I64 => Some(bytemuck::cast(i64::from(value))),
+        WeightType::F32 => Some(bytemuck::cast(value as f32)),
+        WeightType::F64 => Some(bytemuck::cast(f64::from(value))),
+    }
+}
+
+/// The reverse of [`convert_weight`], for whole types; none where it does not fit.
+pub(super) fn serialized_weight<W: Weight>(weight: W) -> Option<i32> {
+    match W::TYPE {
+        WeightType::U32 => i32::try_from(bytemuck::cast::<W, u32>(weight)).ok(),
+        WeightType::I64 => i32::try_from(bytemuck::cast::<W, i64>(weight)).ok(),
+        WeightType::F32 | WeightType::F64 => None,
+    }
+}
+
+/// What a weight of the type may be, for messages.
+pub(super) fn weight_range(weight_type: WeightType) -> &'static str {
+    match weight_type {
+        WeightType::U32 => "a weight of type u32, a whole number from 0 to 4294967295",
+        WeightType::I64 => "a weight of type i64, a whole number",
+        WeightType::F32 => "a weight of type f32, a number",
+        WeightType::F64 => "a weight of type f64, a number",
+    }
+}
+
+/// Appends the decimal digits of a number.
+pub(crate) fn push_u64(text: &mut Vec<u8>, mut value: u64) {
+    let mut digits = [0; 20];
+    let mut start = digits.len();
+    loop {
+        start -= 1;
+        digits[start] = b'0' + (value % 10) as u8;
+        value /= 10;
+        if value == 0 {
+            break;
+        }
+    }
+    text.extend_from_slice(&digits[start..]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn padded(text: &str) -> Vec<u8> {
+        let mut bytes = text.as_bytes().to_vec();
+        bytes.extend([b'\n'; PADDING]);
+        bytes
+    }
+
+    #[test]
+    fn short_numbers_of_every_length() {
+        let mut value = 0_u64;
+        for num_digits in 1..=15 {
+            value = value * 10 + num_digits % 10;
+            for end in [" ", "\n", "\t7", ",", "x", "/", ":", "\u{b0}", "-1"] {
+                let text = format!("{value}{end}");
+                assert_eq!(short_number(&padded(&text), 0), (value, num_digits as usize), "{text:?}");
+            }
+        }
+        assert_eq!(short_number(&padded("0000123 "), 0), (123, 7));
+        assert_eq!(short_number(&padded("1234567890123456"), 0), (0, 0));
+        assert_eq!(short_number(&padded("-5"), 0), (0, 0));
+        assert_eq!(short_number(b"12", 0), (0, 0));
+    }
+
+    #[test]
+    fn every_byte_beside_a_digit_ends_the_number() {
+        for byte in (0..=u8::MAX).filter(|b| !b.is_ascii_digit()) {
+            for at in 0..8 {
+                let mut bytes = padded("98765432");
+                bytes[at] = byte;
+                let expected = if at == 0 { 0 } else { "98765432"[..at].parse().unwrap() };
+                assert_eq!(short_number(&bytes, 0), (expected, at), "byte {byte:#x} at {at}");
+            }
+        }
+    }
+
+    #[test]
+    fn overflow_is_no_number() {
+        assert_eq!(parse_u64(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse_u64(b"18446744073709551616"), None);
+        assert_eq!(parse_u64(b"00000000000000000000000042"), Some(42));
+        assert_eq!((parse_u64(b""), parse_u64(b"+1"), parse_u64(b"1_0")), (None, None, None));
+    }
+
+    #[test]
+    fn weights_are_numbers_of_their_type() {
+        assert_eq!(parse_weight::<u32>(b"-1"), None);
+        assert_eq!(parse_weight::<u32>(b"4294967296"), None);
+        assert_eq!(parse_weight::<i64>(b"-9"), Some(-9));
+        assert_eq!(parse_weight::<f64>(b"nan"), None);
+        assert_eq!(parse_weight::<f32>(b"-1.5e3"), Some(-1500.0));
+        assert_eq!(parse_weight::<f64>(b"\xff"), None);
+        assert_eq!(whole_weight::<u32>(1 << 32), None);
+        assert_eq!(whole_weight::<i64>(7), Some(7));
+        assert_eq!(convert_weight::<u32>(-1), None);
+        assert_eq!(convert_weight::<f64>(-1), Some(-1.0));
+    }
+
+    #[test]
+    fn digits_are_written() {
+        for value in [0, 7, 10, 4_294_967_295, u64::MAX] {
+            let mut text = Vec::new();
+            push_u64(&mut text, value);
+            assert_eq!(text, value.to_string().as_bytes());
+        }
+    }
+}

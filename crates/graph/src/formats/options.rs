@@ -1,0 +1,148 @@
+//! What a caller says of its inputs, and what the inputs say of themselves.
+
+use std::path::PathBuf;
+
+use crate::{Direction, WeightType};
+
+/// A graph format.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Format {
+    /// `source target [weight]` a line, separated by blanks; further columns are not looked at.
+    /// Lines that begin with `#`, `%` or `//` are comments.
+    EdgeList,
+    /// Columns separated by `,`, `;` or tabs, perhaps quoted, perhaps with a header. A quoted field
+    /// ends on its line.
+    Csv,
+    /// The formats of the GAP benchmark suite: `.sg`, `.wsg` (binary), `.el`, `.wel` (text).
+    Gapbs,
+    /// The shortest-path format of the 9th DIMACS challenge: `p sp n m`, `a u v w`.
+    Dimacs,
+    /// LDBC Graphalytics: `.v`, `.e` and `.properties` beside each other.
+    Graphalytics,
+    /// Matrix Market; known, not read yet.
+    Mtx,
+    /// METIS; known, not read yet.
+    Metis,
+    /// Apache Parquet; known, not read yet.
+    Parquet,
+    /// GraphML; known, not read yet.
+    GraphMl,
+}
+
+impl Format {
+    /// All of them, with the names that users type.
+    pub const ALL: [(Self, &str); 9] = [
+        (Self::EdgeList, "edgelist"),
+        (Self::Csv, "csv"),
+        (Self::Mtx, "mtx"),
+        (Self::Metis, "metis"),
+        (Self::Gapbs, "gapbs"),
+        (Self::Dimacs, "dimacs"),
+        (Self::Graphalytics, "graphalytics"),
+        (Self::Parquet, "parquet"),
+        (Self::GraphMl, "graphml"),
+    ];
+
+    /// The name that users type.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(format, _)| *format == self).map_or("?", |(_, name)| name)
+    }
+
+    /// The format of that name.
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.iter().find(|(_, known)| *known == name).map(|&(format, _)| format)
+    }
+
+    /// Whether inputs of this format can be read; the others are refused by name.
+    pub fn is_readable(self) -> bool {
+        !matches!(self, Self::Mtx | Self::Metis | Self::Parquet | Self::GraphMl)
+    }
+}
+
+/// What to do with a line that is no edge.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnError {
+    /// End with an error that names file and line.
+    #[default]
+    Stop,
+    /// Leave the line out, count it, and remember the first.
+    Skip,
+}
+
+/// What keys are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum KeyKind {
+    /// Numbers; blocks hold `u64`.
+    #[default]
+    Integer,
+    /// Text; blocks hold [`Span`](super::Span)s.
+    String,
+}
+
+/// How inputs are to be read.
+#[derive(Clone, Debug)]
+pub struct SourceOptions {
+    /// The format of every input; `None`: told for each by its name, then its content.
+    pub format: Option<Format>,
+    /// The type of the weights to read; `None`: weights are not read.
+    pub weights: Option<WeightType>,
+    /// What keys are.
+    pub keys: KeyKind,
+    /// What to do with a line that is no edge.
+    pub on_error: OnError,
+    /// The column of the sources in CSV; `None`: the one with a usual name, or the first.
+    pub source_column: Option<String>,
+    /// The column of the targets in CSV; `None`: the one with a usual name, or the second.
+    pub target_column: Option<String>,
+    /// The column of the weights in CSV; `None`: the one named `weight`, or the third.
+    pub weight_column: Option<String>,
+    /// A file that names vertices, one a line: its first column, or in CSV the one with a usual
+    /// name.
+    pub vertices: Option<PathBuf>,
+    /// The bytes of a block of text, and so the length that no line may exceed.
+    pub block_bytes: usize,
+}
+
+impl Default for SourceOptions {
+    fn default() -> Self {
+        Self {
+            format: None,
+            weights: None,
+            keys: KeyKind::default(),
+            on_error: OnError::default(),
+            source_column: None,
+            target_column: None,
+            weight_column: None,
+            vertices: None,
+            block_bytes: 4 << 20,
+        }
+    }
+}
+
+/// What the inputs say of themselves before they are read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceFacts {
+    /// Whether edges have a direction.
+    pub direction: Option<Direction>,
+    /// The number of vertices, where keys are ids from 0 to below it (`.sg`, `.wsg`). Vertices
+    /// without edges are not named in blocks then.
+    pub num_vertices: Option<u64>,
+    /// The number of edges; of an undirected serialized graph, of stored arcs.
+    pub num_edges: Option<u64>,
+    /// The bytes of all inputs as they are on disk.
+    pub input_bytes: Option<u64>,
+    /// Whether there are weights.
+    pub has_weights: Option<bool>,
+}
+
+/// What was read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SourceSummary {
+    /// Edges handed out.
+    pub num_edges: u64,
+    /// Lines left out because they were no edges.
+    pub num_skipped: u64,
+    /// What was wrong with the first of them, with file and line.
+    pub first_skipped: Option<String>,
+}

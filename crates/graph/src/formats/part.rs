@@ -1,0 +1,348 @@
+//! The inputs of a source as a sequence of pieces of work.
+//!
+//! One worker at a time takes the next piece: it reads (and decompresses) the block, and looks at
+//! what must be known before a block can be parsed on its own, the header. Everything else is done
+//! outside, by as many workers as there are.
+
+use std::fs::File;
+use std::io::{Cursor, Read};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::blocks::{BlockCutter, CutError, TextBlock};
+use super::compression::decoded;
+use super::csv::{CsvLayout, layout_of};
+use super::dimacs::{Problem, problem_line};
+use super::lines::{EdgeLines, line_end, trimmed};
+use super::options::SourceOptions;
+use super::outcome::{Fatal, LineFault};
+use super::serialized::SerializedGraph;
+use super::serialized_arcs::{ArcCursor, ArcRange};
+use crate::{Direction, Error, Result};
+
+/// Vertices without edges that one piece names.
+const VERTICES_AT_ONCE: u64 = 256 << 10;
+/// First bytes of an input: enough to tell its compression and format.
+pub(super) const HEAD_BYTES: usize = 64 << 10;
+
+/// What the lines of a text are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum TextKind {
+    EdgeList,
+    Csv,
+    Dimacs,
+    VertexList,
+    VertexCsv,
+}
+
+/// What one input holds.
+#[derive(Clone, Debug)]
+pub(super) enum PartKind {
+    Text(TextKind),
+    /// A serialized graph, and whether its vertices without edges are to be named.
+    Serialized(Arc<SerializedGraph>, NameVertices),
+}
+
+/// Whether the vertices of a serialized graph are named in blocks, beside its edges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum NameVertices {
+    Yes,
+    No,
+}
+
+/// One input.
+pub(super) struct Part {
+    pub(super) path: PathBuf,
+    pub(super) kind: PartKind,
+    /// What was opened to look at it, where it cannot be opened twice.
+    pub(super) opened: Option<Box<dyn Read + Send>>,
+    pub(super) can_reopen: bool,
+    /// Edges, or vertices of a file of vertices, that another file promises.
+    pub(super) num_promised: Option<u64>,
+}
+
+impl Part {
+    fn open(&mut self, bytes_read: &Arc<AtomicU64>) -> Result<BlockCutter> {
+        let path = &self.path;
+        let mut reader: Box<dyn Read + Send> = match self.opened.take() {
+            Some(opened) => opened,
+            None if self.can_reopen => Box::new(File::open(path).map_err(|e| base::Error::io("open", path, e))?),
+            None => return Err(Error::Input { path: path.clone(), what: "can be read only once".into() }),
+        };
+        let head = read_head(path, &mut reader, HEAD_BYTES)?;
+        let counted = Counted { reader: Cursor::new(head.clone()).chain(reader), count: Arc::clone(bytes_read) };
+        Ok(BlockCutter::new(decoded(path, &head, counted)?))
+    }
+}
+
+/// The first bytes of an input, fewer where it is shorter.
+pub(super) fn read_head(path: &Path, reader: &mut impl Read, num_bytes: usize) -> Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let read = reader.take(num_bytes as u64).read_to_end(&mut head);
+    read.map_err(|e| base::Error::io("read", path, e))?;
+    Ok(head)
+}
+
+struct Counted<R> {
+    reader: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, into: &mut [u8]) -> std::io::Result<usize> {
+        let num_bytes = self.reader.read(into)?;
+        self.count.fetch_add(num_bytes as u64, Ordering::Relaxed);
+        Ok(num_bytes)
+    }
+}
+
+/// How the lines of a block are to be parsed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// The block was all header.
+    Nothing,
+    Edges(EdgeLines),
+    Columns(CsvLayout),
+    Vertices,
+}
+
+/// What one worker does next.
+#[derive(Debug)]
+pub(super) struct Piece {
+    pub(super) sequence: u64,
+    pub(super) part: usize,
+    pub(super) work: Work,
+}
+
+/// A piece of an input.
+#[derive(Debug)]
+pub(super) enum Work {
+    Text(TextBlock, Layout),
+    Arcs(Arc<SerializedGraph>, ArcRange),
+    /// Vertices that exist although no edge names them.
+    Vertices(Range<u64>),
+}
+
+/// Where in the current input we are.
+enum Position {
+    Before,
+    Text { cutter: BlockCutter, layout: Option<Layout>, problem: Option<Problem>, num_bytes: u64 },
+    Arcs(ArcCursor),
+    Vertices(Range<u64>),
+}
+
+/// The pieces of all inputs, in order.
+pub(super) struct Stream<'a> {
+    parts: &'a mut [Part],
+    options: &'a SourceOptions,
+    bytes_read: &'a Arc<AtomicU64>,
+    part: usize,
+    position: Position,
+    sequence: u64,
+    spare: Vec<Vec<u8>>,
+    /// By input: the edges that its header promised.
+    problems: Vec<Option<Problem>>,
+}
+
+impl<'a> Stream<'a> {
+    pub(super) fn new(parts: &'a mut [Part], options: &'a SourceOptions, bytes_read: &'a Arc<AtomicU64>) -> Self {
+        let problems = vec![None; parts.len()];
+        let position = Position::Before;
+        Self { parts, options, bytes_read, part: 0, position, sequence: 0, spare: Vec::new(), problems }
+    }
+
+    /// Ends the pieces: something is wrong.
+    pub(super) fn finish(&mut self) {
+        self.part = self.parts.len();
+    }
+
+    /// Takes back the memory of a block.
+    pub(super) fn recycle(&mut self, buffer: Vec<u8>) {
+        self.spare.push(buffer);
+    }
+
+    /// The place of the next piece: its sequence and input.
+    pub(super) fn place(&self) -> (u64, usize) {
+        (self.sequence, self.part.min(self.parts.len().saturating_sub(1)))
+    }
+
+    /// Whether an input is a serialized graph that says so.
+    pub(super) fn is_undirected(&self, part: usize) -> bool {
+        let kind = &self.parts[part].kind;
+        matches!(kind, PartKind::Serialized(graph, _) if graph.direction() == Direction::Undirected)
+    }
+
+    /// What the header of each input promised.
+    pub(super) fn problems(&self) -> &[Option<Problem>] {
+        &self.problems
+    }
+
+    /// The next piece, or none after the last.
+    pub(super) fn next(&mut self) -> Result<Option<Piece>, Fatal> {
+        while self.part < self.parts.len() {
+            let part = self.part;
+            let Some(work) = self.next_work()? else {
+                self.part += 1;
+                self.position = Position::Before;
+                continue;
+            };
+            let piece = Piece { sequence: self.sequence, part, work };
+            self.sequence += 1;
+            return Ok(Some(piece));
+        }
+        Ok(None)
+    }
+
+    fn next_work(&mut self) -> Result<Option<Work>, Fatal> {
+        loop {
+            match &mut self.position {
+                Position::Before => self.position = self.open_part()?,
+                Position::Arcs(cursor) => {
+                    if let Some(arcs) = cursor.next()? {
+                        return Ok(Some(Work::Arcs(Arc::clone(cursor.graph()), arcs)));
+                    }
+                    let PartKind::Serialized(graph, NameVertices::Yes) = &self.parts[self.part].kind else {
+                        return Ok(None);
+                    };
+                    self.position = Position::Vertices(0..graph.num_vertices());
+                }
+                Position::Vertices(vertices) if vertices.is_empty() => return Ok(None),
+                Position::Vertices(vertices) => {
+                    let end = vertices.end.min(vertices.start + VERTICES_AT_ONCE);
+                    let now = vertices.start..end;
+                    vertices.start = end;
+                    return Ok(Some(Work::Vertices(now)));
+                }
+                Position::Text { .. } => {
+                    if let Some(work) = self.next_text()? {
+                        return Ok(Some(work));
+                    }
+                    match self.after_text()? {
+                        Some(vertices) => self.position = Position::Vertices(vertices),
+                        None => return Ok(None),
+                    }
+                }
+            }
+        }
+    }
+
+    fn open_part(&mut self) -> Result<Position> {
+        let part = &mut self.parts[self.part];
+        Ok(match &part.kind {
+            PartKind::Serialized(graph, _) => Position::Arcs(ArcCursor::new(Arc::clone(graph))),
+            PartKind::Text(kind) => {
+                let layout = match kind {
+                    TextKind::EdgeList => Some(Layout::Edges(EdgeLines::Plain)),
+                    TextKind::VertexList => Some(Layout::Vertices),
+                    TextKind::Csv | TextKind::VertexCsv | TextKind::Dimacs => None,
+                };
+                Position::Text { cutter: part.open(self.bytes_read)?, layout, problem: None, num_bytes: 0 }
+            }
+        })
+    }
+
+    fn next_text(&mut self) -> Result<Option<Work>, Fatal> {
+        let Position::Text { cutter, layout, problem, num_bytes } = &mut self.position else { return Ok(None) };
+        let part = &self.parts[self.part];
+        let buffer = self.spare.pop().unwrap_or_default();
+        let block = cutter.next(&part.path, buffer, self.options.block_bytes).map_err(|error| match error {
+            CutError::Read(error) => Fatal::Whole(error),
+            CutError::LongLine(limit) => Fatal::Line(LineFault {
+                line: 0,
+                what: format!("expected lines of at most {limit} bytes, found a longer one"),
+            }),
+        })?;
+        let Some(mut block) = block else { return Ok(None) };
+        *num_bytes += block.end as u64;
+        if let (None, PartKind::Text(kind)) = (*layout, &part.kind) {
+            find_header(&mut block, *kind, self.options, layout, problem)?;
+            self.problems[self.part] = *problem;
+        }
+        let layout = layout.unwrap_or(Layout::Nothing);
+        Ok(Some(Work::Text(block, layout)))
+    }
+
+    /// The vertices that follow from the header, once the text has ended.
+    fn after_text(&self) -> Result<Option<Range<u64>>, Fatal> {
+        let Position::Text { layout, problem, num_bytes, .. } = &self.position else { return Ok(None) };
+        let part = &self.parts[self.part];
+        let bad = |what: String| Err(Fatal::Whole(Error::Input { path: part.path.clone(), what }));
+        if let (None, PartKind::Text(TextKind::Dimacs)) = (layout, &part.kind)
+            && *num_bytes > 0
+        {
+            return bad("expected the problem line 'p sp vertices arcs', found none".into());
+        }
+        let Some(problem) = problem else { return Ok(None) };
+        // Vertices without arcs leave no trace in the text, but this many are a lie or a slip.
+        if problem.num_vertices > 16 * num_bytes + (1 << 20) {
+            return bad(format!(
+                "the header promises {} vertices, which a text of {num_bytes} bytes does not bear out",
+                problem.num_vertices
+            ));
+        }
+        Ok(Some(1..problem.num_vertices + 1))
+    }
+}
+
+/// Looks for the header in a block and lets the block begin behind it.
+fn find_header(
+    block: &mut TextBlock,
+    kind: TextKind,
+    options: &SourceOptions,
+    layout: &mut Option<Layout>,
+    problem: &mut Option<Problem>,
+) -> Result<(), Fatal> {
+    let mut num_lines = 0;
+    while block.start < block.end {
+        let at = block.start;
+        let end = line_end(&block.bytes, at);
+        let (first, last) = trimmed(&block.bytes, at, end);
+        let line = &block.bytes[first..last];
+        let line_index = num_lines;
+        let bad = |what| Fatal::Line(LineFault { line: line_index, what });
+        num_lines += 1;
+        if kind == TextKind::Dimacs {
+            block.start = end + 1;
+            if let Some(found) = problem_line(line).map_err(bad)? {
+                *problem = Some(found);
+                *layout = Some(Layout::Edges(EdgeLines::Arcs { num_vertices: found.num_vertices }));
+                return Ok(());
+            }
+        } else if line.is_empty() || line[0] == b'#' {
+            block.start = end + 1;
+        } else {
+            let line = &block.bytes[at..end];
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            let (found, has_header) = layout_of(line, options, kind == TextKind::Csv).map_err(bad)?;
+            *layout = Some(Layout::Columns(found));
+            if has_header {
+                block.start = end + 1;
+            }
+            return Ok(());
+        }
+    }
+    Ok(())
+}
+
+/// The direction that all inputs agree on.
+///
+/// # Errors
+/// Two differ.
+pub(super) fn agreed(old: Option<Direction>, new: Option<Direction>, path: &Path) -> Result<Option<Direction>> {
+    match (old, new) {
+        (Some(old), Some(new)) if old != new => Err(Error::Input {
+            path: path.to_owned(),
+            what: format!("expected a graph that is {}, as the inputs before, found {}", word(old), word(new)),
+        }),
+        _ => Ok(old.or(new)),
+    }
+}
+
+fn word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Directed => "directed",
+        Direction::Undirected => "undirected",
+    }
+}

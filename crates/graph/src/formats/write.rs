@@ -1,0 +1,215 @@
+//! Graphs as text, and files that appear whole or not at all.
+//!
+//! Text cannot hold vertices without edges; what is written holds edges only, an undirected edge
+//! once, its lower id first.
+
+use std::io::{BufWriter, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use base::VertexId;
+
+use crate::{Direction, Error, Result, Weight, WeightType, WeightedEdges};
+
+/// Where a graph is written to, with a name for messages.
+pub struct Output<'a> {
+    path: PathBuf,
+    writer: BufWriter<Box<dyn Write + Send + 'a>>,
+}
+
+impl std::fmt::Debug for Output<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Output({})", self.path.display())
+    }
+}
+
+impl<'a> Output<'a> {
+    /// Buffers what is written to `writer`, which messages call `path` (`-` for standard output).
+    pub fn new(path: &Path, writer: impl Write + Send + 'a) -> Self {
+        Self { path: path.to_owned(), writer: BufWriter::with_capacity(1 << 20, Box::new(writer)) }
+    }
+
+    /// Appends bytes.
+    ///
+    /// # Errors
+    /// They cannot be written.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
+        self.writer.write_all(bytes).map_err(|e| base::Error::io("write", &self.path, e).into())
+    }
+
+    /// Hands on what is buffered. Writers of graphs do so at their end.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn flush(&mut self) -> Result<()> {
+        self.writer.flush().map_err(|e| base::Error::io("write", &self.path, e).into())
+    }
+
+    pub(crate) fn refuse(&self, what: String) -> Error {
+        Error::Input { path: self.path.clone(), what }
+    }
+}
+
+/// Lets `body` write a file: under a temporary name first, which becomes `path` once all is on disk.
+///
+/// # Errors
+/// Those of `body`, and of the file system; nothing is left behind then, and a file that was at
+/// `path` stays as it was.
+pub fn write_file<T, E: From<Error>>(path: &Path, body: impl FnOnce(&mut Output<'_>) -> Result<T, E>) -> Result<T, E> {
+    let io = |operation, e| E::from(base::Error::io(operation, path, e).into());
+    let Some(name) = path.file_name() else {
+        return Err(Error::Input { path: path.to_owned(), what: "expected the name of a file".into() }.into());
+    };
+    let mut temporary = std::ffi::OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{}.tmp", std::process::id()));
+    let temporary = path.with_file_name(temporary);
+    let file = std::fs::File::create(&temporary).map_err(|e| io("create", e))?;
+    let written = || -> Result<T, E> {
+        let mut output = Output::new(path, &file);
+        let value = body(&mut output)?;
+        output.flush()?;
+        drop(output);
+        file.sync_all().map_err(|e| io("sync", e))?;
+        std::fs::rename(&temporary, path).map_err(|e| io("rename to", e))?;
+        Ok(value)
+    };
+    written().inspect_err(|_| {
+        let _ = std::fs::remove_file(&temporary);
+    })
+}
+
+/// How a line of text is put together.
+struct Style {
+    delimiter: u8,
+    may_quote: bool,
+}
+
+/// Writes `source target [weight]` lines; returns how many.
+///
+/// `key` appends the key of a vertex to the bytes that it is given.
+///
+/// # Errors
+/// Those of `key`, and of the output; a key with blanks in it, which such lines cannot hold.
+pub fn write_edge_list<E: From<Error>>(
+    graph: &impl WeightedEdges,
+    key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
+    output: &mut Output<'_>,
+) -> Result<u64, E> {
+    write_lines(graph, key, output, &Style { delimiter: b' ', may_quote: false })
+}
+
+/// Writes `source,target[,weight]` lines under a header, keys in quotes where they need them;
+/// returns how many edges.
+///
+/// # Errors
+/// Those of `key`, and of the output; a key with a line end in it.
+pub fn write_csv<E: From<Error>>(
+    graph: &impl WeightedEdges,
+    key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
+    output: &mut Output<'_>,
+) -> Result<u64, E> {
+    let header: &[u8] = if graph.weight_type().is_some() { b"source,target,weight\n" } else { b"source,target\n" };
+    output.write(header)?;
+    write_lines(graph, key, output, &Style { delimiter: b',', may_quote: true })
+}
+
+fn write_lines<G: WeightedEdges, E: From<Error>>(
+    graph: &G,
+    key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
+    output: &mut Output<'_>,
+    style: &Style,
+) -> Result<u64, E> {
+    let writer = LineWriter { graph, key, output, style, line: Vec::new(), source_end: 0, num_edges: 0 };
+    match graph.weight_type() {
+        None => writer.write::<u32>(None),
+        Some(WeightType::U32) => writer.write::<u32>(Some(())),
+        Some(WeightType::I64) => writer.write::<i64>(Some(())),
+        Some(WeightType::F32) => writer.write::<f32>(Some(())),
+        Some(WeightType::F64) => writer.write::<f64>(Some(())),
+    }
+}
+
+struct LineWriter<'a, 'o, G, F> {
+    graph: &'a G,
+    key: F,
+    output: &'a mut Output<'o>,
+    style: &'a Style,
+    /// The source with its delimiter, then the rest of a line.
+    line: Vec<u8>,
+    source_end: usize,
+    num_edges: u64,
+}
+
+impl<G: WeightedEdges, F, E: From<Error>> LineWriter<'_, '_, G, F>
+where
+    F: FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
+{
+    fn write<W: Weight>(mut self, weighted: Option<()>) -> Result<u64, E> {
+        let graph = self.graph;
+        let mut failed = Ok(());
+        for source in 0..graph.vertex_bound() as VertexId {
+            if graph.out_degree(source) == 0 {
+                continue;
+            }
+            self.line.clear();
+            self.push_key(source)?;
+            self.line.push(self.style.delimiter);
+            self.source_end = self.line.len();
+            let mut each = |targets: &[VertexId], weights: &[W]| {
+                failed = self.fragment(source, targets, weights);
+                if failed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+            };
+            let _ = match weighted {
+                Some(()) => graph.for_each_weighted_out_fragment::<W>(source, each),
+                None => graph.for_each_out_fragment(source, |targets| each(targets, &[])),
+            };
+            std::mem::replace(&mut failed, Ok(()))?;
+        }
+        graph.check().map_err(Error::from)?;
+        self.output.flush()?;
+        Ok(self.num_edges)
+    }
+
+    fn fragment<W: Weight>(&mut self, source: VertexId, targets: &[VertexId], weights: &[W]) -> Result<(), E> {
+        for (i, &target) in targets.iter().enumerate() {
+            if target < source && self.graph.direction() == Direction::Undirected {
+                continue;
+            }
+            self.line.truncate(self.source_end);
+            self.push_key(target)?;
+            if let Some(weight) = weights.get(i) {
+                self.line.push(self.style.delimiter);
+                // Writing to memory does not fail.
+                let _ = write!(self.line, "{weight}");
+            }
+            self.line.push(b'\n');
+            self.output.write(&self.line)?;
+            self.num_edges += 1;
+        }
+        Ok(())
+    }
+
+    fn push_key(&mut self, vertex: VertexId) -> Result<(), E> {
+        let start = self.line.len();
+        (self.key)(vertex, &mut self.line)?;
+        let key = &self.line[start..];
+        let is_plain = |&byte: &u8| byte > b' ' && byte != self.style.delimiter && byte != b'"' && byte != b'#';
+        if !key.is_empty() && key.iter().all(is_plain) {
+            return Ok(());
+        }
+        let key = String::from_utf8_lossy(key).into_owned();
+        if !self.style.may_quote {
+            if key.is_empty() || key.contains(|c: char| c.is_ascii_whitespace()) || key.starts_with('#') {
+                let what = format!("the key {key:?} does not fit in an edge list: write CSV");
+                return Err(self.output.refuse(what).into());
+            }
+        } else if key.contains(['\n', '\r']) {
+            return Err(self.output.refuse(format!("the key {key:?} does not fit on a line")).into());
+        } else {
+            self.line.truncate(start);
+            self.line.extend(format!("\"{}\"", key.replace('"', "\"\"")).into_bytes());
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,218 @@
+//! Generated graphs as files: the same bytes at any number of threads.
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+use base::VertexId;
+use base::mapped::{FileBytes, MappedSlice};
+use base::parallel::Pool;
+
+use super::Generator;
+use crate::formats::{Output, SerializedWeights, push_u64, write_gapbs};
+use crate::{Adjacency, Csr, Error, Result, Weight};
+
+/// Blocks a thread that may wait for an earlier one.
+const WAITING_BLOCKS: u64 = 4;
+
+/// Blocks that were made and not written yet.
+struct Queue<'a, 'o> {
+    output: &'a mut Output<'o>,
+    next: u64,
+    waiting: BTreeMap<u64, Vec<u8>>,
+    error: Option<Error>,
+}
+
+impl Generator {
+    /// Writes the edges as `source target [weight]` lines, in the order of the blocks.
+    ///
+    /// Memory: a few blocks a thread.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn write_edge_list(&self, pool: &Pool, output: &mut Output<'_>) -> Result<()> {
+        let queue = Mutex::new(Queue { output, next: 0, waiting: BTreeMap::new(), error: None });
+        let written = Condvar::new();
+        let ahead = WAITING_BLOCKS * pool.num_threads() as u64;
+        let claimed = Mutex::new(0..self.num_blocks());
+        pool.on_each_worker(|_| {
+            let mut edges = Vec::new();
+            // Blocks are claimed in order, so the worker of the next block to be written never waits.
+            while let Some(block) = lock(&claimed).next() {
+                self.edges_of_block(block, &mut edges);
+                let mut text = Vec::with_capacity(edges.len() * 20);
+                self.push_lines(&edges, &mut text);
+                let mut queue = lock(&queue);
+                while block >= queue.next + ahead && queue.error.is_none() {
+                    queue = written.wait(queue).unwrap_or_else(|e| e.into_inner());
+                }
+                if queue.error.is_some() {
+                    break;
+                }
+                queue.waiting.insert(block, text);
+                queue.write_ready();
+                written.notify_all();
+            }
+        });
+        let queue = queue.into_inner().unwrap_or_else(|e| e.into_inner());
+        match queue.error {
+            Some(error) => Err(error),
+            None => queue.output.flush(),
+        }
+    }
+
+    fn push_lines(&self, edges: &[(VertexId, VertexId)], text: &mut Vec<u8>) {
+        for &(source, target) in edges {
+            push_u64(text, u64::from(source));
+            text.push(b' ');
+            push_u64(text, u64::from(target));
+            if self.has_weights() {
+                text.push(b' ');
+                push_u64(text, u64::from(self.weight(source, target)));
+            }
+            text.push(b'\n');
+        }
+    }
+
+    /// Writes the graph as `.sg`, with weights as `.wsg`: undirected, without loops and repeated
+    /// edges, as the converter of the GAP benchmark suite makes them.
+    ///
+    /// Cost: the edges are generated three times; 8 bytes a vertex and 8 bytes an edge of memory.
+    ///
+    /// # Errors
+    /// The output's.
+    pub fn write_gapbs(&self, pool: &Pool, output: &mut Output<'_>) -> Result<()> {
+        let weights = if self.has_weights() { SerializedWeights::Write } else { SerializedWeights::Leave };
+        write_gapbs(&self.csr(pool)?, weights, output)
+    }
+
+    /// The graph in memory: undirected, without loops and repeated edges.
+    ///
+    /// # Errors
+    /// The graph does not fit in memory.
+    pub fn csr(&self, pool: &Pool) -> Result<Csr> {
+        let num_vertices = usize::try_from(self.num_vertices).map_err(|e| Error::Parameter(e.to_string()))?;
+        let mut ends = self.list_ends(pool, num_vertices);
+        let starts = {
+            let mut start = 0;
+            for end in &mut ends {
+                start += std::mem::replace(end, start);
+            }
+            ends
+        };
+        let num_arcs = starts[num_vertices] as usize;
+        let mut targets: Vec<VertexId> = base::memory::zeroed_huge(num_arcs);
+        let mut cursors = starts.clone();
+        self.scatter(pool, &mut cursors, &mut targets);
+        drop(cursors);
+        let lengths = sort_lists(pool, &starts, &mut targets);
+        let (offsets, num_kept) = close_gaps(&starts, &lengths, &mut targets);
+        drop((starts, lengths));
+        targets.truncate(num_kept);
+        let weights = self.has_weights().then(|| {
+            let mut weights = vec![0_u32; num_kept];
+            for (source, pair) in offsets.windows(2).enumerate() {
+                let list = pair[0] as usize..pair[1] as usize;
+                for (weight, &target) in weights[list.clone()].iter_mut().zip(&targets[list]) {
+                    *weight = self.weight(source as VertexId, target);
+                }
+            }
+            u32::column(MappedSlice::copied(&weights))
+        });
+        let num_bytes = size_of_val(&*offsets);
+        let offsets = FileBytes::owned(offsets, num_bytes).and_then(MappedSlice::new);
+        let offsets = offsets.ok_or_else(|| Error::Parameter("the offsets do not fit in memory".into()))?;
+        Ok(Csr::undirected(Adjacency::new(offsets, MappedSlice::copied(&targets), weights)?))
+    }
+
+    /// The lengths of all lists, loops left out, and a zero behind them.
+    fn list_ends(&self, pool: &Pool, num_vertices: usize) -> Vec<u64> {
+        let mut lengths = vec![0_u64; num_vertices + 1];
+        let shared = base::memory::as_atomic_u64(&mut lengths);
+        self.for_each_block(pool, |_, _, edges| {
+            for &(source, target) in edges.iter().filter(|(s, t)| s != t) {
+                for vertex in [source, target] {
+                    shared[vertex as usize].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+                }
+            }
+        });
+        lengths
+    }
+
+    /// Puts every arc into its list, in no order.
+    fn scatter(&self, pool: &Pool, cursors: &mut [u64], targets: &mut [VertexId]) {
+        let cursors = base::memory::as_atomic_u64(cursors);
+        let targets = base::memory::as_atomic_u32(targets);
+        self.for_each_block(pool, |_, _, edges| {
+            use std::sync::atomic::Ordering::Relaxed;
+            for &(source, target) in edges.iter().filter(|(s, t)| s != t) {
+                for (vertex, neighbour) in [(source, target), (target, source)] {
+                    let place = cursors[vertex as usize].fetch_add(1, Relaxed);
+                    targets[place as usize].store(neighbour, Relaxed);
+                }
+            }
+        });
+    }
+}
+
+/// Sorts every list and moves its distinct targets to its beginning; gives how many those are.
+fn sort_lists(pool: &Pool, starts: &[u64], targets: &mut [VertexId]) -> Vec<u32> {
+    const VERTICES_AT_ONCE: usize = 4096;
+    let num_vertices = starts.len() - 1;
+    let mut lengths = vec![0_u32; num_vertices];
+    let mut rest = targets;
+    let mut pieces = Vec::with_capacity(num_vertices.div_ceil(VERTICES_AT_ONCE));
+    for (i, lengths) in lengths.chunks_mut(VERTICES_AT_ONCE).enumerate() {
+        let first = i * VERTICES_AT_ONCE;
+        let num_targets = (starts[first + lengths.len()] - starts[first]) as usize;
+        let (lists, others) = rest.split_at_mut(num_targets);
+        rest = others;
+        pieces.push((first, lengths, lists));
+    }
+    pool.for_each_item(pieces, |_, (first, lengths, lists)| {
+        for (i, length) in lengths.iter_mut().enumerate() {
+            let start = starts[first + i] - starts[first];
+            let end = starts[first + i + 1] - starts[first];
+            let list = &mut lists[start as usize..end as usize];
+            list.sort_unstable();
+            let mut num_kept = 0;
+            for place in 0..list.len() {
+                if num_kept == 0 || list[num_kept - 1] != list[place] {
+                    list[num_kept] = list[place];
+                    num_kept += 1;
+                }
+            }
+            *length = num_kept as u32;
+        }
+    });
+    lengths
+}
+
+/// Moves the lists together; gives their offsets and the number of targets left.
+fn close_gaps(starts: &[u64], lengths: &[u32], targets: &mut [VertexId]) -> (Vec<u64>, usize) {
+    let mut offsets = Vec::with_capacity(starts.len());
+    let mut end = 0;
+    offsets.push(0);
+    for (&start, &length) in starts.iter().zip(lengths) {
+        let start = start as usize;
+        targets.copy_within(start..start + length as usize, end);
+        end += length as usize;
+        offsets.push(end as u64);
+    }
+    (offsets, end)
+}
+
+impl Queue<'_, '_> {
+    fn write_ready(&mut self) {
+        while let Some(text) = self.waiting.remove(&self.next) {
+            if let Err(error) = self.output.write(&text) {
+                self.error = Some(error);
+                return;
+            }
+            self.next += 1;
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
