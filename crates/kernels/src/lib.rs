@@ -8,6 +8,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod bc;
 pub mod bfs;
 mod context;
 pub mod edge_map;

@@ -2,6 +2,7 @@
 //! in-edges, at one and at several threads, against its verifier.
 
 use anden_kernels::Context;
+use anden_kernels::bc::{self, BcParams, BcSources, bc};
 use anden_kernels::bfs::{self, BfsParams, bfs};
 use anden_kernels::sssp::{self, SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::wcc::{self, WccParams, wcc};
@@ -74,6 +75,15 @@ fn check_sssp(ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges), what: &
     }
 }
 
+fn check_bc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+    let choices = [BcSources::Given(sources(graph)), BcSources::Sampled { count: 5, seed: 3 }];
+    for sources in choices {
+        let params = BcParams { sources };
+        let result = bc(ctx, graph, &params).unwrap();
+        assert_eq!(bc::verify(graph, &params, &result), Ok(()), "{what}, {:?}", params.sources);
+    }
+}
+
 /// The matrix for weights of another type, or for none.
 fn sssp_of_weights<W: Weight>(is_weighted: bool) {
     for threads in THREADS {
@@ -105,4 +115,9 @@ fn sssp_over_all_graphs() {
     sssp_of_weights::<f32>(true);
     sssp_of_weights::<f64>(true);
     sssp_of_weights::<u32>(false);
+}
+
+#[test]
+fn bc_over_all_graphs() {
+    matrix!("bc", check_bc);
 }
