@@ -161,8 +161,11 @@ fn decode_record(bytes: &[u8]) -> Option<Record<'_>> {
     (crc32c_append(head_crc, payload) == crc).then_some(Record { number, previous_crc, payload, crc, len })
 }
 
-/// The payloads of the valid records with their offsets, and the bytes of these records.
-fn split_records<'a>(bytes: &'a [u8], path: &Path) -> Result<(Vec<(usize, &'a [u8])>, usize)> {
+/// The payload of a record, and where in the manifest the record starts.
+type Payload<'a> = (usize, &'a [u8]);
+
+/// The payloads of the valid records, and the bytes of these records.
+fn split_records<'a>(bytes: &'a [u8], path: &Path) -> Result<(Vec<Payload<'a>>, usize)> {
     let mut payloads = Vec::new();
     let (mut position, mut previous_crc) = (0, 0);
     while let Some(record) = decode_record(&bytes[position..]) {

@@ -161,3 +161,51 @@ pub(crate) fn place_in_page(vertex: VertexId) -> usize {
 }
 
 const _: () = assert!(PAGE_SHIFT < u32::BITS && size_of::<VertexId>() == 4);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::storage::FaultStorage;
+
+    fn writer(disk: &FaultStorage, vertex_bound: usize) -> TableWriter {
+        TableWriter::new(FileWriter::create(disk, "table".as_ref()).unwrap(), vertex_bound).unwrap()
+    }
+
+    #[test]
+    fn a_page_with_too_many_edges_is_named() {
+        let disk = FaultStorage::default();
+        let mut table = writer(&disk, 3000);
+        table.append(&[0; PAGE_VERTICES + 5]).unwrap();
+        let error = table.append(&[u32::MAX, 0, 1]).unwrap_err();
+        assert!(matches!(error, Error::PageTooLarge { first: 1024, last: 2047, num_edges: 0x1_0000_0000 }), "{error}");
+    }
+
+    #[test]
+    fn bases_go_on_where_offsets_end() {
+        let disk = FaultStorage::default();
+        let mut table = writer(&disk, 4 * PAGE_VERTICES + 1);
+        table.append(&[u32::MAX]).unwrap();
+        table.append(&[0; PAGE_VERTICES - 1]).unwrap();
+        table.append(&[0; PAGE_VERTICES]).unwrap();
+        table.append(&[7]).unwrap();
+        let id = DatabaseId([1; 16]);
+        table.finish(FileKind::OutTable, id).unwrap();
+        let file = crate::file::FramedFile::open(&disk, "table".as_ref(), FileKind::OutTable, id).unwrap();
+        let index = file.values::<u8>(SectionKind::PageIndex).unwrap();
+        let mut decoder = Decoder::new(&index);
+        let entries: Vec<_> = std::iter::from_fn(|| IndexEntry::decode(&mut decoder)).collect();
+        let entry = |edge_base, slot, kind| IndexEntry { edge_base, slot, kind };
+        let (first, all) = (u64::from(u32::MAX), u64::from(u32::MAX) + 7);
+        let expected = [
+            entry(0, 0, PageKind::Dense),
+            entry(first, 0, PageKind::Empty),
+            entry(first, 1, PageKind::Dense),
+            entry(all, 0, PageKind::Empty),
+            entry(all, 0, PageKind::Empty),
+        ];
+        assert_eq!(entries, expected);
+        let offsets = file.values::<u32>(SectionKind::Offsets).unwrap();
+        assert_eq!(offsets.len(), 2 * PAGE_OFFSETS);
+        assert_eq!((offsets[0], offsets[1], offsets[PAGE_VERTICES]), (0, u32::MAX, u32::MAX));
+    }
+}

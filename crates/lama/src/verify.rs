@@ -132,7 +132,7 @@ impl Sums {
     }
 
     fn add_page(&mut self, page: &CheckedPage<'_>, weight_bits: impl Fn(usize) -> u64) {
-        for (index, ends) in page.offsets.array_windows::<2>().enumerate() {
+        for (index, ends) in page.offsets.windows(2).enumerate() {
             let source = page.first.wrapping_add(index as VertexId);
             for place in ends[0] as usize..ends[1] as usize {
                 let target = page.targets[place];

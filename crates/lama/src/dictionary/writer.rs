@@ -70,7 +70,7 @@ impl DictionaryKeys<'_> {
     /// The first key where the keys are consecutive integers, ascending with the ids.
     fn range_start(&self) -> Option<u64> {
         let Self::Integers { by_id, sorted: None } = self else { return None };
-        let is_range = by_id.array_windows().all(|[a, b]| a.checked_add(1) == Some(*b));
+        let is_range = by_id.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
         // The end of a range must be a number too.
         let last_fits = by_id.last().is_none_or(|&last| last < u64::MAX);
         (is_range && last_fits).then(|| by_id.first().copied().unwrap_or(0))

@@ -195,14 +195,14 @@ fn check_layout(bytes: &FileBytes, path: &Path, header: &Header, entries: &[Entr
         if let Some(position) = gap.as_slice().iter().position(|&byte| byte != 0) {
             return Err(base::Error::corrupt(path, end + position as u64, "padding is not zero").into());
         }
-        end = offset.checked_add(len).unwrap_or(u64::MAX);
+        end = offset.saturating_add(len);
     }
     Ok(())
 }
 
 fn checked_section(bytes: &FileBytes, path: &Path, entry: &Entry) -> Result<CheckedBytes> {
     let corrupt = |offset, what: &str| -> Error { base::Error::corrupt(path, offset, what).into() };
-    let end = entry.offset.checked_add(entry.len).unwrap_or(u64::MAX);
+    let end = entry.offset.saturating_add(entry.len);
     let section = bytes.slice(entry.offset..end);
     let section = section.ok_or_else(|| corrupt(entry.offset, "a section reaches past the end"))?;
     let checksums = bytes.typed::<u32>(entry.checksums_offset, entry.checksums_len() / 4);

@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn checksums_do_not_depend_on_the_pieces() {
-        let bytes: Vec<u8> = (0..3 * BLOCK_BYTES + 77).map(|i| (i * i >> 3) as u8).collect();
+        let bytes: Vec<u8> = (0..3 * BLOCK_BYTES + 77).map(|i| ((i * i) >> 3) as u8).collect();
         let whole: Vec<u32> = base::checksum::block_checksums(&bytes).collect();
         for piece in [1, 63, 4095, 4096, 4097, 9000, 100_000] {
             let disk = FaultStorage::new(FaultPlan::Never);

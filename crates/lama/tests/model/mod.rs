@@ -1,6 +1,8 @@
 //! Graphs in memory, written to a database and compared with what it shows.
 #![allow(dead_code, reason = "every test uses a part of it")]
 
+pub mod samples;
+
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,0 +1,102 @@
+//! Every byte of a small database flipped, and every file cut at every length: it is refused with
+//! the name of the file.
+
+mod model;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use anden_lama::{Result, Store};
+use base::parallel::Pool;
+use base::storage::{FaultStorage, Storage};
+use model::{Model, samples};
+
+/// Opens the database, compares everything that it answers with the model, and verifies it.
+///
+/// Panics on a wrong answer.
+fn read_everything(model: &Model, disk: FaultStorage, pool: &Pool) -> Result<()> {
+    let store = Store::open_read_only(Arc::new(disk), "db".as_ref())?;
+    model.compare(&store.view()?)?;
+    store.verify(pool).map(drop)
+}
+
+struct Sample {
+    name: &'static str,
+    model: Model,
+    disk: FaultStorage,
+    files: Vec<(PathBuf, Vec<u8>)>,
+}
+
+fn samples() -> Vec<Sample> {
+    let sample = |(name, model): (&'static str, Model)| {
+        let disk = FaultStorage::default();
+        drop(model.write(Arc::new(disk.clone()), "db".as_ref()).unwrap());
+        let names = disk.list("db".as_ref()).unwrap().into_iter().filter(|name| name != "LOCK");
+        let read = |name: String| {
+            let path = Path::new("db").join(name);
+            let bytes = disk.contents(&path).unwrap();
+            (path, bytes)
+        };
+        let files: Vec<_> = names.map(read).collect();
+        let num_bytes: usize = files.iter().map(|(_, bytes)| bytes.len()).sum();
+        assert!(num_bytes <= 64 << 10, "{name}: {num_bytes} bytes");
+        Sample { name, model, disk, files }
+    };
+    samples::all().into_iter().map(sample).collect()
+}
+
+/// Damages each file at each of its places and demands that the damage is found and the file named.
+fn damage_everywhere(what: &str, damage: impl Fn(&mut Vec<u8>, usize) + Sync) {
+    let pool = Pool::new(0).unwrap();
+    for sample in samples() {
+        let serial = Pool::new(1).unwrap();
+        read_everything(&sample.model, sample.disk.duplicate(), &serial).unwrap();
+        let mut num_places = 0;
+        for (path, whole) in &sample.files {
+            num_places += whole.len();
+            pool.for_each_chunk(0..whole.len(), 64, |_, places| {
+                for place in places {
+                    let mut bytes = whole.clone();
+                    damage(&mut bytes, place);
+                    let disk = sample.disk.duplicate();
+                    disk.set_contents(path, &bytes);
+                    let error = read_everything(&sample.model, disk, &serial);
+                    let place = format!("{}: {}, byte {place}: {what}", sample.name, path.display());
+                    let error = error.expect_err(&place).to_string();
+                    assert!(error.contains(&*path.to_string_lossy()), "{place}: {error}");
+                }
+            });
+        }
+        println!("damage[{what} {}]: {num_places} places, all refused by name", sample.name);
+    }
+}
+
+#[test]
+fn a_flipped_bit_is_found() {
+    // Another bit at every byte, so that neighbours do not hide a blind spot.
+    damage_everywhere("flipped", |bytes, place| bytes[place] ^= 1 << (place % 8));
+}
+
+#[test]
+fn a_cut_file_is_found() {
+    damage_everywhere("cut", |bytes, place| bytes.truncate(place));
+}
+
+#[test]
+fn a_missing_or_foreign_file_is_found() {
+    let pool = Pool::new(1).unwrap();
+    for sample in samples() {
+        for (path, bytes) in &sample.files {
+            let disk = sample.disk.duplicate();
+            disk.remove_file(path).unwrap();
+            let error = read_everything(&sample.model, disk, &pool).unwrap_err().to_string();
+            assert!(error.contains("db"), "{error}");
+
+            let disk = sample.disk.duplicate();
+            disk.set_contents(path, &[&bytes[..], &[7]].concat());
+            let answer = read_everything(&sample.model, disk, &pool);
+            let is_manifest = path.ends_with("MANIFEST");
+            assert_eq!(answer.is_ok(), is_manifest, "a byte more in {}", path.display());
+        }
+    }
+}

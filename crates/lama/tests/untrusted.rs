@@ -1,0 +1,138 @@
+//! Files whose checksums all fit although their content is not what a writer would write: whoever
+//! makes such files can compute checksums too. Reading them may give errors or another graph, but
+//! never a panic, and never a target that is no vertex.
+
+mod model;
+
+use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anden_lama::{Result, Store};
+use base::checksum::{BLOCK_BYTES, crc32c};
+use base::parallel::Pool;
+use base::storage::{FaultStorage, Storage};
+use graph::{Graph, InEdges};
+use model::samples;
+
+fn u32_at(bytes: &[u8], at: usize) -> usize {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> usize {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
+}
+
+fn put_crc(bytes: &mut [u8], at: usize, crc: u32) {
+    bytes[at..at + 4].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// Computes every checksum of a data file again, by `docs/format.md` and not by the crate's code; gives the header's.
+///
+/// A section whose place is a lie keeps its checksums.
+fn seal(bytes: &mut [u8]) -> u32 {
+    let (num_sections, directory) = (u32_at(bytes, 12), u64_at(bytes, 40).min(bytes.len()));
+    let entries = bytes[directory..].len() / 40;
+    for entry in (0..num_sections.min(entries)).map(|i| directory + 40 * i) {
+        let (offset, len, checksums) = (u64_at(bytes, entry + 8), u64_at(bytes, entry + 16), u64_at(bytes, entry + 24));
+        let Some(section) = bytes.get(offset..offset.saturating_add(len)) else { continue };
+        let crcs: Vec<u32> = section.chunks(BLOCK_BYTES).map(crc32c).collect();
+        let Some(place) = bytes.get_mut(checksums..checksums.saturating_add(4 * crcs.len())) else { continue };
+        crcs.iter().enumerate().for_each(|(i, &crc)| put_crc(place, 4 * i, crc));
+        let crc = crc32c(place);
+        put_crc(bytes, entry + 4, crc);
+    }
+    let crc = crc32c(&bytes[directory..]);
+    put_crc(bytes, 48, crc);
+    let crc = crc32c(&bytes[..4092]);
+    put_crc(bytes, 4092, crc);
+    crc
+}
+
+/// The bytes of sections, which is what an attacker would change, and the counts in the header.
+fn interesting(bytes: &[u8]) -> Vec<usize> {
+    let (num_sections, directory) = (u32_at(bytes, 12), u64_at(bytes, 40));
+    let mut places: Vec<usize> = (4..56).collect();
+    for entry in (0..num_sections).map(|i| directory + 40 * i) {
+        places.extend(u64_at(bytes, entry + 8)..u64_at(bytes, entry + 8) + u64_at(bytes, entry + 16));
+        places.extend(entry..entry + 40);
+    }
+    places
+}
+
+/// Puts the file into the database with a manifest that agrees to it: its checksum follows its name and length.
+fn replace(disk: &FaultStorage, name: &str, mut bytes: Vec<u8>, old_crc: u32) {
+    let crc = seal(&mut bytes);
+    let manifest_path = Path::new("db/MANIFEST");
+    let mut manifest = disk.contents(manifest_path).unwrap();
+    let string = [&(name.len() as u32).to_le_bytes(), name.as_bytes()].concat();
+    let record = (0..manifest.len()).find(|&at| manifest[at..].starts_with(&string)).unwrap();
+    let at = record + string.len() + 8;
+    assert_eq!(u32_at(&manifest, at), old_crc as usize);
+    put_crc(&mut manifest, at, crc);
+    let first_len = 16 + u32_at(&manifest, 4) + 4;
+    let end = manifest.len() - 4;
+    let record_crc = crc32c(&manifest[first_len..end]);
+    put_crc(&mut manifest, end, record_crc);
+    disk.set_contents(manifest_path, &manifest);
+    disk.set_contents(&Path::new("db").join(name), &bytes);
+}
+
+fn read_everything(disk: FaultStorage, pool: &Pool) -> Result<()> {
+    let store = Store::open_read_only(Arc::new(disk), "db".as_ref())?;
+    let view = store.view()?;
+    let bound = view.vertex_bound();
+    let check = |list: &[u32]| {
+        assert!(list.iter().all(|&target| (target as usize) < bound));
+        ControlFlow::Continue(())
+    };
+    for v in 0..bound as u32 {
+        let _ = view.for_each_out_fragment(v, check);
+        let _ = view.for_each_in_fragment(v, check);
+        if let Ok(key) = view.key(v) {
+            let _ = view.vertex(&key);
+        }
+    }
+    let verified = store.verify(pool).map(drop);
+    view.check()?;
+    verified
+}
+
+#[test]
+fn lies_with_fitting_checksums_do_no_harm() {
+    let (pool, serial) = (Pool::new(0).unwrap(), Pool::new(1).unwrap());
+    for (sample, model) in samples::all() {
+        let whole = FaultStorage::default();
+        drop(model.write(Arc::new(whole.clone()), "db".as_ref()).unwrap());
+        let (mut num_lies, num_refused) = (0, AtomicUsize::new(0));
+        for name in whole.list("db".as_ref()).unwrap() {
+            if name == "LOCK" || name == "MANIFEST" {
+                continue;
+            }
+            let bytes = whole.contents(&Path::new("db").join(&name)).unwrap();
+            let mut sealed = bytes.clone();
+            let old_crc = seal(&mut sealed);
+            assert!(sealed == bytes, "{name}: the checksums are not those of docs/format.md");
+            let places = interesting(&bytes);
+            num_lies += 2 * places.len();
+            pool.for_each_chunk(0..places.len(), 64, |_, chunk| {
+                for &place in &places[chunk] {
+                    for value in [bytes[place].wrapping_add(1), bytes[place] ^ 0xff] {
+                        let mut lie = bytes.clone();
+                        lie[place] = value;
+                        let disk = whole.duplicate();
+                        let tries = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                            replace(&disk, &name, lie, old_crc);
+                            read_everything(disk, &serial).is_err()
+                        }));
+                        let is_refused = tries.unwrap_or_else(|_| panic!("{sample}: {name}, byte {place} = {value}"));
+                        num_refused.fetch_add(is_refused.into(), Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        println!("lies[{sample}]: {num_lies}, of them refused: {}", num_refused.into_inner());
+    }
+}
