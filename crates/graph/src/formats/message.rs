@@ -6,18 +6,22 @@ const MAX_SHOWN: usize = 60;
 /// The bytes in quotes, cut short, without characters that a terminal would obey.
 pub(super) fn shown(bytes: &[u8]) -> String {
     // Four bytes are the most that a character takes.
-    let head = &bytes[..bytes.len().min(4 * MAX_SHOWN)];
+    let head = &bytes[..bytes.len().min(4 * (MAX_SHOWN + 1))];
     let text = String::from_utf8_lossy(head);
     let mut shown = String::from("'");
-    for character in text.chars().take(MAX_SHOWN) {
+    let mut room = MAX_SHOWN;
+    for character in text.chars() {
+        let length = if character.is_control() { character.escape_default().count() } else { 1 };
+        if length > room {
+            shown.push('…');
+            break;
+        }
+        room -= length;
         if character.is_control() {
             shown.extend(character.escape_default());
         } else {
             shown.push(character);
         }
-    }
-    if bytes.len() > head.len() || text.chars().count() > MAX_SHOWN {
-        shown.push('…');
     }
     shown.push('\'');
     shown
@@ -33,6 +37,8 @@ mod tests {
         assert_eq!(shown(b"\x1b[2J\r\0"), r"'\u{1b}[2J\r\u{0}'");
         assert_eq!(shown("é\u{9b}".as_bytes()), r"'é\u{9b}'");
         assert_eq!(shown(&[b'x'; 61]), format!("'{}…'", "x".repeat(60)));
+        assert_eq!(shown(&[b'x'; 60]), format!("'{}'", "x".repeat(60)));
         assert_eq!(shown(&[0xff; 1000]).chars().count(), 63);
+        assert_eq!(shown(&[0; 100]), format!("'{}…'", r"\u{0}".repeat(12)));
     }
 }

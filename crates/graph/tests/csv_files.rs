@@ -1,0 +1,119 @@
+//! CSV: delimiters, headers, quotes, columns by name.
+
+mod reading;
+
+use anden_graph::WeightType;
+use anden_graph::formats::{KeyKind, SourceOptions, Span};
+use reading::{Folder, U32, assert_refused, read, read_files, read_strings, read_weighted};
+
+fn named(columns: [Option<&str>; 3]) -> SourceOptions {
+    let [source_column, target_column, weight_column] = columns.map(|name| name.map(str::to_owned));
+    SourceOptions { source_column, target_column, weight_column, ..SourceOptions::default() }
+}
+
+#[test]
+fn delimiters_and_headers_are_told() {
+    let folder = Folder::new();
+    for delimiter in [",", ";", "\t"] {
+        for header in ["", "source,target,note\n", "a,b,c\n", "# exported\n\nsrc,dst,w\n", "\u{feff}from,to,x\n"] {
+            let text = format!("{header}1,2,x\n\n 3 , 4 ,y\r\n5,6,").replace(',', delimiter);
+            let read = read(&folder, "some.csv", text).unwrap();
+            assert_eq!(read.pairs(), [(1, 2), (3, 4), (5, 6)], "{delimiter:?} {header:?}");
+        }
+    }
+    assert_eq!(read(&folder, "empty.csv", "").unwrap().edges, []);
+    assert_eq!(read(&folder, "empty.csv", "source,target\n").unwrap().edges, []);
+}
+
+#[test]
+fn columns_go_by_their_names() {
+    let folder = Folder::new();
+    let text = "kind,to,cost,from\nx,2,7,1\ny,4,8,3\n";
+    let path = folder.file("some.csv", text);
+    let options = SourceOptions { weights: U32, ..SourceOptions::default() };
+    let usual = read_files::<u64, u32>(&[&path], &options).unwrap();
+    assert_eq!((usual.pairs(), usual.weights), (vec![(1, 2), (3, 4)], vec![7, 8]));
+    let options = SourceOptions { weights: U32, ..named([Some("to"), Some("FROM"), Some("cost")]) };
+    let swapped = read_files::<u64, u32>(&[&path], &options).unwrap();
+    assert_eq!(swapped.pairs(), [(2, 1), (4, 3)]);
+    let result = read_files::<u64, u32>(&[&path], &named([Some("tail"), None, None]));
+    assert_refused(result, "some.csv:1: expected a column 'tail', found 'kind,to,cost,from'");
+    let result = read_files::<u64, u32>(&[&path], &named([Some("to"), Some("to"), None]));
+    assert_refused(result, "some.csv:1: expected a column of sources and one of targets, found 'kind,to,cost,from'");
+}
+
+#[test]
+fn weights_have_a_column() {
+    let folder = Folder::new();
+    assert_eq!(read_weighted::<f64>(&folder, "w.csv", "1,2,0.5\n2,3,\"7\"\n").unwrap().weights, [0.5, 7.0]);
+    let result = read_weighted::<u32>(&folder, "w.csv", "1,2\n2,3\n");
+    assert_refused(result, "w.csv:1: expected a column of weights, found '1,2'");
+    let result = read_weighted::<u32>(&folder, "w.csv", "source,target,weight\n1,2,3\n2,3\n");
+    assert_refused(result, "w.csv:3: expected at least 3 columns, found 2");
+    let result = read_weighted::<u32>(&folder, "w.csv", "1,2,3\n2,3,-1\n");
+    let range = "expected a weight of type u32, a whole number from 0 to 4294967295";
+    assert_refused(result, &format!("w.csv:2: {range}, found '-1'"));
+    assert_refused(read_weighted::<u32>(&folder, "w.csv", "1,2,\n"), &format!("w.csv:1: {range}, found ''"));
+}
+
+#[test]
+fn quotes_hold_delimiters() {
+    let folder = Folder::new();
+    let text = "source,target\n\"Doe, Jane\",\"said \"\"hi\"\"\"\n plain , \" kept \" \n\"\"\"\",x\"y\n";
+    let read = read_strings(&folder, "names.csv", text).unwrap();
+    let expected = [("Doe, Jane", "said \"hi\""), ("plain", " kept "), ("\"", "x\"y")];
+    assert_eq!(read.edges, expected.map(|(s, t)| (s.to_owned(), t.to_owned())));
+    let result = read_strings(&folder, "names.csv", "a,b\n\"open,c\n");
+    assert_refused(result, "names.csv:2: expected a closing quote on the line, found '\"open,c'");
+    let result = read_strings(&folder, "names.csv", "a,b\n\"x\"y,c\n");
+    assert_refused(result, "names.csv:2: expected a delimiter after the quote, found 'y,c'");
+    let result = read_strings(&folder, "names.csv", "a,b\n,c\n");
+    assert_refused(result, "names.csv:2: expected a source, text in UTF-8, of 1 to 65535 bytes, found ''");
+}
+
+#[test]
+fn a_header_of_strings_needs_usual_names() {
+    let folder = Folder::new();
+    assert_eq!(read_strings(&folder, "a.csv", "ann,bob\n").unwrap().edges.len(), 1);
+    assert_eq!(read_strings(&folder, "a.csv", "Source,Target\nann,bob\n").unwrap().edges.len(), 1);
+    let options = SourceOptions { keys: KeyKind::String, ..named([Some("ann"), None, None]) };
+    let path = folder.file("a.csv", "ann,bob\nx,y\n");
+    let read = read_files::<Span, u32>(&[&path], &options).unwrap();
+    assert_eq!(read.edges, [("x".to_owned(), "y".to_owned())]);
+}
+
+#[test]
+fn vertices_come_from_a_file_of_their_own() {
+    let folder = Folder::new();
+    let edges = folder.file("edges.txt", "1 2\n");
+    let vertices = |name: &str, text: &str| {
+        let options = SourceOptions { vertices: Some(folder.file(name, text)), ..SourceOptions::default() };
+        read_files::<u64, u32>(&[&edges], &options).map(|read| read.vertices)
+    };
+    assert_eq!(vertices("v.txt", "# ids\n7\n8 label\n").unwrap(), ["7", "8"]);
+    assert_eq!(vertices("v.csv", "label,id\nx,7\ny,9\n").unwrap(), ["7", "9"]);
+    assert_eq!(vertices("v.csv", "7,x\n9,y\n").unwrap(), ["7", "9"]);
+    let integer = "expected a vertex, an integer from 0 to 18446744073709551615";
+    assert_refused(vertices("v.txt", "7\nx\n"), &format!("v.txt:2: {integer}, found 'x'"));
+    assert_refused(vertices("v.csv", "7,a\nx,b\n"), &format!("v.csv:2: {integer}, found 'x'"));
+}
+
+#[test]
+fn fields_have_a_limit() {
+    let folder = Folder::new();
+    let text = format!("a,{}\n", "x".repeat(70_000));
+    let options = SourceOptions { keys: KeyKind::String, ..SourceOptions::default() };
+    let path = folder.file("long.csv", text);
+    let error = reading::read_once::<Span, u32>(&[&path], &options, 1).unwrap_err().to_string();
+    assert!(error.ends_with("long.csv:1: column 2: expected at most 65536 bytes, found 70000"), "{error}");
+}
+
+#[test]
+fn callers_must_ask_for_what_the_options_say() {
+    let folder = Folder::new();
+    let path = folder.file("a.csv", "1,2,3\n");
+    let options = SourceOptions { weights: Some(WeightType::F64), ..SourceOptions::default() };
+    assert!(reading::read_once::<u64, u32>(&[&path], &options, 1).is_err());
+    assert!(reading::read_once::<Span, f64>(&[&path], &options, 1).is_err());
+    assert!(reading::read_once::<u64, f64>(&[&path], &options, 1).is_ok());
+}
