@@ -14,6 +14,7 @@ mod context;
 pub mod edge_map;
 mod error;
 pub mod pagerank;
+pub mod query;
 pub mod sssp;
 pub mod triangles;
 mod vertex_subset;

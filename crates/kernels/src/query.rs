@@ -1,0 +1,113 @@
+//! Questions about single vertices, answered without a look at the rest of the graph.
+//!
+//! Memory and time are proportional to what is touched: what has been visited is kept in hash tables,
+//! and only a search that has come to a good part of the graph moves to a bitmap. Answers are the same
+//! in every run.
+
+mod path;
+mod visited;
+mod weighted_path;
+
+use std::ops::ControlFlow;
+
+use base::VertexId;
+use graph::{Direction, Graph, InEdges};
+
+use crate::context::require_vertex;
+use crate::{Context, Error, Result};
+
+pub use path::{Path, path};
+use visited::Visited;
+pub use weighted_path::{WeightedPath, weighted_path};
+
+/// Which neighbours of a vertex.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Neighbors {
+    /// The targets of its edges.
+    #[default]
+    Out,
+    /// The sources of edges to it.
+    In,
+    /// Either.
+    Both,
+}
+
+/// Whether there is an edge from `source` to `target`. Cost: a binary search in each fragment.
+///
+/// # Errors
+/// One of them does not exist, or the graph is damaged.
+pub fn has_edge<G: Graph>(graph: &G, source: VertexId, target: VertexId) -> Result<bool> {
+    require_vertex(graph, source)?;
+    require_vertex(graph, target)?;
+    let search = graph.for_each_out_fragment(source, |list| match list.binary_search(&target) {
+        Ok(_) => ControlFlow::Break(()),
+        Err(_) => ControlFlow::Continue(()),
+    });
+    graph.check()?;
+    Ok(search.is_break())
+}
+
+/// The neighbours of a vertex, ascending, each once; the vertex itself is one if it has a loop.
+///
+/// # Errors
+/// It does not exist; in-neighbours are asked for and the graph has no in-edges; the graph is damaged.
+pub fn neighbors<G: InEdges>(graph: &G, vertex: VertexId, which: Neighbors) -> Result<Vec<VertexId>> {
+    require_vertex(graph, vertex)?;
+    if which != Neighbors::Out && !graph.has_in_edges() {
+        return Err(Error::Unsupported { kernel: "neighbours by in-edges", needs: "a graph loaded with in-edges" });
+    }
+    let mut all = Vec::new();
+    let mut collect = |list: &[VertexId]| {
+        all.extend_from_slice(list);
+        ControlFlow::Continue(())
+    };
+    if which != Neighbors::In || graph.direction() == Direction::Undirected {
+        let _ = graph.for_each_out_fragment(vertex, &mut collect);
+    }
+    if which != Neighbors::Out && graph.direction() == Direction::Directed {
+        let _ = graph.for_each_in_fragment(vertex, &mut collect);
+    }
+    graph.check()?;
+    all.sort_unstable();
+    all.dedup();
+    Ok(all)
+}
+
+/// The vertices that a walk of 1 to `num_hops` out-edges leads to, ascending, without `vertex` itself.
+///
+/// *Cost*: the out-lists of the vertices within `num_hops - 1` hops. *Memory*: some bytes for each
+/// vertex found, at most 5 bytes for each of the graph.
+///
+/// # Errors
+/// The vertex does not exist, the graph is damaged, or the work was cancelled.
+pub fn khop<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId, num_hops: u32) -> Result<Vec<VertexId>> {
+    require_vertex(graph, vertex)?;
+    let mut visited = Visited::new(graph.vertex_bound());
+    visited.insert(vertex);
+    let mut found = vec![vertex];
+    let mut level = 0;
+    for _ in 0..num_hops {
+        let end = found.len();
+        if level == end {
+            break;
+        }
+        graph.will_need_out(&found[level..end]);
+        for place in level..end {
+            if place % POLL == 0 {
+                ctx.progress.check()?;
+            }
+            let _ = graph.for_each_out_fragment(found[place], |list| {
+                found.extend(list.iter().filter(|&&v| visited.insert(v)));
+                ControlFlow::Continue(())
+            });
+        }
+        level = end;
+    }
+    graph.check()?;
+    found.swap_remove(0);
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// Vertices between two looks at whether the work is cancelled.
+const POLL: usize = 256;

@@ -1,0 +1,75 @@
+//! What the walking kernels refuse, and that they stop when told to.
+
+use anden_kernels::bc::{BcParams, bc};
+use anden_kernels::bfs::{BfsParams, bfs};
+use anden_kernels::query::weighted_path;
+use anden_kernels::sssp::{SsspAlgorithm, SsspParams, sssp};
+use anden_kernels::wcc::{WccParams, wcc};
+use anden_kernels::{Context, Error, Result};
+use base::parallel::Pool;
+use base::progress::CancelFlag;
+use graph::{Csr, CsrBuilder, Direction, Weight};
+
+fn path_with_weights<W: Weight>(weights: &[W]) -> Csr {
+    let mut builder = CsrBuilder::<W>::new(Direction::Directed, weights.len() + 1);
+    weights.iter().enumerate().for_each(|(i, &w)| builder.edge(i as u32, i as u32 + 1, w));
+    builder.build_weighted().unwrap()
+}
+
+#[test]
+fn forbidden_weights_are_named_with_their_edge() {
+    let pool = Pool::new(2).unwrap();
+    let ctx = Context::new(&pool);
+    for algorithm in [SsspAlgorithm::DeltaStepping, SsspAlgorithm::BellmanFord] {
+        let params = SsspParams { algorithm, ..SsspParams::default() };
+        let message = |csr: &Csr| sssp(&ctx, csr, &params).unwrap_err().to_string();
+        let negative = message(&path_with_weights(&[4_i64, 0, -7]));
+        assert_eq!(negative, "the edge from vertex 2 to vertex 3 has weight -7: sssp needs weights of 0 or more");
+        assert!(message(&path_with_weights(&[0.5_f32, f32::NAN])).contains("from vertex 1 to vertex 2 has weight NaN"));
+        assert!(sssp(&ctx, &path_with_weights(&[-0.0_f64, 0.0]), &params).is_ok());
+    }
+    let negative = weighted_path(&ctx, &path_with_weights(&[4_i64, 0, -7]), 0, 3);
+    assert!(matches!(negative, Err(Error::Weight { source_vertex: 2, target: 3, .. })));
+}
+
+#[test]
+fn a_graph_without_weights_is_refused_unless_every_edge_counts_one() {
+    let pool = Pool::new(1).unwrap();
+    let ctx = Context::new(&pool);
+    let csr = testkit::graphs().into_iter().find(|g| g.name == "path").unwrap().build().unwrap();
+    assert!(matches!(sssp(&ctx, &csr, &SsspParams::default()), Err(Error::Unsupported { kernel: "sssp", .. })));
+    assert!(matches!(weighted_path(&ctx, &csr, 0, 1), Err(Error::Unsupported { .. })));
+    let result = sssp(&ctx, &csr, &SsspParams { unit_weights: true, ..SsspParams::default() }).unwrap();
+    assert_eq!(result.max_distance, anden_kernels::sssp::DistanceValue::Integer(149));
+    for delta in [0.0, -1.0, f64::NAN] {
+        let params = SsspParams { delta: Some(delta), unit_weights: true, ..SsspParams::default() };
+        assert!(matches!(sssp(&ctx, &csr, &params), Err(Error::Parameter(_))), "delta {delta}");
+    }
+}
+
+#[test]
+fn distances_beyond_32_bits_are_exact() {
+    let pool = Pool::new(2).unwrap();
+    let ctx = Context::new(&pool);
+    let wide = sssp(&ctx, &path_with_weights(&[u32::MAX; 5]), &SsspParams::default()).unwrap();
+    assert_eq!(wide.max_distance, anden_kernels::sssp::DistanceValue::Integer(5 * u64::from(u32::MAX)));
+    let edge = sssp(&ctx, &path_with_weights(&[(1_u32 << 31) - 2, 1, 1]), &SsspParams::default()).unwrap();
+    assert_eq!(edge.max_distance, anden_kernels::sssp::DistanceValue::Integer(1 << 31));
+}
+
+#[test]
+fn cancelled_work_gives_no_result() {
+    let flag = CancelFlag::default();
+    flag.cancel();
+    let pool = Pool::new(2).unwrap();
+    let ctx = Context { progress: &flag, ..Context::new(&pool) };
+    let csr = testkit::graphs().into_iter().find(|g| g.name == "rmat").unwrap().build_weighted::<u32>().unwrap();
+    let is_cancelled = |result: Result<()>| matches!(result, Err(Error::Base(base::Error::Cancelled)));
+    assert!(is_cancelled(bfs(&ctx, &csr, &BfsParams::default()).map(|_| ())));
+    assert!(is_cancelled(wcc(&ctx, &csr, &WccParams::default()).map(|_| ())));
+    assert!(is_cancelled(bc(&ctx, &csr, &BcParams::default()).map(|_| ())));
+    for algorithm in [SsspAlgorithm::DeltaStepping, SsspAlgorithm::BellmanFord] {
+        let params = SsspParams { algorithm, ..SsspParams::default() };
+        assert!(is_cancelled(sssp(&ctx, &csr, &params).map(|_| ())));
+    }
+}
