@@ -1,2 +1,157 @@
-//! Placeholder.
-fn main() {}
+//! `anden-bench`: side-by-side benchmarks.
+//!
+//! Every claim about speed that the documents make is a line that one of these prints. The plain
+//! CSR and the GAP suite's own programs are the other sides; GAP is left out where `--gapbs` does
+//! not say where its programs are.
+
+#![forbid(unsafe_code)]
+
+mod compare;
+mod gapbs;
+mod graphs;
+mod harness;
+mod kernels;
+mod load;
+mod machine;
+mod report;
+mod setting;
+mod tables;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use base::parallel::Pool;
+use clap::{Args, Parser, Subcommand};
+
+use gapbs::Gapbs;
+use graphs::{Graphs, Origin};
+use report::Report;
+use setting::Setting;
+
+/// So that the peak memory of a kernel can be reported.
+#[global_allocator]
+static ALLOCATOR: base::memory::CountingAllocator = base::memory::CountingAllocator;
+
+/// Side-by-side benchmarks of the Anden graph engine.
+#[derive(Debug, Parser)]
+#[command(name = "anden-bench", version)]
+struct Arguments {
+    #[command(subcommand)]
+    benchmark: Benchmark,
+}
+
+#[derive(Debug, Subcommand)]
+enum Benchmark {
+    /// From a file to a durable database: seconds, bytes, peak memory.
+    Load(Options),
+    /// Every kernel on one snapshot against the plain CSR, and against GAP's programs.
+    Kernels(Options),
+    /// Both on a small graph with few repetitions: do they run, and is nothing far off?
+    Quick(Options),
+    /// What changed between two reports beyond their noise.
+    Compare {
+        /// A report from before, as printed with --json.
+        before: PathBuf,
+        /// A report from after.
+        after: PathBuf,
+    },
+    /// Reports as the Markdown of docs/benchmarks.md.
+    Tables {
+        /// Reports, as printed with --json.
+        #[arg(required = true)]
+        reports: Vec<PathBuf>,
+    },
+}
+
+#[derive(Args, Debug)]
+struct Options {
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+    /// The graph to generate, as rmat:SCALE:DEGREE [default: rmat:22:16; quick: rmat:16:16].
+    #[arg(long, value_name = "GRAPH", conflicts_with = "sg")]
+    graph: Option<Origin>,
+    /// A serialized graph of GAP (.sg), with the weighted one (.wsg) beside it.
+    #[arg(long, value_name = "FILE")]
+    sg: Option<PathBuf>,
+    /// The directory with GAP's programs, built.
+    #[arg(long, value_name = "DIR")]
+    gapbs: Option<PathBuf>,
+    /// Threads of both sides [default: all].
+    #[arg(long, default_value_t = 0, hide_default_value = true)]
+    threads: usize,
+    /// Pairs of runs in comparisons with the plain CSR [default: 15; quick: 3].
+    #[arg(long)]
+    pairs: Option<usize>,
+    /// Pairs of runs in comparisons with GAP, and repetitions of loads [default: 5; quick: 1].
+    #[arg(long)]
+    gap_pairs: Option<usize>,
+    /// Where to write files; what is made there is used again [default: a temporary directory].
+    #[arg(long, value_name = "DIR")]
+    scratch: Option<PathBuf>,
+}
+
+/// How large and how often, where the options do not say.
+struct Defaults {
+    scale: u32,
+    num_pairs: usize,
+    num_gap_pairs: usize,
+}
+
+const FULL: Defaults = Defaults { scale: 22, num_pairs: 15, num_gap_pairs: 5 };
+const QUICK: Defaults = Defaults { scale: 16, num_pairs: 3, num_gap_pairs: 1 };
+
+fn main() -> ExitCode {
+    match run(Arguments::parse().benchmark) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("anden-bench: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(benchmark: Benchmark) -> Result<()> {
+    match benchmark {
+        Benchmark::Load(options) => measure(&options, &FULL, &["load"]),
+        Benchmark::Kernels(options) => measure(&options, &FULL, &["kernels"]),
+        Benchmark::Quick(options) => measure(&options, &QUICK, &["load", "kernels"]),
+        Benchmark::Compare { before, after } => compare::compare(&before, &after),
+        Benchmark::Tables { reports } => tables::print(&reports),
+    }
+}
+
+fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Result<()> {
+    let temporary = match &options.scratch {
+        Some(_) => None,
+        None => Some(tempfile::tempdir()?),
+    };
+    let scratch = match (&options.scratch, &temporary) {
+        (Some(path), _) => path.clone(),
+        (None, Some(directory)) => directory.path().to_owned(),
+        (None, None) => std::env::temp_dir(),
+    };
+    std::fs::create_dir_all(&scratch)?;
+    let pool = Pool::new(options.threads)?;
+    let threads = pool.num_threads();
+    let generated = || options.graph.clone().unwrap_or(Origin::Rmat { scale: defaults.scale, degree: 16 });
+    let setting = Setting {
+        gapbs: options.gapbs.as_deref().map(|dir| Gapbs::new(dir, threads)).transpose()?,
+        pool,
+        num_pairs: options.pairs.unwrap_or(defaults.num_pairs),
+        num_gap_pairs: options.gap_pairs.unwrap_or(defaults.num_gap_pairs),
+        origin: options.sg.clone().map_or_else(generated, Origin::Serialized),
+        scratch,
+    };
+    let graphs = Graphs::new(&setting);
+    for &name in names {
+        let mut report = Report::new(name, setting.origin.to_string(), threads, options.json);
+        match name {
+            "load" => load::run(&setting, &graphs, &mut report)?,
+            _ => kernels::run(&setting, &graphs, &mut report)?,
+        }
+        report.finish();
+    }
+    Ok(())
+}

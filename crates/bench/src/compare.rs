@@ -1,0 +1,63 @@
+//! `compare FILE FILE`: what changed between two reports beyond their noise.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+/// Prints the lines that both reports have and whose intervals do not touch.
+pub fn compare(before: &Path, after: &Path) -> Result<()> {
+    let (before, after) = (read(before)?, read(after)?);
+    let mut num_changed = 0;
+    for line in lines(&after)? {
+        let same = |other: &&Value| other["name"] == line["name"] && other["other_name"] == line["other_name"];
+        let Some(old) = lines(&before)?.iter().find(same) else { continue };
+        if let Some(change) = change(old, line) {
+            println!("{:<42} {change}", line["name"].as_str().unwrap_or("?"));
+            num_changed += 1;
+        }
+    }
+    println!("{num_changed} lines changed beyond the noise");
+    Ok(())
+}
+
+/// Reads a report.
+pub fn read(path: &Path) -> Result<Value> {
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is not a report", path.display()))
+}
+
+/// The lines of a report.
+pub fn lines(report: &Value) -> Result<&Vec<Value>> {
+    match report["lines"].as_array() {
+        Some(lines) => Ok(lines),
+        None => bail!("a report has no lines"),
+    }
+}
+
+/// How a line changed: ratios by their intervals, figures without another side by one per cent.
+fn change(old: &Value, new: &Value) -> Option<String> {
+    let get = |line: &Value, name: &str| line[name].as_f64();
+    let describe = |a: f64, b: f64| format!("{a:.4} → {b:.4} ({:+.1} %)", (b / a - 1.0) * 100.0);
+    if let (Some(a), Some(b)) = (get(old, "ratio"), get(new, "ratio")) {
+        let apart = get(old, "high")? < get(new, "low")? || get(new, "high")? < get(old, "low")?;
+        return apart.then(|| format!("ratio {}", describe(a, b)));
+    }
+    let (a, b) = (get(old, "ours")?, get(new, "ours")?);
+    ((b / a - 1.0).abs() > 0.01).then(|| format!("{} {}", new["unit"].as_str().unwrap_or(""), describe(a, b)))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_intervals_apart_are_a_change() {
+        let line = |ratio: f64, low: f64, high: f64| json!({"ratio": ratio, "low": low, "high": high, "ours": 1.0});
+        assert!(change(&line(1.0, 0.9, 1.1), &line(1.2, 1.05, 1.3)).is_none());
+        let change = change(&line(1.0, 0.9, 1.1), &line(1.5, 1.2, 1.6)).unwrap();
+        assert_eq!(change, "ratio 1.0000 → 1.5000 (+50.0 %)");
+    }
+}

@@ -1,0 +1,222 @@
+//! `kernels`: every kernel on one snapshot against the plain CSR, and against the GAP suite.
+
+use anyhow::Result;
+use base::VertexId;
+use base::memory::{heap_peak, reset_heap_peak};
+use graph::{Csr, Graph, InEdges, SingleFragment, WeightedEdges};
+use kernels::bc::{BcParams, BcSources, bc};
+use kernels::bfs::{BfsParams, bfs};
+use kernels::pagerank::{Algorithm, PageRankParams, pagerank};
+use kernels::sssp::{SsspParams, sssp};
+use kernels::triangles::{TriangleParams, triangles};
+use kernels::wcc::{WccParams, wcc};
+
+use crate::gapbs::Gapbs;
+use crate::graphs::{Forms, Graphs};
+use crate::harness::{Pairs, seconds};
+use crate::machine;
+use crate::report::{Line, Report};
+use crate::setting::Setting;
+
+/// GAP's PageRank runs this often, and so does ours.
+const ITERATIONS: u32 = 10;
+
+/// The width of GAP's buckets for Kronecker graphs with weights of 1 to 255.
+const GAP_DELTA: u32 = 2;
+
+/// A kernel, with what the benchmark holds it to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kernel {
+    PageRank,
+    Bfs,
+    Wcc,
+    Sssp,
+    Bc,
+    Triangles,
+}
+
+/// What one run took.
+struct Run {
+    seconds: f64,
+    preparation_seconds: f64,
+    peak_bytes: usize,
+}
+
+impl Kernel {
+    const ALL: [Self; 6] = [Self::PageRank, Self::Bfs, Self::Wcc, Self::Sssp, Self::Bc, Self::Triangles];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::PageRank => "pagerank",
+            Self::Bfs => "bfs",
+            Self::Wcc => "wcc",
+            Self::Sssp => "sssp",
+            Self::Bc => "bc",
+            Self::Triangles => "triangles",
+        }
+    }
+
+    fn gap_program(self) -> &'static str {
+        match self {
+            Self::PageRank => "pr",
+            Self::Bfs => "bfs",
+            Self::Wcc => "cc",
+            Self::Sssp => "sssp",
+            Self::Bc => "bc",
+            Self::Triangles => "tc",
+        }
+    }
+
+    fn gap_arguments(self, source: VertexId) -> Vec<String> {
+        match self {
+            Self::PageRank => vec![format!("-i{ITERATIONS}"), "-t0".into(), "-n1".into()],
+            Self::Bfs | Self::Bc => vec![format!("-r{source}"), "-n1".into()],
+            Self::Sssp => vec![format!("-r{source}"), format!("-d{GAP_DELTA}"), "-n1".into()],
+            Self::Wcc | Self::Triangles => vec!["-n1".into()],
+        }
+    }
+
+    /// The most that our time may be of GAP's.
+    fn gap_target(self) -> &'static str {
+        match self {
+            Self::PageRank => "≤ 0.25 (scale 22), ≤ 0.5 (scale 20)",
+            Self::Bfs | Self::Wcc | Self::Sssp => "≤ 0.9",
+            Self::Bc => "≤ 0.6",
+            Self::Triangles => "≤ 0.2",
+        }
+    }
+
+    /// The bytes that a run must move at least, from memory that each byte crosses once.
+    fn least_bytes(self, graph: &impl Graph) -> u64 {
+        let (vertices, arcs) = (graph.vertex_bound() as u64, graph.num_arcs());
+        match self {
+            // Every iteration reads each arc and an offset, and reads and writes a score a vertex.
+            Self::PageRank => u64::from(ITERATIONS) * (4 * arcs + 20 * vertices),
+            Self::Sssp => 8 * arcs + 12 * vertices,
+            Self::Bc => 2 * (4 * arcs + 16 * vertices),
+            Self::Bfs | Self::Wcc | Self::Triangles => 4 * arcs + 8 * vertices,
+        }
+    }
+
+    fn run<G>(self, setting: &Setting, graph: &G, source: VertexId) -> Result<Run>
+    where
+        G: InEdges + WeightedEdges + SingleFragment,
+    {
+        let ctx = &kernels::Context::new(&setting.pool);
+        let before = reset_heap_peak();
+        let (time, preparation) = seconds(|| -> kernels::Result<f64> {
+            Ok(match self {
+                Self::PageRank => {
+                    let params = PageRankParams {
+                        iterations: Some(ITERATIONS),
+                        algorithm: Algorithm::Gap,
+                        ..PageRankParams::default()
+                    };
+                    pagerank(ctx, graph, &params)?.preparation_seconds
+                }
+                Self::Bfs => bfs(ctx, graph, &BfsParams { source, ..BfsParams::default() }).map(|_| 0.0)?,
+                Self::Wcc => wcc(ctx, graph, &WccParams::default()).map(|_| 0.0)?,
+                Self::Sssp => sssp(ctx, graph, &SsspParams { source, ..SsspParams::default() }).map(|_| 0.0)?,
+                Self::Bc => bc(ctx, graph, &BcParams { sources: BcSources::Given(vec![source]) }).map(|_| 0.0)?,
+                Self::Triangles => triangles(ctx, graph, &TriangleParams::default()).map(|_| 0.0)?,
+            })
+        });
+        Ok(Run { seconds: time, preparation_seconds: preparation?, peak_bytes: heap_peak() - before })
+    }
+}
+
+/// Runs the benchmark.
+pub fn run(setting: &Setting, graphs: &Graphs, report: &mut Report) -> Result<()> {
+    let bandwidth = machine::read_bandwidth(&setting.pool);
+    report.line(Line::figure("read bandwidth", "GB/s", bandwidth / 1e9, "all threads, 1 GiB"));
+    for kernel in Kernel::ALL {
+        let forms = if kernel == Kernel::Sssp { graphs.weighted()? } else { graphs.plain()? };
+        let sources = sources(forms.csr());
+        let least = kernel.least_bytes(forms.csr()) as f64;
+        let bound = format!("{:.2} GB moved once: {:.3} s", least / 1e9, least / bandwidth);
+        against_csr(setting, kernel, &forms, &sources, &bound, report)?;
+        if let Some(gapbs) = &setting.gapbs {
+            against_gapbs(setting, kernel, &forms, &sources, gapbs, report)?;
+        }
+    }
+    Ok(())
+}
+
+/// The view of a snapshot against the plain CSR, both mapped; then the CSR in memory against the
+/// mapped one, which says what the map costs.
+fn against_csr(
+    setting: &Setting,
+    kernel: Kernel,
+    forms: &Forms,
+    sources: &[VertexId],
+    bound: &str,
+    report: &mut Report,
+) -> Result<()> {
+    let source = |pair: usize| sources[pair % sources.len()];
+    let mut peak = 0;
+    let pairs = Pairs::alternate(
+        setting.num_pairs,
+        |pair| {
+            let run = kernel.run(setting, forms.view(), source(pair))?;
+            peak = peak.max(run.peak_bytes);
+            anyhow::Ok(run.seconds)
+        },
+        |pair| Ok(kernel.run(setting, forms.csr(), source(pair))?.seconds),
+    )?;
+    report.line(Line::compared(kernel.name(), &pairs, "mapped csr", format!("≤ 1.02, high ≤ 1.05; {bound}")));
+    let a_vertex = peak as f64 / forms.csr().vertex_bound().max(1) as f64;
+    report.line(Line::figure(
+        format!("{} peak memory", kernel.name()),
+        "B/vertex",
+        a_vertex,
+        "≤ 40, and what it may keep",
+    ));
+
+    let heap = Csr::read_gapbs(forms.serialized(), &setting.pool)?;
+    let pairs = Pairs::alternate(
+        setting.num_pairs.div_ceil(3),
+        |pair| anyhow::Ok(kernel.run(setting, &heap, source(pair))?.seconds),
+        |pair| Ok(kernel.run(setting, forms.csr(), source(pair))?.seconds),
+    )?;
+    report.line(Line::compared(format!("{} on heap csr", kernel.name()), &pairs, "mapped csr", "what huge pages give"));
+    Ok(())
+}
+
+fn against_gapbs(
+    setting: &Setting,
+    kernel: Kernel,
+    forms: &Forms,
+    sources: &[VertexId],
+    gapbs: &Gapbs,
+    report: &mut Report,
+) -> Result<()> {
+    let source = |pair: usize| sources[pair % sources.len()];
+    let mut preparations = Vec::new();
+    let pairs = Pairs::alternate(
+        setting.num_gap_pairs,
+        |pair| {
+            let run = kernel.run(setting, forms.view(), source(pair))?;
+            preparations.push(run.preparation_seconds);
+            anyhow::Ok(run.seconds)
+        },
+        |pair| gapbs.kernel(kernel.gap_program(), forms.serialized(), &kernel.gap_arguments(source(pair))),
+    )?;
+    if kernel == Kernel::PageRank {
+        // The first entry belongs to the run that is not measured.
+        let iterations = pairs.less(&preparations[1..]);
+        report.line(Line::compared("pagerank iterations", &iterations, Gapbs::NAME, kernel.gap_target()));
+        report.line(Line::compared("pagerank with preparation", &pairs, Gapbs::NAME, "≤ 0.4"));
+    } else {
+        report.line(Line::compared(kernel.name(), &pairs, Gapbs::NAME, kernel.gap_target()));
+    }
+    Ok(())
+}
+
+/// Sources with edges, spread over the ids.
+fn sources(graph: &impl Graph) -> Vec<VertexId> {
+    const NUM_SOURCES: usize = 8;
+    let bound = graph.vertex_bound();
+    let start = |i: usize| (bound as u64 * (2 * i as u64 + 1) / (2 * NUM_SOURCES as u64)) as usize;
+    let with_edges = |from: usize| (from..bound).chain(0..from).find(|&v| graph.out_degree(v as VertexId) > 0);
+    (0..NUM_SOURCES).filter_map(|i| with_edges(start(i))).map(|v| v as VertexId).collect()
+}

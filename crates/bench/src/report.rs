@@ -1,0 +1,170 @@
+//! What a benchmark prints: a line for each comparison, for people and for programs.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::harness::Pairs;
+
+/// One comparison, or one figure of ours alone.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// What is measured.
+    pub name: String,
+    /// The unit of both sides.
+    pub unit: &'static str,
+    /// Our median.
+    pub ours: f64,
+    /// The other side's median, with its name.
+    pub other: Option<(f64, String)>,
+    /// The ratio ours ÷ other, and its interval.
+    pub ratio: Option<(f64, f64, f64)>,
+    /// The bytes or operations that bound it, or the target.
+    pub bound: String,
+}
+
+impl Line {
+    /// A comparison of seconds.
+    pub fn compared(name: impl Into<String>, pairs: &Pairs, other_name: &str, bound: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            unit: "s",
+            ours: pairs.ours(),
+            other: Some((pairs.other(), other_name.to_owned())),
+            ratio: Some(pairs.ratio()),
+            bound: bound.into(),
+        }
+    }
+
+    /// A figure without another side.
+    pub fn figure(name: impl Into<String>, unit: &'static str, ours: f64, bound: impl Into<String>) -> Self {
+        Self { name: name.into(), unit, ours, other: None, ratio: None, bound: bound.into() }
+    }
+
+    fn json(&self) -> Value {
+        let (ratio, low, high) = self.ratio.map_or((None, None, None), |(r, l, h)| (Some(r), Some(l), Some(h)));
+        json!({
+            "name": self.name,
+            "unit": self.unit,
+            "ours": self.ours,
+            "other": self.other.as_ref().map(|(value, _)| value),
+            "other_name": self.other.as_ref().map(|(_, name)| name),
+            "ratio": ratio,
+            "low": low,
+            "high": high,
+            "bound": self.bound,
+        })
+    }
+}
+
+/// The lines of one benchmark, printed as they come unless the caller wants JSON at the end.
+#[derive(Debug)]
+pub struct Report {
+    benchmark: &'static str,
+    graph: String,
+    threads: usize,
+    json: bool,
+    lines: Vec<Line>,
+}
+
+impl Report {
+    /// Begins a report; prints its head.
+    pub fn new(benchmark: &'static str, graph: String, threads: usize, json: bool) -> Self {
+        let report = Self { benchmark, graph, threads, json, lines: Vec::new() };
+        if !json {
+            println!("{benchmark} on {} · {threads} threads · {} · commit {}", report.graph, machine(), commit());
+            println!(
+                "{:<42} {:>11} {:>11} {:>8}  {:<17} bound or target",
+                "", "ours", "other", "ratio", "95 % interval"
+            );
+        }
+        report
+    }
+
+    /// Adds and prints a line.
+    pub fn line(&mut self, line: Line) {
+        if !self.json {
+            let other =
+                line.other.as_ref().map_or(String::new(), |(value, _)| format!("{} {}", number(*value), line.unit));
+            let ratio = line.ratio.map_or(String::new(), |(r, ..)| format!("{r:.3}"));
+            let interval = line.ratio.map_or(String::new(), |(_, l, h)| format!("[{l:.3}, {h:.3}]"));
+            let name = match &line.other {
+                Some((_, other_name)) => format!("{} vs {other_name}", line.name),
+                None => line.name.clone(),
+            };
+            let ours = format!("{} {}", number(line.ours), line.unit);
+            println!("{name:<42} {ours:>11} {other:>11} {ratio:>8}  {interval:<17} {}", line.bound);
+        }
+        self.lines.push(line);
+    }
+
+    /// Ends the report; prints the JSON object where that is wanted.
+    pub fn finish(self) {
+        if self.json {
+            println!(
+                "{}",
+                json!({
+                    "benchmark": self.benchmark,
+                    "machine": machine(),
+                    "threads": self.threads,
+                    "commit": commit(),
+                    "graph": self.graph,
+                    "lines": self.lines.iter().map(Line::json).collect::<Vec<_>>(),
+                })
+            );
+        }
+    }
+}
+
+/// Four significant digits.
+fn number(value: f64) -> String {
+    let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
+    format!("{value:.*}", (3 - digits).clamp(0, 9) as usize)
+}
+
+/// The processor's name and count, and the memory.
+fn machine() -> String {
+    let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+    let model = cpuinfo.lines().find_map(|line| line.strip_prefix("model name")).unwrap_or("unknown processor");
+    let model = model.trim_start_matches([' ', '\t', ':']).trim();
+    let meminfo = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let total = meminfo.lines().find_map(|line| line.strip_prefix("MemTotal:"));
+    let kib: u64 = total.and_then(|t| t.trim().split(' ').next()?.parse().ok()).unwrap_or(0);
+    let num_processors = std::thread::available_parallelism().map_or(1, usize::from);
+    format!("{num_processors} × {model}, {} GiB", kib >> 20)
+}
+
+/// The commit that is measured, with a mark where the tree differs from it.
+fn commit() -> String {
+    let git = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok().filter(|o| o.status.success())?;
+        Some(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+    };
+    match git(&["rev-parse", "--short", "HEAD"]) {
+        Some(hash) if git(&["status", "--porcelain"]).is_some_and(|s| !s.is_empty()) => format!("{hash}+"),
+        Some(hash) => hash,
+        None => "unknown".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_have_four_digits() {
+        let shown: Vec<String> = [0.0, 0.012_345, 1.0, 123.456, 98_765.4].map(number).to_vec();
+        assert_eq!(shown, ["0.000", "0.01235", "1.000", "123.5", "98765"]);
+    }
+
+    #[test]
+    fn json_lines_have_every_name() {
+        let mut pairs = Pairs::default();
+        pairs.push(1.0, 2.0);
+        let json = Line::compared("bfs", &pairs, "plain csr", "≤ 1.02").json();
+        for name in ["name", "unit", "ours", "other", "other_name", "ratio", "low", "high", "bound"] {
+            assert!(!json[name].is_null(), "{name}");
+        }
+        assert!(Line::figure("bytes", "B", 4.1, "").json()["ratio"].is_null());
+    }
+}

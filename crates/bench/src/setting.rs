@@ -1,0 +1,25 @@
+//! What every benchmark is run with.
+
+use std::path::PathBuf;
+
+use base::parallel::Pool;
+
+use crate::gapbs::Gapbs;
+use crate::graphs::Origin;
+
+/// Threads, repetitions, and the other side.
+#[derive(Debug)]
+pub struct Setting {
+    /// The workers of our side.
+    pub pool: Pool,
+    /// Pairs of runs for comparisons within this process.
+    pub num_pairs: usize,
+    /// Pairs of runs for comparisons with GAP's programs, which read their graph anew each time.
+    pub num_gap_pairs: usize,
+    /// GAP's programs, where there are any.
+    pub gapbs: Option<Gapbs>,
+    /// The graph.
+    pub origin: Origin,
+    /// Where files may be written.
+    pub scratch: PathBuf,
+}

@@ -1,0 +1,64 @@
+//! `tables FILE…`: reports as the Markdown of `docs/benchmarks.md`.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use serde_json::Value;
+
+use crate::compare::{lines, read};
+
+const HEAD: &str = "\
+# Benchmarks
+
+Made by `make bench` from the JSON that the benchmarks print; run it to get your own. The two sides of
+a line ran in turn on one machine; the ratio is the median of the ratios of neighbours in time, with
+the interval that holds it with 95 % confidence (of fewer than six pairs: the smallest and the largest).
+";
+
+/// Prints a section for each report.
+pub fn print(files: &[PathBuf]) -> Result<()> {
+    let mut text = HEAD.to_owned();
+    for file in files {
+        section(&mut text, &read(file)?)?;
+    }
+    print!("{text}");
+    Ok(())
+}
+
+fn section(text: &mut String, report: &Value) -> Result<()> {
+    let field = |name: &str| report[name].as_str().unwrap_or("?");
+    writeln!(text, "\n## {} on {}\n", field("benchmark"), field("graph"))?;
+    writeln!(text, "{}, {} threads, commit {}.\n", field("machine"), report["threads"], field("commit"))?;
+    writeln!(text, "| | unit | ours | other | | ratio | interval | bound or target |")?;
+    writeln!(text, "| --- | --- | ---: | ---: | --- | ---: | --- | --- |")?;
+    for line in lines(report)? {
+        let number = |name: &str| line[name].as_f64().map_or(String::new(), |value| format!("{value:.4}"));
+        let word = |name: &str| line[name].as_str().unwrap_or("");
+        let interval = match line["ratio"].is_null() {
+            true => String::new(),
+            false => format!("{} – {}", number("low"), number("high")),
+        };
+        let (name, unit, other_name, bound) = (word("name"), word("unit"), word("other_name"), word("bound"));
+        let (ours, other, ratio) = (number("ours"), number("other"), number("ratio"));
+        writeln!(text, "| {name} | {unit} | {ours} | {other} | {other_name} | {ratio} | {interval} | {bound} |")?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_report_becomes_a_table() {
+        let line = json!({"name": "bfs", "unit": "s", "ours": 1.0, "other": 2.0, "other_name": "GAPBS",
+            "ratio": 0.5, "low": 0.4, "high": 0.6, "bound": "≤ 0.9"});
+        let mut text = String::new();
+        section(&mut text, &json!({"benchmark": "kernels", "threads": 2, "lines": [line]})).unwrap();
+        let row = "| bfs | s | 1.0000 | 2.0000 | GAPBS | 0.5000 | 0.4000 – 0.6000 | ≤ 0.9 |";
+        assert!(text.lines().any(|line| line == row), "{text}");
+    }
+}
