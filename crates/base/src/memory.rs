@@ -98,6 +98,14 @@ pub fn reset_heap_peak() -> usize {
     now
 }
 
+/// Memory that the system could give to programs now, in bytes; 1 GiB where it does not say.
+pub fn available() -> u64 {
+    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
+    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
+    let kib = line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok());
+    kib.unwrap_or(1 << 20) * 1024
+}
+
 /// Starts a new account of the resident peak from what is resident now; false where the system
 /// cannot.
 pub fn reset_resident_peak() -> bool {

@@ -1,0 +1,88 @@
+//! The error of this crate.
+
+use std::path::PathBuf;
+
+/// A result with this crate's [`enum@Error`].
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// What can go wrong with a database.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The disk failed, or the work was cancelled.
+    #[error(transparent)]
+    Base(#[from] base::Error),
+    /// An input is not what it should be.
+    #[error(transparent)]
+    Graph(#[from] graph::Error),
+    /// The database is not what it should be.
+    #[error(transparent)]
+    Lama(#[from] lama::Error),
+    /// There is nothing at the path.
+    #[error("{}: there is no database; create one with `anden load`", path.display())]
+    NotFound {
+        /// The path.
+        path: PathBuf,
+    },
+    /// An option contradicts another, or the input.
+    #[error("{0}")]
+    Option(String),
+    /// The memory budget is too small.
+    #[error("a budget of {budget} bytes of memory is too small: {what} needs at least {needed}")]
+    Memory {
+        /// What the memory is for.
+        what: String,
+        /// The least that it can do with.
+        needed: u64,
+        /// What it may use.
+        budget: u64,
+    },
+}
+
+/// What a caller can do about an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// Nothing is there: a file, a database, a vertex.
+    NotFound,
+    /// The input or an option is wrong.
+    InvalidInput,
+    /// Something else is there or was faster.
+    Conflict,
+    /// The database is damaged.
+    Corrupt,
+    /// Another process writes.
+    Locked,
+    /// The disk or the system failed.
+    Io,
+    /// The caller wanted it.
+    Cancelled,
+}
+
+impl Error {
+    /// The category of this error.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Base(error) => base_kind(error),
+            Self::Graph(graph::Error::Base(error)) => match error {
+                // Damage in an input is bad input: the database is whole.
+                base::Error::Corrupt { .. } => ErrorKind::InvalidInput,
+                error => base_kind(error),
+            },
+            Self::Lama(lama::Error::Base(error)) => base_kind(error),
+            Self::Lama(lama::Error::NotFound { .. }) | Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::Lama(lama::Error::Exists { .. }) => ErrorKind::Conflict,
+            Self::Graph(_) | Self::Lama(_) | Self::Option(_) | Self::Memory { .. } => ErrorKind::InvalidInput,
+        }
+    }
+}
+
+fn base_kind(error: &base::Error) -> ErrorKind {
+    match error {
+        base::Error::Corrupt { .. } => ErrorKind::Corrupt,
+        base::Error::Locked { .. } => ErrorKind::Locked,
+        base::Error::Cancelled => ErrorKind::Cancelled,
+        _ if error.io_kind() == Some(std::io::ErrorKind::NotFound) => ErrorKind::NotFound,
+        _ => ErrorKind::Io,
+    }
+}

@@ -1,0 +1,136 @@
+//! From inputs to a database.
+//!
+//! The input is read in parallel to *raw edges*, whose ends are keys or numbers of keys
+//! ([`ingest`]). Keys become ids ([`keys`]). The edges are spread over ranges of lists that fit the
+//! processor's cache ([`partition`]), each is sorted there ([`sort`]), and its lists are handed to
+//! the run in order ([`assemble`]). In-lists are spread from the sorted out-lists, which leaves
+//! nothing to be sorted but their owners.
+//!
+//! Edges that do not fit the memory budget wait in scratch files and are merged from sorted runs
+//! ([`external`]). Edges that ascend already are not sorted. A serialized graph is taken list by
+//! list ([`serialized`]).
+//!
+//! Whatever way an input takes, and however many threads there are, the same input gives the same
+//! bytes.
+
+mod arcs;
+mod assemble;
+mod budget;
+mod build;
+mod external;
+mod ingest;
+mod intern;
+mod keys;
+mod lists;
+mod map;
+mod options;
+mod partition;
+mod ranks;
+mod raw;
+mod report;
+mod scratch;
+mod serialized;
+mod sort;
+mod stream;
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+use base::parallel::Pool;
+use base::progress::Progress;
+use base::storage::Storage;
+use graph::formats::{InputPath, Source};
+use graph::{WeightType, formats};
+use lama::{KeyScheme, Store, StoreBuilder};
+
+pub use options::{Duplicates, LoadOptions};
+pub use report::LoadReport;
+
+use self::budget::Budget;
+use self::build::Built;
+use crate::Result;
+
+/// What all steps of a load share.
+#[derive(Clone, Copy)]
+pub(crate) struct Load<'a> {
+    pub(crate) options: &'a LoadOptions,
+    pub(crate) budget: Budget,
+    pub(crate) builder: &'a StoreBuilder,
+    pub(crate) storage: &'a Arc<dyn Storage>,
+    pub(crate) pool: &'a Pool,
+    pub(crate) progress: &'a dyn Progress,
+}
+
+/// Loads inputs to a new database at `path`.
+pub(crate) fn load(
+    storage: Arc<dyn Storage>,
+    path: &Path,
+    inputs: &[InputPath],
+    options: &LoadOptions,
+    pool: &Pool,
+    progress: &dyn Progress,
+) -> Result<(Store, LoadReport)> {
+    let start = Instant::now();
+    base::memory::reset_resident_peak();
+    let mut options = options.agreed()?;
+    let budget = Budget::new(options.memory, pool.num_threads())?;
+    options.source.block_bytes = options.source.block_bytes.min(budget.block_bytes);
+    let mut source = Source::open(inputs, options.source.clone())?;
+    let builder = match options.identity {
+        Some(identity) => Store::create_as(Arc::clone(&storage), path, options.graph, identity)?,
+        None => Store::create(Arc::clone(&storage), path, options.graph)?,
+    };
+    let load = Load { options: &options, budget, builder: &builder, storage: &storage, pool, progress };
+    let built = match source.serialized().filter(|graph| serialized::fits(graph, &options)) {
+        Some(graph) => by_weight_type(&load, SerializedStep(graph))?,
+        None => by_weight_type(&load, SourceStep(&mut source))?,
+    };
+    progress.check()?;
+    let store = builder.publish(built.run, built.dictionary, built.num_edges, options.name.as_deref())?;
+    let report = LoadReport {
+        vertices: built.num_vertices,
+        edges: built.num_edges,
+        snapshot: store.snapshots().last().map_or(0, |snapshot| snapshot.number),
+        seconds: start.elapsed().as_secs_f64(),
+        bytes: store.stats().bytes,
+        skipped: built.summary.num_skipped,
+        first_skipped: built.summary.first_skipped,
+        peak_bytes: base::memory::resident_peak(),
+    };
+    Ok((store, report))
+}
+
+/// A step that is compiled for each type of weight.
+trait Step {
+    fn run<P: arcs::Payload>(self, load: &Load<'_>) -> Result<Built>;
+}
+
+fn by_weight_type(load: &Load<'_>, step: impl Step) -> Result<Built> {
+    match load.options.graph.weight_type {
+        None => step.run::<()>(load),
+        Some(WeightType::U32) => step.run::<u32>(load),
+        Some(WeightType::I64) => step.run::<i64>(load),
+        Some(WeightType::F32) => step.run::<f32>(load),
+        Some(WeightType::F64) => step.run::<f64>(load),
+    }
+}
+
+struct SerializedStep<'a>(&'a formats::SerializedGraph);
+
+impl Step for SerializedStep<'_> {
+    fn run<P: arcs::Payload>(self, load: &Load<'_>) -> Result<Built> {
+        serialized::build::<P>(load, self.0)
+    }
+}
+
+struct SourceStep<'a>(&'a mut Source);
+
+impl Step for SourceStep<'_> {
+    fn run<P: arcs::Payload>(self, load: &Load<'_>) -> Result<Built> {
+        match load.options.graph.keys {
+            KeyScheme::String => build::build::<formats::Span, P>(load, self.0),
+            KeyScheme::Integer | KeyScheme::Dense => build::build::<u64, P>(load, self.0),
+        }
+    }
+}

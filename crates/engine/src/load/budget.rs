@@ -1,0 +1,88 @@
+//! What the memory budget is spent on.
+
+use crate::{Error, Result};
+
+/// The program itself, its stacks and tables, and the buffers of the files that it writes.
+const FIXED_BYTES: u64 = 20 << 20;
+/// The most text that one worker takes at once.
+const MAX_BLOCK_BYTES: usize = 4 << 20;
+/// The least: no line is longer.
+const MIN_BLOCK_BYTES: usize = 64 << 10;
+/// Parsed edges take up to so many times the bytes of their text.
+const PARSED_FACTOR: u64 = 4;
+/// The least to sort with.
+const MIN_WORK_BYTES: u64 = 4 << 20;
+/// The largest slab of edges.
+const MAX_SLAB_BYTES: u64 = 32 << 20;
+
+/// How much memory a load may use, and for what.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Budget {
+    total: u64,
+    num_threads: u64,
+    /// The bytes of text that a worker takes at once.
+    pub(crate) block_bytes: usize,
+}
+
+impl Budget {
+    /// Divides `memory` bytes, or three quarters of what the system has available.
+    pub(crate) fn new(memory: Option<u64>, num_threads: usize) -> Result<Self> {
+        let total = memory.unwrap_or_else(|| base::memory::available().saturating_mul(3) / 4);
+        let num_threads = num_threads as u64;
+        // Text gets an eighth of what is not spoken for.
+        let free = total.saturating_sub(FIXED_BYTES + MIN_WORK_BYTES);
+        let share = usize::try_from(free / (8 * blocks_held(num_threads))).unwrap_or(usize::MAX);
+        let block_bytes = share.clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
+        let budget = Self { total, num_threads, block_bytes };
+        let needed = budget.overhead() + MIN_WORK_BYTES;
+        if total < needed {
+            return Err(budget.too_small("reading and sorting", needed));
+        }
+        Ok(budget)
+    }
+
+    pub(crate) fn too_small(&self, what: &str, needed: u64) -> Error {
+        Error::Memory { what: what.to_owned(), needed, budget: self.total }
+    }
+
+    fn overhead(&self) -> u64 {
+        FIXED_BYTES + self.block_bytes as u64 * blocks_held(self.num_threads)
+    }
+
+    /// What is left for edges beside `key_bytes` of keys.
+    ///
+    /// # Errors
+    /// The keys leave too little.
+    pub(crate) fn for_edges(&self, key_bytes: u64) -> Result<u64> {
+        let needed = self.overhead() + MIN_WORK_BYTES + key_bytes;
+        if needed > self.total {
+            return Err(self.too_small("the keys of the vertices, which must be in memory,", needed));
+        }
+        Ok(self.total - self.overhead() - key_bytes)
+    }
+
+    /// Bytes of a slab of edges.
+    pub(crate) fn slab_bytes(&self) -> u64 {
+        (self.total.saturating_sub(self.overhead()) / (16 * self.num_threads)).min(MAX_SLAB_BYTES)
+    }
+}
+
+/// Blocks of text, and of edges that take as much, that are held at once.
+fn blocks_held(num_threads: u64) -> u64 {
+    1 + num_threads * (1 + PARSED_FACTOR)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_small_budget_is_refused_with_what_it_takes() {
+        let Err(Error::Memory { needed, budget: 1000, .. }) = Budget::new(Some(1000), 2) else { panic!() };
+        let budget = Budget::new(Some(needed), 2).unwrap();
+        assert_eq!(budget.for_edges(0).unwrap(), MIN_WORK_BYTES);
+        assert!(budget.for_edges(1).is_err());
+        assert!(Budget::new(Some(64 << 20), 2).unwrap().for_edges(0).unwrap() > 32 << 20);
+        assert!(Budget::new(None, 2).is_ok());
+    }
+}
