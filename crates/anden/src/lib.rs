@@ -1,1 +1,50 @@
-//! Placeholder.
+//! Floor 4 of Anden: what users of the library see.
+//!
+//! A [`Database`] is a directory; a [`View`] is the graph in it at a snapshot. Vertices are called by
+//! their keys, results are arrays by vertex id, and [`Job`] is the one table of algorithms.
+//!
+//! ```no_run
+//! use anden::{Database, Job, PageRankParams, Parameters};
+//!
+//! let db = Database::open_read_only("social.anden")?;
+//! let view = db.view()?;
+//! let ranks = view.pagerank(&PageRankParams::default())?;
+//! let hops = view.bfs("libc6")?;
+//! let distance = hops[view.vertex("bash")? as usize];
+//! let output = view.run(&Job::new("wcc", Parameters::default())?)?;
+//! # Ok::<(), anden::Error>(())
+//! ```
+//!
+//! Algorithms of one's own are written with [`kernels::edge_map`] over [`View::graph`].
+
+#![forbid(unsafe_code)]
+
+mod analysis;
+mod database;
+mod degrees;
+mod error;
+mod export;
+mod job;
+mod query;
+mod session;
+mod view;
+
+pub use base::memory::CountingAllocator;
+pub use base::progress::Progress;
+pub use base::{NO_VERTEX, VertexId};
+pub use database::{Database, stated_direction};
+pub use degrees::{DegreeBin, DegreeStatistics};
+pub use engine::{Duplicates, LoadOptions, LoadReport};
+pub use error::{Error, Result};
+pub use export::{ExportFormat, write_file};
+pub use graph::formats::{Format, InputPath, KeyKind, OnError, Output, SourceOptions};
+pub use graph::generate;
+pub use graph::{Direction, WeightType};
+pub use job::{Job, JobOutput, Kernel, Parameter, Parameters, Sources, Value, Values};
+pub use kernels;
+pub use kernels::pagerank::PageRankParams;
+pub use kernels::sssp::Distances;
+pub use lama::{GraphOptions as Options, Key, KeyScheme, SnapshotInfo, Stats, VerifyReport};
+pub use query::{Path, PathLength, Side};
+pub use session::Session;
+pub use view::View;

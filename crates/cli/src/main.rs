@@ -1,2 +1,69 @@
-//! Placeholder.
-fn main() {}
+//! `anden`, the command line: it parses, calls the library and prints.
+
+#![forbid(unsafe_code)]
+
+mod args;
+mod console;
+mod failure;
+mod text;
+mod verbs;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::Cli;
+use failure::Failure;
+
+/// Counts what is allocated, so that `run` can say what a kernel needs at its peak.
+#[global_allocator]
+static ALLOCATOR: anden::CountingAllocator = anden::CountingAllocator;
+
+fn main() -> ExitCode {
+    std::panic::set_hook(Box::new(|panic| {
+        let text = panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        complain(&format!("a fault of this program, please report it: {text}"));
+    }));
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) => return refuse(&error),
+    };
+    // A panic unwinds, so whatever was begun is removed; then it is a failure like any other.
+    match std::panic::catch_unwind(|| verbs::execute(cli)).unwrap_or_else(|_| Err(Failure::Fault)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if let Some(line) = failure.line() {
+                complain(&line);
+            }
+            ExitCode::from(failure.status())
+        }
+    }
+}
+
+/// Shows help or the version, or says why the command line does not parse.
+fn refuse(error: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind;
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            // Nothing can be done about a terminal that went away.
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(Failure::Usage(String::new()).status())
+        }
+        _ => {
+            let text = error.render().to_string();
+            complain(text.strip_prefix("error: ").unwrap_or(&text).trim_end());
+            ExitCode::from(Failure::Usage(String::new()).status())
+        }
+    }
+}
+
+fn complain(text: &str) {
+    use std::io::Write;
+    // Where standard error is closed, the exit status has to do.
+    let _ = writeln!(std::io::stderr(), "anden: {text}");
+}

@@ -1,0 +1,72 @@
+//! The kernels as methods of a view, for those who know which one they want.
+//!
+//! The one table of all kernels, with every parameter, is [`Job`](crate::Job).
+
+use base::VertexId;
+use kernels::bc::{BcParams, BcSources};
+use kernels::bfs::BfsParams;
+use kernels::pagerank::PageRankParams;
+use kernels::sssp::{Distances, SsspParams};
+use kernels::triangles::TriangleParams;
+use kernels::wcc::WccParams;
+
+use crate::{Key, Result, View};
+
+/// All methods fail on damage met on the way, when cancelled, and where the graph or the memory
+/// budget does not give what the kernel needs. Results are by vertex id.
+impl View {
+    /// The PageRank of every vertex; the ranks add up to 1.
+    ///
+    /// # Errors
+    /// See above; a parameter outside its bounds.
+    pub fn pagerank(&self, params: &PageRankParams) -> Result<Vec<f64>> {
+        Ok(kernels::pagerank::pagerank(&self.context(), self.lists(), params)?.scores)
+    }
+
+    /// The number of steps from `source`; `u32::MAX`: not reached.
+    ///
+    /// # Errors
+    /// See above; there is no such vertex.
+    pub fn bfs(&self, source: impl Into<Key>) -> Result<Vec<u32>> {
+        let params = BfsParams { source: self.vertex(source)?, parents: false };
+        Ok(kernels::bfs::bfs(&self.context(), self.lists(), &params)?.hops)
+    }
+
+    /// The smallest id of the weakly connected component.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn wcc(&self) -> Result<Vec<VertexId>> {
+        Ok(kernels::wcc::wcc(&self.context(), self.lists(), &WccParams::default())?.labels)
+    }
+
+    /// The least sum of weights from `source`; largest or infinite: not reached.
+    ///
+    /// # Errors
+    /// See above; there is no such vertex, or a weight is negative.
+    pub fn sssp(&self, source: impl Into<Key>) -> Result<Distances> {
+        self.needs_weights("sssp")?;
+        let source = self.vertex(source)?;
+        let params = SsspParams { source, weights: Some(self.weight_statistics()?), ..SsspParams::default() };
+        let result = kernels::sssp::sssp(&self.context(), self.lists(), &params);
+        Ok(result.map_err(|error| self.explained(error))?.distances)
+    }
+
+    /// The betweenness centrality, as far as paths from `sources` give it.
+    ///
+    /// # Errors
+    /// See above; there is no such vertex.
+    pub fn bc(&self, sources: &[Key]) -> Result<Vec<f64>> {
+        let sources = sources.iter().map(|key| self.vertex(key.clone())).collect::<Result<_>>()?;
+        let params = BcParams { sources: BcSources::Given(sources) };
+        Ok(kernels::bc::bc(&self.context(), self.lists(), &params)?.scores)
+    }
+
+    /// The number of triangles, without regard to directions, loops and parallel edges.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn triangles(&self) -> Result<u64> {
+        Ok(kernels::triangles::triangles(&self.context(), self.lists(), &TriangleParams::default())?.triangles)
+    }
+}

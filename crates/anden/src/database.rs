@@ -1,0 +1,175 @@
+//! A database: a directory that holds a graph.
+
+use std::path::Path;
+
+use engine::ErrorKind;
+use graph::Direction;
+use graph::formats::{InputPath, Source, SourceOptions};
+
+use crate::{Error, LoadOptions, LoadReport, Options, Result, Session, SnapshotInfo, Stats, VerifyReport, View};
+
+/// A database: a directory that holds the snapshots of a graph.
+///
+/// One process at a time may have it open for writing, any number for reading.
+pub struct Database {
+    inner: engine::Database,
+    session: Session,
+}
+
+impl std::fmt::Debug for Database {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Database").field("options", self.options()).finish_non_exhaustive()
+    }
+}
+
+impl From<engine::Error> for Error {
+    fn from(error: engine::Error) -> Self {
+        let text = error.to_string();
+        match error.kind() {
+            ErrorKind::NotFound => Self::NotFound(text),
+            ErrorKind::InvalidInput => Self::InvalidInput(text),
+            ErrorKind::Conflict => Self::Conflict(text),
+            ErrorKind::Corrupt => Self::Corrupt(text),
+            ErrorKind::Locked => Self::Locked(text),
+            ErrorKind::Cancelled => Self::Cancelled,
+            _ => Self::Io(text),
+        }
+    }
+}
+
+impl From<lama::Error> for Error {
+    fn from(error: lama::Error) -> Self {
+        engine::Error::from(error).into()
+    }
+}
+
+/// Whether inputs say of themselves that their edges have a direction: Graphalytics and GAP's
+/// serialized graphs do. Standard input is not asked.
+///
+/// # Errors
+/// An input cannot be read, or is not what it claims to be.
+pub fn stated_direction(inputs: &[InputPath], options: &SourceOptions) -> Result<Option<Direction>> {
+    if inputs.contains(&InputPath::Stdin) {
+        return Ok(None);
+    }
+    Ok(Source::open(inputs, options.clone())?.facts().direction)
+}
+
+impl Database {
+    /// Creates a database without vertices.
+    ///
+    /// # Errors
+    /// Something is at `path` already ([`Error::Conflict`]), or the disk fails.
+    pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Self> {
+        let inner = engine::Database::create(path.as_ref(), options)?;
+        Ok(Self { inner, session: Session::new(0)? })
+    }
+
+    /// Opens a database as its one writer, with a thread for each core.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`], [`Error::Locked`], [`Error::Corrupt`], or it is of a newer version.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_in(path, &Session::new(0)?)
+    }
+
+    /// As [`open`](Self::open), with the threads, budget and watcher of `session`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn open_in(path: impl AsRef<Path>, session: &Session) -> Result<Self> {
+        let inner = engine::Database::open(path.as_ref())?;
+        Ok(Self { inner, session: session.clone() })
+    }
+
+    /// Opens a database for reading; never writes, needs no lock.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open), but for the lock.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_read_only_in(path, &Session::new(0)?)
+    }
+
+    /// As [`open_read_only`](Self::open_read_only), with the threads, budget and watcher of `session`.
+    ///
+    /// # Errors
+    /// As [`open_read_only`](Self::open_read_only).
+    pub fn open_read_only_in(path: impl AsRef<Path>, session: &Session) -> Result<Self> {
+        let inner = engine::Database::open_read_only(path.as_ref())?;
+        Ok(Self { inner, session: session.clone() })
+    }
+
+    /// Creates a database from files. Nothing is left behind if that fails.
+    ///
+    /// # Errors
+    /// Something is at `path` already ([`Error::Conflict`]), an input is not what it should be
+    /// ([`Error::InvalidInput`] with file and line), the budget is too small, the disk fails, or the
+    /// work was cancelled.
+    pub fn load(
+        path: impl AsRef<Path>,
+        inputs: &[InputPath],
+        options: &LoadOptions,
+        session: &Session,
+    ) -> Result<(Self, LoadReport)> {
+        let mut options = options.clone();
+        options.memory = options.memory.or(session.memory());
+        let loaded = engine::Database::load(path.as_ref(), inputs, &options, session.pool(), session.progress())?;
+        Ok((Self { inner: loaded.0, session: session.clone() }, loaded.1))
+    }
+
+    /// The kind of graph.
+    pub fn options(&self) -> &Options {
+        self.inner.options()
+    }
+
+    /// Everything that is committed.
+    ///
+    /// # Errors
+    /// Damage that was met before.
+    pub fn view(&self) -> Result<View> {
+        let name = self.snapshots().last().map_or_else(|| "empty".into(), |last| format!("snapshot {}", last.number));
+        Ok(View::new(self.inner.view()?, self.session.clone(), name))
+    }
+
+    /// The graph at a snapshot, by number or name.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: there is no such snapshot; damage that was met before.
+    pub fn snapshot(&self, number_or_name: &str) -> Result<View> {
+        let is_meant = |info: &&SnapshotInfo| {
+            info.number.to_string() == number_or_name || info.name.as_deref() == Some(number_or_name)
+        };
+        match self.snapshots().iter().find(is_meant) {
+            // A database of this version has one snapshot, the newest.
+            Some(_) => self.view(),
+            None => {
+                let numbers: Vec<String> = self.snapshots().iter().map(|info| info.number.to_string()).collect();
+                let known = numbers.join(", ");
+                Err(Error::NotFound(format!("snapshot {number_or_name} does not exist: there are {known}")))
+            }
+        }
+    }
+
+    /// All snapshots, the oldest first.
+    pub fn snapshots(&self) -> &[SnapshotInfo] {
+        self.inner.snapshots()
+    }
+
+    /// Sizes of what is on disk.
+    pub fn stats(&self) -> Stats {
+        self.inner.stats()
+    }
+
+    /// Reads every checksum and holds every structure against the others.
+    ///
+    /// # Errors
+    /// The first fault, with its place.
+    pub fn verify(&self) -> Result<VerifyReport> {
+        Ok(self.inner.verify(self.session.pool())?)
+    }
+
+    /// The threads, budget and watcher of this handle.
+    pub fn session(&self) -> &Session {
+        &self.session
+    }
+}

@@ -1,0 +1,81 @@
+//! How the degrees of a graph are spread.
+
+use std::ops::RangeInclusive;
+
+/// The spread of the degrees of a graph.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DegreeStatistics {
+    /// The largest degree; 0 of an empty graph.
+    pub max: u64,
+    /// The mean over the vertices; 0 of an empty graph.
+    pub mean: f64,
+    /// For each per cent, the smallest degree that at least so many vertices do not exceed.
+    pub percentiles: Vec<(f64, u64)>,
+    /// How many vertices have which degree, in ranges up to powers of two: 0, 1, 2 to 3, 4 to 7
+    /// and so on up to the largest degree.
+    pub bins: Vec<DegreeBin>,
+}
+
+/// How many vertices have a degree in a range.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DegreeBin {
+    /// The degrees.
+    pub degrees: RangeInclusive<u64>,
+    /// The vertices.
+    pub num_vertices: u64,
+}
+
+impl DegreeStatistics {
+    /// The per cents that [`percentiles`](Self::percentiles) holds.
+    const PER_CENTS: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
+
+    /// Cost: 8 bytes a vertex, and a partial sort.
+    pub(crate) fn of(mut degrees: Vec<u64>) -> Self {
+        let sum: u64 = degrees.iter().sum();
+        let max = degrees.iter().copied().max().unwrap_or(0);
+        let mean = if degrees.is_empty() { 0.0 } else { sum as f64 / degrees.len() as f64 };
+        let bins = Self::bins_of(&degrees, max);
+        let mut percentiles = Vec::with_capacity(Self::PER_CENTS.len());
+        for per_cent in Self::PER_CENTS {
+            let rank = (degrees.len() as f64 * per_cent / 100.0).ceil() as usize;
+            let place = rank.clamp(1, degrees.len().max(1)) - 1;
+            let degree = if degrees.is_empty() { 0 } else { *degrees.select_nth_unstable(place).1 };
+            percentiles.push((per_cent, degree));
+        }
+        Self { max, mean, percentiles, bins }
+    }
+
+    fn bins_of(degrees: &[u64], max: u64) -> Vec<DegreeBin> {
+        let bin_of = |degree: u64| (u64::BITS - degree.leading_zeros()) as usize;
+        let mut counts = vec![0_u64; bin_of(max) + 1];
+        degrees.iter().for_each(|&degree| counts[bin_of(degree)] += 1);
+        let range = |bin: usize| match bin {
+            0 => 0..=0,
+            bin => 1 << (bin - 1)..=max.min(((1_u128 << bin) - 1) as u64),
+        };
+        let bin = |(bin, num_vertices)| DegreeBin { degrees: range(bin), num_vertices };
+        counts.into_iter().enumerate().map(bin).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_spread() {
+        let spread = DegreeStatistics::of(vec![0, 1, 1, 3, 5]);
+        assert_eq!((spread.max, spread.mean), (5, 2.0));
+        assert_eq!(spread.percentiles[0], (50.0, 1));
+        assert_eq!(spread.percentiles[2], (99.0, 5));
+        let bins: Vec<_> = spread.bins.into_iter().map(|b| (b.degrees, b.num_vertices)).collect();
+        assert_eq!(bins, [(0..=0, 1), (1..=1, 2), (2..=3, 1), (4..=5, 1)]);
+    }
+
+    #[test]
+    fn no_vertices_at_all() {
+        let spread = DegreeStatistics::of(Vec::new());
+        assert_eq!((spread.max, spread.mean, spread.percentiles[0].1), (0, 0.0, 0));
+        assert_eq!(spread.bins.len(), 1);
+    }
+}

@@ -1,0 +1,54 @@
+//! The kernel `bfs` in the table.
+
+use kernels::bfs::{BfsParams, BfsResult, bfs, verify};
+
+use super::{Kernel, Outcome, Parameter, Parameters, Sources, Value, Values};
+use crate::{Result, View};
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "bfs",
+    about: "the number of steps from a source to every vertex",
+    parameters: &[Parameter::Source, Parameter::Parents],
+    algorithms: &[],
+    needs: Sources::One,
+    run,
+};
+
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+    let params = BfsParams { source: parameters.one_source(view)?, parents: parameters.parents };
+    let result = bfs(&view.context(), view.lists(), &params)?;
+    Ok(Box::new(Found { params, result }))
+}
+
+struct Found {
+    params: BfsParams,
+    result: BfsResult,
+}
+
+impl Outcome for Found {
+    fn summary(&self, view: &View) -> Result<Vec<(&'static str, Value)>> {
+        Ok(vec![
+            ("source", Value::Key(view.key(self.params.source)?)),
+            ("reached", Value::Integer(self.result.reached)),
+            ("depth", Value::Integer(self.result.depth.into())),
+        ])
+    }
+
+    fn values(&self) -> Option<Values<'_>> {
+        Some(match &self.result.parents {
+            Some(parents) => Values::Vertices(parents.into()),
+            None => Values::Hops((&self.result.hops).into()),
+        })
+    }
+
+    fn into_values(self: Box<Self>) -> Option<Values<'static>> {
+        Some(match self.result.parents {
+            Some(parents) => Values::Vertices(parents.into()),
+            None => Values::Hops(self.result.hops.into()),
+        })
+    }
+
+    fn check(&self, view: &View) -> Result<(), String> {
+        verify(view.lists(), &self.params, &self.result)
+    }
+}

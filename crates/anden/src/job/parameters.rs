@@ -1,0 +1,94 @@
+//! The parameters of all kernels together. Each kernel takes some of them and refuses the rest.
+
+use crate::{Error, Key, Result, View};
+use base::VertexId;
+
+/// What a job may be told; everything that is not given is chosen by the kernel.
+#[derive(Clone, Debug, Default)]
+pub struct Parameters {
+    /// Where to start.
+    pub source: Vec<Key>,
+    /// How many sources to sample.
+    pub sources: Option<u64>,
+    /// How many iterations to make.
+    pub iterations: Option<u32>,
+    /// When to stop: at a smaller change.
+    pub tolerance: Option<f64>,
+    /// The share of rank that follows edges.
+    pub damping: Option<f64>,
+    /// The width of a bucket of distances.
+    pub delta: Option<f64>,
+    /// Which algorithm, where there are several.
+    pub algorithm: Option<String>,
+    /// The edge property that holds the weights.
+    pub weight: Option<String>,
+    /// Whether parents are wanted in place of distances.
+    pub parents: bool,
+    /// Whether to prepare copies of the graph in memory: `memory`, `disk` or `auto`.
+    pub variant: Option<String>,
+}
+
+/// The name of a parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "each is documented at the field of `Parameters` that it names")]
+pub enum Parameter {
+    Source,
+    Sources,
+    Iterations,
+    Tolerance,
+    Damping,
+    Delta,
+    Algorithm,
+    Weight,
+    Parents,
+    Variant,
+}
+
+impl Parameter {
+    /// What users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Source => "source",
+            Self::Sources => "sources",
+            Self::Iterations => "iterations",
+            Self::Tolerance => "tolerance",
+            Self::Damping => "damping",
+            Self::Delta => "delta",
+            Self::Algorithm => "algorithm",
+            Self::Weight => "weight",
+            Self::Parents => "parents",
+            Self::Variant => "variant",
+        }
+    }
+}
+
+impl Parameters {
+    /// Those that are given.
+    pub fn given(&self) -> Vec<Parameter> {
+        let given = [
+            (!self.source.is_empty(), Parameter::Source),
+            (self.sources.is_some(), Parameter::Sources),
+            (self.iterations.is_some(), Parameter::Iterations),
+            (self.tolerance.is_some(), Parameter::Tolerance),
+            (self.damping.is_some(), Parameter::Damping),
+            (self.delta.is_some(), Parameter::Delta),
+            (self.algorithm.is_some(), Parameter::Algorithm),
+            (self.weight.is_some(), Parameter::Weight),
+            (self.parents, Parameter::Parents),
+            // `auto` is what every kernel does anyway.
+            (self.variant.as_ref().is_some_and(|name| name != "auto"), Parameter::Variant),
+        ];
+        given.into_iter().filter(|(is_given, _)| *is_given).map(|(_, parameter)| parameter).collect()
+    }
+
+    /// The sources as ids.
+    pub(super) fn sources(&self, view: &View) -> Result<Vec<VertexId>> {
+        self.source.iter().map(|key| view.vertex(key.clone())).collect()
+    }
+
+    /// The source of a kernel that needs one.
+    pub(super) fn one_source(&self, view: &View) -> Result<VertexId> {
+        let source = self.source.first().ok_or_else(|| Error::InvalidInput("a source is needed".into()))?;
+        view.vertex(source.clone())
+    }
+}

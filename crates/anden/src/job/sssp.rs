@@ -1,0 +1,82 @@
+//! The kernel `sssp` in the table.
+
+use std::time::Instant;
+
+use kernels::sssp::{DistanceValue, Distances, SsspAlgorithm, SsspParams, SsspResult, sssp, verify};
+
+use super::{Kernel, Outcome, Parameter, Parameters, Sources, Value, Values};
+use crate::{Result, View};
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "sssp",
+    about: "the least sum of weights from a source to every vertex",
+    parameters: &[Parameter::Source, Parameter::Delta, Parameter::Algorithm],
+    algorithms: &["delta-stepping", BELLMAN_FORD],
+    needs: Sources::One,
+    run,
+};
+
+/// The algorithm that works on all changed vertices at once.
+const BELLMAN_FORD: &str = "bellman-ford";
+
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+    view.needs_weights(KERNEL.name)?;
+    let algorithm = match parameters.algorithm.as_deref() {
+        Some(BELLMAN_FORD) => SsspAlgorithm::BellmanFord,
+        _ => SsspAlgorithm::DeltaStepping,
+    };
+    let source = parameters.one_source(view)?;
+    let start = Instant::now();
+    let weights = Some(view.weight_statistics()?);
+    let preparation_seconds = start.elapsed().as_secs_f64();
+    let params = SsspParams { source, delta: parameters.delta, algorithm, weights, ..SsspParams::default() };
+    let result = sssp(&view.context(), view.lists(), &params).map_err(|error| view.explained(error))?;
+    Ok(Box::new(Found { params, result, preparation_seconds }))
+}
+
+struct Found {
+    params: SsspParams,
+    result: SsspResult,
+    /// Looking at all weights, which is done once a view.
+    preparation_seconds: f64,
+}
+
+fn value(distance: DistanceValue) -> Value {
+    match distance {
+        DistanceValue::Integer(sum) => Value::Integer(sum),
+        DistanceValue::Float(sum) => Value::Real(sum),
+    }
+}
+
+impl Outcome for Found {
+    fn summary(&self, view: &View) -> Result<Vec<(&'static str, Value)>> {
+        Ok(vec![
+            ("source", Value::Key(view.key(self.params.source)?)),
+            ("reached", Value::Integer(self.result.reached)),
+            ("max_distance", value(self.result.max_distance)),
+            ("sum_distance", value(self.result.sum_distance)),
+        ])
+    }
+
+    fn values(&self) -> Option<Values<'_>> {
+        Some(match &self.result.distances {
+            Distances::Integer(sums) => Values::Distances(sums.into()),
+            Distances::Float(sums) => Values::Reals(sums.into()),
+        })
+    }
+
+    fn into_values(self: Box<Self>) -> Option<Values<'static>> {
+        Some(match self.result.distances {
+            Distances::Integer(sums) => Values::Distances(sums.into()),
+            Distances::Float(sums) => Values::Reals(sums.into()),
+        })
+    }
+
+    fn check(&self, view: &View) -> Result<(), String> {
+        verify(view.lists(), &self.params, &self.result)
+    }
+
+    fn preparation_seconds(&self) -> Option<f64> {
+        Some(self.preparation_seconds)
+    }
+}

@@ -1,0 +1,45 @@
+//! The kernel `wcc` in the table.
+
+use kernels::wcc::{WccParams, WccResult, verify, wcc};
+
+use super::{Kernel, Outcome, Parameters, Sources, Value, Values};
+use crate::{Result, View};
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "wcc",
+    about: "the parts that hang together when edges lead both ways",
+    parameters: &[],
+    algorithms: &[],
+    needs: Sources::Any,
+    run,
+};
+
+fn run(view: &View, _parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+    let result = wcc(&view.context(), view.lists(), &WccParams::default())?;
+    Ok(Box::new(Found { result }))
+}
+
+struct Found {
+    result: WccResult,
+}
+
+impl Outcome for Found {
+    fn summary(&self, _view: &View) -> Result<Vec<(&'static str, Value)>> {
+        Ok(vec![
+            ("components", Value::Integer(self.result.components)),
+            ("largest", Value::Integer(self.result.largest)),
+        ])
+    }
+
+    fn values(&self) -> Option<Values<'_>> {
+        Some(Values::Vertices((&self.result.labels).into()))
+    }
+
+    fn into_values(self: Box<Self>) -> Option<Values<'static>> {
+        Some(Values::Vertices(self.result.labels.into()))
+    }
+
+    fn check(&self, view: &View) -> Result<(), String> {
+        verify(view.lists(), &WccParams::default(), &self.result)
+    }
+}

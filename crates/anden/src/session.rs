@@ -1,0 +1,72 @@
+//! What work runs with: threads, a memory budget, and somebody who watches.
+
+use std::sync::Arc;
+
+use base::parallel::Pool;
+use base::progress::{Progress, Silent};
+use kernels::Context;
+
+use crate::Result;
+
+/// Threads, a memory budget and a watcher, shared by everything that is opened with it.
+///
+/// Cloning is cheap and shares the threads.
+#[derive(Clone)]
+pub struct Session {
+    pool: Arc<Pool>,
+    progress: Arc<dyn Progress + Send + Sync>,
+    memory: Option<u64>,
+}
+
+impl std::fmt::Debug for Session {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Session").field("pool", &self.pool).field("memory", &self.memory).finish_non_exhaustive()
+    }
+}
+
+impl Session {
+    /// Starts `num_threads` workers; 0 means one for each core.
+    ///
+    /// # Errors
+    /// The system refuses to start a thread.
+    pub fn new(num_threads: usize) -> Result<Self> {
+        Ok(Self { pool: Arc::new(Pool::new(num_threads)?), progress: Arc::new(Silent), memory: None })
+    }
+
+    /// Limits the bytes that a load or a kernel may allocate at once; `None`: no limit.
+    #[must_use]
+    pub fn with_memory(self, memory: Option<u64>) -> Self {
+        Self { memory, ..self }
+    }
+
+    /// Tells `progress` where long work stands, and lets it stop the work.
+    #[must_use]
+    pub fn with_progress(self, progress: Arc<dyn Progress + Send + Sync>) -> Self {
+        Self { progress, ..self }
+    }
+
+    /// The number of worker threads.
+    pub fn num_threads(&self) -> usize {
+        self.pool.num_threads()
+    }
+
+    /// The workers.
+    pub fn pool(&self) -> &Pool {
+        &self.pool
+    }
+
+    /// Who watches.
+    pub fn progress(&self) -> &dyn Progress {
+        &*self.progress
+    }
+
+    /// The budget in bytes.
+    pub fn memory(&self) -> Option<u64> {
+        self.memory
+    }
+
+    /// What a kernel works with.
+    pub(crate) fn context(&self) -> Context<'_> {
+        Context { pool: &self.pool, progress: &*self.progress, memory: self.memory }
+    }
+}

@@ -1,0 +1,219 @@
+//! Read access to a graph at one snapshot, by key.
+
+use std::sync::{Arc, OnceLock};
+
+use base::VertexId;
+use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
+use kernels::Context;
+use kernels::sssp::{WeightStatistics, scan_weights};
+
+use crate::{DegreeStatistics, Error, Job, JobOutput, Key, Result, Session};
+
+/// Read access to a graph at one snapshot.
+///
+/// Cheap to clone. It owns the files that it reads: nothing that happens to the database changes it.
+#[derive(Clone)]
+pub struct View {
+    graph: lama::View,
+    session: Session,
+    name: String,
+    /// What kernels that add weights up want to know, once one has asked.
+    weights: Arc<OnceLock<WeightStatistics>>,
+}
+
+impl std::fmt::Debug for View {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("View").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl View {
+    pub(crate) fn new(graph: lama::View, session: Session, name: String) -> Self {
+        Self { graph, session, name, weights: Arc::default() }
+    }
+
+    /// The graph behind the seam, for algorithms of one's own.
+    pub fn graph(&self) -> &(impl InEdges + WeightedEdges + use<>) {
+        &self.graph
+    }
+
+    pub(crate) fn lists(&self) -> &lama::View {
+        &self.graph
+    }
+
+    /// What kernels work with beside the graph, for algorithms of one's own.
+    pub fn context(&self) -> Context<'_> {
+        self.session.context()
+    }
+
+    /// What is seen: `snapshot 1`.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// The number of vertices.
+    pub fn num_vertices(&self) -> usize {
+        self.graph.num_vertices()
+    }
+
+    /// One more than the largest vertex id: the length of results by vertex id.
+    pub fn vertex_bound(&self) -> usize {
+        self.graph.vertex_bound()
+    }
+
+    /// The number of edges; of an undirected graph, each counted once.
+    pub fn num_edges(&self) -> u64 {
+        self.graph.num_edges()
+    }
+
+    /// The number of stored list entries: an undirected edge has two, a loop one.
+    pub fn num_arcs(&self) -> u64 {
+        self.graph.num_arcs()
+    }
+
+    /// Whether edges have a direction.
+    pub fn is_directed(&self) -> bool {
+        self.graph.direction() == Direction::Directed
+    }
+
+    /// Whether a pair of vertices may have several edges.
+    pub fn is_multigraph(&self) -> bool {
+        self.graph.is_multigraph()
+    }
+
+    /// Whether in-lists are there; of an undirected graph they always are.
+    pub fn has_in_edges(&self) -> bool {
+        self.graph.has_in_edges()
+    }
+
+    /// The type of the weights; `None` where edges have none.
+    pub fn weight_type(&self) -> Option<WeightType> {
+        self.graph.weight_type()
+    }
+
+    /// What the weights are like; reads all of them at the first call on this view and its clones.
+    pub(crate) fn weight_statistics(&self) -> Result<WeightStatistics> {
+        if let Some(statistics) = self.weights.get() {
+            return Ok(*statistics);
+        }
+        let statistics = scan_weights(&self.context(), &self.graph).map_err(|error| self.explained(error))?;
+        Ok(*self.weights.get_or_init(|| statistics))
+    }
+
+    /// Refuses, for `what`, a graph without weights.
+    pub(crate) fn needs_weights(&self, what: &str) -> Result<()> {
+        match self.weight_type() {
+            Some(_) => Ok(()),
+            None => Err(Error::Unsupported(format!("{what} needs edge weights: load the graph with its weights"))),
+        }
+    }
+
+    /// An error of a kernel, with keys where it has ids.
+    pub(crate) fn explained(&self, error: kernels::Error) -> Error {
+        let kernels::Error::Weight { kernel, source_vertex, target, ref weight } = error else { return error.into() };
+        match (self.key(source_vertex), self.key(target)) {
+            (Ok(source), Ok(target)) => Error::InvalidInput(format!(
+                "the edge from {source} to {target} has weight {weight}: {kernel} needs weights of 0 or more"
+            )),
+            _ => error.into(),
+        }
+    }
+
+    /// Whether an id below the bound is a vertex.
+    pub fn is_live(&self, vertex: VertexId) -> bool {
+        self.graph.is_live(vertex)
+    }
+
+    /// The id of a vertex. A number given as text, or text as a number, is understood.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such vertex; damage met on the way.
+    pub fn vertex(&self, key: impl Into<Key>) -> Result<VertexId> {
+        let key = key.into();
+        if let Some(vertex) = self.graph.vertex(&key)? {
+            return Ok(vertex);
+        }
+        let other = match &key {
+            Key::Integer(number) => Some(Key::String(number.to_string())),
+            Key::String(text) => text.parse().ok().map(Key::Integer),
+        };
+        match other.map(|other| self.graph.vertex(&other)).transpose()?.flatten() {
+            Some(vertex) => Ok(vertex),
+            None => Err(Error::no_vertex(&key)),
+        }
+    }
+
+    /// The key of a vertex.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`] where there is no such vertex; damage met on the way.
+    pub fn key(&self, vertex: VertexId) -> Result<Key> {
+        Ok(self.graph.key(vertex)?)
+    }
+
+    pub(crate) fn keys(&self, vertices: &[VertexId]) -> Result<Vec<Key>> {
+        vertices.iter().map(|&vertex| self.key(vertex)).collect()
+    }
+
+    /// All vertices, ascending by key: numbers by value, strings by their bytes.
+    ///
+    /// # Errors
+    /// Damage met on the way.
+    pub fn vertices_by_key(&self) -> Result<Vec<VertexId>> {
+        let mut vertices: Vec<VertexId> =
+            (0..self.vertex_bound() as VertexId).filter(|&vertex| self.is_live(vertex)).collect();
+        let keys = self.keys(&vertices)?;
+        if !keys.is_sorted() {
+            let place: Vec<VertexId> = vertices.clone();
+            let mut order: Vec<usize> = (0..keys.len()).collect();
+            order.sort_unstable_by(|&a, &b| keys[a].cmp(&keys[b]));
+            vertices = order.into_iter().map(|i| place[i]).collect();
+        }
+        Ok(vertices)
+    }
+
+    /// The length of the out-list.
+    pub fn out_degree(&self, vertex: VertexId) -> u64 {
+        self.graph.out_degree(vertex) as u64
+    }
+
+    /// The length of the in-list; `None` where in-lists are not there.
+    pub fn in_degree(&self, vertex: VertexId) -> Option<u64> {
+        self.has_in_edges().then(|| self.graph.in_degree(vertex) as u64)
+    }
+
+    /// How the lengths of the out-lists are spread.
+    ///
+    /// # Errors
+    /// Damage met on the way.
+    pub fn out_degree_statistics(&self) -> Result<DegreeStatistics> {
+        self.degree_statistics(|vertex| self.graph.out_degree(vertex))
+    }
+
+    /// How the lengths of the in-lists are spread.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where in-lists are not there; damage met on the way.
+    pub fn in_degree_statistics(&self) -> Result<DegreeStatistics> {
+        if !self.has_in_edges() {
+            return Err(Error::Unsupported("in-degrees need in-edges: load without --out-only".into()));
+        }
+        self.degree_statistics(|vertex| self.graph.in_degree(vertex))
+    }
+
+    fn degree_statistics(&self, degree: impl Fn(VertexId) -> usize) -> Result<DegreeStatistics> {
+        let live = (0..self.vertex_bound() as VertexId).filter(|&vertex| self.is_live(vertex));
+        let degrees = live.map(|vertex| degree(vertex) as u64).collect();
+        self.graph.check()?;
+        Ok(DegreeStatistics::of(degrees))
+    }
+
+    /// Runs a job of the table.
+    ///
+    /// # Errors
+    /// A source that does not exist, a parameter outside its bounds, a graph that lacks what the
+    /// kernel needs, too small a memory budget, damage met on the way, cancellation.
+    pub fn run(&self, job: &Job) -> Result<JobOutput> {
+        job.run(self)
+    }
+}

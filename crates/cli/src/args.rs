@@ -1,0 +1,145 @@
+//! The command line: the one definition of verbs, options and their help.
+//!
+//! Shell completions and man pages are made from it, so an option is written here and nowhere else.
+
+mod ask;
+mod load;
+mod make;
+mod parse;
+mod run;
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+pub use ask::{ExportArgs, ExportFormat, InfoArgs, Query, QueryArgs, Selection, VertexSide};
+pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadIds, LoadOnError, LoadWeight};
+pub use make::{GenerateArgs, GenerateCommon, Shape};
+pub use run::RunArgs;
+
+const TOP_EXAMPLES: &str = "\
+Examples:
+  anden load social.anden edges.txt.gz           load a text edge list, one `source target` a line
+  anden info social.anden                        what is in it
+  anden run social.anden pagerank                the vertices with the highest rank
+  anden query social.anden path 12 345           the shortest path between two vertices
+
+Exit status: 0 done, 1 it failed, 2 the command line does not parse, 130 interrupted.
+`anden VERB --help` explains a verb and shows examples.";
+
+/// A graph engine for one machine: load, analyse and ask.
+#[derive(Debug, Parser)]
+#[command(name = "anden", version, after_help = TOP_EXAMPLES, max_term_width = 110)]
+#[command(subcommand_value_name = "VERB", subcommand_help_heading = "Verbs")]
+pub struct Cli {
+    #[command(flatten)]
+    pub global: Global,
+    #[command(subcommand)]
+    pub verb: Verb,
+}
+
+/// Options of every verb.
+#[derive(Args, Clone, Debug)]
+pub struct Global {
+    /// Print one JSON object on standard output, and nothing else there
+    #[arg(long, global = true, help_heading = "Options of every verb")]
+    pub json: bool,
+    /// Worker threads [default: one for each core]
+    #[arg(long, global = true, value_name = "N", value_parser = parse::threads, help_heading = "Options of every verb")]
+    pub threads: Option<usize>,
+    /// Hard memory budget of load and run: 512M, 4G
+    #[arg(long, global = true, value_name = "SIZE", value_parser = parse::bytes, help_heading = "Options of every verb")]
+    pub memory: Option<u64>,
+    /// No progress bars, and no report where the result is a file
+    #[arg(long, global = true, help_heading = "Options of every verb")]
+    pub quiet: bool,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub enum Verb {
+    Load(LoadArgs),
+    Info(InfoArgs),
+    Run(RunArgs),
+    Query(QueryArgs),
+    /// Read every checksum of a database and cross-check every structure
+    ///
+    /// Exit status 1 and the place of the first fault if anything is damaged.
+    #[command(after_help = "Examples:\n  anden verify social.anden")]
+    Verify(DatabaseArgs),
+    Export(ExportArgs),
+    Generate(GenerateArgs),
+    /// List the snapshots of a database
+    #[command(after_help = "Examples:\n  anden snapshots social.anden\n  anden snapshots social.anden --json")]
+    Snapshots(DatabaseArgs),
+    /// Print the completions of a shell
+    #[command(after_help = "Examples:\n  anden completions bash > ~/.local/share/bash-completion/completions/anden")]
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages, one a verb, or print the main one
+    #[command(after_help = "Examples:\n  anden man | man -l -\n  anden man ~/.local/share/man/man1")]
+    Man {
+        /// Where to write `anden.1`, `anden-load.1` and so on [default: print `anden.1`]
+        directory: Option<PathBuf>,
+    },
+    /// Add edges as a new snapshot (not in this version yet)
+    #[command(hide = true)]
+    Append(Later),
+    /// Replay updates (not in this version yet)
+    #[command(hide = true)]
+    Apply(Later),
+    /// Make a snapshot of what is committed (not in this version yet)
+    #[command(hide = true)]
+    Checkpoint(Later),
+    /// Fold runs (not in this version yet)
+    #[command(hide = true)]
+    Merge(Later),
+    /// Drop snapshots (not in this version yet)
+    #[command(hide = true)]
+    Drop(Later),
+    /// Edges added and removed between snapshots (not in this version yet)
+    #[command(hide = true)]
+    Diff(Later),
+    /// Set what snapshots are kept (not in this version yet)
+    #[command(hide = true)]
+    Retain(Later),
+}
+
+/// The arguments of a verb that only names a database.
+#[derive(Args, Debug)]
+pub struct DatabaseArgs {
+    /// The database: a directory
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+}
+
+/// The arguments of a verb that a later version will have.
+#[derive(Args, Debug)]
+pub struct Later {
+    /// Whatever the verb will take
+    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
+    pub rest: Vec<OsString>,
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn definitions_are_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_visible_verb_has_examples() {
+        for verb in Cli::command().get_subcommands().filter(|verb| !verb.is_hide_set()) {
+            let help = verb.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains("anden "), "{} has no example", verb.get_name());
+        }
+    }
+}

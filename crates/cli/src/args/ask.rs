@@ -1,0 +1,164 @@
+//! `anden info`, `anden query` and `anden export`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand, ValueEnum};
+
+/// Which version of the graph is read, and how.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Version and access")]
+pub struct Selection {
+    /// The snapshot, by number or name [default: everything committed]
+    #[arg(long, global = true, value_name = "N|NAME", conflicts_with = "window")]
+    pub snapshot: Option<String>,
+    /// Only the edges added in these snapshots (not in this version yet)
+    #[arg(long, global = true, value_name = "A..B")]
+    pub window: Option<String>,
+    /// What is read ahead (in this version: auto and off)
+    #[arg(long, global = true, value_name = "POLICY", value_parser = ["auto", "off", "neighbourhood", "sequential", "frontier"])]
+    pub prefetch: Option<String>,
+    /// How files are read (in this version: mmap)
+    #[arg(long, global = true, value_name = "WAY", value_parser = ["mmap", "pread"])]
+    pub io: Option<String>,
+}
+
+/// Show what a database holds: counts, degrees, pages, bytes
+#[derive(Args, Debug)]
+#[command(after_help = "Examples:\n  anden info social.anden\n  anden info social.anden --json")]
+pub struct InfoArgs {
+    /// The database: a directory
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+}
+
+const QUERY_EXAMPLES: &str = "\
+Examples:
+  anden query social.anden edge 12 345            is there an edge from 12 to 345?
+  anden query social.anden neighbors 12 --in      who points to 12
+  anden query social.anden khop 12 2              within two steps of 12
+  anden query roads.anden path 1 264346 --weighted
+  anden query web.anden vertex libc6 --json";
+
+/// Ask about single vertices and edges
+#[derive(Args, Debug)]
+#[command(after_help = QUERY_EXAMPLES, subcommand_value_name = "QUESTION", subcommand_help_heading = "Questions")]
+pub struct QueryArgs {
+    /// The database: a directory
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    #[command(flatten)]
+    pub selection: Selection,
+    #[command(subcommand)]
+    pub query: Query,
+}
+
+/// A question.
+#[derive(Debug, Subcommand)]
+pub enum Query {
+    /// Whether there is an edge from U to V
+    Edge {
+        /// The source
+        #[arg(allow_hyphen_values = true)]
+        u: String,
+        /// The target
+        #[arg(allow_hyphen_values = true)]
+        v: String,
+    },
+    /// The vertices that the edges of V lead to
+    Neighbors {
+        /// The vertex
+        #[arg(allow_hyphen_values = true)]
+        v: String,
+        #[command(flatten)]
+        side: VertexSide,
+    },
+    /// The vertices within K steps of V, V left out
+    Khop {
+        /// The vertex
+        #[arg(allow_hyphen_values = true)]
+        v: String,
+        /// The number of steps
+        k: u32,
+    },
+    /// Friends of friends: the vertices exactly two steps from V
+    Fof {
+        /// The vertex
+        #[arg(allow_hyphen_values = true)]
+        v: String,
+    },
+    /// A shortest path from U to V
+    Path {
+        /// Where it starts
+        #[arg(allow_hyphen_values = true)]
+        u: String,
+        /// Where it ends
+        #[arg(allow_hyphen_values = true)]
+        v: String,
+        /// By the sum of the weights, not by the number of edges
+        #[arg(long)]
+        weighted: bool,
+    },
+    /// Whether there is a path from U to V
+    Reachable {
+        /// Where it starts
+        #[arg(allow_hyphen_values = true)]
+        u: String,
+        /// Where it ends
+        #[arg(allow_hyphen_values = true)]
+        v: String,
+    },
+    /// The id and the degrees of V
+    Vertex {
+        /// The vertex
+        #[arg(allow_hyphen_values = true)]
+        v: String,
+        /// Its pieces, run by run (not in this version yet)
+        #[arg(long)]
+        fragments: bool,
+    },
+}
+
+/// `--in` and `--both`.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct VertexSide {
+    /// The vertices whose edges lead to it
+    #[arg(long = "in", conflicts_with = "both")]
+    pub incoming: bool,
+    /// Both, each vertex once
+    #[arg(long)]
+    pub both: bool,
+}
+
+const EXPORT_EXAMPLES: &str = "\
+Examples:
+  anden export social.anden edges.csv
+  anden export social.anden social.sg             GAP's binary format; keys are replaced by ids
+  anden export social.anden - --format edgelist | wc -l";
+
+/// Write a graph to a file
+#[derive(Args, Debug)]
+#[command(after_help = EXPORT_EXAMPLES)]
+pub struct ExportArgs {
+    /// The database: a directory
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// The file to write; `-` for standard output
+    #[arg(value_name = "FILE")]
+    pub file: PathBuf,
+    /// The format [default: by the file's name, else edgelist]
+    #[arg(long, value_enum, value_name = "FORMAT")]
+    pub format: Option<ExportFormat>,
+    #[command(flatten)]
+    pub selection: Selection,
+}
+
+/// `--format` of `export`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ExportFormat {
+    Edgelist,
+    Csv,
+    Mtx,
+    Parquet,
+    Graphml,
+    Gapbs,
+}

@@ -1,0 +1,135 @@
+//! `anden load`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::parse;
+
+const EXAMPLES: &str = "\
+Examples:
+  anden load social.anden edges.txt.gz                 `source target` a line, any u64 as a key
+  anden load roads.anden USA-road-d.NY.gr.gz --weights DIMACS, with its distances
+  anden load web.anden links.csv --ids string --source-column from --target-column to
+  anden load kron.anden kron.sg --ids dense            GAP's binary format; key = id
+  zcat part-*.gz | anden load all.anden - --undirected --memory 4G";
+
+/// Create a database from files
+///
+/// Reads text and binary graphs in parallel, sorts and deduplicates them within the memory budget, and writes one
+/// durable snapshot. Nothing is left behind if it fails. Files ending in .gz, .zst, .bz2 and .xz are read through.
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct LoadArgs {
+    /// The database to create: a directory that does not exist yet
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// Files to read, `-` for standard input
+    #[arg(value_name = "INPUT", required = true)]
+    pub inputs: Vec<PathBuf>,
+    /// The format of the inputs; auto: by name, then by content
+    #[arg(long, value_enum, default_value_t = LoadFormat::Auto, value_name = "FORMAT")]
+    pub format: LoadFormat,
+    /// An edge leads from its source to its target only (the default, unless the input says otherwise)
+    #[arg(long, conflicts_with_all = ["undirected", "ordered"])]
+    pub directed: bool,
+    /// An edge joins its two ends
+    #[arg(long, conflicts_with = "ordered")]
+    pub undirected: bool,
+    /// Keep each edge of an undirected graph once, from the smaller id to the larger, and no loops
+    #[arg(long)]
+    pub ordered: bool,
+    /// Read weights: the third column, or the file's own
+    #[arg(long)]
+    pub weights: bool,
+    /// The type of the weights; implies --weights [default: u32 for gapbs and dimacs, f64 otherwise]
+    #[arg(long, value_enum, value_name = "TYPE")]
+    pub weight_type: Option<LoadWeight>,
+    /// The column of the weights in CSV; implies --weights
+    #[arg(long, value_name = "NAME")]
+    pub weight_column: Option<String>,
+    /// What becomes of an edge that occurs again; by weight, keep: a multigraph
+    #[arg(long, value_enum, value_name = "RULE")]
+    pub duplicates: Option<LoadDuplicates>,
+    /// Keep parallel edges: the same as --duplicates keep
+    #[arg(long)]
+    pub multigraph: bool,
+    /// No in-edges: half the size, but some kernels need them
+    #[arg(long)]
+    pub out_only: bool,
+    /// What vertices are called; dense: 0..n-1, the key is the id
+    #[arg(long, value_enum, default_value_t = LoadIds::Integer, value_name = "KIND")]
+    pub ids: LoadIds,
+    /// The column of the sources in CSV
+    #[arg(long, value_name = "NAME")]
+    pub source_column: Option<String>,
+    /// The column of the targets in CSV
+    #[arg(long, value_name = "NAME")]
+    pub target_column: Option<String>,
+    /// A file that names vertices, one a line: those without edges are vertices too
+    #[arg(long, value_name = "FILE")]
+    pub vertices: Option<PathBuf>,
+    /// Number vertices as they come up in the input, not by key
+    #[arg(long)]
+    pub io_order: bool,
+    /// What to do at a line that is no edge
+    #[arg(long, value_enum, default_value_t = LoadOnError::Stop, value_name = "RULE")]
+    pub on_error: LoadOnError,
+    /// Spread the edges over so many snapshots (in this version: 1)
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    pub snapshots: u64,
+    /// The share of the edges in the first snapshot (with --snapshots)
+    #[arg(long, value_name = "F", value_parser = parse::fraction)]
+    pub first_share: Option<f64>,
+    /// The seed of the spreading (with --snapshots)
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+}
+
+/// `--format`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LoadFormat {
+    Auto,
+    Edgelist,
+    Csv,
+    Mtx,
+    Metis,
+    Gapbs,
+    Dimacs,
+    Graphalytics,
+    Parquet,
+    Graphml,
+}
+
+/// `--weight-type`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LoadWeight {
+    U32,
+    I64,
+    F32,
+    F64,
+}
+
+/// `--duplicates`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LoadDuplicates {
+    Min,
+    Last,
+    Sum,
+    Keep,
+}
+
+/// `--ids`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LoadIds {
+    Integer,
+    String,
+    Dense,
+}
+
+/// `--on-error`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LoadOnError {
+    Stop,
+    Skip,
+}

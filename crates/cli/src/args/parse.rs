@@ -1,0 +1,100 @@
+//! Values on the command line that are more than a number or a word.
+
+use std::ops::RangeInclusive;
+
+/// `8`; at least 1.
+pub fn threads(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(n @ 1..=4096) => Ok(n),
+        _ => Err("expected a number from 1 to 4096".into()),
+    }
+}
+
+/// `800`, `64K`, `512M`, `4G`, `1T` in bytes; a unit may be spelled out as in `4GB` or `4GiB`.
+pub fn bytes(text: &str) -> Result<u64, String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+    let (number, unit) = text.split_at(digits);
+    let shift = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
+        "" => 0,
+        "k" => 10,
+        "m" => 20,
+        "g" => 30,
+        "t" => 40,
+        _ => return Err("expected a size such as 512M or 4G".into()),
+    };
+    let bytes = match number.parse::<u64>() {
+        Ok(whole) => whole.checked_mul(1 << shift),
+        Err(_) if !number.contains('.') => None,
+        Err(_) => number.parse::<f64>().ok().map(|x| (x * (1_u64 << shift) as f64) as u64),
+    };
+    bytes.filter(|&n| n > 0).ok_or_else(|| "expected a size such as 512M or 4G".into())
+}
+
+/// `1..255`, inclusive at both ends.
+pub fn interval<T: std::str::FromStr + PartialOrd>(text: &str) -> Result<RangeInclusive<T>, String> {
+    let bounds = text.split_once("..").and_then(|(low, high)| Some((low.parse().ok()?, high.parse().ok()?)));
+    match bounds {
+        Some((low, high)) if low <= high => Ok(low..=high),
+        Some(_) => Err("the first number must not be larger than the second".into()),
+        None => Err("expected two numbers as in 1..255".into()),
+    }
+}
+
+/// A number within bounds that are part of its meaning.
+pub fn fraction(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if (0.0..=1.0).contains(&x) => Ok(x),
+        _ => Err("expected a number from 0 to 1".into()),
+    }
+}
+
+/// A finite number of at least 0.
+pub fn not_negative(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x >= 0.0 && x.is_finite() => Ok(x),
+        _ => Err("expected a number of 0 or more".into()),
+    }
+}
+
+/// A finite number above 0.
+pub fn positive(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(x) if x > 0.0 && x.is_finite() => Ok(x),
+        _ => Err("expected a number above 0".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes() {
+        assert_eq!(bytes("512M"), Ok(512 << 20));
+        assert_eq!(bytes("4G"), Ok(4 << 30));
+        assert_eq!(bytes("4GiB"), Ok(4 << 30));
+        assert_eq!(bytes("1.5k"), Ok(1536));
+        assert_eq!(bytes("800"), Ok(800));
+        for bad in ["", "M", "0", "-1G", "4Q", "1..2", "99999999999999999999G"] {
+            assert!(bytes(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn intervals_are_inclusive() {
+        assert_eq!(interval::<u32>("1..255"), Ok(1..=255));
+        assert_eq!(interval::<u32>("7..7"), Ok(7..=7));
+        assert!(interval::<u32>("9..1").is_err());
+        assert!(interval::<u32>("9").is_err());
+        assert!(interval::<u32>("-1..4").is_err());
+    }
+
+    #[test]
+    fn numbers_in_bounds() {
+        assert_eq!(fraction("0.85"), Ok(0.85));
+        assert!(fraction("1.1").is_err() && fraction("nan").is_err());
+        assert!(not_negative("-1").is_err() && not_negative("inf").is_err());
+        assert!(positive("0").is_err() && positive("2").is_ok());
+        assert!(threads("0").is_err() && threads("2").is_ok());
+    }
+}

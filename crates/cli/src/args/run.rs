@@ -1,0 +1,83 @@
+//! `anden run`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+use super::{Selection, parse};
+
+const EXAMPLES: &str = "\
+Examples:
+  anden run social.anden pagerank                           the ten highest ranks
+  anden run social.anden pagerank --iterations 20 --output ranks.txt
+  anden run social.anden bfs --source 12 --check            with the independent verifier
+  anden run roads.anden sssp --source 1 --delta 5000 --repeat 5 --json
+  anden run social.anden bc --sources 16";
+
+/// Run an algorithm over the whole graph
+#[derive(Args, Debug)]
+#[command(after_help = EXAMPLES)]
+pub struct RunArgs {
+    /// The database: a directory
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// The algorithm
+    #[arg(value_name = "KERNEL", value_parser = known_kernels())]
+    pub kernel: String,
+    #[command(flatten)]
+    pub parameters: ParameterArgs,
+    #[command(flatten)]
+    pub selection: Selection,
+    /// Run it so many times, and report the median
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub repeat: u32,
+    /// Write `key value`, one line a vertex, ascending by key; `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Check the result with an independent serial verifier (slow)
+    #[arg(long)]
+    pub check: bool,
+}
+
+/// The parameters of algorithms. Each algorithm takes some of them and refuses the rest.
+#[derive(Args, Clone, Debug)]
+#[command(next_help_heading = "Parameters (each kernel takes some)")]
+pub struct ParameterArgs {
+    /// Where to start, by key; again for several (bfs and sssp take one, bc any number)
+    #[arg(long, value_name = "V", allow_hyphen_values = true)]
+    pub source: Vec<String>,
+    /// So many sources, sampled (bc)
+    #[arg(long, value_name = "N", conflicts_with = "source")]
+    pub sources: Option<u64>,
+    /// Exactly so many iterations (pagerank)
+    #[arg(long, value_name = "N")]
+    pub iterations: Option<u32>,
+    /// Stop once the ranks change by less, in total (pagerank)
+    #[arg(long, value_name = "E", value_parser = parse::not_negative)]
+    pub tolerance: Option<f64>,
+    /// The share of rank that follows edges (pagerank) [default: 0.85]
+    #[arg(long, value_name = "D", value_parser = parse::fraction)]
+    pub damping: Option<f64>,
+    /// The width of a bucket of distances (sssp) [default: chosen by the graph]
+    #[arg(long, value_name = "D", value_parser = parse::positive)]
+    pub delta: Option<f64>,
+    /// The algorithm, where there are several (pagerank: standard, gap; sssp: delta-stepping, bellman-ford)
+    #[arg(long, value_name = "NAME")]
+    pub algorithm: Option<String>,
+    /// The edge property that holds the weights
+    #[arg(long, value_name = "PROPERTY")]
+    pub weight: Option<String>,
+    /// Give the parent of each vertex in place of its distance (bfs)
+    #[arg(long)]
+    pub parents: bool,
+    /// How to use memory: memory prepares copies of the graph, disk does not [default: auto]
+    #[arg(long, value_name = "NAME", value_parser = ["auto", "memory", "disk"])]
+    pub variant: Option<String>,
+}
+
+fn known_kernels() -> impl clap::builder::TypedValueParser<Value = String> {
+    use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+    let now = anden::Job::table().iter().map(|kernel| PossibleValue::new(kernel.name).help(kernel.about));
+    let later = anden::Job::LATER.iter().map(|&name| PossibleValue::new(name).hide(true));
+    PossibleValuesParser::new(now.chain(later).collect::<Vec<_>>()).map(String::from)
+}

@@ -1,0 +1,102 @@
+//! Keys and results as text and as JSON.
+
+use anden::{Key, Value, Values};
+use serde_json::json;
+
+use crate::console::{count, real};
+
+/// What Graphalytics writes for a vertex that a search from the source does not reach.
+const UNREACHED_HOPS: u64 = i64::MAX as u64;
+const UNREACHED_DISTANCE: &str = "infinity";
+
+/// A key as JSON: a number or a string.
+pub fn key_json(key: &Key) -> serde_json::Value {
+    match key {
+        Key::Integer(key) => json!(key),
+        Key::String(key) => json!(key),
+    }
+}
+
+/// Keys as a JSON list.
+pub fn keys_json(keys: &[Key]) -> serde_json::Value {
+    keys.iter().map(key_json).collect()
+}
+
+/// A number as JSON; JSON has no infinity, so that becomes null.
+pub fn real_json(value: f64) -> serde_json::Value {
+    json!(value.is_finite().then_some(value))
+}
+
+/// A figure of a summary as JSON.
+pub fn value_json(value: &Value) -> serde_json::Value {
+    match value {
+        Value::Integer(number) => json!(number),
+        Value::Real(number) => real_json(*number),
+        Value::Key(key) => key_json(key),
+        Value::Keys(keys) => keys_json(keys),
+        Value::Ranking(ranking) => ranking.iter().map(|(key, score)| json!([key_json(key), score])).collect(),
+    }
+}
+
+/// A figure of a summary for people; rankings are tables of their own.
+pub fn value_text(value: &Value) -> String {
+    match value {
+        Value::Integer(number) => count(*number),
+        Value::Real(number) => real(*number),
+        Value::Key(key) => key.to_string(),
+        Value::Keys(keys) => keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        Value::Ranking(ranking) => ranking.iter().map(|(key, _)| key.to_string()).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// Appends the value of a vertex in the form of Graphalytics; ids of vertices are named by `key`.
+pub fn push_value<E>(
+    line: &mut String,
+    values: &Values<'_>,
+    vertex: usize,
+    key: impl Fn(u32) -> Result<Key, E>,
+) -> Result<(), E> {
+    match values {
+        Values::Hops(hops) if hops[vertex] == u32::MAX => *line += &UNREACHED_HOPS.to_string(),
+        Values::Hops(hops) => *line += &hops[vertex].to_string(),
+        Values::Vertices(vertices) if vertices[vertex] == u32::MAX => *line += "-1",
+        Values::Vertices(vertices) => *line += &key(vertices[vertex])?.to_string(),
+        Values::Counts(counts) => *line += &counts[vertex].to_string(),
+        Values::Distances(distances) if distances[vertex] == u64::MAX => *line += UNREACHED_DISTANCE,
+        Values::Distances(distances) => *line += &distances[vertex].to_string(),
+        Values::Reals(reals) if reals[vertex] == f64::INFINITY => *line += UNREACHED_DISTANCE,
+        Values::Reals(reals) => *line += &reals[vertex].to_string(),
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use super::*;
+
+    fn written(values: &Values<'_>) -> Vec<String> {
+        let text = |vertex| {
+            let mut line = String::new();
+            let key = |v| Ok::<_, Infallible>(Key::Integer(u64::from(v) * 10));
+            push_value(&mut line, values, vertex, key).unwrap();
+            line
+        };
+        (0..2).map(text).collect()
+    }
+
+    #[test]
+    fn values_follow_graphalytics() {
+        assert_eq!(written(&Values::Hops(vec![3, u32::MAX].into())), ["3", "9223372036854775807"]);
+        assert_eq!(written(&Values::Vertices(vec![7, u32::MAX].into())), ["70", "-1"]);
+        assert_eq!(written(&Values::Distances(vec![12, u64::MAX].into())), ["12", "infinity"]);
+        assert_eq!(written(&Values::Reals(vec![0.5, f64::INFINITY].into())), ["0.5", "infinity"]);
+    }
+
+    #[test]
+    fn infinity_is_no_json() {
+        assert_eq!(value_json(&Value::Real(f64::INFINITY)), json!(null));
+        assert_eq!(value_json(&Value::Ranking(vec![("a".into(), 0.5)])), json!([["a", 0.5]]));
+    }
+}

@@ -1,0 +1,69 @@
+//! `anden export`.
+
+use std::path::Path;
+
+use anden::{ExportFormat as Format, Output, write_file};
+use serde_json::json;
+
+use super::{open, session, view};
+use crate::args::{ExportArgs, ExportFormat, Global};
+use crate::console::{Console, count, duration, size};
+use crate::failure::{Failure, Result};
+
+/// Writes the graph to a file or to standard output.
+pub fn execute(global: &Global, args: &ExportArgs) -> Result {
+    let to_stdout = args.file == Path::new("-");
+    if to_stdout && global.json {
+        return Err(Failure::Usage("export to - and --json both want standard output: give a file".into()));
+    }
+    let (session, watch) = session(global)?;
+    let format = format(args)?;
+    let database = open(&args.database, &session)?;
+    let view = view(&database, &args.selection)?;
+    let start = std::time::Instant::now();
+    if to_stdout {
+        let written = view.export(format, &mut Output::new(&args.file, std::io::stdout()));
+        watch.clear();
+        return written.map(|_| ()).map_err(Failure::from);
+    }
+    let written = write_file::<_, anden::Error>(&args.file, |output| view.export(format, output));
+    watch.clear();
+    let num_edges = written?;
+    let bytes = std::fs::metadata(&args.file).map_or(0, |metadata| metadata.len());
+    let seconds = start.elapsed().as_secs_f64();
+    let mut console = Console::new();
+    if global.json {
+        console.object(&json!({
+            "vertices": view.num_vertices(),
+            "edges": num_edges,
+            "bytes": bytes,
+            "seconds": seconds,
+        }))?;
+    } else if !global.quiet {
+        let (edges, bytes, time) = (count(num_edges), size(bytes), duration(seconds));
+        console.line(format_args!("wrote {}: {edges} edges, {bytes}, {time}", args.file.display()))?;
+    }
+    console.finish()
+}
+
+fn format(args: &ExportArgs) -> Result<Format> {
+    let extension = args.file.extension().and_then(|e| e.to_str()).unwrap_or_default();
+    let chosen = args.format.unwrap_or(match extension {
+        "csv" => ExportFormat::Csv,
+        "sg" | "wsg" | "el" | "wel" => ExportFormat::Gapbs,
+        "mtx" => ExportFormat::Mtx,
+        "parquet" => ExportFormat::Parquet,
+        "graphml" => ExportFormat::Graphml,
+        _ => ExportFormat::Edgelist,
+    });
+    Ok(match chosen {
+        ExportFormat::Csv => Format::Csv,
+        ExportFormat::Edgelist => Format::EdgeList,
+        ExportFormat::Gapbs if ["el", "wel"].contains(&extension) => Format::EdgeList,
+        ExportFormat::Gapbs if extension == "wsg" => Format::WeightedGapbs,
+        ExportFormat::Gapbs => Format::Gapbs,
+        ExportFormat::Mtx => return Err(Failure::not_yet("--format mtx")),
+        ExportFormat::Parquet => return Err(Failure::not_yet("--format parquet")),
+        ExportFormat::Graphml => return Err(Failure::not_yet("--format graphml")),
+    })
+}

@@ -1,0 +1,129 @@
+//! `anden generate`.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use anden::generate::{Generator, GridParams, RmatParams, UniformParams};
+use anden::{Output, Progress, Session, write_file};
+use serde_json::json;
+
+use super::session;
+use crate::args::{GenerateArgs, GenerateCommon, Global, Shape};
+use crate::console::{Console, count, duration, size};
+use crate::failure::{Failure, Result};
+use crate::watch::Watch;
+
+/// Makes a random graph.
+pub fn execute(global: &Global, args: &GenerateArgs) -> Result {
+    let (generator, common) = generator(&args.shape)?;
+    let path = common.output.as_path();
+    let to_stdout = path == Path::new("-");
+    if to_stdout && global.json {
+        return Err(Failure::Usage("generate to standard output and --json both want it: give -o a file".into()));
+    }
+    let form = Form::of(path, &generator)?;
+    let (session, watch) = session(global)?;
+    let start = std::time::Instant::now();
+    if to_stdout {
+        return form.write(&generator, &session, &mut Output::new(path, io::stdout()));
+    }
+    let written = write_file(path, |output| {
+        let stoppable = Stoppable { output, watch: &watch };
+        form.write(&generator, &session, &mut Output::new(path, stoppable))
+    });
+    if watch.is_cancelled() {
+        return Err(Failure::Cancelled);
+    }
+    written?;
+    let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
+    let seconds = start.elapsed().as_secs_f64();
+    let mut console = Console::new();
+    if global.json {
+        console.object(&json!({
+            "vertices": generator.num_vertices(),
+            "edges": generator.num_edges(),
+            "bytes": bytes,
+            "seconds": seconds,
+        }))?;
+    } else if !global.quiet {
+        let (vertices, edges) = (count(generator.num_vertices()), count(generator.num_edges()));
+        let (bytes, time) = (size(bytes), duration(seconds));
+        console.line(format_args!("wrote {}: {vertices} vertices, {edges} edges, {bytes}, {time}", path.display()))?;
+    }
+    console.finish()
+}
+
+fn generator(shape: &Shape) -> Result<(Generator, &GenerateCommon)> {
+    let (generator, common) = match *shape {
+        Shape::Rmat { scale, degree, a, b, c, ref common } => {
+            let params = RmatParams { scale, degree: degree.into(), a, b, c, seed: common.seed };
+            (Generator::rmat(&params), common)
+        }
+        Shape::Uniform { scale, degree, ref common } => {
+            let params = UniformParams { scale, degree: degree.into(), seed: common.seed };
+            (Generator::uniform(&params), common)
+        }
+        Shape::Grid { width, height, ref common } => {
+            let params = GridParams { width: width.into(), height: height.into(), seed: common.seed };
+            (Generator::grid(&params), common)
+        }
+    };
+    let generator = generator.and_then(|generator| match &common.weights {
+        Some(weights) => generator.with_weights(weights.clone()),
+        None => Ok(generator),
+    });
+    Ok((generator.map_err(anden::Error::from)?, common))
+}
+
+/// How the graph is written.
+#[derive(Clone, Copy)]
+enum Form {
+    Text,
+    Serialized,
+}
+
+impl Form {
+    fn of(path: &Path, generator: &Generator) -> Result<Self> {
+        match path.extension().and_then(|extension| extension.to_str()) {
+            Some("sg") if generator.has_weights() => {
+                Err(Failure::failed(format!("{}: a .sg file holds no weights: call it .wsg", path.display())))
+            }
+            Some("wsg") if !generator.has_weights() => {
+                Err(Failure::failed(format!("{}: a .wsg file needs --weights", path.display())))
+            }
+            Some("sg" | "wsg") => Ok(Self::Serialized),
+            Some(packed @ ("gz" | "zst" | "bz2" | "xz")) => {
+                Err(Failure::not_yet(format!("{}: writing .{packed}", path.display())))
+            }
+            _ => Ok(Self::Text),
+        }
+    }
+
+    fn write(self, generator: &Generator, session: &Session, output: &mut Output<'_>) -> Result {
+        let written = match self {
+            Self::Text => generator.write_edge_list(session.pool(), output),
+            Self::Serialized => generator.write_gapbs(session.pool(), output),
+        };
+        written.map_err(|error| anden::Error::from(error).into())
+    }
+}
+
+/// Writes until Ctrl-C.
+struct Stoppable<'a, 'o> {
+    output: &'a mut Output<'o>,
+    watch: &'a Watch,
+}
+
+impl Write for Stoppable<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.watch.is_cancelled() {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.output.write(bytes).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush().map_err(io::Error::other)
+    }
+}

@@ -1,0 +1,169 @@
+//! `anden load`.
+
+use std::path::{Path, PathBuf};
+
+use anden::{
+    Database, Direction, Duplicates, Format, InputPath, KeyKind, KeyScheme, LoadOptions, LoadReport, OnError, Options,
+    SourceOptions, WeightType,
+};
+use serde_json::json;
+
+use super::session;
+use crate::args::{Global, LoadArgs, LoadDuplicates, LoadFormat, LoadIds, LoadOnError, LoadWeight};
+use crate::console::{Console, Table, count, duration, size};
+use crate::failure::{Failure, Result};
+
+/// Creates a database from files.
+pub fn execute(global: &Global, args: &LoadArgs) -> Result {
+    let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
+    if inputs.iter().filter(|input| **input == InputPath::Stdin).count() > 1 {
+        return Err(Failure::Usage("standard input can be read once: give - once".into()));
+    }
+    let options = options(args, &inputs)?;
+    let (session, watch) = session(global)?;
+    let loaded = Database::load(&args.database, &inputs, &options, &session);
+    watch.clear();
+    let (database, report) = loaded?;
+    if let Some(line) = report.first_skipped.as_ref().filter(|_| !global.quiet) {
+        eprintln!("anden: skipped {} lines, the first: {line}", count(report.skipped));
+    }
+    let mut console = Console::new();
+    if global.json {
+        console.object(&object(&report))?;
+    } else if !global.quiet {
+        console.line(format_args!("loaded {}", args.database.display()))?;
+        console.table(&table(&database, &report))?;
+    }
+    console.finish()
+}
+
+fn object(report: &LoadReport) -> serde_json::Value {
+    json!({
+        "vertices": report.vertices,
+        "edges": report.edges,
+        "snapshot": report.snapshot,
+        "seconds": report.seconds,
+        "bytes": report.bytes,
+        "skipped": report.skipped,
+        "peak_bytes": report.peak_bytes,
+    })
+}
+
+fn table(database: &Database, report: &LoadReport) -> Table {
+    let mut table = Table::new();
+    let options = database.options();
+    let direction = match options.direction {
+        Direction::Undirected => "undirected",
+        Direction::Directed if options.ordered => "ordered",
+        Direction::Directed => "directed",
+    };
+    let rate = count((report.edges as f64 / report.seconds.max(1e-9)) as u64);
+    table
+        .pair("  vertices", count(report.vertices))
+        .pair("  edges", format!("{}, {direction}", count(report.edges)))
+        .pair("  time", format!("{} ({rate} edges a second)", duration(report.seconds)))
+        .pair("  bytes", size(report.bytes))
+        .pair("  peak memory", size(report.peak_bytes));
+    table
+}
+
+fn input(path: &Path) -> InputPath {
+    if path == Path::new("-") { InputPath::Stdin } else { InputPath::File(path.to_owned()) }
+}
+
+fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
+    if args.snapshots > 1 {
+        return Err(Failure::not_yet(format!("--snapshots {}", args.snapshots)));
+    }
+    for (name, is_given) in [("--first-share", args.first_share.is_some()), ("--seed", args.seed.is_some())] {
+        if is_given {
+            return Err(Failure::not_yet(name));
+        }
+    }
+    let duplicates = match (args.duplicates, args.multigraph) {
+        (Some(LoadDuplicates::Min | LoadDuplicates::Last | LoadDuplicates::Sum), true) => {
+            return Err(Failure::Usage(
+                "--multigraph keeps parallel edges: it goes with --duplicates keep only".into(),
+            ));
+        }
+        (_, true) | (Some(LoadDuplicates::Keep), _) => Duplicates::Keep,
+        (Some(LoadDuplicates::Last), _) => Duplicates::Last,
+        (Some(LoadDuplicates::Sum), _) => Duplicates::Sum,
+        (Some(LoadDuplicates::Min) | None, _) => Duplicates::Min,
+    };
+    let format = format(args.format)?;
+    let weights = weight_type(args, format);
+    let keys = match args.ids {
+        LoadIds::Integer => KeyScheme::Integer,
+        LoadIds::String => KeyScheme::String,
+        LoadIds::Dense => KeyScheme::Dense,
+    };
+    let source = SourceOptions {
+        format,
+        weights,
+        keys: if keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer },
+        on_error: if args.on_error == LoadOnError::Skip { OnError::Skip } else { OnError::Stop },
+        source_column: args.source_column.clone(),
+        target_column: args.target_column.clone(),
+        weight_column: args.weight_column.clone(),
+        vertices: args.vertices.clone(),
+        ..SourceOptions::default()
+    };
+    let direction = match (args.undirected, args.directed || args.ordered) {
+        (true, _) => Direction::Undirected,
+        (_, true) => Direction::Directed,
+        _ => anden::stated_direction(inputs, &source)?.unwrap_or(Direction::Directed),
+    };
+    let graph = Options {
+        direction,
+        multigraph: duplicates == Duplicates::Keep,
+        ordered: args.ordered,
+        keys,
+        weight_type: weights,
+        in_edges: !args.out_only,
+    };
+    Ok(LoadOptions { graph, duplicates, io_order: args.io_order, source, ..LoadOptions::default() })
+}
+
+fn format(format: LoadFormat) -> Result<Option<Format>> {
+    Ok(Some(match format {
+        LoadFormat::Auto => return Ok(None),
+        LoadFormat::Edgelist => Format::EdgeList,
+        LoadFormat::Csv => Format::Csv,
+        LoadFormat::Gapbs => Format::Gapbs,
+        LoadFormat::Dimacs => Format::Dimacs,
+        LoadFormat::Graphalytics => Format::Graphalytics,
+        LoadFormat::Mtx => return Err(Failure::not_yet("--format mtx")),
+        LoadFormat::Metis => return Err(Failure::not_yet("--format metis")),
+        LoadFormat::Parquet => return Err(Failure::not_yet("--format parquet")),
+        LoadFormat::Graphml => return Err(Failure::not_yet("--format graphml")),
+    }))
+}
+
+/// The type that is asked for; without one, that of the format: whole numbers where it has no others.
+fn weight_type(args: &LoadArgs, format: Option<Format>) -> Option<WeightType> {
+    match args.weight_type {
+        Some(LoadWeight::U32) => return Some(WeightType::U32),
+        Some(LoadWeight::I64) => return Some(WeightType::I64),
+        Some(LoadWeight::F32) => return Some(WeightType::F32),
+        Some(LoadWeight::F64) => return Some(WeightType::F64),
+        None => {}
+    }
+    if !args.weights && args.weight_column.is_none() {
+        return None;
+    }
+    let is_whole = match format {
+        Some(Format::Gapbs | Format::Dimacs) => true,
+        Some(_) => false,
+        None => args.inputs.iter().all(|path| has_whole_weights(path)),
+    };
+    Some(if is_whole { WeightType::U32 } else { WeightType::F64 })
+}
+
+fn has_whole_weights(path: &Path) -> bool {
+    let mut path = PathBuf::from(path);
+    while path.extension().is_some_and(|e| ["gz", "zst", "bz2", "xz"].iter().any(|packed| e == *packed)) {
+        path.set_extension("");
+    }
+    path.extension().is_some_and(|e| ["sg", "wsg", "el", "wel", "gr"].iter().any(|known| e == *known))
+}

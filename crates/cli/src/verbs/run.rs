@@ -1,0 +1,204 @@
+//! `anden run`.
+
+use std::path::Path;
+
+use anden::{Job, JobOutput, Key, Output, Parameters, Value, Values, View, write_file};
+use serde_json::{Map, json};
+
+use super::{open, session, view};
+use crate::args::{Global, RunArgs};
+use crate::console::{Console, Table, count, duration, real, size};
+use crate::failure::{Failure, Result};
+use crate::text::{push_value, value_json, value_text};
+
+/// Runs a kernel, perhaps several times; the last run is the one that is shown, written and checked.
+pub fn execute(global: &Global, args: &RunArgs) -> Result {
+    let job = job(args)?;
+    let to_stdout = args.output.as_deref() == Some(Path::new("-"));
+    if to_stdout && global.json {
+        return Err(Failure::Usage("--output - and --json both want standard output: give --output a file".into()));
+    }
+    let (session, watch) = session(global)?;
+    let database = open(&args.database, &session)?;
+    let view = view(&database, &args.selection)?;
+    let mut runs = Runs::default();
+    let output = runs.repeat(&job, &view, args.repeat);
+    watch.clear();
+    let output = output?;
+    if args.check {
+        output.check(&view).map_err(|what| {
+            Failure::failed(format!("the result of {} is wrong: {what}; please report this", args.kernel))
+        })?;
+    }
+    if let Some(path) = &args.output {
+        write_values(&job, &output, &view, path)?;
+    }
+    let mut console = Console::new();
+    if global.json {
+        console.object(&runs.json(&job, &output, &view, session.num_threads(), args))?;
+    } else if !(to_stdout || global.quiet && args.output.is_some()) {
+        runs.print(&mut console, &job, &output, &view, session.num_threads(), args)?;
+    }
+    console.finish()
+}
+
+fn job(args: &RunArgs) -> Result<Job> {
+    let given = args.parameters.clone();
+    let parameters = Parameters {
+        source: given.source.into_iter().map(Key::from).collect(),
+        sources: given.sources,
+        iterations: given.iterations,
+        tolerance: given.tolerance,
+        damping: given.damping,
+        delta: given.delta,
+        algorithm: given.algorithm,
+        weight: given.weight,
+        parents: given.parents,
+        variant: given.variant,
+    };
+    Job::new(&args.kernel, parameters).map_err(|error| match error {
+        error @ anden::Error::Unsupported(_) => error.into(),
+        misfit => Failure::Usage(misfit.to_string()),
+    })
+}
+
+/// The measures of all runs.
+#[derive(Default)]
+struct Runs {
+    seconds: Vec<f64>,
+    preparation_seconds: Vec<f64>,
+    peak_bytes: u64,
+}
+
+impl Runs {
+    fn repeat(&mut self, job: &Job, view: &View, times: u32) -> Result<JobOutput> {
+        let mut last = None;
+        for _ in 0..times {
+            // The result of the run before must not count as memory of this one.
+            drop(last.take());
+            let output = view.run(job)?;
+            self.seconds.push(output.seconds);
+            self.preparation_seconds.extend(output.preparation_seconds);
+            self.peak_bytes = self.peak_bytes.max(output.peak_bytes);
+            last = Some(output);
+        }
+        last.ok_or_else(|| Failure::Usage("--repeat: at least 1".into()))
+    }
+
+    fn json(&self, job: &Job, output: &JobOutput, view: &View, threads: usize, args: &RunArgs) -> serde_json::Value {
+        let result: Map<String, serde_json::Value> =
+            output.summary.iter().map(|(name, value)| ((*name).to_owned(), value_json(value))).collect();
+        let mut object = json!({
+            "kernel": job.kernel().name,
+            "vertices": view.num_vertices(),
+            "edges": view.num_edges(),
+            "threads": threads,
+            "view": view.name(),
+            "seconds": self.seconds,
+            "median_seconds": median(&self.seconds),
+            "peak_bytes": self.peak_bytes,
+            "result": result,
+        });
+        if !self.preparation_seconds.is_empty() {
+            object["preparation_seconds"] = json!(self.preparation_seconds);
+        }
+        if args.check {
+            object["check"] = json!("ok");
+        }
+        object
+    }
+
+    fn print(
+        &self,
+        console: &mut Console,
+        job: &Job,
+        output: &JobOutput,
+        view: &View,
+        threads: usize,
+        args: &RunArgs,
+    ) -> Result {
+        let (vertices, edges) = (count(view.num_vertices() as u64), count(view.num_edges()));
+        let plural = if threads == 1 { "" } else { "s" };
+        console.line(format_args!(
+            "{} on {vertices} vertices and {edges} edges, {threads} thread{plural}",
+            job.kernel().name
+        ))?;
+        let mut table = Table::new();
+        let spread = match self.seconds.iter().copied().reduce(f64::max) {
+            Some(slowest) if self.seconds.len() > 1 => {
+                let fastest = self.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+                format!(" (median of {}: {} to {})", self.seconds.len(), duration(fastest), duration(slowest))
+            }
+            _ => String::new(),
+        };
+        table.pair("  time", format!("{}{spread}", duration(median(&self.seconds))));
+        if !self.preparation_seconds.is_empty() {
+            table.pair("  of that preparation", duration(median(&self.preparation_seconds)));
+        }
+        table.pair("  peak memory", size(self.peak_bytes));
+        if args.check {
+            table.pair("  check", "ok");
+        }
+        for (name, value) in output.summary.iter().filter(|(_, value)| !matches!(value, Value::Ranking(_))) {
+            table.pair(&format!("  {}", name.replace('_', " ")), value_text(value));
+        }
+        console.table(&table)?;
+        for (name, value) in &output.summary {
+            if let Value::Ranking(ranking) = value {
+                console.line(format_args!("  {name}"))?;
+                let mut table = Table::new();
+                for (key, score) in ranking {
+                    table.row([format!("    {key}"), real(*score)]);
+                }
+                console.table(&table)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The middle one, or the mean of the middle two; 0 of none.
+fn median(values: &[f64]) -> f64 {
+    let mut sorted = values.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    match sorted.len() {
+        0 => 0.0,
+        n if n % 2 == 1 => sorted[n / 2],
+        n => (sorted[n / 2 - 1] + sorted[n / 2]) / 2.0,
+    }
+}
+
+/// Writes `key value`, one line a vertex, ascending by key.
+fn write_values(job: &Job, output: &JobOutput, view: &View, path: &Path) -> Result {
+    let Some(values) = output.values() else {
+        let kernel = job.kernel().name;
+        return Err(Failure::failed(format!("--output: {kernel} gives no value for each vertex")));
+    };
+    if path == Path::new("-") {
+        return write_lines(&mut Output::new(path, std::io::stdout()), &values, view);
+    }
+    write_file(path, |output| write_lines(output, &values, view))
+}
+
+fn write_lines(output: &mut Output<'_>, values: &Values<'_>, view: &View) -> Result {
+    let mut line = String::new();
+    for vertex in view.vertices_by_key()? {
+        line.clear();
+        line += &view.key(vertex)?.to_string();
+        line.push(' ');
+        push_value(&mut line, values, vertex as usize, |v| view.key(v))?;
+        line.push('\n');
+        output.write(line.as_bytes()).map_err(anden::Error::from)?;
+    }
+    Ok(output.flush().map_err(anden::Error::from)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_median_is_in_the_middle() {
+        assert_eq!([median(&[]), median(&[3.0]), median(&[9.0, 1.0]), median(&[9.0, 1.0, 2.0])], [0.0, 3.0, 5.0, 2.0]);
+    }
+}

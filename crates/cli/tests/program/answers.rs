@@ -1,0 +1,201 @@
+//! Known answers on a graph small enough to check by hand, and the exact shape of `--json`.
+
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, keys};
+
+const RUN_KEYS: [&str; 9] =
+    ["kernel", "vertices", "edges", "threads", "view", "seconds", "median_seconds", "peak_bytes", "result"];
+
+/// Runs a kernel with its verifier; checks the shape and gives the result.
+fn result(scene: &Scene, arguments: &[&str]) -> Value {
+    let object = scene.json(&[&["run", "db"], arguments, &["--check"]].concat());
+    let found: Vec<&str> =
+        keys(&object).into_iter().filter(|key| !["preparation_seconds", "check"].contains(key)).collect();
+    assert_eq!(found, RUN_KEYS);
+    assert_eq!(
+        (&object["kernel"], &object["vertices"], &object["edges"]),
+        (&json!(arguments[0]), &json!(6), &json!(6))
+    );
+    assert!(object["peak_bytes"].as_u64().unwrap() > 0);
+    object["result"].clone()
+}
+
+#[test]
+fn bfs() {
+    let scene = Scene::with_small(&[]);
+    let found = result(&scene, &["bfs", "--source", "1"]);
+    assert_eq!(found, json!({ "source": 1, "reached": 4, "depth": 2 }));
+    assert_eq!(keys(&found), ["source", "reached", "depth"]);
+    scene.anden(&["run", "db", "bfs", "--source", "1", "--output", "hops"]).succeeded();
+    assert_eq!(scene.read("hops"), "1 0\n2 1\n3 1\n4 2\n5 9223372036854775807\n6 9223372036854775807\n");
+    let parents = scene.anden(&["run", "db", "bfs", "--source", "1", "--parents", "--output", "-"]).succeeded();
+    let parents = parents.lines();
+    assert_eq!((parents[0], parents[1], parents[2], parents[3], parents[5]), ("1 1", "2 1", "3 1", "4 3", "6 -1"));
+}
+
+#[test]
+fn sssp() {
+    let scene = Scene::with_small(&["--weights"]);
+    let found = result(&scene, &["sssp", "--source", "1"]);
+    assert_eq!(found, json!({ "source": 1, "reached": 4, "max_distance": 2.5, "sum_distance": 4.5 }));
+    assert_eq!(keys(&found), ["source", "reached", "max_distance", "sum_distance"]);
+    scene.anden(&["run", "db", "sssp", "--source", "1", "--output", "distances"]).succeeded();
+    assert_eq!(scene.read("distances"), "1 0\n2 0.5\n3 1.5\n4 2.5\n5 infinity\n6 infinity\n");
+}
+
+#[test]
+fn sssp_with_whole_weights_gives_whole_distances() {
+    let scene = Scene::new();
+    scene.write("roads.gr", "c roads\np sp 4 3\na 1 2 7\na 2 3 5\na 1 3 20\n");
+    scene.anden(&["load", "db", "roads.gr", "--weights"]).succeeded();
+    let object = scene.json(&["run", "db", "sssp", "--source", "1", "--check"]);
+    assert_eq!(object["result"].to_string(), r#"{"source":1,"reached":3,"max_distance":12,"sum_distance":19}"#);
+    let ran = scene.anden(&["run", "db", "sssp", "--source", "1", "--output", "-"]).succeeded();
+    assert_eq!(ran.stdout, "1 0\n2 7\n3 12\n4 infinity\n");
+}
+
+#[test]
+fn wcc() {
+    let scene = Scene::with_small(&[]);
+    let found = result(&scene, &["wcc"]);
+    assert_eq!(found, json!({ "components": 2, "largest": 4 }));
+    let ran = scene.anden(&["run", "db", "wcc", "--output", "-"]).succeeded();
+    assert_eq!(ran.stdout, "1 1\n2 1\n3 1\n4 1\n5 5\n6 5\n");
+}
+
+#[test]
+fn triangles() {
+    let scene = Scene::with_small(&[]);
+    assert_eq!(result(&scene, &["triangles"]), json!({ "triangles": 2 }));
+}
+
+/// Betweenness from 1 alone: 4 lies beyond 3 on the one shortest path from 1, nothing else lies between.
+#[test]
+fn bc() {
+    let scene = Scene::with_small(&[]);
+    let found = result(&scene, &["bc", "--source", "1"]);
+    assert_eq!(keys(&found), ["sources", "top"]);
+    assert_eq!(found["top"][0][0], 3);
+    result(&scene, &["bc", "--sources", "2"]);
+}
+
+/// PageRank by its definition, on a matrix.
+fn pagerank_by_matrix(num_vertices: usize, edges: &[(usize, usize)], iterations: usize) -> Vec<f64> {
+    let n = num_vertices as f64;
+    let degree = |u: usize| edges.iter().filter(|edge| edge.0 == u).count() as f64;
+    let mut ranks = vec![1.0 / n; num_vertices];
+    for _ in 0..iterations {
+        let dangling: f64 = (0..num_vertices).filter(|&u| degree(u) == 0.0).map(|u| ranks[u]).sum();
+        let mut next = vec![0.15 / n + 0.85 * dangling / n; num_vertices];
+        edges.iter().for_each(|&(u, v)| next[v] += 0.85 * ranks[u] / degree(u));
+        ranks = next;
+    }
+    ranks
+}
+
+#[test]
+fn pagerank() {
+    let scene = Scene::with_small(&[]);
+    let found = result(&scene, &["pagerank", "--iterations", "30"]);
+    assert_eq!(keys(&found), ["iterations", "delta", "sum", "top"]);
+    assert_eq!((&found["iterations"], found["top"].as_array().unwrap().len()), (&json!(30), 6));
+    assert!((found["sum"].as_f64().unwrap() - 1.0).abs() < 1e-9);
+    let expected = pagerank_by_matrix(6, &[(0, 1), (0, 2), (1, 2), (2, 3), (3, 1), (4, 5)], 30);
+    let ran = scene.anden(&["run", "db", "pagerank", "--iterations", "30", "--output", "-"]).succeeded();
+    for (i, line) in ran.lines().into_iter().enumerate() {
+        let (key, rank) = line.split_once(' ').unwrap();
+        assert_eq!(key, (i + 1).to_string());
+        let rank: f64 = rank.parse().unwrap();
+        assert!((rank - expected[i]).abs() < 1e-9, "{line}: expected {}", expected[i]);
+    }
+}
+
+#[test]
+fn repeats_are_all_reported() {
+    let scene = Scene::with_small(&[]);
+    let object = scene.json(&["run", "db", "wcc", "--repeat", "3", "--threads", "2"]);
+    assert_eq!((object["seconds"].as_array().unwrap().len(), &object["threads"]), (3, &json!(2)));
+    assert!(object["median_seconds"].as_f64().unwrap() > 0.0);
+}
+
+fn answer(scene: &Scene, arguments: &[&str]) -> Value {
+    let object = scene.json(&[&["query", "db"], arguments].concat());
+    assert_eq!(keys(&object), ["seconds", "result"]);
+    object["result"].clone()
+}
+
+#[test]
+fn queries() {
+    let scene = Scene::with_small(&["--weights"]);
+    assert_eq!(answer(&scene, &["edge", "1", "2"]), json!(true));
+    assert_eq!(answer(&scene, &["edge", "2", "1"]), json!(false));
+    assert_eq!(answer(&scene, &["neighbors", "1"]), json!([2, 3]));
+    assert_eq!(answer(&scene, &["neighbors", "2", "--in"]), json!([1, 4]));
+    assert_eq!(answer(&scene, &["neighbors", "2", "--both"]), json!([1, 3, 4]));
+    assert_eq!(answer(&scene, &["khop", "2", "1"]), json!([3]));
+    assert_eq!(answer(&scene, &["khop", "1", "2"]), json!([2, 3, 4]));
+    assert_eq!(answer(&scene, &["fof", "2"]), json!([4]));
+    assert_eq!(answer(&scene, &["path", "1", "4"]), json!({ "vertices": [1, 3, 4], "length": 2 }));
+    assert_eq!(answer(&scene, &["path", "1", "4", "--weighted"]), json!({ "vertices": [1, 2, 3, 4], "length": 2.5 }));
+    assert_eq!(answer(&scene, &["path", "1", "5"]), json!(null));
+    assert_eq!(answer(&scene, &["path", "1", "1"]), json!({ "vertices": [1], "length": 0 }));
+    assert_eq!(answer(&scene, &["reachable", "1", "4"]), json!(true));
+    assert_eq!(answer(&scene, &["reachable", "4", "1"]), json!(false));
+    let vertex = answer(&scene, &["vertex", "2"]);
+    assert_eq!((&vertex["key"], &vertex["out_degree"], &vertex["in_degree"]), (&json!(2), &json!(1), &json!(2)));
+    assert_eq!(scene.anden(&["query", "db", "neighbors", "1"]).succeeded().stdout, "2\n3\n");
+    assert_eq!(scene.anden(&["query", "db", "path", "1", "4"]).succeeded().stdout, "1\n3\n4\n");
+    assert_eq!(scene.anden(&["query", "db", "edge", "1", "4"]).succeeded().stdout, "false\n");
+}
+
+#[test]
+fn string_keys() {
+    let scene = Scene::new();
+    scene.write("deps.csv", "kind,from,to\nd,bash,libc6\nd,\"vim, the editor\",libc6\nr,bash,sed\n");
+    let options = ["--ids", "string", "--source-column", "from", "--target-column", "to"];
+    scene.anden(&[&["load", "db", "deps.csv"], &options[..]].concat()).succeeded();
+    assert_eq!(answer(&scene, &["neighbors", "libc6", "--in"]), json!(["bash", "vim, the editor"]));
+    assert_eq!(answer(&scene, &["path", "bash", "sed"]), json!({ "vertices": ["bash", "sed"], "length": 1 }));
+    let ranks = scene.json(&["run", "db", "pagerank"]);
+    assert_eq!(ranks["result"]["top"][0][0], "libc6");
+    scene.anden(&["query", "db", "neighbors", "zsh"]).failed(&["zsh", "does not exist"]);
+}
+
+#[test]
+fn info_and_snapshots() {
+    let scene = Scene::with_small(&["--weights"]);
+    let info = scene.json(&["info", "db"]);
+    let required = [
+        "vertices",
+        "edges",
+        "directed",
+        "weighted",
+        "snapshots",
+        "runs",
+        "levels",
+        "bytes",
+        "bytes_per_edge",
+        "pages",
+    ];
+    assert!(required.iter().all(|key| info.get(key).is_some()), "{info}");
+    assert_eq!((&info["vertices"], &info["edges"], &info["directed"]), (&json!(6), &json!(6), &json!(true)));
+    assert_eq!((&info["weighted"], &info["degrees"]["max"]), (&json!(true), &json!(2)));
+    let listed = scene.json(&["snapshots", "db"]);
+    assert_eq!(keys(&listed), ["snapshots"]);
+    let snapshot = &listed["snapshots"][0];
+    assert_eq!(keys(snapshot), ["number", "name", "time", "vertices", "edges", "added", "removed", "bytes"]);
+    assert_eq!((&snapshot["number"], &snapshot["edges"], &snapshot["added"]), (&json!(1), &json!(6), &json!(6)));
+    assert_eq!(info["snapshots"], listed["snapshots"]);
+    let shown = scene.anden(&["info", "db"]).succeeded().stdout;
+    assert!(shown.contains("out-degree") && shown.contains('#'), "{shown}");
+    assert!(scene.anden(&["snapshots", "db"]).succeeded().stdout.starts_with("number"));
+}
+
+#[test]
+fn a_snapshot_by_number() {
+    let scene = Scene::with_small(&[]);
+    assert_eq!(scene.json(&["run", "db", "wcc", "--snapshot", "1"])["result"]["components"], 2);
+    scene.anden(&["run", "db", "wcc", "--snapshot", "2"]).failed(&["snapshot 2"]);
+    scene.anden(&["run", "db", "wcc", "--snapshot", "easter"]).failed(&["easter"]);
+}

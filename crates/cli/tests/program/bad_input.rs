@@ -1,0 +1,204 @@
+//! Bad input: status 1, one line that says what and where, and nothing left behind.
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+
+use crate::scene::{Scene, files_below};
+
+/// Loads `content` under `name`: it must fail with `parts` in its line and leave nothing behind.
+#[track_caller]
+fn load_fails(name: &str, content: impl AsRef<[u8]>, options: &[&str], parts: &[&str]) {
+    let scene = Scene::new();
+    scene.write(name, content);
+    scene.anden(&[&["load", "db", name], options].concat()).failed(parts);
+    assert_eq!(scene.names(), [name], "something is left behind");
+}
+
+#[test]
+fn a_file_that_is_missing_or_cannot_be_read() {
+    let scene = Scene::new();
+    scene.anden(&["load", "db", "none.txt"]).failed(&["none.txt"]);
+    std::fs::create_dir(scene.path("folder")).unwrap();
+    scene.anden(&["load", "db", "folder"]).failed(&["folder"]);
+    scene.write("edges.txt", "1 2\n");
+    scene.anden(&["load", "db", "edges.txt", "none.txt"]).failed(&["none.txt"]);
+    scene.anden(&["load", "none/db", "edges.txt"]).failed(&["none/db"]);
+    scene.anden(&["load", "db", "edges.txt", "--vertices", "none.v"]).failed(&["none.v"]);
+    assert_eq!(scene.names(), ["edges.txt", "folder"]);
+}
+
+#[test]
+fn a_line_that_is_no_edge() {
+    load_fails("edges.txt", "1 2\n3 4\n5 five\n", &[], &["edges.txt:3", "five"]);
+    load_fails("edges.txt", "1 2\n3\n", &[], &["edges.txt:2"]);
+    load_fails("edges.txt", "1 2\n-3 4\n", &[], &["edges.txt:2", "-3"]);
+    load_fails("edges.txt", "1 2\n3 99999999999999999999\n", &[], &["edges.txt:2", "99999999999999999999"]);
+    load_fails("edges.csv", "source,target\n1,2\n3\n", &[], &["edges.csv:3"]);
+    load_fails("graph.gr", "p sp 2 1\na 1 two 3\n", &[], &["graph.gr:2", "two"]);
+}
+
+#[test]
+fn a_bad_line_late_in_a_large_file() {
+    let mut text: String = (0..300_000).map(|i| format!("{i} {}\n", i + 1)).collect();
+    text += "oops\n";
+    load_fails("edges.txt", text, &[], &["edges.txt:300001", "oops"]);
+}
+
+#[test]
+fn skipped_lines_are_counted() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "1 2\nx y\n3 4\n5\n");
+    let ran = scene.anden(&["load", "db", "edges.txt", "--on-error", "skip", "--json"]);
+    let object: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.status, &object["edges"], &object["skipped"]), (0, &2.into(), &2.into()));
+}
+
+#[test]
+fn an_id_out_of_range() {
+    load_fails("edges.txt", "0 1\n1 4294967295\n", &["--ids", "dense"], &["4294967295"]);
+}
+
+#[test]
+fn bad_weights() {
+    load_fails("edges.txt", "1 2 0.5\n2 3 nan\n", &["--weights"], &["edges.txt:2", "nan"]);
+    load_fails("edges.txt", "1 2 0.5\n2 3\n", &["--weights"], &["edges.txt:2", "weight"]);
+    load_fails("edges.txt", "1 2 7\n2 3 -7\n", &["--weights", "--weight-type", "u32"], &["edges.txt:2", "-7"]);
+    load_fails("edges.csv", "source,target\n1,2\n", &["--weight-column", "cost"], &["edges.csv", "cost"]);
+    load_fails("edges.csv", "source,target\n1,2\n", &["--source-column", "from"], &["edges.csv", "from"]);
+}
+
+#[test]
+fn a_kernel_that_forbids_the_weights() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "1 2 5\n2 3 -1\n");
+    scene.anden(&["load", "db", "edges.txt", "--weights", "--weight-type", "i64"]).succeeded();
+    scene.anden(&["run", "db", "sssp", "--source", "1"]).failed(&["-1", "sssp"]);
+    let plain = Scene::with_small(&[]);
+    plain.anden(&["query", "db", "path", "1", "4", "--weighted"]).failed(&["weight"]);
+}
+
+fn gzip(text: &str) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(text.as_bytes()).unwrap();
+    encoder.finish().unwrap()
+}
+
+#[test]
+fn compressed_files_that_are_cut_or_lie() {
+    let text: String = (0..5000).map(|i| format!("{i} {}\n", i * 7919 % 5000)).collect();
+    let packed = gzip(&text);
+    load_fails("edges.txt.gz", &packed[..packed.len() / 2], &[], &["edges.txt.gz"]);
+    load_fails("edges.txt.gz", &packed[..packed.len() - 3], &[], &["edges.txt.gz"]);
+    load_fails("edges.txt.gz", &text, &[], &["edges.txt.gz"]);
+    load_fails("edges.txt.zst", &packed, &[], &["edges.txt.zst"]);
+    let mut wrong_sum = packed.clone();
+    let place = wrong_sum.len() - 6;
+    wrong_sum[place] ^= 0xff;
+    load_fails("edges.txt.gz", &wrong_sum, &[], &["edges.txt.gz"]);
+}
+
+/// A GAP file of a directed graph whose header claims `num_edges` and `num_vertices`.
+fn gap_file(num_edges: i64, num_vertices: i64, offsets: &[i64], targets: &[i32]) -> Vec<u8> {
+    let mut bytes = vec![1_u8];
+    bytes.extend(num_edges.to_le_bytes());
+    bytes.extend(num_vertices.to_le_bytes());
+    for _side in 0..2 {
+        offsets.iter().for_each(|offset| bytes.extend(offset.to_le_bytes()));
+        targets.iter().for_each(|target| bytes.extend(target.to_le_bytes()));
+    }
+    bytes
+}
+
+#[test]
+fn headers_that_disagree_with_the_body() {
+    let good = gap_file(2, 2, &[0, 1, 2], &[1, 0]);
+    let scene = Scene::new();
+    scene.write("good.sg", &good);
+    assert_eq!(scene.json(&["load", "db", "good.sg"])["edges"], 2);
+    load_fails("bad.sg", &good[..good.len() - 4], &[], &["bad.sg"]);
+    load_fails("bad.sg", &good[..9], &[], &["bad.sg"]);
+    load_fails("bad.sg", gap_file(3, 2, &[0, 1, 2], &[1, 0]), &[], &["bad.sg"]);
+    load_fails("bad.sg", gap_file(2, 1 << 40, &[0, 1, 2], &[1, 0]), &[], &["bad.sg"]);
+    load_fails("bad.sg", gap_file(2, 2, &[0, 1, 2], &[1, 7]), &[], &["bad.sg"]);
+    load_fails("bad.sg", gap_file(2, 2, &[0, 9, 2], &[1, 0]), &[], &["bad.sg"]);
+    load_fails("graph.gr", "p sp 3 5\na 1 2 3\n", &[], &["graph.gr"]);
+    load_fails("graph.gr", "p sp 3 1\na 1 9 3\n", &[], &["graph.gr", "9"]);
+}
+
+#[test]
+fn a_database_that_exists() {
+    let scene = Scene::with_small(&[]);
+    let before = files_below(&scene.path("db")).iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>();
+    scene.anden(&["load", "db", "small.txt"]).failed(&["db", "exists"]);
+    let after = files_below(&scene.path("db")).iter().map(|path| std::fs::read(path).unwrap()).collect::<Vec<_>>();
+    assert_eq!(before, after);
+    scene.anden(&["load", "small.txt", "small.txt"]).failed(&["small.txt", "exists"]);
+}
+
+#[test]
+fn a_database_that_is_not_there() {
+    let scene = Scene::new();
+    std::fs::create_dir(scene.path("folder")).unwrap();
+    for verb in [&["info"][..], &["verify"], &["snapshots"], &["run", "wcc"], &["query", "edge", "1", "2"]] {
+        for name in ["none", "folder"] {
+            let arguments = [&verb[..1], &[name], &verb[1..]].concat();
+            scene.anden(&arguments).failed(&[name]);
+        }
+    }
+    assert_eq!(scene.names(), ["folder"]);
+}
+
+#[test]
+fn a_vertex_that_is_not_there() {
+    let scene = Scene::with_small(&[]);
+    scene.anden(&["run", "db", "bfs", "--source", "77"]).failed(&["77", "does not exist"]);
+    scene.anden(&["run", "db", "bfs", "--source", "libc6"]).failed(&["libc6", "does not exist"]);
+    scene.anden(&["query", "db", "edge", "1", "77"]).failed(&["77", "does not exist"]);
+    scene.anden(&["query", "db", "path", "78", "1"]).failed(&["78", "does not exist"]);
+    scene.anden(&["run", "db", "bfs", "--source", "77", "--output", "hops"]).failed(&["77"]);
+    assert_eq!(scene.names(), ["db", "small.txt"]);
+}
+
+#[test]
+fn a_budget_that_is_too_small() {
+    let scene = Scene::with_small(&[]);
+    scene.anden(&["load", "db2", "small.txt", "--memory", "100"]).failed(&["memory"]);
+    assert_eq!(scene.names(), ["db", "small.txt"]);
+}
+
+/// Each file of a database damaged in its middle: `verify` says which, and no run gives a wrong answer.
+#[test]
+fn damage_is_found_and_named() {
+    let intact = Scene::with_small(&["--weights"]);
+    let expected = intact.json(&["run", "db", "sssp", "--source", "1"])["result"].clone();
+    for path in files_below(&intact.path("db")) {
+        let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+        let bytes = std::fs::read(&path).unwrap();
+        if name == "LOCK" {
+            continue; // what is in it means nothing
+        }
+        let mut damaged = bytes.clone();
+        damaged[bytes.len() / 2] ^= 0x10;
+        replace(&path, &damaged);
+        intact.anden(&["verify", "db"]).failed(&[&name]);
+        let ran = intact.anden(&["run", "db", "sssp", "--source", "1", "--json"]);
+        if ran.status == 0 {
+            let object: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+            assert_eq!(object["result"], expected, "{name} is damaged and the answer is wrong");
+        } else {
+            ran.failed(&[&name]);
+        }
+        replace(&path, &bytes[..bytes.len() - 1]);
+        intact.anden(&["verify", "db"]).failed(&[&name]);
+        replace(&path, &bytes);
+    }
+    intact.anden(&["verify", "db"]).succeeded();
+}
+
+/// Published files are read-only: a new one takes the place of the old.
+fn replace(path: &std::path::Path, bytes: &[u8]) {
+    std::fs::remove_file(path).unwrap();
+    std::fs::write(path, bytes).unwrap();
+}

@@ -1,0 +1,92 @@
+//! What parses, what does not, and what a later version will do.
+
+use crate::scene::Scene;
+
+#[test]
+fn help_and_version() {
+    let scene = Scene::new();
+    let help = scene.anden(&["--help"]).succeeded();
+    for verb in ["load", "info", "run", "query", "verify", "export", "generate", "snapshots", "completions", "man"] {
+        assert!(help.stdout.contains(&format!("\n  {verb} ")), "{verb}: {}", help.stdout);
+        let help = scene.anden(&[verb, "--help"]).succeeded();
+        assert!(help.stdout.contains("Examples:\n  anden "), "{verb}: {}", help.stdout);
+    }
+    assert!(scene.anden(&["--version"]).succeeded().stdout.starts_with("anden "));
+}
+
+#[test]
+fn what_does_not_parse_has_status_2() {
+    let scene = Scene::with_small(&[]);
+    scene.anden(&["frobnicate"]).refused(&["frobnicate"]);
+    scene.anden(&["run", "db", "pagerang"]).refused(&["pagerang", "pagerank"]);
+    scene.anden(&["run", "db", "bfs", "--colour"]).refused(&["--colour"]);
+    scene.anden(&["load", "x", "small.txt", "--format", "xml"]).refused(&["xml", "edgelist"]);
+    scene.anden(&["load", "x"]).refused(&["INPUT"]);
+    scene.anden(&["load", "x", "small.txt", "--directed", "--undirected"]).refused(&["--undirected"]);
+    scene.anden(&["load", "x", "small.txt", "--multigraph", "--duplicates", "sum"]).refused(&["--multigraph"]);
+    scene.anden(&["run", "db", "wcc", "--threads", "0"]).refused(&["--threads"]);
+    scene.anden(&["run", "db", "wcc", "--memory", "much"]).refused(&["--memory", "512M"]);
+    scene.anden(&["run", "db", "pagerank", "--damping", "1.5"]).refused(&["--damping"]);
+    scene.anden(&["query", "db", "neighbors", "1", "--in", "--both"]).refused(&["--both"]);
+    scene.anden(&["query", "db", "cousins", "1"]).refused(&["cousins"]);
+    scene.anden(&["generate", "clique"]).refused(&["clique"]);
+    assert_eq!(scene.anden(&[]).status, 2);
+}
+
+#[test]
+fn a_kernel_refuses_what_it_does_not_take() {
+    let scene = Scene::with_small(&[]);
+    scene.anden(&["run", "db", "bfs", "--source", "1", "--damping", "0.5"]).refused(&["bfs", "damping"]);
+    scene.anden(&["run", "db", "wcc", "--source", "1"]).refused(&["wcc", "source"]);
+    scene.anden(&["run", "db", "triangles", "--iterations", "3"]).refused(&["triangles", "iterations"]);
+    scene.anden(&["run", "db", "pagerank", "--delta", "3"]).refused(&["pagerank", "delta"]);
+    scene.anden(&["run", "db", "pagerank", "--algorithm", "fast"]).refused(&["fast", "standard, gap"]);
+    scene.anden(&["run", "db", "bfs"]).refused(&["bfs", "source"]);
+    scene.anden(&["run", "db", "bfs", "--source", "1", "--source", "2"]).refused(&["bfs", "one source"]);
+}
+
+#[test]
+fn what_comes_later_is_refused_by_name() {
+    let scene = Scene::with_small(&[]);
+    for verb in ["append", "apply", "checkpoint", "merge", "drop", "diff", "retain"] {
+        scene.anden(&[verb, "db", "--anything", "x"]).failed(&[verb, "not in this version yet"]);
+    }
+    for kernel in ["lcc", "cdlp", "scc", "kcore"] {
+        scene.anden(&["run", "db", kernel]).failed(&[kernel, "not in this version yet"]);
+    }
+    for format in ["mtx", "metis", "parquet", "graphml"] {
+        scene.anden(&["load", "x", "small.txt", "--format", format]).failed(&[format, "not in this version yet"]);
+    }
+    for format in ["mtx", "parquet", "graphml"] {
+        scene.anden(&["export", "db", "x", "--format", format]).failed(&[format, "not in this version yet"]);
+    }
+    scene.anden(&["load", "x", "small.txt", "--snapshots", "3"]).failed(&["--snapshots", "not in this version yet"]);
+    scene.anden(&["load", "x", "small.txt", "--first-share", "0.5"]).failed(&["--first-share"]);
+    scene.anden(&["run", "db", "wcc", "--window", "1..2"]).failed(&["--window", "not in this version yet"]);
+    scene.anden(&["run", "db", "wcc", "--io", "pread"]).failed(&["--io pread", "not in this version yet"]);
+    scene.anden(&["run", "db", "wcc", "--prefetch", "frontier"]).failed(&["--prefetch frontier"]);
+    scene.anden(&["query", "db", "vertex", "1", "--fragments"]).failed(&["--fragments"]);
+    assert_eq!(scene.names(), ["db", "small.txt"]);
+}
+
+#[test]
+fn options_may_stand_anywhere() {
+    let scene = Scene::with_small(&[]);
+    let first = scene.anden(&["--json", "--threads", "1", "query", "--snapshot", "1", "db", "neighbors", "1"]);
+    let last = scene.anden(&["query", "db", "neighbors", "1", "--snapshot", "1", "--threads", "1", "--json"]);
+    assert!(first.succeeded().stdout.contains("[2,3]"));
+    assert!(last.succeeded().stdout.contains("[2,3]"));
+}
+
+#[test]
+fn completions_and_man_pages() {
+    let scene = Scene::new();
+    for shell in ["bash", "zsh", "fish"] {
+        let script = scene.anden(&["completions", shell]).succeeded().stdout;
+        assert!(script.contains("anden") && script.contains("pagerank") && script.contains("weight-type"), "{shell}");
+    }
+    assert!(scene.anden(&["man"]).succeeded().stdout.contains(".TH anden 1"));
+    scene.anden(&["man", "pages"]).succeeded();
+    assert!(scene.read("pages/anden-load.1").contains("undirected"));
+    assert!(scene.read("pages/anden-query-path.1").contains("weighted"));
+}

@@ -1,0 +1,176 @@
+//! `load`, `export`, `generate` and `verify`.
+
+use serde_json::json;
+
+use crate::scene::{Scene, keys};
+
+#[test]
+fn a_load_reports_what_it_did() {
+    let scene = Scene::new();
+    scene.write("small.txt", crate::scene::SMALL);
+    let report = scene.json(&["load", "db", "small.txt"]);
+    assert_eq!(keys(&report), ["vertices", "edges", "snapshot", "seconds", "bytes", "skipped", "peak_bytes"]);
+    assert_eq!((&report["vertices"], &report["edges"], &report["snapshot"]), (&json!(6), &json!(6), &json!(1)));
+    assert!(report["bytes"].as_u64().unwrap() > 0 && report["peak_bytes"].as_u64().unwrap() > 0);
+    let verified = scene.json(&["verify", "db"]);
+    assert_eq!(verified["ok"], true);
+    assert!(scene.anden(&["verify", "db"]).succeeded().stdout.starts_with("ok"));
+}
+
+#[test]
+fn the_smallest_graphs() {
+    let scene = Scene::new();
+    scene.write("empty.txt", "");
+    scene.write("comment.txt", "# nothing\n");
+    scene.write("loop.txt", "7 7\n7 7\n");
+    scene.write("one.v", "7\n");
+    for (database, file) in [("a", "empty.txt"), ("b", "comment.txt")] {
+        let report = scene.json(&["load", database, file]);
+        assert_eq!((&report["vertices"], &report["edges"]), (&json!(0), &json!(0)));
+    }
+    let report = scene.json(&["load", "c", "loop.txt"]);
+    assert_eq!((&report["vertices"], &report["edges"]), (&json!(1), &json!(1)));
+    let report = scene.json(&["load", "d", "empty.txt", "--vertices", "one.v"]);
+    assert_eq!((&report["vertices"], &report["edges"]), (&json!(1), &json!(0)));
+    for database in ["a", "b", "c", "d"] {
+        scene.anden(&["verify", database]).succeeded();
+        scene.anden(&["info", database]).succeeded();
+        for kernel in ["pagerank", "wcc", "triangles"] {
+            scene.anden(&["run", database, kernel, "--check"]).succeeded();
+        }
+    }
+    assert_eq!(scene.json(&["run", "c", "bfs", "--source", "7"])["result"]["reached"], 1);
+    assert_eq!(scene.json(&["run", "d", "bfs", "--source", "7"])["result"]["reached"], 1);
+}
+
+#[test]
+fn repeated_edges_follow_the_rule() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "1 2 3\n1 2 1\n1 2 2\n2 2 9\n");
+    let distance = |options: &[&str]| {
+        let report = scene.json(&[&["load", "db", "edges.txt", "--weights"], options].concat());
+        let run = scene.json(&["run", "db", "sssp", "--source", "1"]);
+        std::fs::remove_dir_all(scene.path("db")).unwrap();
+        (report["edges"].as_u64().unwrap(), run["result"]["max_distance"].as_f64().unwrap())
+    };
+    assert_eq!(distance(&[]), (2, 1.0));
+    assert_eq!(distance(&["--duplicates", "min"]), (2, 1.0));
+    assert_eq!(distance(&["--duplicates", "last"]), (2, 2.0));
+    assert_eq!(distance(&["--duplicates", "sum"]), (2, 6.0));
+    assert_eq!(distance(&["--duplicates", "keep"]), (4, 1.0));
+    assert_eq!(distance(&["--multigraph"]), (4, 1.0));
+}
+
+#[test]
+fn directions() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "2 1\n1 2\n2 3\n3 3\n");
+    let neighbors =
+        |database: &str, key: &str| scene.json(&["query", database, "neighbors", key])["result"].to_string();
+    assert_eq!(scene.json(&["load", "directed", "edges.txt", "--directed"])["edges"], 4);
+    assert_eq!(scene.json(&["load", "undirected", "edges.txt", "--undirected"])["edges"], 3);
+    // Ordered: tail < head, which leaves no place for a loop.
+    assert_eq!(scene.json(&["load", "ordered", "edges.txt", "--ordered"])["edges"], 2);
+    assert_eq!((neighbors("directed", "3"), neighbors("undirected", "3")), ("[3]".into(), "[2,3]".into()));
+    assert_eq!(scene.json(&["info", "undirected"])["directed"], false);
+    scene.anden(&["load", "out", "edges.txt", "--out-only"]).succeeded();
+    scene.anden(&["query", "out", "neighbors", "3", "--in"]).failed(&["in-edges"]);
+    for database in ["directed", "undirected", "ordered", "out"] {
+        scene.anden(&["verify", database]).succeeded();
+    }
+}
+
+#[test]
+fn dense_ids_are_keys() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "0 3\n3 1\n");
+    let report = scene.json(&["load", "db", "edges.txt", "--ids", "dense"]);
+    assert_eq!((&report["vertices"], &report["edges"]), (&json!(4), &json!(2)));
+    assert_eq!(scene.json(&["query", "db", "vertex", "2"])["result"]["out_degree"], 0);
+    scene.anden(&["query", "db", "vertex", "4"]).failed(&["4", "does not exist"]);
+}
+
+#[test]
+fn output_is_ascending_by_key_whatever_the_ids() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "900 5\n5 70\n70 1000000000000\n");
+    scene.anden(&["load", "db", "edges.txt", "--io-order"]).succeeded();
+    let ran = scene.anden(&["run", "db", "bfs", "--source", "900", "--output", "-"]).succeeded();
+    assert_eq!(ran.stdout, "5 1\n70 2\n900 0\n1000000000000 3\n");
+    scene.write("words.txt", "b a\na c\n");
+    scene.anden(&["load", "words", "words.txt", "--io-order", "--ids", "string"]).succeeded();
+    let ran = scene.anden(&["run", "words", "bfs", "--source", "b", "--output", "-"]).succeeded();
+    assert_eq!(ran.stdout, "a 1\nb 0\nc 2\n");
+}
+
+#[test]
+fn several_inputs_and_standard_input() {
+    let scene = Scene::new();
+    scene.write("a.txt", "1 2\n");
+    scene.write("b.txt", "2 3\n");
+    assert_eq!(scene.json(&["load", "db", "a.txt", "b.txt"])["edges"], 2);
+    scene.anden_with_input(&["load", "piped", "-"], b"1 2\n2 3\n3 4\n").succeeded();
+    assert_eq!(scene.json(&["info", "piped"])["edges"], 3);
+    scene.anden(&["load", "twice", "-", "-"]).refused(&["once"]);
+}
+
+#[test]
+fn what_is_exported_loads_again() {
+    let scene = Scene::with_small(&["--weights"]);
+    let expected = scene.json(&["run", "db", "sssp", "--source", "1"])["result"].clone();
+    for (file, options) in [
+        ("edges.txt", &["--weights"][..]),
+        ("edges.csv", &["--weights"]),
+        ("edges.wel", &["--weights", "--weight-type", "f64"]),
+    ] {
+        let report = scene.json(&["export", "db", file]);
+        assert_eq!((&report["vertices"], &report["edges"]), (&json!(6), &json!(6)));
+        let database = format!("{file}.anden");
+        scene.anden(&[&["load", &database, file], options].concat()).succeeded();
+        assert_eq!(scene.json(&["run", &database, "sssp", "--source", "1"])["result"], expected, "{file}");
+    }
+    let ran = scene.anden(&["export", "db", "-", "--format", "edgelist"]).succeeded();
+    assert_eq!(ran.stdout, "1 2 0.5\n1 3 4\n2 3 1\n3 4 1\n4 2 2\n5 6 1\n");
+    scene.anden(&["load", "undirected", "small.txt", "--undirected"]).succeeded();
+    assert_eq!(scene.anden(&["export", "undirected", "-"]).succeeded().lines().len(), 6);
+    scene.anden(&["export", "undirected", "small.sg"]).succeeded();
+    let report = scene.json(&["load", "from-gap", "small.sg", "--ids", "dense"]);
+    assert_eq!((&report["vertices"], &report["edges"]), (&json!(6), &json!(6)));
+    assert_eq!(scene.json(&["info", "from-gap"])["directed"], false);
+}
+
+#[test]
+fn generated_graphs_are_the_same_at_any_number_of_threads() {
+    let scene = Scene::new();
+    let kinds = [
+        &["rmat", "--scale", "10", "--degree", "4"][..],
+        &["uniform", "--scale", "10", "--degree", "4"],
+        &["grid", "--width", "20", "--height", "30"],
+    ];
+    for kind in kinds {
+        for extra in [&[][..], &["--weights", "1..255"]] {
+            for file in ["a.txt", if extra.is_empty() { "a.sg" } else { "a.wsg" }] {
+                let other = file.replace('a', "b");
+                let common = [&["generate"], kind, extra, &["--seed", "42"]].concat();
+                scene.anden(&[&common[..], &["-o", file, "--threads", "1"]].concat()).succeeded();
+                scene.anden(&[&common[..], &["-o", &other, "--threads", "3"]].concat()).succeeded();
+                let bytes = |name: &str| std::fs::read(scene.path(name)).unwrap();
+                assert!(bytes(file) == bytes(&other), "{kind:?} {extra:?} {file}");
+            }
+        }
+    }
+    scene.anden(&["load", "db", "a.wsg", "--weights", "--ids", "dense"]).succeeded();
+    let info = scene.json(&["info", "db"]);
+    assert_eq!((&info["vertices"], &info["weighted"]), (&json!(600), &json!(true)));
+    scene.anden(&["run", "db", "sssp", "--source", "0", "--check"]).succeeded();
+}
+
+#[test]
+fn another_seed_gives_another_graph() {
+    let scene = Scene::new();
+    let text = |seed: &str| {
+        scene.anden(&["generate", "rmat", "--scale", "8", "--degree", "4", "--seed", seed]).succeeded().stdout
+    };
+    assert_ne!(text("1"), text("2"));
+    assert_eq!(text("1"), text("1"));
+}

@@ -1,0 +1,11 @@
+//! The program as users meet it: real processes, real files, exit statuses and bytes on both streams.
+
+#![forbid(unsafe_code)]
+
+mod answers;
+mod bad_input;
+mod command_line;
+mod graphalytics;
+mod loading;
+mod scene;
+mod streams;

@@ -1,0 +1,58 @@
+//! Standard output and standard error: closed pipes, silence, files that appear whole.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::scene::Scene;
+
+#[test]
+fn a_closed_pipe_is_no_error() {
+    let scene = Scene::new();
+    let edges: String = (0..200_000).map(|i| format!("{i} {}\n", i + 1)).collect();
+    scene.write("path.txt", edges);
+    scene.anden(&["load", "db", "path.txt"]).succeeded();
+    for arguments in [
+        &["run", "db", "wcc", "--output", "-"][..],
+        &["export", "db", "-", "--format", "edgelist"],
+        &["query", "db", "khop", "0", "200000"],
+        &["generate", "rmat", "--scale", "14", "--degree", "8"],
+    ] {
+        let mut child = scene.command(arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert!(lines.next().is_some(), "{arguments:?} prints nothing");
+        drop(lines);
+        let output = child.wait_with_output().unwrap();
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), stderr.as_str()), (Some(0), ""), "{arguments:?}");
+    }
+}
+
+#[test]
+fn an_output_file_appears_whole_or_not_at_all() {
+    let scene = Scene::with_small(&[]);
+    scene.anden(&["run", "db", "bfs", "--source", "1", "--output", "hops.txt"]).succeeded();
+    assert_eq!(scene.names(), ["db", "hops.txt", "small.txt"]);
+    scene.anden(&["run", "db", "bfs", "--source", "1", "--output", "none/hops.txt"]).failed(&["none/hops.txt"]);
+    scene.anden(&["run", "db", "bfs", "--source", "1", "--output", "db"]).failed(&["db", "directory"]);
+    scene.anden(&["export", "db", "none/edges.csv"]).failed(&["none/edges.csv"]);
+    assert_eq!(scene.names(), ["db", "hops.txt", "small.txt"]);
+}
+
+#[test]
+fn json_and_values_do_not_share_standard_output() {
+    let scene = Scene::with_small(&[]);
+    scene.anden(&["run", "db", "wcc", "--output", "-", "--json"]).refused(&["--output", "--json"]);
+    scene.anden(&["export", "db", "-", "--json"]).refused(&["--json"]);
+    let object = scene.json(&["run", "db", "wcc", "--output", "wcc.txt"]);
+    assert_eq!(object["kernel"], "wcc");
+    assert_eq!(scene.read("wcc.txt"), "1 1\n2 1\n3 1\n4 1\n5 5\n6 5\n");
+}
+
+#[test]
+fn quiet_means_no_report() {
+    let scene = Scene::with_small(&[]);
+    assert_eq!(scene.anden(&["load", "db2", "small.txt", "--quiet"]).succeeded().stdout, "");
+    assert_eq!(scene.anden(&["export", "db", "edges.csv", "--quiet"]).succeeded().stdout, "");
+    assert_eq!(scene.anden(&["verify", "db", "--quiet"]).succeeded().stdout, "");
+    assert_eq!(scene.anden(&["query", "db", "edge", "1", "2", "--quiet"]).succeeded().stdout, "true\n");
+}
