@@ -24,6 +24,8 @@ pub(super) struct BlockCutter {
     carry: Vec<u8>,
     is_first: bool,
     is_done: bool,
+    /// What ended reading, to be told once the lines before it were handed out.
+    error: Option<Error>,
 }
 
 /// Why there is no next block.
@@ -37,7 +39,7 @@ pub(super) enum CutError {
 
 impl BlockCutter {
     pub(super) fn new(reader: Box<dyn Read + Send>) -> Self {
-        Self { reader, carry: Vec::new(), is_first: true, is_done: false }
+        Self { reader, carry: Vec::new(), is_first: true, is_done: false, error: None }
     }
 
     /// The next lines, about `block_bytes` of them, in `buffer` if that is large enough.
@@ -48,7 +50,7 @@ impl BlockCutter {
         block_bytes: usize,
     ) -> Result<Option<TextBlock>, CutError> {
         if self.is_done {
-            return Ok(None);
+            return self.error.take().map_or(Ok(None), |error| Err(CutError::Read(error)));
         }
         let needed = block_bytes.max(1) + 1 + PADDING;
         if buffer.len() < needed {
@@ -68,12 +70,14 @@ impl BlockCutter {
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) => {
                     self.is_done = true;
-                    return Err(CutError::Read(base::Error::io("read", path, e).into()));
+                    self.error = Some(base::Error::io("read", path, e).into());
+                    break;
                 }
             }
         }
         let end = match memchr::memrchr(b'\n', &buffer[..filled]) {
-            Some(last) if !self.is_done => last + 1,
+            Some(last) if !self.is_done || self.error.is_some() => last + 1,
+            _ if self.error.is_some() => return self.next(path, buffer, block_bytes),
             _ if self.is_done && filled == 0 => return Ok(None),
             _ if self.is_done => {
                 // A missing line end is added; one too many is an empty line.
@@ -85,7 +89,7 @@ impl BlockCutter {
                 return Err(CutError::LongLine(limit));
             }
         };
-        if end < filled {
+        if end < filled && !self.is_done {
             self.carry.extend_from_slice(&buffer[end..filled]);
         }
         buffer[end..end + PADDING].fill(b'\n');
@@ -124,6 +128,25 @@ mod tests {
         assert_eq!(lines(b"", 8).unwrap(), Vec::<String>::new());
         assert_eq!(lines(b"\n", 8).unwrap(), ["\n"]);
         assert_eq!(lines(b"\xef\xbb\xbfa\n\xef\xbb\xbfb", 100).unwrap(), ["a\n\u{feff}b\n"]);
+    }
+
+    #[test]
+    fn lines_before_a_failure_are_handed_out() {
+        struct Failing;
+        impl Read for Failing {
+            fn read(&mut self, _: &mut [u8]) -> std::io::Result<usize> {
+                Err(std::io::Error::other("no more"))
+            }
+        }
+        for (text, whole) in [(&b"one\ntwo\nthr"[..], Some(8)), (b"one", None), (b"", None)] {
+            let mut cutter = BlockCutter::new(Box::new(text.chain(Failing)));
+            let next = |cutter: &mut BlockCutter| cutter.next("x".as_ref(), Vec::new(), 100);
+            if let Some(len) = whole {
+                assert_eq!(next(&mut cutter).unwrap().unwrap().end, len);
+            }
+            assert!(matches!(next(&mut cutter), Err(CutError::Read(e)) if e.to_string() == "x: cannot read: no more"));
+            assert!(next(&mut cutter).unwrap().is_none());
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 #![allow(dead_code)] // Not every test looks at everything.
 
 use std::path::{Path, PathBuf};
-use std::sync::Mutex;
+use std::sync::{Mutex, OnceLock};
 
 use anden_graph::formats::{EdgeBlock, FieldKey, InputPath, KeyKind, Source, SourceOptions, SourceSummary, Span};
 use anden_graph::{Error, Weight, WeightType};
@@ -62,6 +62,12 @@ impl Folder {
     }
 }
 
+/// Workers that all tests share.
+fn pool(threads: usize) -> &'static Pool {
+    static POOLS: [OnceLock<Pool>; 4] = [const { OnceLock::new() }; 4];
+    POOLS[threads].get_or_init(|| Pool::new(threads).unwrap())
+}
+
 /// Reads files once.
 pub fn read_once<K: ShownKey, W: Weight>(
     paths: &[&Path],
@@ -70,9 +76,9 @@ pub fn read_once<K: ShownKey, W: Weight>(
 ) -> Result<Read<W>, Error> {
     let inputs: Vec<InputPath> = paths.iter().map(|path| InputPath::File(path.to_path_buf())).collect();
     let mut source = Source::open(&inputs, options.clone())?;
-    let pool = Pool::new(threads).unwrap();
+    let pool = pool(threads);
     let blocks: Mutex<Vec<EdgeBlock<K, W>>> = Mutex::new(Vec::new());
-    let summary = source.for_each_block(&pool, |worker, block| {
+    let summary = source.for_each_block(pool, |worker, block| {
         assert!(worker < threads);
         blocks.lock().unwrap().push(block);
         Ok::<(), Error>(())

@@ -1,0 +1,51 @@
+#!/usr/bin/env python3
+"""Writes the seeds of the fuzz targets, a folder for each. The first byte of texts chooses options."""
+import bz2
+import gzip
+import lzma
+import struct
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def seed(target: str, name: str, data: bytes) -> None:
+    folder = HERE / target
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_bytes(data)
+
+
+def serialized(directed: int, num_arcs: int, sides: list[tuple[list[int], list[int]]]) -> bytes:
+    data = struct.pack("<Bqq", directed, num_arcs, len(sides[0][0]) - 1)
+    for offsets, neighbours in sides:
+        data += struct.pack(f"<{len(offsets)}q", *offsets) + struct.pack(f"<{len(neighbours)}i", *neighbours)
+    return data
+
+
+EDGES = b"# SNAP\n% Konect\n0 1\n1\t2 1082008561\r\n\n 18446744073709551615 12345678901 \n3 4"
+seed("edge_list", "integers", b"\0" + EDGES)
+seed("edge_list", "weights", b"\2" + b"0 1 0.5\n1 2 -3e2\n2 3 7\n4 5 nan\n")
+seed("edge_list", "strings", b"\1" + "ann böb\n// x\nböb c\n".encode())
+seed("edge_list", "skip", b"\4" + b"0 1\nx\n2 3\n4\n")
+seed("csv", "header", b"\0" + b"source,target,weight\n1,2,3\n\n4 , 5,6\r\n")
+seed("csv", "quotes", b"\3" + b'from;to;cost\n"a ""b""";c;1.5\n " x" ;y;2\n')
+seed("csv", "tabs", b"\6" + b"# made\n1\t2\t0.5\n3\tx\t1\n5\t6\t\n")
+seed("dimacs", "road", b"\2" + b"c road\np sp 4 3\na 1 2 803\nc x\na 2 1 803\na 4 1 7\n")
+seed("dimacs", "lies", b"\0" + b"p sp 2 9\na 1 3 1\n")
+seed("compressed", "gzip", b"\0" + gzip.compress(EDGES, mtime=0) + gzip.compress(b"\n5 6\n", mtime=0))
+seed("compressed", "bzip2", b"\0" + bz2.compress(EDGES))
+seed("compressed", "xz", b"\0" + lzma.compress(EDGES))
+# A frame of raw blocks, so that no zstd program is needed to make it.
+seed("compressed", "zstd", b"\0" + b"\x28\xb5\x2f\xfd\x20\x08" + struct.pack("<I", 8 << 3 | 1)[:3] + b"1 2\n3 4\n")
+seed("serialized", "undirected", serialized(0, 8, [([0, 2, 5, 7, 8, 8], [1, 2, 0, 2, 3, 0, 1, 1])]))
+seed("serialized", "directed", serialized(1, 3, [([0, 2, 2, 3], [1, 2, 2]), ([0, 0, 1, 3], [0, 0, 2])]))
+seed("serialized", "weighted", serialized(1, 2, [([0, 2, 2], [0, 5, 1, 6]), ([0, 1, 2], [0, 5, 0, 6])]))
+PROPERTIES = b"""# tiny
+graph.x.vertex-file = x.v
+graph.x.edge-file = x.e
+graph.x.meta.vertices = 3
+graph.x.meta.edges = 2
+graph.x.directed = true
+graph.x.edge-properties.names = weight
+"""
+seed("graphalytics", "properties", PROPERTIES)

@@ -1,0 +1,4 @@
+//! Columns with delimiters.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| anden_fuzz::read_text("csv", input));

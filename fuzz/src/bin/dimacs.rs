@@ -1,0 +1,4 @@
+//! DIMACS: header and arcs.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| anden_fuzz::read_text("gr", input));

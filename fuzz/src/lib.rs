@@ -1,0 +1,123 @@
+//! What every parser must keep to, whatever bytes it is given: no panic, and the same answer for any
+//! size of blocks.
+
+#![forbid(unsafe_code)]
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, OnceLock};
+
+use base::parallel::Pool;
+use graph::formats::{FieldKey, InputPath, KeyKind, OnError, Source, SourceOptions, Span};
+use graph::{Csr, Error, WeightType};
+
+/// What was read, in an order that does not depend on blocks.
+#[derive(Debug, PartialEq)]
+struct Answer {
+    edges: Vec<(Vec<u8>, Vec<u8>)>,
+    /// Their bits: they may not be numbers that equal themselves.
+    weights: Vec<u64>,
+    vertices: Vec<Vec<u8>>,
+    num_skipped: u64,
+    first_skipped: Option<String>,
+}
+
+trait Shown: FieldKey {
+    fn shown(&self, text: &[u8]) -> Vec<u8>;
+}
+
+impl Shown for u64 {
+    fn shown(&self, _text: &[u8]) -> Vec<u8> {
+        self.to_string().into_bytes()
+    }
+}
+
+impl Shown for Span {
+    fn shown(&self, text: &[u8]) -> Vec<u8> {
+        self.of(text).to_vec()
+    }
+}
+
+fn pool() -> &'static Pool {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    POOL.get_or_init(|| Pool::new(1).expect("a pool of one thread starts"))
+}
+
+/// A file of this process that holds the input under a name with this extension.
+fn input_file(extension: &str, bytes: &[u8]) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("anden-fuzz-{}.{extension}", std::process::id()));
+    std::fs::write(&path, bytes).expect("the input can be written");
+    path
+}
+
+fn read<K: Shown>(path: &Path, options: &SourceOptions) -> Result<Answer, Error> {
+    let mut source = Source::open(&[InputPath::File(path.to_owned())], options.clone())?;
+    let blocks = Mutex::new(Vec::new());
+    let summary = source.for_each_block::<K, f64, Error>(pool(), |_, block| {
+        blocks.lock().expect("nothing panics while it holds this").push(block);
+        Ok(())
+    })?;
+    let mut blocks = blocks.into_inner().expect("nothing panicked");
+    blocks.sort_by_key(|block| block.sequence);
+    let mut answer = Answer {
+        edges: Vec::new(),
+        weights: Vec::new(),
+        vertices: Vec::new(),
+        num_skipped: summary.num_skipped,
+        first_skipped: summary.first_skipped,
+    };
+    for block in blocks {
+        let shown = |key: &K| key.shown(&block.text);
+        assert!(block.weights.is_empty() || block.weights.len() == block.edges.len());
+        answer.edges.extend(block.edges.iter().map(|(source, target)| (shown(source), shown(target))));
+        answer.weights.extend(block.weights.iter().map(|weight| weight.to_bits()));
+        answer.vertices.extend(block.vertices.iter().map(shown));
+    }
+    assert_eq!(summary.num_edges, answer.edges.len() as u64);
+    Ok(answer)
+}
+
+/// Reads the input as a file of this extension; its first byte chooses the options.
+pub fn read_text(extension: &str, input: &[u8]) {
+    let Some((&choice, bytes)) = input.split_first() else { return };
+    let keys = if choice & 1 == 0 { KeyKind::Integer } else { KeyKind::String };
+    let options = SourceOptions {
+        weights: (choice & 2 != 0).then_some(WeightType::F64),
+        keys,
+        on_error: if choice & 4 == 0 { OnError::Stop } else { OnError::Skip },
+        ..SourceOptions::default()
+    };
+    let path = input_file(extension, bytes);
+    let answer = |block_bytes: usize| {
+        let options = SourceOptions { block_bytes, ..options.clone() };
+        let answer = match keys {
+            KeyKind::Integer => read::<u64>(&path, &options),
+            KeyKind::String => read::<Span>(&path, &options),
+        };
+        answer.map_err(|error| error.to_string())
+    };
+    let (large, small) = (answer(64 << 10), answer(64));
+    // What a decoder gives before it fails depends on how much it is asked for, and how long a line
+    // may be on the blocks.
+    let depends = |answer: &Result<Answer, String>| matches!(answer, Err(e) if e.contains("cannot read") || e.contains("expected lines of at most"));
+    if !depends(&large) && !depends(&small) {
+        assert_eq!(large, small);
+    }
+}
+
+/// Reads the input as a serialized graph, as edges and as a whole.
+pub fn read_serialized(input: &[u8]) {
+    let path = input_file("wsg", input);
+    let edges = read::<u64>(&path, &SourceOptions::default());
+    let graph = Csr::read_gapbs(&path, pool());
+    if let (Ok(edges), Ok(graph)) = (edges, graph) {
+        assert_eq!(edges.edges.len() as u64, graph::Graph::num_edges(&graph));
+    }
+    let _ = read::<u64>(&path, &SourceOptions { weights: Some(WeightType::F64), ..SourceOptions::default() });
+}
+
+/// Reads a Graphalytics graph whose properties are the input.
+pub fn read_properties(input: &[u8]) {
+    let path = input_file("properties", input);
+    std::fs::write(path.with_extension("e"), "1 2 0.5\n2 3 1\n").expect("the edges can be written");
+    let _ = read::<u64>(&path, &SourceOptions::default());
+}
