@@ -127,26 +127,39 @@ impl Side {
         self.weights.as_ref().map(|weights| &weights.values)
     }
 
+    /// The page of `vertex`, and the offsets at which its list starts and ends; `None` where the list is empty because
+    /// the page is, or is damaged.
+    #[inline(always)]
+    fn ends<'a>(&self, pages: &'a [PageEntry], vertex: VertexId) -> Option<(&'a PageEntry, u32, u32)> {
+        let page = &pages[page_of(vertex)];
+        let place = page.place.load(Ordering::Relaxed);
+        if place >= SPECIAL {
+            let (start, end) = self.first_ends(pages, vertex)?;
+            return Some((page, start, end));
+        }
+        // The compiler sees that this does not overflow, which makes one bounds check of two.
+        let start = place as usize + place_in_page(vertex);
+        let ends = &self.offsets[start..start + 2];
+        Some((page, ends[0], ends[1]))
+    }
+
     /// Where the list of `vertex` lies among all targets.
     #[inline(always)]
     fn range(&self, pages: &[PageEntry], vertex: VertexId) -> Range<usize> {
-        let page = &pages[page_of(vertex)];
-        let mut place = page.place.load(Ordering::Relaxed);
-        if place >= SPECIAL {
-            match self.enter(pages, page_of(vertex)) {
-                Some(verified) => place = verified,
-                None => return 0..0,
+        match self.ends(pages, vertex) {
+            Some((page, start, end)) => {
+                let base = page.edge_base as usize;
+                base + start as usize..base + end as usize
             }
+            None => 0..0,
         }
-        let start = place as usize + place_in_page(vertex);
-        let base = page.edge_base as usize;
-        base + self.offsets[start] as usize..base + self.offsets[start + 1] as usize
     }
 
     /// The length of the list of `vertex`.
     #[inline(always)]
     pub fn degree(&self, vertex: VertexId) -> usize {
-        self.range(&self.pages, vertex).len()
+        // Offsets ascend: that was checked before they got here.
+        self.ends(&self.pages, vertex).map_or(0, |(_, start, end)| end.wrapping_sub(start) as usize)
     }
 
     /// The list of `vertex`.
@@ -197,6 +210,14 @@ impl Side {
         let offsets = &self.offsets[start..=start + vertices.len()];
         let targets = &self.targets[entry.edge_base as usize..self.pages[page + 1].edge_base as usize];
         Some(DensePage::new(vertices.start, offsets, targets))
+    }
+
+    /// The offsets of a list on a page that is not known to be verified.
+    #[cold]
+    #[inline(never)]
+    fn first_ends(&self, pages: &[PageEntry], vertex: VertexId) -> Option<(u32, u32)> {
+        let start = self.enter(pages, page_of(vertex))? as usize + place_in_page(vertex);
+        Some((self.offsets[start], self.offsets[start + 1]))
     }
 
     /// Where the offsets of a page start that is not known to be verified; `None` where its lists look empty.
