@@ -15,6 +15,7 @@ pub mod parallel;
 pub mod progress;
 pub mod simd;
 pub mod storage;
+pub mod table;
 
 pub use error::{Error, Result};
 pub use ids::{MAX_VERTICES, NO_VERTEX, VertexId};

@@ -51,7 +51,7 @@ use base::VertexId;
 use graph::InEdges;
 
 use crate::{Context, Error, Result};
-use bins::{Bins, Plan};
+use bins::Bins;
 use score::{Score, State};
 
 pub use bins::MAX_PARTITION_BITS;
@@ -291,22 +291,12 @@ fn choose<T: Score>(
         }
         Variant::Pull => Ok(Way::Pull),
         Variant::Push => Ok(push()),
-        Variant::Binned => {
-            let plan = Plan::new(ctx, graph, params.partition_bits)?;
-            let needed = state_bytes + plan.num_bytes::<T>();
-            if !ctx.allows(needed) {
-                return Err(Error::Memory { kernel: "pagerank by bins", needed, budget: ctx.memory.unwrap_or(0) });
-            }
-            Ok(Way::Binned(Bins::build(ctx, graph, plan)))
-        }
+        Variant::Binned => Ok(Way::Binned(Bins::build(ctx, graph, params.partition_bits, state_bytes)?)),
         Variant::Auto => {
             let large = graph.vertex_bound() * size_of::<T>() > CACHED_BYTES;
             let hopeful = large && ctx.allows(state_bytes + 2 * graph.num_arcs());
-            if hopeful
-                && let Ok(plan) = Plan::new(ctx, graph, params.partition_bits)
-                && ctx.allows(state_bytes + plan.num_bytes::<T>())
-            {
-                return Ok(Way::Binned(Bins::build(ctx, graph, plan)));
+            if hopeful && let Ok(bins) = Bins::build(ctx, graph, params.partition_bits, state_bytes) {
+                return Ok(Way::Binned(bins));
             }
             ctx.progress.check()?;
             Ok(if graph.has_in_edges() { Way::Pull } else { push() })

@@ -1,12 +1,12 @@
 //! The scores and what a round does with them, whichever way they came along the edges.
 
-use std::ops::{Add, AddAssign, Mul, Range, Sub};
+use std::ops::{Add, Mul, Range, Sub};
 
 use base::VertexId;
 use base::memory::zeroed_huge;
+use base::table::{Number, TABLE_LEN};
 use graph::Graph;
 
-use super::bins::TABLE_LEN;
 use super::{Algorithm, PageRankParams};
 use crate::Context;
 
@@ -15,16 +15,7 @@ pub(super) const BLOCK: usize = 1 << 14;
 
 /// A number that scores are kept in.
 pub(super) trait Score:
-    Copy
-    + Default
-    + Send
-    + Sync
-    + PartialOrd
-    + Add<Output = Self>
-    + Sub<Output = Self>
-    + Mul<Output = Self>
-    + AddAssign
-    + 'static
+    Number + Default + Send + Sync + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + 'static
 {
     /// So many zeros, on huge pages.
     fn zeros(len: usize) -> Vec<Self>;
@@ -216,30 +207,27 @@ impl<T: Score> Part<'_, T> {
     }
 
     fn rescore_range(&mut self, range: Range<usize>, base: T, damping: T, sums: &[T], block: &mut Block) {
-        const LANES: usize = 8;
-        let (mut deltas, mut danglings) = ([0.0_f64; LANES], [0.0_f64; LANES]);
-        let mut one = |lane: usize, score: &mut T, inverse: T, sum: T| {
-            let zero = T::default();
-            let new = if inverse < zero { zero } else { base + damping * sum };
-            deltas[lane] += (new - *score).abs().to_f64();
-            danglings[lane] += if inverse == zero { new.to_f64() } else { 0.0 };
-            *score = new;
-        };
-        let scores = &mut self.scores[range.clone()];
-        let (inverse_degrees, sums) = (&self.inverse_degrees[range.clone()], &sums[range]);
-        let (scores, last_scores) = scores.as_chunks_mut::<LANES>();
-        let (inverses, last_inverses) = inverse_degrees.as_chunks::<LANES>();
-        let (sums, last_sums) = sums.as_chunks::<LANES>();
-        for ((scores, inverses), sums) in scores.iter_mut().zip(inverses).zip(sums) {
-            for lane in 0..LANES {
-                one(lane, &mut scores[lane], inverses[lane], sums[lane]);
+        // Sums run in lanes of their own type, short enough to lose nothing, and then add up in 64 bits.
+        const LANES: usize = 16;
+        const STRETCH: usize = 8 * LANES;
+        let scores = self.scores[range.clone()].chunks_mut(STRETCH);
+        let inverse_degrees = self.inverse_degrees[range.clone()].chunks(STRETCH);
+        for ((scores, inverse_degrees), sums) in scores.zip(inverse_degrees).zip(sums[range].chunks(STRETCH)) {
+            let (mut deltas, mut danglings) = ([T::default(); LANES], [T::default(); LANES]);
+            let lines = scores.chunks_mut(LANES).zip(inverse_degrees.chunks(LANES)).zip(sums.chunks(LANES));
+            for ((scores, inverse_degrees), sums) in lines {
+                let lanes = deltas.iter_mut().zip(&mut danglings).zip(scores).zip(inverse_degrees).zip(sums);
+                for ((((delta, dangling), score), &inverse), &sum) in lanes {
+                    let zero = T::default();
+                    let new = if inverse < zero { zero } else { base + damping * sum };
+                    *delta += (new - *score).abs();
+                    *dangling += if inverse == zero { new } else { zero };
+                    *score = new;
+                }
             }
+            block.delta += deltas.iter().map(|delta| delta.to_f64()).sum::<f64>();
+            block.dangling += danglings.iter().map(|dangling| dangling.to_f64()).sum::<f64>();
         }
-        for (lane, ((score, &inverse), &sum)) in last_scores.iter_mut().zip(last_inverses).zip(last_sums).enumerate() {
-            one(lane, score, inverse, sum);
-        }
-        block.delta += deltas.iter().sum::<f64>();
-        block.dangling += danglings.iter().sum::<f64>();
     }
 
     /// Turns the scores into what the next round carries along the edges of these vertices.

@@ -88,7 +88,7 @@ impl Patchwork<'_> {
             first = end;
             if page.clone().all(|v| degree(v) == 0) {
                 body(Page::Empty(page))?;
-            } else if page.start / PAGE % 2 == 0 {
+            } else if (page.start / PAGE).is_multiple_of(2) {
                 body(Page::Patched(page))?;
             } else {
                 dense(page, &mut body)?;

@@ -1,0 +1,229 @@
+//! Tables of 32,768 numbers, small enough to stay in a second-level cache, read and added to at
+//! 15-bit places.
+//!
+//! The index of every access is masked to 15 bits, so none can leave its table. What else an
+//! unchecked access relies on is established by the function that makes it, in a pass over its
+//! input that the processor's vectors make cheap.
+
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+use std::ops::AddAssign;
+
+use crate::simd::prefetch;
+
+/// The bits of a place.
+pub const PLACE_BITS: u32 = 15;
+
+/// The numbers of a table.
+pub const TABLE_LEN: usize = 1 << PLACE_BITS;
+
+/// The highest bit of an entry, above its place: the first of a run.
+pub const RUN_FLAG: u16 = 1 << PLACE_BITS;
+
+const PLACE_MASK: u16 = RUN_FLAG - 1;
+
+/// `f32` and `f64`.
+pub trait Number: Copy + AddAssign + private::Gather {}
+
+impl Number for f32 {}
+impl Number for f64 {}
+
+mod private {
+    /// Kept out of reach: the unchecked code is written for the two types.
+    pub trait Gather: Sized {
+        fn gather(table: &[Self; super::TABLE_LEN], places: &[u16], into: &mut [Self]);
+    }
+}
+
+/// Sets `into[i]` to the number at `places[i]`, past the cache, over the length that both have.
+#[inline]
+pub fn gather<T: Number>(table: &[T; TABLE_LEN], places: &[u16], into: &mut [T]) {
+    let len = places.len().min(into.len());
+    T::gather(table, &places[..len], &mut into[..len]);
+}
+
+#[inline]
+fn gather_portable<T: Copy>(table: &[T; TABLE_LEN], places: &[u16], into: &mut [T]) {
+    for (into, place) in into.iter_mut().zip(places) {
+        *into = table[usize::from(place & PLACE_MASK)];
+    }
+}
+
+macro_rules! impl_gather {
+    ($type:ty, $avx512:ident) => {
+        impl private::Gather for $type {
+            #[inline]
+            fn gather(table: &[$type; TABLE_LEN], places: &[u16], into: &mut [$type]) {
+                #[cfg(target_arch = "x86_64")]
+                if std::is_x86_feature_detected!("avx512f") {
+                    // SAFETY: the processor has the feature that the function is compiled for.
+                    return unsafe { $avx512(table, places, into) };
+                }
+                gather_portable(table, places, into);
+            }
+        }
+    };
+}
+
+impl_gather!(f32, gather_f32_avx512);
+impl_gather!(f64, gather_f64_avx512);
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn gather_f32_avx512(table: &[f32; TABLE_LEN], places: &[u16], into: &mut [f32]) {
+    let (head, blocks, rest) = aligned_blocks::<f32, 16>(into);
+    let (head_places, places) = places.split_at(head.len());
+    gather_portable(table, head_places, head);
+    let (place_blocks, rest_places) = places.as_chunks::<16>();
+    let mask = _mm512_set1_epi32(i32::from(PLACE_MASK));
+    for (block, places) in blocks.iter_mut().zip(place_blocks) {
+        // SAFETY: `places` covers the 32 bytes that are loaded; every index is masked to the length
+        // of the table; `block` covers 64 bytes, aligned to 64 by `aligned_blocks`.
+        unsafe {
+            let places = _mm512_cvtepu16_epi32(_mm256_loadu_si256(places.as_ptr().cast()));
+            let values = _mm512_i32gather_ps::<4>(_mm512_and_si512(places, mask), table.as_ptr());
+            _mm512_stream_ps(block.as_mut_ptr(), values);
+        }
+    }
+    _mm_sfence();
+    gather_portable(table, rest_places, rest);
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f")]
+fn gather_f64_avx512(table: &[f64; TABLE_LEN], places: &[u16], into: &mut [f64]) {
+    let (head, blocks, rest) = aligned_blocks::<f64, 8>(into);
+    let (head_places, places) = places.split_at(head.len());
+    gather_portable(table, head_places, head);
+    let (place_blocks, rest_places) = places.as_chunks::<8>();
+    let mask = _mm256_set1_epi32(i32::from(PLACE_MASK));
+    for (block, places) in blocks.iter_mut().zip(place_blocks) {
+        // SAFETY: `places` covers the 16 bytes that are loaded; every index is masked to the length
+        // of the table; `block` covers 64 bytes, aligned to 64 by `aligned_blocks`.
+        unsafe {
+            let places = _mm256_cvtepu16_epi32(_mm_loadu_si128(places.as_ptr().cast()));
+            let values = _mm512_i32gather_pd::<8>(_mm256_and_si256(places, mask), table.as_ptr());
+            _mm512_stream_pd(block.as_mut_ptr(), values);
+        }
+    }
+    _mm_sfence();
+    gather_portable(table, rest_places, rest);
+}
+
+/// What lies before the first cache line, whole lines of `N` numbers, and the rest.
+#[cfg(target_arch = "x86_64")]
+fn aligned_blocks<T, const N: usize>(data: &mut [T]) -> (&mut [T], &mut [[T; N]], &mut [T]) {
+    const { assert!(N * size_of::<T>() == crate::simd::LINE_BYTES) };
+    let head_len = data.as_ptr().align_offset(crate::simd::LINE_BYTES).min(data.len());
+    let (head, data) = data.split_at_mut(head_len);
+    let (blocks, rest) = data.as_chunks_mut::<N>();
+    (head, blocks, rest)
+}
+
+/// Runs of places, each with a value.
+#[derive(Debug)]
+pub struct Runs<'a, T> {
+    /// The places; [`RUN_FLAG`] marks the first of each run.
+    pub places: &'a [u16],
+    /// The value of each run.
+    pub values: &'a [T],
+}
+
+/// Adds the value of each run up in `table` at the places of the run, while `next`, which comes
+/// after it, is on its way from memory.
+///
+/// # Panics
+/// If the first place has no flag, or there are more runs than values.
+#[inline]
+pub fn add_runs<T: Number>(table: &mut [T; TABLE_LEN], runs: &Runs<'_, T>, next: &Runs<'_, T>) {
+    const STEP: usize = 32;
+    let (places, values) = (runs.places, runs.values);
+    assert!(places.first().is_none_or(|first| first & RUN_FLAG != 0), "the first place begins a run");
+    let num_runs: usize = places.chunks(1 << 12).map(num_flags).sum();
+    assert!(num_runs <= values.len(), "{num_runs} runs need as many values");
+    let next_step = next.values.len().div_ceil((places.len() / STEP).max(1));
+    // One less than the run at hand; wraps to 0 at the first place.
+    let mut run = usize::MAX;
+    let mut add = |entry: u16| {
+        run = run.wrapping_add(usize::from(entry >> PLACE_BITS));
+        // SAFETY: the first entry has a flag, so `run` is one less than the number of flags seen,
+        // and all of them together are at most as many as the values.
+        let value = unsafe { *values.get_unchecked(run) };
+        table[usize::from(entry & PLACE_MASK)] += value;
+    };
+    let (blocks, rest) = places.as_chunks::<STEP>();
+    for (i, block) in blocks.iter().enumerate() {
+        prefetch(next.places, i * STEP);
+        prefetch(next.values, i * next_step);
+        for &[a, b, c, d] in block.as_chunks::<4>().0 {
+            add(a);
+            add(b);
+            add(c);
+            add(d);
+        }
+    }
+    rest.iter().for_each(|&entry| add(entry));
+}
+
+/// The flags in at most 2^15 entries, in sums that stay in 16 bits.
+#[inline]
+fn num_flags(places: &[u16]) -> usize {
+    usize::from(places.iter().map(|entry| entry >> PLACE_BITS).sum::<u16>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn table<T: Number + From<u16>>() -> Vec<T> {
+        (0..TABLE_LEN).map(|i| T::from((i * 7 % 1000) as u16)).collect()
+    }
+
+    fn places(len: usize) -> Vec<u16> {
+        (0..len).map(|i| (i as u32).wrapping_mul(2_654_435_761) as u16).collect()
+    }
+
+    #[test]
+    fn gathered_numbers_are_those_of_the_table() {
+        let (singles, doubles) = (table::<f32>(), table::<f64>());
+        for len in [0, 1, 7, 8, 16, 63, 64, 200] {
+            let places = places(len);
+            let (mut a, mut b) = (vec![0.0; len + 3], vec![0.0; len + 3]);
+            gather(singles.first_chunk().unwrap(), &places, &mut a[3..]);
+            gather(doubles.first_chunk().unwrap(), &places, &mut b[3..]);
+            for (i, place) in places.iter().enumerate() {
+                let index = usize::from(place & PLACE_MASK);
+                assert_eq!((a[i + 3], b[i + 3]), (singles[index], doubles[index]), "{i} of {len}");
+            }
+        }
+    }
+
+    #[test]
+    fn runs_add_their_values() {
+        let mut sums = table::<f64>();
+        let mut expected = sums.clone();
+        let entries = [3 | RUN_FLAG, 5, 3, 5 | RUN_FLAG, PLACE_MASK | RUN_FLAG];
+        let runs = |places, values| Runs { places, values };
+        add_runs(sums.first_chunk_mut().unwrap(), &runs(&entries, &[0.5, 0.25, 8.0, 99.0]), &runs(&[], &[]));
+        for (place, value) in [(3, 1.0), (5, 0.75), (TABLE_LEN - 1, 8.0)] {
+            expected[place] += value;
+        }
+        assert_eq!(sums, expected);
+        add_runs(sums.first_chunk_mut().unwrap(), &runs(&[], &[]), &runs(&entries, &[1.0]));
+        assert_eq!(sums, expected);
+    }
+
+    #[test]
+    fn runs_without_values_are_refused() {
+        let refused = |places: &[u16], values: &[f32]| {
+            let mut sums = table::<f32>();
+            let runs = Runs { places, values };
+            std::panic::catch_unwind(move || add_runs(sums.first_chunk_mut().unwrap(), &runs, &runs)).is_err()
+        };
+        assert!(refused(&[1 | RUN_FLAG, 2 | RUN_FLAG], &[1.0]));
+        assert!(refused(&[1, 2 | RUN_FLAG], &[1.0, 2.0]));
+        assert!(!refused(&[1 | RUN_FLAG, 2 | RUN_FLAG], &[1.0, 2.0]));
+        let long: Vec<u16> = (0..10_000).map(|_| RUN_FLAG).collect();
+        assert!(refused(&long, &[0.0; 9_999]) && !refused(&long, &[0.0; 10_000]));
+    }
+}
