@@ -74,7 +74,7 @@ pub(crate) fn load(
     let start = Instant::now();
     base::memory::reset_resident_peak();
     let mut options = options.agreed()?;
-    let budget = Budget::new(options.memory, pool.num_threads())?;
+    let budget = Budget::new(options.memory, options.sort_memory, pool.num_threads())?;
     options.source.block_bytes = options.source.block_bytes.min(budget.block_bytes);
     let mut source = Source::open(inputs, options.source.clone())?;
     let builder = match options.identity {

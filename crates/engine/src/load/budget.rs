@@ -20,20 +20,22 @@ const MAX_SLAB_BYTES: u64 = 32 << 20;
 pub(crate) struct Budget {
     total: u64,
     num_threads: u64,
+    /// The most to hold edges in.
+    for_sort: u64,
     /// The bytes of text that a worker takes at once.
     pub(crate) block_bytes: usize,
 }
 
 impl Budget {
     /// Divides `memory` bytes, or three quarters of what the system has available.
-    pub(crate) fn new(memory: Option<u64>, num_threads: usize) -> Result<Self> {
+    pub(crate) fn new(memory: Option<u64>, for_sort: Option<u64>, num_threads: usize) -> Result<Self> {
         let total = memory.unwrap_or_else(|| base::memory::available().saturating_mul(3) / 4);
         let num_threads = num_threads as u64;
         // Text gets an eighth of what is not spoken for.
         let free = total.saturating_sub(FIXED_BYTES + MIN_WORK_BYTES);
         let share = usize::try_from(free / (8 * blocks_held(num_threads))).unwrap_or(usize::MAX);
         let block_bytes = share.clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
-        let budget = Self { total, num_threads, block_bytes };
+        let budget = Self { total, num_threads, for_sort: for_sort.unwrap_or(u64::MAX), block_bytes };
         let needed = budget.overhead() + MIN_WORK_BYTES;
         if total < needed {
             return Err(budget.too_small("reading and sorting", needed));
@@ -58,12 +60,13 @@ impl Budget {
         if needed > self.total {
             return Err(self.too_small("the keys of the vertices, which must be in memory,", needed));
         }
-        Ok(self.total - self.overhead() - key_bytes)
+        Ok(self.for_sort.min(self.total - self.overhead() - key_bytes))
     }
 
     /// Bytes of a slab of edges.
     pub(crate) fn slab_bytes(&self) -> u64 {
-        (self.total.saturating_sub(self.overhead()) / (16 * self.num_threads)).min(MAX_SLAB_BYTES)
+        let all = self.for_sort.min(self.total.saturating_sub(self.overhead()));
+        (all / (16 * self.num_threads)).min(MAX_SLAB_BYTES)
     }
 }
 
@@ -78,11 +81,11 @@ mod tests {
 
     #[test]
     fn a_small_budget_is_refused_with_what_it_takes() {
-        let Err(Error::Memory { needed, budget: 1000, .. }) = Budget::new(Some(1000), 2) else { panic!() };
-        let budget = Budget::new(Some(needed), 2).unwrap();
+        let Err(Error::Memory { needed, budget: 1000, .. }) = Budget::new(Some(1000), None, 2) else { panic!() };
+        let budget = Budget::new(Some(needed), None, 2).unwrap();
         assert_eq!(budget.for_edges(0).unwrap(), MIN_WORK_BYTES);
         assert!(budget.for_edges(1).is_err());
-        assert!(Budget::new(Some(64 << 20), 2).unwrap().for_edges(0).unwrap() > 32 << 20);
-        assert!(Budget::new(None, 2).is_ok());
+        assert!(Budget::new(Some(64 << 20), None, 2).unwrap().for_edges(0).unwrap() > 32 << 20);
+        assert!(Budget::new(None, Some(1), 2).is_ok());
     }
 }

@@ -39,6 +39,9 @@ pub struct LoadOptions {
     /// The most memory to use, in bytes, the program included; `None`: three quarters of what the
     /// system has available.
     pub memory: Option<u64>,
+    /// The most of it to hold edges in while they are sorted, in bytes; `None`: what keys and buffers
+    /// leave.
+    pub sort_memory: Option<u64>,
     /// How inputs are read. Keys and weights are read as `graph` needs them.
     pub source: SourceOptions,
     /// The name of the snapshot.
