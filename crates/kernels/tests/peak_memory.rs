@@ -1,0 +1,58 @@
+//! How many heap bytes each kernel holds at once, on top of the graph.
+//!
+//! One test alone in its own program: the account of the heap is the process's.
+
+use anden_kernels::Context;
+use anden_kernels::bc::{BcParams, BcSources, bc};
+use anden_kernels::bfs::{BfsParams, bfs};
+use anden_kernels::pagerank::{PageRankParams, Variant, pagerank};
+use anden_kernels::sssp::{SsspParams, sssp};
+use anden_kernels::triangles::{TriangleParams, triangles};
+use anden_kernels::wcc::{WccParams, wcc};
+use base::memory::{CountingAllocator, heap_peak, reset_heap_peak};
+use base::parallel::Pool;
+use graph::Graph;
+use graph::generate::{Generator, RmatParams};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// What a kernel may hold for each vertex, its result included.
+const BYTES_A_VERTEX: u64 = 40;
+
+/// Per-worker buffers, which do not grow with the graph.
+const FIXED_BYTES: u64 = 1 << 20;
+
+/// The heap bytes that `body` holds at most, and what else it says it holds.
+fn peak(body: impl FnOnce() -> u64) -> (u64, u64) {
+    let before = reset_heap_peak();
+    let excused = body();
+    ((heap_peak() - before) as u64, excused)
+}
+
+#[test]
+fn no_kernel_holds_more_than_forty_bytes_a_vertex() {
+    let pool = Pool::new(2).unwrap();
+    let params = RmatParams { scale: 17, degree: 8, ..RmatParams::default() };
+    let generator = Generator::rmat(&params).unwrap().with_weights(1..=255).unwrap();
+    let graph = generator.csr(&pool).unwrap();
+    let ctx = &Context::new(&pool);
+    let source = (0..graph.vertex_bound() as u32).max_by_key(|&v| graph.out_degree(v)).unwrap();
+    let binned = PageRankParams { variant: Variant::Binned, ..PageRankParams::default() };
+    let peaks = [
+        ("bfs", peak(|| bfs(ctx, &graph, &BfsParams { source, parents: true }).map(|_| 0).unwrap())),
+        ("wcc", peak(|| wcc(ctx, &graph, &WccParams::default()).map(|_| 0).unwrap())),
+        ("sssp", peak(|| sssp(ctx, &graph, &SsspParams { source, ..SsspParams::default() }).map(|_| 0).unwrap())),
+        ("bc", peak(|| bc(ctx, &graph, &BcParams { sources: BcSources::Given(vec![source]) }).map(|_| 0).unwrap())),
+        ("pagerank", peak(|| pagerank(ctx, &graph, &PageRankParams::default()).map(|r| r.bins_bytes).unwrap())),
+        ("pagerank, binned", peak(|| pagerank(ctx, &graph, &binned).map(|r| r.bins_bytes).unwrap())),
+        ("triangles", peak(|| triangles(ctx, &graph, &TriangleParams::default()).map(|r| r.copy_bytes).unwrap())),
+    ];
+    let num_vertices = graph.vertex_bound() as u64;
+    for (name, (bytes, excused)) in peaks {
+        let own = bytes.saturating_sub(excused);
+        println!("{name}: {bytes} bytes, {excused} of them excused: {:.1} a vertex", own as f64 / num_vertices as f64);
+        assert!(bytes > 4 * num_vertices, "{name}: the account sees nothing");
+        assert!(own <= BYTES_A_VERTEX * num_vertices + FIXED_BYTES, "{name} holds {own} bytes");
+    }
+}
