@@ -76,7 +76,7 @@ impl Generator {
     /// Writes the graph as `.sg`, with weights as `.wsg`: undirected, without loops and repeated
     /// edges, as the converter of the GAP benchmark suite makes them.
     ///
-    /// Cost: the edges are generated three times; 8 bytes a vertex and 8 bytes an edge of memory.
+    /// Cost: the edges are generated twice; 24 bytes a vertex and 8 bytes an edge of memory.
     ///
     /// # Errors
     /// The output's.
@@ -100,14 +100,15 @@ impl Generator {
             ends
         };
         let num_arcs = starts[num_vertices] as usize;
-        let mut targets: Vec<VertexId> = base::memory::zeroed_huge(num_arcs);
+        // Words, so that the array can be handed on without a copy.
+        let mut words: Vec<u64> = base::memory::zeroed_huge(num_arcs.div_ceil(2));
+        let targets: &mut [VertexId] = &mut bytemuck::cast_slice_mut(&mut words)[..num_arcs];
         let mut cursors = starts.clone();
-        self.scatter(pool, &mut cursors, &mut targets);
+        self.scatter(pool, &mut cursors, targets);
         drop(cursors);
-        let lengths = sort_lists(pool, &starts, &mut targets);
-        let (offsets, num_kept) = close_gaps(&starts, &lengths, &mut targets);
+        let lengths = sort_lists(pool, &starts, targets);
+        let (offsets, num_kept) = close_gaps(&starts, &lengths, targets);
         drop((starts, lengths));
-        targets.truncate(num_kept);
         let weights = self.has_weights().then(|| {
             let mut weights = vec![0_u32; num_kept];
             for (source, pair) in offsets.windows(2).enumerate() {
@@ -120,8 +121,11 @@ impl Generator {
         });
         let num_bytes = size_of_val(&*offsets);
         let offsets = FileBytes::owned(offsets, num_bytes).and_then(MappedSlice::new);
-        let offsets = offsets.ok_or_else(|| Error::Parameter("the offsets do not fit in memory".into()))?;
-        Ok(Csr::undirected(Adjacency::new(offsets, MappedSlice::copied(&targets), weights)?))
+        let targets = FileBytes::owned(words, num_kept * size_of::<VertexId>()).and_then(MappedSlice::new);
+        match offsets.zip(targets) {
+            Some((offsets, targets)) => Ok(Csr::undirected(Adjacency::new(offsets, targets, weights)?)),
+            None => Err(Error::Parameter(format!("{num_kept} arcs do not fit in memory"))),
+        }
     }
 
     /// The lengths of all lists, loops left out, and a zero behind them.
