@@ -11,11 +11,11 @@ STEP := .ci/step
 
 help:
 	@echo 'make demo         load a real graph, analyse it, ask it questions; leaves ./demo.anden'
-	@echo 'make test         everything: format, lints, floors, style, Rust and Python tests, demo, quick benchmarks'
+	@echo 'make test         everything: format, lints, floors, style, tests, demo, fuzzing, quick benchmarks'
 	@echo 'make install      put anden on the PATH (PREFIX=DIR: into DIR/bin)'
 	@echo 'make doc          the documentation of the crates, in $(TARGET)/doc'
 	@echo 'make bench        the benchmarks (hours); bench-quick: on small graphs (minutes)'
-	@echo 'make fuzz-quick   some runs of every fuzz target'
+	@echo 'make fuzz-quick   100,000 damaged inputs for every parser'
 	@echo 'make format       format the Rust code'
 
 demo: release
@@ -24,6 +24,7 @@ demo: release
 # In the order in which they are likely to fail early.
 .NOTPARALLEL:
 test: check-tools lint test-python test-rust release smoke
+	@$(STEP) 'fuzzing' $(MAKE) --no-print-directory fuzz-quick
 	@$(STEP) 'quick benchmarks' $(MAKE) --no-print-directory bench-quick
 	@echo 'everything passed'
 
@@ -64,8 +65,9 @@ bench:
 bench-quick:
 	cargo run --release --quiet --package anden-bench -- quick
 
+# libFuzzer is written in C++; everything else does without.
 fuzz-quick:
-	@if [ -x fuzz/run.sh ]; then fuzz/run.sh; else echo 'there are no fuzz targets yet'; fi
+	@if command -v c++ >/dev/null; then fuzz/run.sh; else echo 'skipped: fuzzing needs a C++ compiler'; fi
 
 doc:
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --lib --locked
