@@ -44,7 +44,7 @@ pub use job::{Job, JobOutput, Kernel, Parameter, Parameters, Sources, Value, Val
 pub use kernels;
 pub use kernels::pagerank::PageRankParams;
 pub use kernels::sssp::Distances;
-pub use lama::{GraphOptions as Options, Key, KeyScheme, SnapshotInfo, Stats, VerifyReport};
+pub use lama::{GraphOptions as Options, Key, KeyRef, KeyScheme, SnapshotInfo, Stats, VerifyReport};
 pub use query::{Path, PathLength, Side};
 pub use session::Session;
 pub use view::View;

@@ -7,7 +7,7 @@ use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
 use kernels::Context;
 use kernels::sssp::{WeightStatistics, scan_weights};
 
-use crate::{DegreeStatistics, Error, Job, JobOutput, Key, Result, Session};
+use crate::{DegreeStatistics, Error, Job, JobOutput, Key, KeyRef, Result, Session};
 
 /// Read access to a graph at one snapshot.
 ///
@@ -151,6 +151,14 @@ impl View {
         Ok(self.graph.key(vertex)?)
     }
 
+    /// As [`key`](Self::key), without a copy.
+    ///
+    /// # Errors
+    /// As [`key`](Self::key).
+    pub fn key_ref(&self, vertex: VertexId) -> Result<KeyRef<'_>> {
+        Ok(self.graph.key_ref(vertex)?)
+    }
+
     pub(crate) fn keys(&self, vertices: &[VertexId]) -> Result<Vec<Key>> {
         vertices.iter().map(|&vertex| self.key(vertex)).collect()
     }
@@ -162,12 +170,16 @@ impl View {
     pub fn vertices_by_key(&self) -> Result<Vec<VertexId>> {
         let mut vertices: Vec<VertexId> =
             (0..self.vertex_bound() as VertexId).filter(|&vertex| self.is_live(vertex)).collect();
-        let keys = self.keys(&vertices)?;
-        if !keys.is_sorted() {
-            let place: Vec<VertexId> = vertices.clone();
-            let mut order: Vec<usize> = (0..keys.len()).collect();
-            order.sort_unstable_by(|&a, &b| keys[a].cmp(&keys[b]));
-            vertices = order.into_iter().map(|i| place[i]).collect();
+        let mut before = None;
+        let mut is_sorted = true;
+        for &vertex in &vertices {
+            let key = self.key_ref(vertex)?;
+            is_sorted &= before.is_none_or(|before| before < key);
+            before = Some(key);
+        }
+        if !is_sorted {
+            // Every key was read above, so none is missing here.
+            vertices.sort_by_cached_key(|&vertex| self.key_ref(vertex).ok());
         }
         Ok(vertices)
     }

@@ -148,6 +148,14 @@ pub fn real(value: f64) -> String {
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').to_owned() } else { text }
 }
 
+/// Scores with the same number of decimals: six significant digits of the largest.
+pub fn scores(values: impl Iterator<Item = f64> + Clone) -> Vec<String> {
+    let largest = values.clone().map(f64::abs).filter(|value| value.is_finite()).fold(0.0, f64::max);
+    let digits = if largest > 0.0 { largest.log10().floor() as i32 + 1 } else { 1 };
+    let decimals = (6 - digits).clamp(0, 12) as usize;
+    values.map(|value| format!("{value:.decimals$}")).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -160,6 +168,13 @@ mod tests {
         assert_eq!(duration(125.0), "2 min 05 s");
         assert_eq!([real(1.0), real(0.0123456789), real(2.5e-7)], ["1", "0.0123457", "2.5000e-7"]);
         assert_eq!([real(f64::INFINITY), real(1440081.0), real(12.5)], ["infinity", "1,440,081", "12.5"]);
+    }
+
+    #[test]
+    fn scores_have_the_same_decimals() {
+        assert_eq!(scores([0.12732, 0.0206179].into_iter()), ["0.127320", "0.020618"]);
+        assert_eq!(scores([1234.5, 2.25].into_iter()), ["1234.50", "2.25"]);
+        assert_eq!(scores([0.0].into_iter()), ["0.00000"]);
     }
 
     #[test]

@@ -1,9 +1,6 @@
 //! Why a command ends early, and with which exit status.
 
-use std::io;
-
-/// The exit status of a command that was interrupted: 128 and the number of SIGINT.
-pub const INTERRUPTED: u8 = 130;
+use std::io::{self, Write};
 
 /// Why a command ends early.
 #[derive(Debug)]
@@ -48,7 +45,8 @@ impl Failure {
             Self::ClosedPipe => 0,
             Self::Failed(_) | Self::Fault => 1,
             Self::Usage(_) => 2,
-            Self::Cancelled => INTERRUPTED,
+            // 128 and the number of SIGINT.
+            Self::Cancelled => 130,
         }
     }
 
@@ -75,6 +73,12 @@ impl From<anden::Error> for Failure {
             },
         }
     }
+}
+
+/// Writes to standard error, under the name of the program.
+pub fn complain(text: &str) {
+    // Where standard error is closed, the exit status has to do.
+    let _ = writeln!(io::stderr(), "anden: {text}");
 }
 
 /// What to do about an error that does not say so itself.

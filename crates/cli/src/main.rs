@@ -14,7 +14,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::Cli;
-use failure::Failure;
+use failure::{Failure, complain};
 
 /// Counts what is allocated, so that `run` can say what a kernel needs at its peak.
 #[global_allocator]
@@ -60,10 +60,4 @@ fn refuse(error: &clap::Error) -> ExitCode {
             ExitCode::from(Failure::Usage(String::new()).status())
         }
     }
-}
-
-fn complain(text: &str) {
-    use std::io::Write;
-    // Where standard error is closed, the exit status has to do.
-    let _ = writeln!(std::io::stderr(), "anden: {text}");
 }

@@ -1,6 +1,8 @@
 //! Keys and results as text and as JSON.
 
-use anden::{Key, Value, Values};
+use std::fmt::Write;
+
+use anden::{Key, KeyRef, Value, Values};
 use serde_json::json;
 
 use crate::console::{count, real};
@@ -8,6 +10,8 @@ use crate::console::{count, real};
 /// What Graphalytics writes for a vertex that a search from the source does not reach.
 const UNREACHED_HOPS: u64 = i64::MAX as u64;
 const UNREACHED_DISTANCE: &str = "infinity";
+/// What is written where there is no parent.
+const NO_VERTEX: i32 = -1;
 
 /// A key as JSON: a number or a string.
 pub fn key_json(key: &Key) -> serde_json::Value {
@@ -49,23 +53,33 @@ pub fn value_text(value: &Value) -> String {
     }
 }
 
+/// Appends a key.
+pub fn push_key(line: &mut String, key: KeyRef<'_>) {
+    push(line, key);
+}
+
+fn push(line: &mut String, shown: impl std::fmt::Display) {
+    // Writing to a string cannot fail.
+    let _ = write!(line, "{shown}");
+}
+
 /// Appends the value of a vertex in the form of Graphalytics; ids of vertices are named by `key`.
-pub fn push_value<E>(
+pub fn push_value<'a, E>(
     line: &mut String,
     values: &Values<'_>,
     vertex: usize,
-    key: impl Fn(u32) -> Result<Key, E>,
+    key: impl Fn(u32) -> Result<KeyRef<'a>, E>,
 ) -> Result<(), E> {
     match values {
-        Values::Hops(hops) if hops[vertex] == u32::MAX => *line += &UNREACHED_HOPS.to_string(),
-        Values::Hops(hops) => *line += &hops[vertex].to_string(),
-        Values::Vertices(vertices) if vertices[vertex] == u32::MAX => *line += "-1",
-        Values::Vertices(vertices) => *line += &key(vertices[vertex])?.to_string(),
-        Values::Counts(counts) => *line += &counts[vertex].to_string(),
-        Values::Distances(distances) if distances[vertex] == u64::MAX => *line += UNREACHED_DISTANCE,
-        Values::Distances(distances) => *line += &distances[vertex].to_string(),
-        Values::Reals(reals) if reals[vertex] == f64::INFINITY => *line += UNREACHED_DISTANCE,
-        Values::Reals(reals) => *line += &reals[vertex].to_string(),
+        Values::Hops(hops) if hops[vertex] == u32::MAX => push(line, UNREACHED_HOPS),
+        Values::Hops(hops) => push(line, hops[vertex]),
+        Values::Vertices(vertices) if vertices[vertex] == u32::MAX => push(line, NO_VERTEX),
+        Values::Vertices(vertices) => push(line, key(vertices[vertex])?),
+        Values::Counts(counts) => push(line, counts[vertex]),
+        Values::Distances(distances) if distances[vertex] == u64::MAX => push(line, UNREACHED_DISTANCE),
+        Values::Distances(distances) => push(line, distances[vertex]),
+        Values::Reals(reals) if reals[vertex] == f64::INFINITY => push(line, UNREACHED_DISTANCE),
+        Values::Reals(reals) => push(line, reals[vertex]),
     }
     Ok(())
 }
@@ -79,7 +93,7 @@ mod tests {
     fn written(values: &Values<'_>) -> Vec<String> {
         let text = |vertex| {
             let mut line = String::new();
-            let key = |v| Ok::<_, Infallible>(Key::Integer(u64::from(v) * 10));
+            let key = |v| Ok::<_, Infallible>(KeyRef::Integer(u64::from(v) * 10));
             push_value(&mut line, values, vertex, key).unwrap();
             line
         };

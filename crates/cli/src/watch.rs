@@ -8,9 +8,10 @@ use std::time::Duration;
 use anden::Progress;
 use indicatif::{ProgressBar, ProgressStyle};
 
-use crate::failure::INTERRUPTED;
+use crate::failure::{Failure, complain};
 
 static INTERRUPT: AtomicBool = AtomicBool::new(false);
+static MUST_CLEAN_UP: AtomicBool = AtomicBool::new(false);
 
 /// Shows stages on standard error if that is a terminal, and passes Ctrl-C on to the work.
 #[derive(Debug)]
@@ -20,15 +21,24 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Starts to listen for Ctrl-C. A second one ends the process at once.
+    /// Starts to listen for Ctrl-C. It ends the process at once, unless there is something to
+    /// [clean up](Self::clean_up_from_here); a second one always does.
     pub fn new(is_quiet: bool) -> Self {
         // Without a handler the process ends at once, which leaves the database whole as well.
         let _ = ctrlc::set_handler(|| {
-            if INTERRUPT.swap(true, Ordering::Relaxed) {
-                std::process::exit(INTERRUPTED.into());
+            if INTERRUPT.swap(true, Ordering::Relaxed) || !MUST_CLEAN_UP.load(Ordering::Relaxed) {
+                if let Some(line) = Failure::Cancelled.line() {
+                    complain(&line);
+                }
+                std::process::exit(Failure::Cancelled.status().into());
             }
         });
         Self { is_visible: !is_quiet && std::io::stderr().is_terminal(), bar: Mutex::new(None) }
+    }
+
+    /// From now on files are written that must go if the work stops: Ctrl-C lets it stop by itself.
+    pub fn clean_up_from_here(&self) {
+        MUST_CLEAN_UP.store(true, Ordering::Relaxed);
     }
 
     /// Takes the last bar off the terminal.

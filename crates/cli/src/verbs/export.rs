@@ -26,6 +26,7 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
         watch.clear();
         return written.map(|_| ()).map_err(Failure::from);
     }
+    watch.clean_up_from_here();
     let written = write_file::<_, anden::Error>(&args.file, |output| view.export(format, output));
     watch.clear();
     let num_edges = written?;

@@ -27,6 +27,7 @@ pub fn execute(global: &Global, args: &GenerateArgs) -> Result {
     if to_stdout {
         return form.write(&generator, &session, &mut Output::new(path, io::stdout()));
     }
+    watch.clean_up_from_here();
     let written = write_file(path, |output| {
         let stoppable = Stoppable { output, watch: &watch };
         form.write(&generator, &session, &mut Output::new(path, stoppable))

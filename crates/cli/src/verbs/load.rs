@@ -11,7 +11,7 @@ use serde_json::json;
 use super::session;
 use crate::args::{Global, LoadArgs, LoadDuplicates, LoadFormat, LoadIds, LoadOnError, LoadWeight};
 use crate::console::{Console, Table, count, duration, size};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, complain};
 
 /// Creates a database from files.
 pub fn execute(global: &Global, args: &LoadArgs) -> Result {
@@ -21,11 +21,12 @@ pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     }
     let options = options(args, &inputs)?;
     let (session, watch) = session(global)?;
+    watch.clean_up_from_here();
     let loaded = Database::load(&args.database, &inputs, &options, &session);
     watch.clear();
     let (database, report) = loaded?;
     if let Some(line) = report.first_skipped.as_ref().filter(|_| !global.quiet) {
-        eprintln!("anden: skipped {} lines, the first: {line}", count(report.skipped));
+        complain(&format!("skipped {} lines, the first: {line}", count(report.skipped)));
     }
     let mut console = Console::new();
     if global.json {

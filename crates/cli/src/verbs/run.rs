@@ -7,9 +7,9 @@ use serde_json::{Map, json};
 
 use super::{open, session, view};
 use crate::args::{Global, RunArgs};
-use crate::console::{Console, Table, count, duration, real, size};
+use crate::console::{Console, Table, count, duration, scores, size};
 use crate::failure::{Failure, Result};
-use crate::text::{push_value, value_json, value_text};
+use crate::text::{push_key, push_value, value_json, value_text};
 
 /// Runs a kernel, perhaps several times; the last run is the one that is shown, written and checked.
 pub fn execute(global: &Global, args: &RunArgs) -> Result {
@@ -31,6 +31,7 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
         })?;
     }
     if let Some(path) = &args.output {
+        watch.clean_up_from_here();
         write_values(&job, &output, &view, path)?;
     }
     let mut console = Console::new();
@@ -147,8 +148,9 @@ impl Runs {
             if let Value::Ranking(ranking) = value {
                 console.line(format_args!("  {name}"))?;
                 let mut table = Table::new();
-                for (key, score) in ranking {
-                    table.row([format!("    {key}"), real(*score)]);
+                let shown = scores(ranking.iter().map(|(_, score)| *score));
+                for ((key, _), score) in ranking.iter().zip(shown) {
+                    table.row([format!("    {key}"), score]);
                 }
                 console.table(&table)?;
             }
@@ -181,12 +183,14 @@ fn write_values(job: &Job, output: &JobOutput, view: &View, path: &Path) -> Resu
 }
 
 fn write_lines(output: &mut Output<'_>, values: &Values<'_>, view: &View) -> Result {
+    let progress = view.context().progress;
     let mut line = String::new();
     for vertex in view.vertices_by_key()? {
+        progress.check().map_err(anden::Error::from)?;
         line.clear();
-        line += &view.key(vertex)?.to_string();
+        push_key(&mut line, view.key_ref(vertex)?);
         line.push(' ');
-        push_value(&mut line, values, vertex as usize, |v| view.key(v))?;
+        push_value(&mut line, values, vertex as usize, |v| view.key_ref(v))?;
         line.push('\n');
         output.write(line.as_bytes()).map_err(anden::Error::from)?;
     }

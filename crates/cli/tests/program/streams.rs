@@ -1,7 +1,7 @@
 //! Standard output and standard error: closed pipes, silence, files that appear whole.
 
-use std::io::{BufRead, BufReader};
-use std::process::Stdio;
+use std::io::{BufRead, BufReader, Write};
+use std::process::{Command, Stdio};
 
 use crate::scene::Scene;
 
@@ -55,4 +55,25 @@ fn quiet_means_no_report() {
     assert_eq!(scene.anden(&["export", "db", "edges.csv", "--quiet"]).succeeded().stdout, "");
     assert_eq!(scene.anden(&["verify", "db", "--quiet"]).succeeded().stdout, "");
     assert_eq!(scene.anden(&["query", "db", "edge", "1", "2", "--quiet"]).succeeded().stdout, "true\n");
+}
+
+/// A load that waits for its input is interrupted: it says so, and nothing is left behind.
+#[test]
+fn an_interrupted_load_leaves_nothing_behind() {
+    let scene = Scene::new();
+    let mut child = scene.command(&["load", "db", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let lines: String = (0..100_000).map(|i| format!("{i} {}\n", i + 1)).collect();
+    input.write_all(lines.as_bytes()).unwrap();
+    // The handler is there by now: the pipe holds less than was written, so the program reads.
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    // The program may stop reading at any moment from here on.
+    while input.write_all(lines.as_bytes()).is_ok() {}
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let stderr = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(130), "{stderr}");
+    assert!(stderr.starts_with("anden: interrupted"), "{stderr}");
+    assert!(scene.names().is_empty(), "{:?}", scene.names());
 }

@@ -1,0 +1,150 @@
+//! The library as its users see it: a database is loaded, opened, asked, and held against other handles.
+
+use std::path::PathBuf;
+
+use anden::{
+    Database, Error, InputPath, Job, Key, LoadOptions, Options, PageRankParams, Parameters, PathLength, Session, Side,
+    Value, Values, WeightType, write_file,
+};
+
+struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    /// A folder with `text` loaded to the database `db`.
+    fn load(text: &str, graph: Options) -> Self {
+        let scene = Self { folder: tempfile::tempdir().unwrap() };
+        let input = scene.folder.path().join("edges.txt");
+        std::fs::write(&input, text).unwrap();
+        let options = LoadOptions { graph, ..LoadOptions::default() };
+        let session = Session::new(2).unwrap();
+        Database::load(scene.path(), &[InputPath::File(input)], &options, &session).unwrap();
+        scene
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("db")
+    }
+}
+
+const WORDS: &str = "bash libc6 2\nvim libc6 1\nvim bash 0.5\nlibc6 gcc 4\nlone lone 1\n";
+
+fn words() -> Scene {
+    let graph = Options { keys: anden::KeyScheme::String, weight_type: Some(WeightType::F64), ..Options::default() };
+    Scene::load(WORDS, graph)
+}
+
+#[test]
+fn questions_and_answers() {
+    let scene = words();
+    let view = Database::open_read_only(scene.path()).unwrap().view().unwrap();
+    assert_eq!((view.num_vertices(), view.num_edges(), view.name()), (5, 5, "snapshot 1"));
+    assert!(view.has_edge("vim", "bash").unwrap() && !view.has_edge("bash", "vim").unwrap());
+    let keys = |names: &[&str]| names.iter().map(|&name| Key::from(name)).collect::<Vec<_>>();
+    assert_eq!(view.neighbors("libc6", Side::In).unwrap(), keys(&["bash", "vim"]));
+    assert_eq!(view.neighbors("libc6", Side::Both).unwrap(), keys(&["bash", "gcc", "vim"]));
+    assert_eq!(view.fof("vim").unwrap(), keys(&["gcc"]));
+    let path = view.path("vim", "gcc").unwrap().unwrap();
+    assert_eq!((path.vertices, path.length), (keys(&["vim", "libc6", "gcc"]), PathLength::Hops(2)));
+    let path = view.weighted_path("vim", "gcc").unwrap().unwrap();
+    assert_eq!((path.vertices, path.length), (keys(&["vim", "libc6", "gcc"]), PathLength::Real(5.0)));
+    assert_eq!(view.path("gcc", "vim").unwrap(), None);
+    assert!(matches!(view.vertex("emacs"), Err(Error::NotFound(_))));
+}
+
+#[test]
+fn kernels_as_methods() {
+    let scene = words();
+    let view = Database::open_read_only(scene.path()).unwrap().view().unwrap();
+    let id = |key: &str| view.vertex(key).unwrap() as usize;
+    let hops = view.bfs("bash").unwrap();
+    assert_eq!((hops[id("gcc")], hops[id("vim")]), (2, u32::MAX));
+    assert_eq!(view.sssp("vim").unwrap(), anden::Distances::Float(vec![0.5, 5.0, 1.0, f64::INFINITY, 0.0]));
+    let labels = view.wcc().unwrap();
+    assert_eq!((labels[id("vim")], labels[id("lone")]), (id("bash") as u32, id("lone") as u32));
+    assert_eq!(view.triangles().unwrap(), 1);
+    let ranks = view.pagerank(&PageRankParams::default()).unwrap();
+    assert!((ranks.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    let between = view.bc(&["bash".into()]).unwrap();
+    let best = (0..between.len()).max_by(|&a, &b| between[a].total_cmp(&between[b])).unwrap();
+    assert_eq!(best, id("libc6"));
+}
+
+#[test]
+fn every_kernel_of_the_table_runs_and_is_checked() {
+    let scene = words();
+    let view = Database::open_read_only(scene.path()).unwrap().view().unwrap();
+    for kernel in Job::table() {
+        let source = if kernel.needs == anden::Sources::One { vec!["vim".into()] } else { Vec::new() };
+        let parameters = Parameters { source, ..Parameters::default() };
+        let output = view.run(&Job::new(kernel.name, parameters).unwrap()).unwrap();
+        output.check(&view).unwrap();
+        assert!(!output.summary.is_empty(), "{}", kernel.name);
+        let length = match output.values() {
+            Some(Values::Hops(values) | Values::Vertices(values)) => values.len(),
+            Some(Values::Counts(values) | Values::Distances(values)) => values.len(),
+            Some(Values::Reals(values)) => values.len(),
+            None => view.vertex_bound(),
+        };
+        assert_eq!(length, view.vertex_bound(), "{}", kernel.name);
+        let shown = output.values().map(|values| format!("{values:?}"));
+        assert_eq!(shown, output.into_values().map(|values| format!("{values:?}")), "{}", kernel.name);
+    }
+}
+
+#[test]
+fn a_job_is_refused_before_it_runs() {
+    let parameters = Parameters { damping: Some(0.5), ..Parameters::default() };
+    let message = Job::new("wcc", parameters).unwrap_err().to_string();
+    assert!(message.contains("wcc") && message.contains("damping"), "{message}");
+    assert!(matches!(Job::new("scc", Parameters::default()), Err(Error::Unsupported(_))));
+    assert!(matches!(Job::new("magic", Parameters::default()), Err(Error::InvalidInput(_))));
+}
+
+#[test]
+fn numbers_and_text_are_both_understood_as_keys() {
+    let scene = Scene::load("7 40\n", Options::default());
+    let view = Database::open(scene.path()).unwrap().view().unwrap();
+    assert_eq!(view.vertex(40).unwrap(), view.vertex("40").unwrap());
+    assert!(matches!(view.vertex(41), Err(Error::NotFound(_))));
+    let output = view.run(&Job::new("wcc", Parameters::default()).unwrap()).unwrap();
+    assert_eq!(output.summary, [("components", Value::Integer(1)), ("largest", Value::Integer(2))]);
+}
+
+#[test]
+fn one_handle_writes_and_others_read() {
+    let scene = words();
+    let writer = Database::open(scene.path()).unwrap();
+    assert!(matches!(Database::open(scene.path()), Err(Error::Locked(_))));
+    Database::open_read_only(scene.path()).unwrap().verify().unwrap();
+    drop(writer);
+    Database::open(scene.path()).unwrap();
+    assert!(matches!(Database::create(scene.path(), Options::default()), Err(Error::Conflict(_))));
+    let nowhere = scene.folder.path().join("nowhere");
+    assert!(matches!(Database::open_read_only(nowhere), Err(Error::NotFound(_))));
+}
+
+#[test]
+fn an_empty_database_is_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = Database::create(folder.path().join("db"), Options::default()).unwrap();
+    database.verify().unwrap();
+    let view = database.view().unwrap();
+    assert_eq!((view.num_vertices(), view.num_edges()), (0, 0));
+    assert_eq!(view.pagerank(&PageRankParams::default()).unwrap(), []);
+}
+
+#[test]
+fn a_file_that_fails_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("values.txt");
+    let failed = write_file(&path, |output| -> Result<(), Error> {
+        output.write(b"half")?;
+        Err(Error::Cancelled)
+    });
+    assert!(matches!(failed, Err(Error::Cancelled)));
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+    write_file(&path, |output| -> Result<(), Error> { Ok(output.write(b"whole")?) }).unwrap();
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "whole");
+}
