@@ -21,6 +21,9 @@ fn delimiters_and_headers_are_told() {
             assert_eq!(read.pairs(), [(1, 2), (3, 4), (5, 6)], "{delimiter:?} {header:?}");
         }
     }
+    let integer = "an integer from 0 to 18446744073709551615";
+    assert_refused(read(&folder, "a.csv", "x,2\n"), &format!("a.csv:1: expected a source, {integer}, found 'x'"));
+    assert_refused(read(&folder, "a.csv", "1,\n"), &format!("a.csv:1: expected a target, {integer}, found ''"));
     assert_eq!(read(&folder, "empty.csv", "").unwrap().edges, []);
     assert_eq!(read(&folder, "empty.csv", "source,target\n").unwrap().edges, []);
 }

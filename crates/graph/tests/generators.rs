@@ -45,6 +45,23 @@ fn threads_do_not_matter() {
 }
 
 #[test]
+fn a_seed_gives_the_same_file_for_ever() {
+    let grid = Generator::grid(&GridParams { width: 3, height: 2, seed: 1 }).unwrap().with_weights(1..=9).unwrap();
+    assert_eq!(text(&grid, 2), b"3 2 5\n3 4 7\n2 1 1\n2 0 5\n1 5 5\n4 0 5\n0 5 2\n");
+    let sums: Vec<u64> = generators().iter().map(|(_, generator)| checksum(&text(generator, 2))).collect();
+    assert_eq!(
+        sums,
+        [17_051_531_676_374_370_139, 9_080_989_586_973_114_444, 4_218_244_912_889_727_721, 5_972_694_724_937_961_794]
+    );
+}
+
+/// FNV-1a.
+fn checksum(bytes: &[u8]) -> u64 {
+    let step = |sum: u64, &byte: &u8| (sum ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, step)
+}
+
+#[test]
 fn the_shapes_are_as_named() {
     let pool = Pool::new(2).unwrap();
     let mut degrees = Vec::new();

@@ -4,7 +4,7 @@
 //! quotes, but ends on its line: blocks are cut at line ends without looking for quotes.
 
 use super::blocks::TextBlock;
-use super::key::{FieldKey, key_range};
+use super::key::FieldKey;
 use super::lines::{Parsed, line_end, trimmed};
 use super::message::shown;
 use super::number::{parse_u64, parse_weight, weight_range};
@@ -57,8 +57,10 @@ pub(super) fn layout_of(line: &[u8], options: &SourceOptions, is_edges: bool) ->
             None => Err(format!("expected a column {}, found {}", shown(wanted.as_bytes()), shown(line))),
         }
     };
-    let holds_number = names.first().is_some_and(|name| parse_u64(name.as_bytes()).is_some());
-    let is_no_key = options.keys == KeyKind::Integer && !holds_number;
+    // A first line with one key in it is a faulty row rather than a header.
+    let num_keys = if is_edges { 2 } else { 1 };
+    let is_no_key = options.keys == KeyKind::Integer
+        && names.iter().take(num_keys).all(|name| parse_u64(name.as_bytes()).is_none());
     if !is_edges {
         let column = usual(&VERTEX_NAMES);
         let has_header = is_no_key || (options.keys == KeyKind::String && column == Some(0));
@@ -219,7 +221,7 @@ fn row<K: FieldKey, W: Weight>(
                 K::from_text(bytes, field.start, field.end - field.start)
             };
             let wrong =
-                || unexpected(&format!("a {name}, {}", key_range(K::KIND)), Some(&bytes[field.start..field.end]));
+                || unexpected(&format!("a {name}, {}", K::RANGE), Some(&bytes[field.start..field.end]));
             key.ok_or_else(wrong).map(Some)
         };
         if column == layout.source {

@@ -1,5 +1,7 @@
 //! Keys of vertices as they stand in an input.
 
+use base::MAX_VERTICES;
+
 use super::KeyKind;
 use super::number::parse_u64;
 
@@ -10,6 +12,8 @@ const MAX_KEY_BYTES: usize = u16::MAX as usize;
 pub trait FieldKey: Copy + Send + Sync + 'static {
     /// Which keys these are.
     const KIND: KeyKind;
+    /// What a key may be, for messages.
+    const RANGE: &'static str;
 
     /// The key in `text[start..start + len]`; none where that is no key of this kind.
     fn from_text(text: &[u8], start: usize, len: usize) -> Option<Self>;
@@ -44,6 +48,7 @@ impl Span {
 
 impl FieldKey for u64 {
     const KIND: KeyKind = KeyKind::Integer;
+    const RANGE: &'static str = "an integer from 0 to 18446744073709551615";
 
     fn from_text(text: &[u8], start: usize, len: usize) -> Option<Self> {
         parse_u64(text.get(start..)?.get(..len)?)
@@ -61,6 +66,7 @@ impl FieldKey for u64 {
 
 impl FieldKey for Span {
     const KIND: KeyKind = KeyKind::String;
+    const RANGE: &'static str = "text in UTF-8, of 1 to 65535 bytes";
 
     fn from_text(text: &[u8], start: usize, len: usize) -> Option<Self> {
         let bytes = text.get(start..)?.get(..len)?;
@@ -83,10 +89,23 @@ impl FieldKey for Span {
     }
 }
 
-/// What a key may be, for messages.
-pub(super) fn key_range(kind: KeyKind) -> &'static str {
-    match kind {
-        KeyKind::Integer => "an integer from 0 to 18446744073709551615",
-        KeyKind::String => "text in UTF-8, of 1 to 65535 bytes",
+/// A number that is an id of a vertex as it stands.
+impl FieldKey for u32 {
+    const KIND: KeyKind = KeyKind::Integer;
+    const RANGE: &'static str = "a dense id from 0 to 4294967293";
+
+    fn from_text(text: &[u8], start: usize, len: usize) -> Option<Self> {
+        u64::from_text(text, start, len).and_then(Self::from_digits)
+    }
+
+    fn from_owned(bytes: &[u8], _base: usize, _extra: &mut Vec<u8>) -> Option<Self> {
+        parse_u64(bytes).and_then(Self::from_digits)
+    }
+
+    #[inline(always)]
+    fn from_digits(number: u64) -> Option<Self> {
+        if number < MAX_VERTICES as u64 { Some(number as Self) } else { None }
     }
 }
+
+const _: () = assert!(MAX_VERTICES == 4_294_967_294, "the range of dense ids, as messages give it");

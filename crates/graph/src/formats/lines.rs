@@ -5,7 +5,7 @@
 //! leaves the fast loop for one line.
 
 use super::blocks::TextBlock;
-use super::key::{FieldKey, key_range};
+use super::key::FieldKey;
 use super::number::{parse_weight, short_number, weight_range, whole_weight};
 use super::options::{KeyKind, OnError};
 use super::outcome::{Faults, unexpected};
@@ -263,7 +263,7 @@ fn arc_line<K: FieldKey, W: Weight>(
 
 /// The key at or after `at` and where it ends.
 pub(super) fn key_at<K: FieldKey>(bytes: &[u8], at: usize, end: usize, name: &str) -> Result<(K, usize), String> {
-    let wrong = |token| Err(unexpected(&format!("a {name}, {}", key_range(K::KIND)), token));
+    let wrong = |token| Err(unexpected(&format!("a {name}, {}", K::RANGE), token));
     let Some((start, stop)) = next_token(bytes, at, end) else { return wrong(None) };
     match K::from_text(bytes, start, stop - start) {
         Some(key) => Ok((key, stop)),
