@@ -87,7 +87,7 @@ impl StoreBuilder {
     /// A scratch file has this name, or the disk failed.
     pub fn temp_file(&self, name: &str) -> Result<TempFile> {
         let NewDirectory { storage, path, .. } = &self.directory;
-        let path = path.join(names::temporary(&format!("scratch-{name}")));
+        let path = path.join(names::scratch(name));
         let file = storage.create(&path)?;
         Ok(TempFile { storage: Arc::clone(storage), file, path })
     }
@@ -242,9 +242,13 @@ impl Drop for NewDirectory {
     }
 }
 
-/// Whether a directory is what an attempt to create a database left behind: nothing but our files, and no manifest.
+/// Whether a directory is what an attempt to create a database left behind: nothing at all, or `LOCK`, which comes first
+/// and goes last, with files of ours and no manifest.
 fn is_leftover(storage: &dyn Storage, path: &Path) -> bool {
-    storage.list(path).is_ok_and(|list| list.iter().all(|name| names::is_ours(name) && name != names::MANIFEST))
+    storage.list(path).is_ok_and(|list| {
+        let is_part = |name: &String| names::is_ours(name) && name != names::MANIFEST;
+        list.is_empty() || (list.iter().any(|name| name == names::LOCK) && list.iter().all(is_part))
+    })
 }
 
 /// A scratch file; dropped, it is removed.

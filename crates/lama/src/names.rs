@@ -9,17 +9,27 @@ pub(crate) const LOCK: &str = "LOCK";
 /// Starts the names of files that are not part of the database yet, or never will be.
 pub(crate) const TEMPORARY: &str = "tmp-";
 
+const SCRATCH: &str = "scratch-";
+
 const RUN: &str = "run-";
 const DICTIONARY: &str = "dict-";
 
+/// Digits of a number in a name, at least.
+const NUMBER_DIGITS: usize = 6;
+
 /// The name of a column of a run.
 pub(crate) fn run(number: u32, column: &str) -> String {
-    format!("{RUN}{number:06}-{column}")
+    format!("{RUN}{number:0NUMBER_DIGITS$}-{column}")
 }
 
 /// The name of a part of the dictionary.
 pub(crate) fn dictionary(number: u32) -> String {
-    format!("{DICTIONARY}{number:06}")
+    format!("{DICTIONARY}{number:0NUMBER_DIGITS$}")
+}
+
+/// The name of a scratch file.
+pub(crate) fn scratch(name: &str) -> String {
+    format!("{TEMPORARY}{SCRATCH}{name}")
 }
 
 /// The name of `name` before it is published.
@@ -29,13 +39,17 @@ pub(crate) fn temporary(name: &str) -> String {
 
 /// Whether a published file may have this name: the only names that a manifest may hold.
 pub(crate) fn is_data(name: &str) -> bool {
-    let plain = name.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
-    plain && (name.starts_with(RUN) || name.starts_with(DICTIONARY))
+    let rest = name.strip_prefix(RUN).or_else(|| name.strip_prefix(DICTIONARY));
+    rest.is_some_and(|rest| {
+        let is_plain = rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
+        is_plain && rest.bytes().take_while(u8::is_ascii_digit).count() >= NUMBER_DIGITS
+    })
 }
 
 /// Whether only a database makes files with this name.
 pub(crate) fn is_ours(name: &str) -> bool {
-    name == MANIFEST || name == LOCK || name.starts_with(TEMPORARY) || is_data(name)
+    let is_temporary = |name: &str| name == MANIFEST || name.starts_with(SCRATCH) || is_data(name);
+    name == MANIFEST || name == LOCK || is_data(name) || name.strip_prefix(TEMPORARY).is_some_and(is_temporary)
 }
 
 #[cfg(test)]
@@ -45,9 +59,24 @@ mod tests {
     #[test]
     fn a_name_never_leads_out_of_the_directory() {
         assert!(is_data(&run(1, "out")) && is_data(&dictionary(12)));
-        for name in ["run-/../../x", "run-000001-out/..", "../run-1", "MANIFEST", "tmp-run-1", "run-\0", "level-1"] {
+        for name in [
+            "run-/../../x",
+            "run-000001-out/..",
+            "../run-1",
+            "MANIFEST",
+            "tmp-run-1",
+            "run-\0",
+            "level-1",
+            "run-1",
+            "run-away",
+        ] {
             assert!(!is_data(name), "{name:?}");
         }
-        assert!(is_ours("tmp-anything") && is_ours(LOCK) && !is_ours("notes.txt"));
+        for name in [&scratch("a b"), LOCK, MANIFEST, "tmp-MANIFEST", "tmp-run-000001-in"] {
+            assert!(is_ours(name), "{name:?}");
+        }
+        for name in ["notes.txt", "tmp-notes.txt", "tmp-LOCK", "run_of_luck"] {
+            assert!(!is_ours(name), "{name:?}");
+        }
     }
 }

@@ -79,6 +79,15 @@ fn what_exists_is_never_overwritten() {
     disk.set_contents("db/thesis.txt".as_ref(), b"precious");
     assert!(matches!(create(&disk), Err(Error::Exists { .. })));
     assert_eq!(disk.list(path()).unwrap(), ["thesis.txt"]);
+
+    // Names like ours are not enough: without our lock file, they are somebody else's.
+    let disk = FaultStorage::default();
+    disk.create_dir(path()).unwrap();
+    disk.set_contents("db/run-000001-out".as_ref(), b"precious");
+    assert!(matches!(create(&disk), Err(Error::Exists { .. })));
+    disk.set_contents("db/LOCK".as_ref(), b"");
+    drop(create(&disk).unwrap());
+    assert!(!disk.exists(path()).unwrap());
 }
 
 #[test]
@@ -98,7 +107,7 @@ fn a_builder_that_is_dropped_leaves_nothing() {
 #[test]
 fn the_writer_removes_what_the_manifest_does_not_name_and_the_reader_nothing() {
     let disk = disk_with_database();
-    for name in ["tmp-run-000002-out", "run-000009-out", "dict-000007", "notes.txt"] {
+    for name in ["tmp-run-000002-out", "tmp-diary", "run-000009-out", "dict-000007", "notes.txt"] {
         disk.set_contents(&path().join(name), b"left");
     }
     let mut manifest = disk.contents("db/MANIFEST".as_ref()).unwrap();
@@ -110,11 +119,11 @@ fn the_writer_removes_what_the_manifest_does_not_name_and_the_reader_nothing() {
     let reader = Store::open_read_only(Arc::new(disk.clone()), path()).unwrap();
     samples::directed().compare(&reader.view().unwrap()).unwrap();
     let report = reader.verify(&Pool::new(1).unwrap()).unwrap();
-    assert_eq!(report.unknown_files, ["dict-000007", "notes.txt", "run-000009-out", "tmp-run-000002-out"]);
+    assert_eq!(report.unknown_files, ["dict-000007", "notes.txt", "run-000009-out", "tmp-diary", "tmp-run-000002-out"]);
     assert_eq!((disk.list(path()).unwrap(), disk.num_calls()), (names, num_calls));
 
     let writer = open(&disk).unwrap();
-    assert_eq!(writer.verify(&Pool::new(1).unwrap()).unwrap().unknown_files, ["notes.txt"]);
+    assert_eq!(writer.verify(&Pool::new(1).unwrap()).unwrap().unknown_files, ["notes.txt", "tmp-diary"]);
     assert_eq!(disk.contents("db/MANIFEST".as_ref()).unwrap().len(), valid_len);
 }
 
