@@ -148,3 +148,16 @@ fn a_file_that_fails_is_not_there() {
     write_file(&path, |output| -> Result<(), Error> { Ok(output.write(b"whole")?) }).unwrap();
     assert_eq!(std::fs::read_to_string(&path).unwrap(), "whole");
 }
+
+/// A rename would put a file in the place of the device.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_device_stays_a_device() {
+    use std::os::unix::fs::FileTypeExt;
+    let folder = tempfile::tempdir().unwrap();
+    let link = folder.path().join("device");
+    std::os::unix::fs::symlink("/dev/full", &link).unwrap();
+    let failed = write_file(&link, |output| -> Result<(), Error> { Ok(output.write(b"values")?) });
+    assert!(matches!(failed, Err(Error::Io(_))), "{failed:?}");
+    assert!(std::fs::metadata(&link).unwrap().file_type().is_char_device());
+}

@@ -77,7 +77,7 @@ pub struct GenerateCommon {
     #[arg(long, value_name = "S", default_value_t = 1)]
     pub seed: u64,
     /// A weight for each edge, drawn evenly from these whole numbers
-    #[arg(long, value_name = "LO..HI", value_parser = parse::interval::<u32>)]
+    #[arg(long, value_name = "LO..HI", allow_hyphen_values = true, value_parser = parse::interval::<u32>)]
     pub weights: Option<RangeInclusive<u32>>,
     /// The file: .txt, .el, .wel (text), .sg or .wsg (GAP); `-` for standard output, as text
     #[arg(short, long, value_name = "FILE", default_value = "-")]

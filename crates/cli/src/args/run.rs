@@ -53,13 +53,13 @@ pub struct ParameterArgs {
     #[arg(long, value_name = "N")]
     pub iterations: Option<u32>,
     /// Stop once the ranks change by less, in total (pagerank)
-    #[arg(long, value_name = "E", value_parser = parse::not_negative)]
+    #[arg(long, value_name = "E", allow_negative_numbers = true, value_parser = parse::not_negative)]
     pub tolerance: Option<f64>,
     /// The share of rank that follows edges (pagerank) [default: 0.85]
-    #[arg(long, value_name = "D", value_parser = parse::fraction)]
+    #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = parse::fraction)]
     pub damping: Option<f64>,
     /// The width of a bucket of distances (sssp) [default: chosen by the graph]
-    #[arg(long, value_name = "D", value_parser = parse::positive)]
+    #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = parse::positive)]
     pub delta: Option<f64>,
     /// The algorithm, where there are several (pagerank: standard, gap; sssp: delta-stepping, bellman-ford)
     #[arg(long, value_name = "NAME")]
