@@ -179,7 +179,7 @@ pub struct PageRankResult {
 /// Ranks the vertices of `graph`.
 ///
 /// Work: a round reads every arc once, and the binned variant twice more to prepare. Memory: at most
-/// 28 bytes a vertex; bins on top, see [`Variant::Binned`]. Deterministic.
+/// 32 bytes a vertex; bins on top, see [`Variant::Binned`]. Deterministic.
 ///
 /// # Errors
 /// A parameter is out of range, a source does not exist, the budget is too small, pull is asked of a

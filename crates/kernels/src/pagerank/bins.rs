@@ -210,11 +210,12 @@ impl Sorter {
     #[inline]
     fn find_runs(&mut self, stretch: &[VertexId]) -> usize {
         let mut num_runs = 0;
+        let place_mask = (1 << self.bits) - 1;
         // Anything in another partition than the first.
         let mut last = !stretch[0];
         for (i, &target) in stretch.iter().enumerate() {
             self.run_starts[num_runs] = i as u16;
-            num_runs += usize::from((target ^ last) >> self.bits != 0);
+            num_runs += usize::from((target ^ last) > place_mask);
             last = target;
         }
         self.run_starts[num_runs] = stretch.len() as u16;

@@ -34,8 +34,8 @@ fn shapes() -> Vec<(String, usize, Edges)> {
         ("parallel edges".into(), 3, vec![(0, 1), (0, 1), (1, 2), (0, 1), (2, 0), (2, 2), (2, 2)]),
         ("disconnected".into(), 9, vec![(0, 1), (1, 2), (2, 0), (5, 6), (6, 7), (7, 5), (5, 8)]),
         ("both ways".into(), 4, vec![(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (3, 0)]),
-        ("star out".into(), 100, (1..100).map(|v| (0, v)).collect()),
-        ("star in".into(), 100, (1..100).map(|v| (v, 0)).collect()),
+        ("star out".into(), 700, (1..700).map(|v| (0, v)).collect()),
+        ("star in".into(), 700, (1..700).map(|v| (v, 0)).collect()),
         ("path".into(), 130, (1..130).map(|v| (v - 1, v)).collect()),
         ("complete".into(), 20, (0..20).flat_map(|a| (0..20).map(move |b| (a, b))).collect()),
     ];
