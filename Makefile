@@ -41,7 +41,7 @@ lint:
 
 test-rust:
 	@$(STEP) 'build of the Rust tests' cargo test --quiet --workspace --locked --no-run
-	@$(STEP) 'Rust tests' cargo test --workspace --locked
+	@$(STEP) 'Rust tests' cargo test --workspace --locked --no-fail-fast
 
 test-python:
 	@$(STEP) 'Python tests' $(PYTHON) -m unittest discover --start-directory demo
