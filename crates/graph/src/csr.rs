@@ -150,7 +150,12 @@ fn has_parallel_edges(lists: &Adjacency) -> bool {
     (0..lists.num_vertices() as VertexId).any(|v| lists.list(v).windows(2).any(|pair| pair[0] == pair[1]))
 }
 
-impl WillNeed for Csr {}
+impl WillNeed for Csr {
+    #[inline(always)]
+    fn prefetch_out(&self, vertex: VertexId) {
+        base::simd::prefetch(&self.out_lists.offsets, vertex as usize);
+    }
+}
 
 impl Graph for Csr {
     type Offset = u64;

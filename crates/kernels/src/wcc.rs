@@ -2,35 +2,43 @@
 //!
 //! **Result**: for every vertex the smallest id of its component; directions are ignored.
 //!
-//! **Algorithm**: Afforest. Every vertex points at a smaller id of its component or at itself, so the
-//! pointers form trees. First each vertex is linked to a few of its neighbours: in most graphs that
-//! alone joins the largest component. A sample of the vertices tells which one it is; what is left to
-//! do is to link the vertices *outside* it to all their neighbours. An edge with an end in the
-//! largest component is linked from its other end, or has both ends there already; so a directed
-//! graph needs in-edges to skip, and without them links every edge. A link sets the pointer of the
-//! larger root to the smaller one, so every root ends as the smallest id of its component.
+//! **Algorithm**: Afforest's plan: find most of the largest component at little cost, then link only
+//! the vertices *outside* it to all their neighbours. An edge with an end in the part found is linked
+//! from its other end, or has both ends there already; so a directed graph needs in-edges to skip, and
+//! without them links every edge. Vertices point at a smaller id of their component or at themselves,
+//! so the pointers form trees. A link sets the pointer of the larger root to the smaller one: every
+//! root ends as the smallest id of its component.
 //!
-//! **Parameters**: two neighbours a vertex and 1,024 samples, as in the paper. The first neighbour
-//! costs no random access: a list ascends, so pointing at the smaller of the vertex and its first
-//! neighbour is a link that needs no look at other vertices.
+//! There are two ways to find that part. Where one vertex has a good part of all as neighbours, its
+//! component is grown in one pass: whoever has a neighbour in the part joins, seen at once by those
+//! that come later. Membership is a bitmap that stays in cache, and a list is left at its first hit.
+//! Elsewhere, as in the paper, each vertex is linked to two of its neighbours, and a sample of the
+//! vertices tells which tree is the largest. The first of the two costs no random access: a list
+//! ascends, so pointing at the smaller of the vertex and its first neighbour is a link that needs no
+//! look at other vertices.
+//!
+//! **Parameters**: a vertex is a hub if it has 1/64 of all vertices as neighbours; 2 neighbours and
+//! 1,024 samples, as in the paper.
 //!
 //! # Source
 //! M. Sutton, T. Ben-Nun, A. Barak: Optimizing parallel graph connectivity computation via subgraph
-//! sampling, IPDPS 2018. Ours differs in the first round.
+//! sampling, IPDPS 2018. Ours differs in growing the component of a hub, and in the first link.
 
+mod core;
+mod forest;
 mod verify;
 
-use std::collections::HashMap;
-use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::VertexId;
 use base::memory::{as_atomic_u32, zeroed_huge};
-use graph::{Direction, InEdges, Page};
+use graph::{Direction, InEdges};
 
 use crate::vertex_subset::CHUNK;
 use crate::{Context, Result};
 
+use forest::Forest;
 pub use verify::verify;
 
 /// There is nothing to choose.
@@ -52,7 +60,7 @@ pub struct WccResult {
 /// The weakly connected components of the graph.
 ///
 /// *Cost*: a few entries of each list, and all edges of the vertices outside the largest component;
-/// all edges of a directed graph without in-edges. *Memory*: 8 bytes a vertex. *Determinism*: the
+/// all edges of a directed graph without in-edges. *Memory*: 8 bytes a vertex and some bits. *Determinism*: the
 /// same at any number of threads.
 ///
 /// # Errors
@@ -65,208 +73,143 @@ fn afforest<G: InEdges>(ctx: &Context<'_>, graph: &G) -> Result<WccResult> {
     let bound = graph.vertex_bound();
     ctx.progress.stage("connected components", Some(3 * bound as u64));
     let mut labels = zeroed_huge::<VertexId>(bound);
-    let forest = Forest(as_atomic_u32(&mut labels));
-    let each_chunk = |body: &(dyn Fn(Range<VertexId>) + Sync)| {
-        ctx.pool.for_each_chunk(0..bound, CHUNK, |_, chunk| {
-            if !ctx.progress.is_cancelled() {
-                body(chunk.start as VertexId..chunk.end as VertexId);
-            }
-        });
-        ctx.progress.advance(bound as u64);
-        ctx.progress.check()
+    let run = Run { ctx, graph, forest: Forest(as_atomic_u32(&mut labels)) };
+    let common = match run.hub() {
+        Some(hub) => run.link_outside_core(hub)?,
+        None => run.link_outside_sample()?,
     };
-    each_chunk(&|chunk| forest.point_at_first(graph, chunk))?;
-    each_chunk(&|chunk| forest.compress(chunk))?;
-    each_chunk(&|chunk| forest.link_second(graph, chunk))?;
-    each_chunk(&|chunk| forest.compress(chunk))?;
-    let skipped = forest.most_frequent();
-    let both = graph.direction() == Direction::Directed && graph.has_in_edges();
-    let may_skip = graph.direction() == Direction::Undirected || both;
-    each_chunk(&|chunk| {
-        let wanted = |v: VertexId| !may_skip || Some(forest.parent(v)) != skipped;
-        forest.link_out_lists(graph, chunk.clone(), wanted);
-        if both {
-            forest.link_in_lists(graph, chunk, wanted);
-        }
-    })?;
-    each_chunk(&|chunk| forest.compress(chunk))?;
-    let (components, largest) = sizes(ctx, graph, &labels, skipped);
+    let (components, largest) = run.sizes(common)?;
     graph.check()?;
     Ok(WccResult { labels, components, largest })
 }
 
-/// The trees: each vertex points at one of its component whose id is not larger.
-struct Forest<'a>(&'a [AtomicU32]);
+/// One search for components under way.
+struct Run<'a, G> {
+    ctx: &'a Context<'a>,
+    graph: &'a G,
+    forest: Forest<'a>,
+}
 
-impl Forest<'_> {
-    #[inline(always)]
-    fn parent(&self, v: VertexId) -> VertexId {
-        self.0[v as usize].load(Ordering::Relaxed)
-    }
+/// Which lists of a vertex hold all its neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Sides {
+    /// The out-lists: the graph is undirected.
+    Out,
+    /// Out-lists and in-lists.
+    Both,
+    /// Neither: a directed graph without in-edges.
+    Unknown,
+}
 
-    /// Joins the trees of `u` and `v`.
-    #[inline]
-    fn link(&self, u: VertexId, v: VertexId) {
-        let (mut a, mut b) = (self.parent(u), self.parent(v));
-        while a != b {
-            let (low, high) = (a.min(b), a.max(b));
-            let slot = &self.0[high as usize];
-            // Only a root may be hung up: its pointer still leads to itself.
-            match slot.compare_exchange(high, low, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(above) if above == low => return,
-                Err(above) => (a, b) = (self.parent(above), self.parent(low)),
-            }
+impl<G: InEdges> Run<'_, G> {
+    fn sides(&self) -> Sides {
+        match self.graph.direction() {
+            Direction::Undirected => Sides::Out,
+            Direction::Directed if self.graph.has_in_edges() => Sides::Both,
+            Direction::Directed => Sides::Unknown,
         }
     }
 
-    /// Lets each vertex of the chunk point at its root.
-    fn compress(&self, chunk: Range<VertexId>) {
-        for v in chunk {
-            let mut root = self.parent(v);
-            if root == v {
-                continue;
+    /// Calls `body` with chunks of all vertices, in parallel.
+    fn each_chunk(&self, body: impl Fn(Range<VertexId>) + Sync) -> Result<()> {
+        let bound = self.graph.vertex_bound();
+        self.ctx.pool.for_each_chunk(0..bound, CHUNK, |_, chunk| {
+            if !self.ctx.progress.is_cancelled() {
+                body(chunk.start as VertexId..chunk.end as VertexId);
             }
-            let first = root;
-            loop {
-                let above = self.parent(root);
-                if above == root {
-                    break;
-                }
-                root = above;
-            }
-            if root != first {
-                self.0[v as usize].store(root, Ordering::Relaxed);
-            }
+        });
+        self.ctx.progress.advance(bound as u64);
+        Ok(self.ctx.progress.check()?)
+    }
+
+    /// Links two neighbours of each vertex, then the rest outside the largest tree; gives a vertex of it.
+    fn link_outside_sample(&self) -> Result<Option<VertexId>> {
+        let (forest, graph) = (&self.forest, self.graph);
+        self.each_chunk(|chunk| forest.point_at_first(graph, chunk))?;
+        self.each_chunk(|chunk| forest.flatten_all(chunk))?;
+        self.each_chunk(|chunk| forest.link_second(graph, chunk))?;
+        let largest = forest.sample_largest(graph);
+        let sides = self.sides();
+        let skipped = largest.filter(|_| sides != Sides::Unknown);
+        self.each_chunk(|chunk| forest.link_out_lists(graph, chunk, skipped))?;
+        if sides == Sides::Both {
+            self.each_chunk(|chunk| forest.link_in_lists(graph, chunk, skipped))?;
         }
+        Ok(largest)
     }
 
-    /// The first links; also the start value of every vertex.
-    fn point_at_first<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>) {
-        let set = |v: VertexId, first: Option<&VertexId>| {
-            self.0[v as usize].store(first.map_or(v, |&first| first.min(v)), Ordering::Relaxed);
-        };
-        let _ = graph.for_each_out_page(chunk, |page| {
-            match page {
-                Page::Dense(page) => page.lists().for_each(|(v, list)| set(v, list.first())),
-                Page::Empty(vertices) => vertices.for_each(|v| set(v, None)),
-                Page::Patched(vertices) => vertices.for_each(|v| {
-                    set(v, None);
-                    let _ = graph.for_each_out_fragment(v, |list| {
-                        set(v, list.first());
-                        if list.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-                    });
-                }),
-            }
-            ControlFlow::Continue(())
-        });
-    }
-
-    /// Links each vertex to its second neighbour, or to the first that was larger than itself.
-    fn link_second<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>) {
-        let _ = graph.for_each_out_page(chunk, |page| {
-            match page {
-                Page::Dense(page) => {
-                    for (v, list) in page.lists() {
-                        if let Some(&u) = list.get(1).or(list.first()) {
-                            self.link(v, u);
-                        }
-                    }
+    /// Lets every vertex point at its root; gives the number of components and the size of the largest.
+    /// Most vertices have the same root as `common`.
+    fn sizes(&self, common: Option<VertexId>) -> Result<(u64, u64)> {
+        let (forest, graph, bound) = (&self.forest, self.graph, self.graph.vertex_bound());
+        let common = common.map(|v| forest.root(v));
+        // Roots and the common label are counted on the side, which leaves few to count by label.
+        let mut others = zeroed_huge::<u32>(bound);
+        let counts = as_atomic_u32(&mut others);
+        let (components, common_count) = (AtomicU64::new(0), AtomicU64::new(0));
+        let has_others = AtomicBool::new(false);
+        let has_dead = graph.num_vertices() < bound;
+        self.each_chunk(|chunk| {
+            let (mut roots, mut in_common) = (0, 0);
+            for v in chunk {
+                let root = forest.flatten(v);
+                if root == v {
+                    roots += u64::from(!has_dead || graph.is_live(v));
+                } else if Some(root) == common {
+                    in_common += 1;
+                } else {
+                    counts[root as usize].fetch_add(1, Ordering::Relaxed);
+                    has_others.store(true, Ordering::Relaxed);
                 }
-                Page::Patched(vertices) => {
-                    for v in vertices {
-                        let _ = graph.for_each_out_fragment(v, |list| match list.get(1).or(list.first()) {
-                            Some(&u) => {
-                                self.link(v, u);
-                                ControlFlow::Break(())
-                            }
-                            None => ControlFlow::Continue(()),
-                        });
-                    }
-                }
-                Page::Empty(_) => {}
             }
-            ControlFlow::Continue(())
-        });
-    }
-
-    /// The label that most of a sample of vertices have.
-    fn most_frequent(&self) -> Option<VertexId> {
-        const SAMPLES: usize = 1024;
-        // Steps of the golden ratio spread over any range of ids, and are the same in every run.
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let mut counts = HashMap::new();
-        for i in 0..SAMPLES.min(self.0.len()) as u64 {
-            let place = (u128::from(i.wrapping_mul(STEP)) * self.0.len() as u128) >> 64;
-            *counts.entry(self.parent(place as VertexId)).or_insert(0) += 1;
+            components.fetch_add(roots, Ordering::Relaxed);
+            common_count.fetch_add(in_common, Ordering::Relaxed);
+        })?;
+        let mut largest = common_count.into_inner();
+        if has_others.into_inner() {
+            let maxima = self.ctx.pool.map_chunks(0..bound, 1 << 16, |_, chunk| others[chunk].iter().copied().max());
+            largest = largest.max(u64::from(maxima.into_iter().flatten().max().unwrap_or(0)));
         }
-        counts.into_iter().max_by_key(|&(label, count)| (count, std::cmp::Reverse(label))).map(|(label, _)| label)
-    }
-
-    fn link_out_lists<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>, wanted: impl Fn(VertexId) -> bool) {
-        let _ = graph.for_each_out_page(chunk, |page| {
-            self.link_page(page, &wanted, |v, body| graph.for_each_out_fragment(v, body));
-            ControlFlow::Continue(())
-        });
-    }
-
-    fn link_in_lists<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>, wanted: impl Fn(VertexId) -> bool) {
-        let _ = graph.for_each_in_page(chunk, |page| {
-            self.link_page(page, &wanted, |v, body| graph.for_each_in_fragment(v, body));
-            ControlFlow::Continue(())
-        });
-    }
-
-    fn link_page<O: graph::PageOffset>(
-        &self,
-        page: Page<'_, O>,
-        wanted: impl Fn(VertexId) -> bool,
-        fragments: impl Fn(VertexId, &mut dyn FnMut(&[VertexId]) -> ControlFlow<()>) -> ControlFlow<()>,
-    ) {
-        match page {
-            Page::Dense(page) => {
-                for (v, list) in page.lists().filter(|&(v, _)| wanted(v)) {
-                    list.iter().for_each(|&u| self.link(v, u));
-                }
-            }
-            Page::Patched(vertices) => {
-                for v in vertices.filter(|&v| wanted(v)) {
-                    let _ = fragments(v, &mut |list| {
-                        list.iter().for_each(|&u| self.link(v, u));
-                        ControlFlow::Continue(())
-                    });
-                }
-            }
-            Page::Empty(_) => {}
-        }
+        let components = components.into_inner();
+        // The root of each component was not counted with it.
+        Ok((components, if components == 0 { 0 } else { largest + 1 }))
     }
 }
 
-/// The number of components and the size of the largest; most vertices have the label `common`.
-fn sizes<G: InEdges>(ctx: &Context<'_>, graph: &G, labels: &[VertexId], common: Option<VertexId>) -> (u64, u64) {
-    // Roots and the common label are counted on the side, which leaves few to count by label.
-    let mut others = vec![0_u32; labels.len()];
-    let counts = as_atomic_u32(&mut others);
-    let (components, common_count) = (AtomicU64::new(0), AtomicU64::new(0));
-    let has_dead = graph.num_vertices() < labels.len();
-    ctx.pool.for_each_chunk(0..labels.len(), CHUNK, |_, chunk| {
-        let (mut roots, mut in_common) = (0, 0);
-        for v in chunk {
-            let label = labels[v];
-            if label as usize == v {
-                roots += u64::from(!has_dead || graph.is_live(label));
-            } else if Some(label) == common {
-                in_common += 1;
-            } else {
-                counts[label as usize].fetch_add(1, Ordering::Relaxed);
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::parallel::Pool;
+    use testkit::{Pieces, for_each_graph};
+
+    /// The components by one of the two ways, whichever the graph asks for.
+    fn by<G: InEdges>(pool: &Pool, graph: &G, hub: Option<VertexId>) -> WccResult {
+        let ctx = Context::new(pool);
+        let mut labels = vec![0; graph.vertex_bound()];
+        let run = Run { ctx: &ctx, graph, forest: Forest(as_atomic_u32(&mut labels)) };
+        let common = hub.map_or_else(|| run.link_outside_sample(), |hub| run.link_outside_core(hub)).unwrap();
+        let (components, largest) = run.sizes(common).unwrap();
+        WccResult { labels, components, largest }
+    }
+
+    fn check<G: InEdges>(pool: &Pool, graph: &G, what: &str) {
+        let bound = graph.vertex_bound() as VertexId;
+        for hub in [None, Some(0), Some(bound / 2), Some(bound.saturating_sub(1))] {
+            if hub.is_none_or(|hub| hub < bound) {
+                let result = by(pool, graph, hub);
+                assert_eq!(verify(graph, &WccParams::default(), &result), Ok(()), "{what}, hub {hub:?}");
             }
         }
-        components.fetch_add(roots, Ordering::Relaxed);
-        common_count.fetch_add(in_common, Ordering::Relaxed);
-    });
-    let components = components.into_inner();
-    let largest = ctx.pool.map_chunks(0..others.len(), 1 << 16, |_, chunk| others[chunk].iter().copied().max());
-    let largest = u64::from(largest.into_iter().flatten().max().unwrap_or(0)).max(common_count.into_inner());
-    // The root of each component was not counted with it.
-    (components, if components == 0 { 0 } else { largest + 1 })
+    }
+
+    #[test]
+    fn both_ways_find_the_components_of_every_graph() {
+        for threads in [1, 3] {
+            let pool = Pool::new(threads).unwrap();
+            for_each_graph(|name, csr| {
+                check(&pool, csr, name);
+                check(&pool, &Pieces::new(csr), &format!("{name} in pieces"));
+            });
+        }
+    }
 }

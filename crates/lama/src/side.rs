@@ -155,6 +155,15 @@ impl Side {
         }
     }
 
+    /// Fetches the place of the list of `vertex` to the cache.
+    #[inline(always)]
+    pub fn prefetch(&self, vertex: VertexId) {
+        let place = self.pages[page_of(vertex)].place.load(Ordering::Relaxed);
+        if place < SPECIAL {
+            base::simd::prefetch(&self.offsets, place as usize + place_in_page(vertex));
+        }
+    }
+
     /// The length of the list of `vertex`.
     #[inline(always)]
     pub fn degree(&self, vertex: VertexId) -> usize {

@@ -88,7 +88,12 @@ impl View {
     }
 }
 
-impl WillNeed for View {}
+impl WillNeed for View {
+    #[inline(always)]
+    fn prefetch_out(&self, vertex: VertexId) {
+        self.out_side.prefetch(vertex);
+    }
+}
 
 impl Graph for View {
     type Offset = u32;

@@ -1,10 +1,17 @@
 //! Delta-stepping with buckets of each worker's own.
+//!
+//! Nearly all the time goes into waiting for memory: the place of a vertex's list, the list, and the
+//! cell of each target. So the lists of the next vertices are fetched ahead, and edges are not relaxed
+//! at once: they are put in a batch, their cells are fetched, and the batch is worked off a little
+//! later. Targets that are settled, because a lower bucket has been worked off since, are left out of
+//! the batch; a bitmap that stays in cache tells them.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use base::VertexId;
+use base::bitmap::AtomicBitmap;
 use base::simd::prefetch;
 use graph::{InEdges, Weight, WeightType, WeightedEdges};
 
@@ -20,8 +27,17 @@ const GRAIN: usize = 64;
 /// A worker goes on with its own part of the lowest bucket while that is smaller than this (GraphIt).
 const FUSION_LIMIT: usize = 1000;
 
-/// Targets ahead whose distance is fetched.
-const LOOKAHEAD: usize = 16;
+/// Entries ahead whose cell and place of the list are fetched.
+const FAR: usize = 12;
+
+/// Entries ahead whose list is fetched.
+const NEAR: usize = 4;
+
+/// Edges that a worker holds back until the cells of their targets have come.
+const BATCH: usize = 256;
+
+/// Edges that are put in a batch at once.
+const PIECE: usize = 128;
 
 /// Entries of small buckets are worked off by one worker if they have fewer edges than this.
 const SERIAL_EDGES: usize = 4096;
@@ -69,9 +85,30 @@ struct Stepping<'a, C, W, G> {
     is_weighted: bool,
     width: Width,
     cells: &'a [C],
+    /// Vertices whose distance no longer changes.
+    settled: AtomicBitmap,
     /// A distance did not fit its cell.
     overflowed: AtomicBool,
     ones: [W; GRAIN],
+}
+
+/// What one worker has of its own.
+struct Worker {
+    buckets: Buckets,
+    /// Targets, each with the cell that it may get, up to the length below. A power of two, with room
+    /// for a piece when the batch is all but full.
+    batch: Box<[(VertexId, u64); 2 * BATCH]>,
+    batch_len: usize,
+    /// Vertices whose edges were relaxed in the bucket below.
+    taken: Vec<VertexId>,
+    bucket: u64,
+}
+
+impl Worker {
+    fn new() -> Self {
+        let batch = Box::new([(0, 0); 2 * BATCH]);
+        Self { buckets: Buckets::new(), batch, batch_len: 0, taken: Vec::new(), bucket: 0 }
+    }
 }
 
 /// The distances; nothing where they do not fit the cells.
@@ -88,6 +125,7 @@ fn step<C: Cell, W: Weight, G: InEdges + WeightedEdges>(
         is_weighted: graph.weight_type().is_some(),
         width,
         cells: C::share(&mut words),
+        settled: AtomicBitmap::new(graph.vertex_bound()),
         overflowed: AtomicBool::new(false),
         ones: [W::ONE; GRAIN],
     };
@@ -100,7 +138,7 @@ fn step<C: Cell, W: Weight, G: InEdges + WeightedEdges>(
 impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
     fn run(&self, source: VertexId) -> Result<()> {
         let pool = self.ctx.pool;
-        let mut workers: Vec<_> = (0..pool.num_threads()).map(|_| Mutex::new(Buckets::new())).collect();
+        let mut workers: Vec<_> = (0..pool.num_threads()).map(|_| Mutex::new(Worker::new())).collect();
         let (mut current, mut entries) = (0, vec![source]);
         while !entries.is_empty() {
             self.ctx.progress.check()?;
@@ -115,7 +153,7 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
     }
 
     /// Relaxes the edges of all entries of the lowest bucket.
-    fn work_off(&self, workers: &[Mutex<Buckets>], current: u64, entries: &mut [VertexId]) {
+    fn work_off(&self, workers: &[Mutex<Worker>], current: u64, entries: &mut [VertexId]) {
         if self.graph.is_listening() {
             entries.sort_unstable();
             self.graph.will_need_out(entries);
@@ -123,15 +161,16 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         let grain = (entries.len() / (workers.len() * 8)).clamp(1, GRAIN);
         let next = AtomicUsize::new(0);
         let work = |worker: usize| {
-            let mut buckets = workers[worker].lock().unwrap_or_else(|e| e.into_inner());
+            let worker = &mut *workers[worker].lock().unwrap_or_else(|e| e.into_inner());
+            self.settle(current, worker);
             loop {
                 let start = next.fetch_add(grain, Ordering::Relaxed);
                 if start >= entries.len() || self.ctx.progress.is_cancelled() {
                     break;
                 }
-                self.relax(&entries[start..entries.len().min(start + grain)], &mut buckets);
+                self.relax(&entries[start..entries.len().min(start + grain)], worker);
             }
-            self.fuse(current, &mut buckets);
+            self.fuse(current, worker);
         };
         let degree = |&v: &VertexId| self.graph.out_degree(v);
         if entries.len() <= GRAIN && entries.iter().map(degree).sum::<usize>() < SERIAL_EDGES {
@@ -141,45 +180,67 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         }
     }
 
+    /// Marks what the worker took in lower buckets: nothing can improve it any more.
+    fn settle(&self, current: u64, worker: &mut Worker) {
+        if worker.bucket != current {
+            worker.bucket = current;
+            for vertex in worker.taken.drain(..) {
+                self.settled.set(vertex as usize);
+            }
+        }
+    }
+
     /// Goes on with the worker's own part of the bucket while that is small, which saves rounds.
-    fn fuse(&self, current: u64, buckets: &mut Buckets) {
+    fn fuse(&self, current: u64, worker: &mut Worker) {
         let mut entries = Vec::new();
-        while let Some(list) = buckets.list(current)
+        while let Some(list) = worker.buckets.list(current)
             && (1..FUSION_LIMIT).contains(&list.len())
         {
             entries.clear();
             entries.append(list);
-            self.relax(&entries, buckets);
+            self.relax(&entries, worker);
         }
     }
 
-    #[inline]
-    fn relax(&self, entries: &[VertexId], buckets: &mut Buckets) {
-        for &vertex in entries {
+    /// Relaxes the edges of those entries that have not been worked off since they were made.
+    fn relax(&self, entries: &[VertexId], worker: &mut Worker) {
+        for (i, &vertex) in entries.iter().enumerate() {
+            if let Some(&ahead) = entries.get(i + FAR) {
+                prefetch(self.cells, ahead as usize);
+                self.graph.prefetch_out(ahead);
+            }
+            if let Some(&ahead) = entries.get(i + NEAR) {
+                self.fetch_list(ahead);
+            }
             if let Some(cell) = self.cells[vertex as usize].take() {
-                let distance = distance_of::<W::Distance>(cell);
-                self.relax_list(vertex, distance, buckets);
+                worker.taken.push(vertex);
+                self.relax_list(vertex, distance_of::<W::Distance>(cell), worker);
             }
         }
+        self.work_off_batch(worker);
     }
 
-    #[inline]
-    fn relax_list(&self, vertex: VertexId, distance: W::Distance, buckets: &mut Buckets) {
+    /// Fetches the first lines of a list; the processor goes on by itself.
+    #[inline(always)]
+    fn fetch_list(&self, vertex: VertexId) {
+        let fetch = |targets: &[VertexId], weights: &[W]| {
+            prefetch(targets, 0);
+            prefetch(targets, 16);
+            prefetch(weights, 0);
+            prefetch(weights, 16);
+            ControlFlow::Break(())
+        };
+        let _ = match self.is_weighted {
+            true => self.graph.for_each_weighted_out_fragment::<W>(vertex, fetch),
+            false => self.graph.for_each_out_fragment(vertex, |list| fetch(list, &self.ones)),
+        };
+    }
+
+    #[inline(always)]
+    fn relax_list(&self, vertex: VertexId, distance: W::Distance, worker: &mut Worker) {
         let mut body = |targets: &[VertexId], weights: &[W]| {
-            let mut largest = 0;
-            for (i, (&target, &weight)) in targets.iter().zip(weights).enumerate() {
-                if let Some(&ahead) = targets.get(i + LOOKAHEAD) {
-                    prefetch(self.cells, ahead as usize);
-                }
-                let new = extended(distance, weight);
-                largest |= new;
-                let cell = &self.cells[target as usize];
-                if new < cell.load() && cell.lower(new) {
-                    buckets.push(self.width.bucket(distance_of::<W::Distance>(new)), target);
-                }
-            }
-            if C::IS_NARROW && largest >= C::LIMIT {
-                self.overflowed.store(true, Ordering::Relaxed);
+            for (targets, weights) in targets.chunks(PIECE).zip(weights.chunks(PIECE)) {
+                self.put_in_batch(distance, targets, weights, worker);
             }
             ControlFlow::Continue(())
         };
@@ -189,15 +250,49 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         };
     }
 
+    #[inline(always)]
+    fn put_in_batch(&self, distance: W::Distance, targets: &[VertexId], weights: &[W], worker: &mut Worker) {
+        let settled = self.settled.words();
+        let (mut largest, mut len) = (0, worker.batch_len);
+        let first = len;
+        for (&target, &weight) in targets.iter().zip(weights) {
+            let new = extended(distance, weight);
+            largest |= new;
+            // Half of the targets are settled, in no pattern: the next one overwrites them, which takes
+            // no branch.
+            worker.batch[len % (2 * BATCH)] = (target, new);
+            let word = settled[target as usize / 64].load(Ordering::Relaxed);
+            len += (!word >> (target % 64) & 1) as usize;
+        }
+        if C::IS_NARROW && largest >= C::LIMIT {
+            self.overflowed.store(true, Ordering::Relaxed);
+        }
+        worker.batch[first..len].iter().for_each(|&(target, _)| prefetch(self.cells, target as usize));
+        worker.batch_len = len;
+        if len >= BATCH {
+            self.work_off_batch(worker);
+        }
+    }
+
+    fn work_off_batch(&self, worker: &mut Worker) {
+        for &(target, new) in &worker.batch[..worker.batch_len] {
+            let cell = &self.cells[target as usize];
+            if new < cell.load() && cell.lower(new) {
+                worker.buckets.push(self.width.bucket(distance_of::<W::Distance>(new)), target);
+            }
+        }
+        worker.batch_len = 0;
+    }
+
     /// The lowest bucket that has an entry, and its entries; none when all work is done.
     fn next_bucket(
         &self,
-        workers: &mut [Mutex<Buckets>],
+        workers: &mut [Mutex<Worker>],
         current: u64,
         mut entries: Vec<VertexId>,
     ) -> (u64, Vec<VertexId>) {
         entries.clear();
-        let mut all: Vec<_> = workers.iter_mut().map(|w| w.get_mut().unwrap_or_else(|e| e.into_inner())).collect();
+        let mut all: Vec<_> = workers.iter_mut().map(|worker| &mut lend(worker).buckets).collect();
         let mut lowest = all.iter().filter_map(|buckets| buckets.lowest(current)).min();
         if lowest.is_none() {
             lowest = all.iter_mut().filter_map(|buckets| buckets.lowest_far(|v| self.bucket_of(v))).min();
@@ -218,4 +313,8 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         let cell = self.cells[vertex as usize].load();
         (cell & 1 == 1).then(|| self.width.bucket(distance_of::<W::Distance>(cell)))
     }
+}
+
+fn lend(worker: &mut Mutex<Worker>) -> &mut Worker {
+    worker.get_mut().unwrap_or_else(|e| e.into_inner())
 }

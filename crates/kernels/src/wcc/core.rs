@@ -1,0 +1,163 @@
+//! The part of a component that one pass finds around a hub.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::Ordering;
+
+use base::VertexId;
+use base::bitmap::{AtomicBitmap, ones};
+use graph::{InEdges, Page, PageOffset};
+
+use super::{Run, Sides};
+use crate::Result;
+use crate::vertex_subset::CHUNK;
+
+/// A vertex is a hub if it has one of so many vertices as neighbour.
+const HUB_SHARE: usize = 64;
+
+/// One side of a vertex's list, fragment by fragment.
+type Fragments<'a> = &'a (dyn Fn(VertexId, &mut dyn FnMut(&[VertexId]) -> ControlFlow<()>) -> ControlFlow<()> + Sync);
+
+impl<G: InEdges> Run<'_, G> {
+    /// The vertex of the highest degree, if it is a hub and all its neighbours can be found.
+    pub(super) fn hub(&self) -> Option<VertexId> {
+        if self.sides() == Sides::Unknown {
+            return None;
+        }
+        let degree = |v: VertexId| match self.sides() {
+            Sides::Both => self.graph.out_degree(v) + self.graph.in_degree(v),
+            _ => self.graph.out_degree(v),
+        };
+        let largest_of = |_, chunk: Range<usize>| chunk.map(|v| (degree(v as VertexId), v as VertexId)).max();
+        let bound = self.graph.vertex_bound();
+        let largest = self.ctx.pool.map_chunks(0..bound, CHUNK, largest_of).into_iter().flatten().max();
+        largest.filter(|&(degree, _)| degree >= (bound / HUB_SHARE).max(1)).map(|(_, hub)| hub)
+    }
+
+    /// Grows the hub's component by one pass and links all others; gives a vertex of the component.
+    pub(super) fn link_outside_core(&self, hub: VertexId) -> Result<Option<VertexId>> {
+        let core = AtomicBitmap::new(self.graph.vertex_bound());
+        core.set(hub as usize);
+        let mut join_all = |list: &[VertexId]| {
+            list.iter().for_each(|&v| {
+                core.set(v as usize);
+            });
+            ControlFlow::Continue(())
+        };
+        let out_lists: Fragments<'_> = &|v, body| self.graph.for_each_out_fragment(v, body);
+        let in_lists: Fragments<'_> = &|v, body| self.graph.for_each_in_fragment(v, body);
+        let _ = out_lists(hub, &mut join_all);
+        let both = self.sides() == Sides::Both;
+        if both {
+            let _ = in_lists(hub, &mut join_all);
+        }
+        self.each_chunk(|chunk| {
+            self.forest.plant(chunk.clone());
+            self.each_out_page(chunk.clone(), |page| join(page, &core, out_lists));
+            if both {
+                self.each_in_page(chunk, |page| join(page, &core, in_lists));
+            }
+        })?;
+        // The forest knows the members by the smallest of them, until every one points at it.
+        let words = core.words().iter().map(|word| word.load(Ordering::Relaxed)).enumerate();
+        let first = words.flat_map(|(i, word)| ones(word).map(move |bit| (i * 64 + bit) as VertexId)).next();
+        let first = first.unwrap_or(hub);
+        self.each_chunk(|chunk| {
+            self.each_out_page(chunk.clone(), |page| self.link_others(page, &core, first, out_lists));
+            if both {
+                self.each_in_page(chunk, |page| self.link_others(page, &core, first, in_lists));
+            }
+        })?;
+        let root = self.forest.root(first);
+        self.each_chunk(|chunk| {
+            each_word(chunk, |index, mask| {
+                let members = core.words()[index].load(Ordering::Relaxed) & mask;
+                ones(members).for_each(|bit| self.forest.point((index * 64 + bit) as VertexId, root));
+            });
+        })?;
+        Ok(Some(first))
+    }
+
+    fn each_out_page(&self, chunk: Range<VertexId>, body: impl Fn(Page<'_, G::Offset>)) {
+        let _ = self.graph.for_each_out_page(chunk, |page| {
+            body(page);
+            ControlFlow::Continue(())
+        });
+    }
+
+    fn each_in_page(&self, chunk: Range<VertexId>, body: impl Fn(Page<'_, G::Offset>)) {
+        let _ = self.graph.for_each_in_page(chunk, |page| {
+            body(page);
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// Links the vertices outside the core to all their neighbours.
+    fn link_others(&self, page: Page<'_, G::Offset>, core: &AtomicBitmap, first: VertexId, fragments: Fragments<'_>) {
+        let link = |v: VertexId, list: &[VertexId]| {
+            for &u in list {
+                self.forest.link(v, if contains(core, u) { first } else { u });
+            }
+        };
+        match page {
+            Page::Dense(page) => each_outsider(page.vertices(), core, |v| {
+                link(v, page.list((v - page.first()) as usize));
+                false
+            }),
+            Page::Patched(vertices) => each_outsider(vertices, core, |v| {
+                let _ = fragments(v, &mut |list| {
+                    link(v, list);
+                    ControlFlow::Continue(())
+                });
+                false
+            }),
+            Page::Empty(_) => {}
+        }
+    }
+}
+
+#[inline(always)]
+fn contains(core: &AtomicBitmap, vertex: VertexId) -> bool {
+    core.words()[vertex as usize / 64].load(Ordering::Relaxed) >> (vertex % 64) & 1 == 1
+}
+
+/// Lets the vertices of a page join that have a neighbour in the core.
+fn join<O: PageOffset>(page: Page<'_, O>, core: &AtomicBitmap, fragments: Fragments<'_>) {
+    match page {
+        Page::Dense(page) => each_outsider(page.vertices(), core, |v| {
+            page.list((v - page.first()) as usize).iter().any(|&u| contains(core, u))
+        }),
+        Page::Patched(vertices) => each_outsider(vertices, core, |v| {
+            let search = fragments(v, &mut |list| match list.iter().any(|&u| contains(core, u)) {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            });
+            search.is_break()
+        }),
+        Page::Empty(_) => {}
+    }
+}
+
+/// Asks each vertex of the range that is not in the core whether it joins.
+#[inline(always)]
+fn each_outsider(vertices: Range<VertexId>, core: &AtomicBitmap, mut joins: impl FnMut(VertexId) -> bool) {
+    each_word(vertices, |index, mask| {
+        let word = &core.words()[index];
+        for bit in ones(!word.load(Ordering::Relaxed) & mask) {
+            if joins((index * 64 + bit) as VertexId) {
+                word.fetch_or(1 << bit, Ordering::Relaxed);
+            }
+        }
+    });
+}
+
+/// The words of a bitmap that cover the vertices, each with a mask of those.
+#[inline(always)]
+fn each_word(vertices: Range<VertexId>, mut body: impl FnMut(usize, u64)) {
+    let mut start = vertices.start;
+    while start < vertices.end {
+        let first = start & !63;
+        let end = vertices.end.min(first + 64);
+        body(first as usize / 64, (!0 >> (64 - (end - first))) & (!0 << (start - first)));
+        start = end;
+    }
+}
