@@ -4,7 +4,8 @@
 //! ([`ingest`]). Keys become ids ([`keys`]). The edges are spread over ranges of lists that fit the
 //! processor's cache ([`partition`]), each is sorted there ([`sort`]), and its lists are handed to
 //! the run in order ([`assemble`]). In-lists are spread from the sorted out-lists, which leaves
-//! nothing to be sorted but their owners.
+//! nothing to be sorted but their owners. Edges without weights are spread while they are read
+//! ([`buckets`]).
 //!
 //! Edges that do not fit the memory budget wait in scratch files and are merged from sorted runs
 //! ([`external`]). Edges that ascend already are not sorted. A serialized graph is taken list by
@@ -15,6 +16,7 @@
 
 mod arcs;
 mod assemble;
+mod buckets;
 mod budget;
 mod build;
 mod external;
@@ -130,7 +132,8 @@ impl Step for SourceStep<'_> {
     fn run<P: arcs::Payload>(self, load: &Load<'_>) -> Result<Built> {
         match load.options.graph.keys {
             KeyScheme::String => build::build::<formats::Span, P>(load, self.0),
-            KeyScheme::Integer | KeyScheme::Dense => build::build::<u64, P>(load, self.0),
+            KeyScheme::Integer => build::build::<u64, P>(load, self.0),
+            KeyScheme::Dense => build::build::<u32, P>(load, self.0),
         }
     }
 }

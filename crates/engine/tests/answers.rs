@@ -72,7 +72,8 @@ fn bad_input_is_refused_with_its_place() {
     let dense = LoadOptions { graph: dense, ..LoadOptions::default() };
     for id in ["4294967294", "4294967295", "99999999999"] {
         let (kind, text) = refusal(&format!("1 2\n3 {id}\n"), &dense);
-        assert!(kind == ErrorKind::InvalidInput && text.contains(id), "{text}");
+        assert!(kind == ErrorKind::InvalidInput, "{text}");
+        assert!(text.contains("edges.txt:2") && text.contains(id), "{text}");
     }
     let weighted = GraphOptions { weight_type: Some(WeightType::F64), ..GraphOptions::default() };
     let weighted = LoadOptions { graph: weighted, ..LoadOptions::default() };

@@ -126,9 +126,14 @@ fn check<W: Weight>(case: &Case) {
     }
     assert_eq!(found, expected);
     let expected = files(&disk);
-    for (threads, sort_memory, block_bytes) in
-        [(2, None, 300), (1, Some(1500), 300), (2, Some(1500), 200), (3, Some(20_000), 300), (2, Some(0), 1000)]
-    {
+    for (threads, sort_memory, block_bytes) in [
+        (2, None, 300),
+        (1, Some(1500), 300),
+        (2, Some(1500), 200),
+        (3, Some(20_000), 300),
+        (2, Some(6000), 300),
+        (2, Some(0), 1000),
+    ] {
         let found = files(&load(case, threads, sort_memory, block_bytes).0);
         let names = |files: &std::collections::BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
         assert_eq!(names(&found), names(&expected));

@@ -8,13 +8,14 @@ use lama::{FinishedDictionary, FinishedRun, RunWriter, Side};
 use super::Load;
 use super::arcs::{Expand, KeyedArc, Payload};
 use super::assemble::{Order, Retain, assemble};
+use super::buckets::{Arena, Buckets, Entry, Shape};
 use super::external::{SortedRuns, merge};
-use super::ingest::{InputKey, KeyPlan, ingest};
+use super::ingest::{Ingested, InputKey, Plan, ingest};
 use super::keys::KeyMap;
 use super::lists::{ListSink, Lists};
 use super::map::{for_each_block, resolve};
-use super::partition::partition;
-use super::raw::RawEdges;
+use super::partition::{Parts, partition};
+use super::raw::{KeyForm, RawEdges};
 use super::scratch::Scratch;
 use super::sort::bits_below;
 use super::stream::ListBuilder;
@@ -74,30 +75,47 @@ pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Sourc
     let num_entries = expand.factor() as u64;
     let copies = num_entries + if has_in_side { num_entries } else { 1 };
 
-    let plan = KeyPlan { scheme: graph.keys, io_order: load.options.io_order };
-    let mut ingested = ingest::<K, P>(source, plan, copies, &load.budget, &scratch, load.pool, load.progress)?;
+    let plan = Plan { scheme: graph.keys, io_order: load.options.io_order, expand, copies };
+    let mut memory = if P::IS_WEIGHTED { Vec::new() } else { set_aside(load, source, expand)? };
+    let shape = Shape::new(memory.len(), load.pool.num_threads());
+    let arena = shape.map(|shape| Arena::new(&mut memory, shape));
+    let mut ingested = ingest::<K, P>(load, source, plan, arena.as_ref(), &scratch)?;
     let (keys, map) = resolve::<K, P>(load, &mut ingested, source.facts().num_vertices)?;
     let dictionary = load.builder.write_dictionary(keys.as_dictionary())?;
     let num_vertices = keys.len();
-    drop((keys, ingested.tables));
+    let bounds = ingested.buckets.as_ref().map(|buckets| buckets.bounds(num_vertices, |key| keys.num_below(key)));
+    let Ingested { buckets, edges, tables, summary, .. } = ingested;
+    drop((keys, tables));
 
     let writer = load.builder.run_writer(num_vertices as usize)?;
     let sides = Sides { load, writer: &writer, expand, has_in_side, num_vertices };
-    let mut edges = ingested.edges;
-    let left = load.budget.for_edges(map.num_bytes())?;
-    let num_edges = if edges.is_spilled() {
-        sides.sort_on_disk(&scratch, edges, &map, left as usize / size_of::<KeyedArc<P>>())?
-    } else {
-        let is_sorted = edges.is_sorted() && map.keeps_order();
-        if !map.is_identity() {
-            for_each_block(load, &mut edges, |_, block, edges| map.apply(block.form, edges))?;
+    let spread = buckets.zip(bounds).zip(arena);
+    let num_edges = match spread.map(|((buckets, bounds), arena)| sides.sort_buckets(buckets, &bounds, &arena, &map)) {
+        Some(sorted) => sorted?,
+        None => {
+            drop(memory);
+            sides.sort_raw(&scratch, edges, map)?
         }
-        drop(map);
-        sides.sort_in_memory(edges, is_sorted)?
     };
     load.progress.stage("write", None);
     load.progress.check()?;
-    Ok(Built { run: writer.finish()?, dictionary, num_vertices, num_edges, summary: ingested.summary })
+    Ok(Built { run: writer.finish()?, dictionary, num_vertices, num_edges, summary })
+}
+
+/// Memory to spread edges in, of which only what is used is there; none where the system does not
+/// promise so much.
+fn set_aside(load: &Load<'_>, source: &Source, expand: Expand) -> Result<Vec<Entry>> {
+    // The rest is for what is sorted and written at the moment.
+    let num_bytes = load.budget.for_edges(0)? / 5 * 4;
+    // An edge in text takes about as much as an entry: what is larger goes through scratch files.
+    let input_bytes = source.facts().input_bytes.unwrap_or(0);
+    if input_bytes.saturating_mul(expand.factor() as u64) > num_bytes {
+        return Ok(Vec::new());
+    }
+    let num_entries = usize::try_from(num_bytes).unwrap_or(usize::MAX) / size_of::<Entry>();
+    let mut memory = bytemuck::try_zeroed_vec(num_entries).unwrap_or_default();
+    base::memory::prefer_huge_pages(&mut memory);
+    Ok(memory)
 }
 
 /// The sides of a run that are to be written.
@@ -119,6 +137,20 @@ impl Sides<'_> {
         Order { neighbour_bits: 0, ..self.order() }
     }
 
+    /// Sorts raw edges; returns the number of edges.
+    fn sort_raw<P: Payload>(&self, scratch: &Scratch<'_>, mut edges: RawEdges<P>, map: KeyMap) -> Result<u64> {
+        if edges.is_spilled() {
+            let left = self.load.budget.for_edges(map.num_bytes())?;
+            return self.sort_on_disk(scratch, edges, &map, left as usize / size_of::<KeyedArc<P>>());
+        }
+        let is_sorted = edges.is_sorted() && map.keeps_order();
+        if !map.is_identity() {
+            for_each_block(self.load, &mut edges, |_, block, edges| map.apply(block.form, edges))?;
+        }
+        drop(map);
+        self.sort_in_memory(edges, is_sorted)
+    }
+
     /// Sorts edges between ids; returns the number of edges.
     fn sort_in_memory<P: Payload>(&self, edges: RawEdges<P>, is_sorted: bool) -> Result<u64> {
         let Load { pool, progress, .. } = *self.load;
@@ -126,7 +158,7 @@ impl Sides<'_> {
         let mut out_sink = RunSink::new(self.writer, Side::Out);
         let blocks = edges.in_memory();
         progress.stage("sort", Some((edges.num_edges() * self.expand.factor()) as u64));
-        let turned = if is_sorted && self.expand == Expand::AsGiven {
+        if is_sorted && self.expand == Expand::AsGiven {
             let mut builder = ListBuilder::new(&mut out_sink, self.load.options.duplicates);
             for block in &blocks {
                 progress.check()?;
@@ -134,22 +166,70 @@ impl Sides<'_> {
                 progress.advance(block.len() as u64);
             }
             builder.finish()?;
-            if self.has_in_side { Some(partition(&blocks, Expand::Turned, lists, pool, progress)?) } else { None }
+            if self.has_in_side {
+                self.append_in_lists(partition(&blocks, Expand::Turned, lists, pool, progress)?)?;
+            }
         } else {
-            let mut parts = partition(&blocks, self.expand, lists.clone(), pool, progress)?;
+            let parts = partition(&blocks, self.expand, lists, pool, progress)?;
             drop(blocks);
             drop(edges);
-            let retain = if self.has_in_side { Retain::Merged } else { Retain::Nothing };
-            let lens = assemble(&mut parts, self.order(), retain, &mut out_sink, pool, progress)?;
-            match self.has_in_side {
-                true => Some(partition(&parts.heads(&lens), Expand::Turned, lists, pool, progress)?),
-                false => None,
+            self.append_parts(parts, &mut out_sink)?;
+        }
+        Ok(out_sink.num_edges(self.load.options.graph.direction))
+    }
+
+    /// Sorts entries and appends both sides.
+    fn append_parts<P: Payload>(&self, mut parts: Parts<P>, out_sink: &mut RunSink<'_>) -> Result<()> {
+        let Load { pool, progress, .. } = *self.load;
+        let lens = assemble(&mut parts, self.order(), self.retain(), out_sink, pool, progress)?;
+        if self.has_in_side {
+            let turned = partition(&parts.heads(&lens), Expand::Turned, 0..self.num_vertices, pool, progress)?;
+            drop(parts);
+            self.append_in_lists(turned)?;
+        }
+        Ok(())
+    }
+
+    fn append_in_lists<P: Payload>(&self, mut turned: Parts<P>) -> Result<()> {
+        let Load { pool, progress, .. } = *self.load;
+        progress.stage("sort in-edges", None);
+        let mut in_sink = RunSink::new(self.writer, Side::In);
+        assemble(&mut turned, self.list_order(), Retain::Nothing, &mut in_sink, pool, progress).map(|_| ())
+    }
+
+    fn retain(&self) -> Retain {
+        if self.has_in_side { Retain::Merged } else { Retain::Nothing }
+    }
+
+    /// The same for entries that are spread over parts, which begin with the lists of `bounds`.
+    fn sort_buckets<'a>(
+        &self,
+        mut buckets: Buckets<'a>,
+        bounds: &[u64],
+        arena: &Arena<'a>,
+        map: &KeyMap,
+    ) -> Result<u64> {
+        let Load { pool, progress, .. } = *self.load;
+        if !map.is_identity() {
+            buckets.for_each_mut(pool, |_, entries| map.apply(KeyForm::Numbers, entries));
+        }
+        progress.check()?;
+        progress.stage("sort", Some(buckets.len() as u64));
+        let mut out_sink = RunSink::new(self.writer, Side::Out);
+        let evened_bytes = (3 * buckets.len() * size_of::<Entry>()) as u64;
+        if buckets.is_skewed() && evened_bytes < self.load.budget.for_edges(map.num_bytes())? {
+            let lists = 0..self.num_vertices;
+            let parts = partition(&buckets.pieces(), Expand::AsGiven, lists, pool, progress)?;
+            self.append_parts(parts, &mut out_sink)?;
+        } else {
+            buckets.assemble(bounds, self.order(), self.retain(), &mut out_sink, pool, progress)?;
+            if self.has_in_side {
+                progress.stage("sort in-edges", Some(2 * out_sink.num_arcs));
+                let mut turned = buckets.turn(arena, self.num_vertices, pool, progress)?;
+                let bounds = turned.bounds(self.num_vertices, |list| list);
+                let mut in_sink = RunSink::new(self.writer, Side::In);
+                turned.assemble(&bounds, self.list_order(), Retain::Nothing, &mut in_sink, pool, progress)?;
             }
-        };
-        if let Some(mut parts) = turned {
-            progress.stage("sort in-edges", Some(out_sink.num_arcs));
-            let mut in_sink = RunSink::new(self.writer, Side::In);
-            assemble(&mut parts, self.list_order(), Retain::Nothing, &mut in_sink, pool, progress)?;
         }
         Ok(out_sink.num_edges(self.load.options.graph.direction))
     }

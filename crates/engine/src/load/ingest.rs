@@ -3,16 +3,14 @@
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::MAX_VERTICES;
-use base::parallel::Pool;
-use base::progress::Progress;
 use graph::Weight;
 use graph::formats::{EdgeBlock, FieldKey, Source, SourceSummary, Span};
 use lama::KeyScheme;
 
-use super::arcs::{KeyedArc, Payload};
-use super::budget::Budget;
-use super::intern::{IntegerTable, KeyTable, TextTable};
+use super::Load;
+use super::arcs::{Expand, KeyedArc, Payload};
+use super::buckets::{Arena, Buckets, Entry, Spreader};
+use super::intern::{IntegerTable, KeyTable, NoTable, TextTable};
 use super::keys::{Joined, check_num_vertices};
 use super::raw::{KeyForm, OpenSlab, RawEdges, SlabStore};
 use super::scratch::Scratch;
@@ -21,16 +19,23 @@ use crate::{Error, Result};
 /// Tables of keys are held twice, and more, while they are joined.
 const JOIN_FACTOR: u64 = 2;
 
-/// What is done with keys while they are read.
+/// What is done with edges while they are read.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct KeyPlan {
+pub(crate) struct Plan {
     pub(crate) scheme: KeyScheme,
     /// Whether ids are given in the order in which keys are met.
     pub(crate) io_order: bool,
+    /// The entries that an edge makes.
+    pub(crate) expand: Expand,
+    /// How many times the edges are held at once later on.
+    pub(crate) copies: u64,
 }
 
 /// Everything that the input holds.
-pub(crate) struct Ingested<P: Payload, T> {
+pub(crate) struct Ingested<'a, P: Payload, T> {
+    /// Entries that were spread already; only numbers that are keys.
+    pub(crate) buckets: Option<Buckets<'a>>,
+    /// All other edges.
     pub(crate) edges: RawEdges<P>,
     /// A table for each worker.
     pub(crate) tables: Vec<T>,
@@ -47,8 +52,6 @@ pub(crate) trait InputKey: FieldKey {
 
     /// The key as a number, where it is one; more than 32 bits where it is none.
     fn as_u64(self) -> u64;
-
-    fn describe(self, text: &[u8]) -> String;
 }
 
 impl InputKey for u64 {
@@ -58,9 +61,14 @@ impl InputKey for u64 {
     fn as_u64(self) -> u64 {
         self
     }
+}
 
-    fn describe(self, _text: &[u8]) -> String {
-        self.to_string()
+impl InputKey for u32 {
+    type Table = NoTable;
+
+    #[inline(always)]
+    fn as_u64(self) -> u64 {
+        self.into()
     }
 }
 
@@ -71,44 +79,34 @@ impl InputKey for Span {
     fn as_u64(self) -> u64 {
         u64::MAX
     }
-
-    fn describe(self, text: &[u8]) -> String {
-        String::from_utf8_lossy(self.of(text)).into_owned()
-    }
 }
 
-struct Worker<P: Payload, T> {
+struct Worker<'a, 'b, P: Payload, T> {
     slab: OpenSlab<P>,
+    spreader: Option<Spreader<'a, 'b>>,
     table: T,
     table_bytes: u64,
     vertices: Vec<u32>,
     max_number: Option<u64>,
 }
 
-/// Reads the whole input; `copies` is how many times its edges are held at once later on.
-pub(crate) fn ingest<K: InputKey, P: Payload>(
+/// Reads the whole input. Where edges may be spread at once, `arena` is there.
+pub(crate) fn ingest<'a, K: InputKey, P: Payload>(
+    load: &Load<'_>,
     source: &mut Source,
-    plan: KeyPlan,
-    copies: u64,
-    budget: &Budget,
+    plan: Plan,
+    arena: Option<&Arena<'a>>,
     scratch: &Scratch<'_>,
-    pool: &Pool,
-    progress: &dyn Progress,
-) -> Result<Ingested<P, K::Table>> {
+) -> Result<Ingested<'a, P, K::Table>> {
+    let Load { pool, progress, .. } = *load;
     progress.stage("read", source.facts().input_bytes);
-    let arc_bytes = size_of::<KeyedArc<P>>() as u64;
-    let reader = Reader {
-        plan,
-        copies,
-        budget,
-        slabs: SlabStore::new(scratch, (budget.slab_bytes() / arc_bytes) as usize),
-        key_bytes: AtomicU64::new(0),
-    };
-    let workers: Vec<Mutex<Worker<P, K::Table>>> = (0..pool.num_threads())
+    let slab_arcs = (load.budget.slab_bytes() / size_of::<KeyedArc<P>>() as u64) as usize;
+    let slabs = SlabStore::new(scratch, slab_arcs);
+    let reader = Reader { plan, load, arena, slabs, key_bytes: AtomicU64::new(0) };
+    let workers: Vec<Mutex<Worker<'a, '_, P, K::Table>>> = (0..pool.num_threads())
         .map(|_| {
-            let table = K::Table::new(plan.io_order);
-            let slab = OpenSlab::default();
-            Mutex::new(Worker { slab, table, table_bytes: 0, vertices: Vec::new(), max_number: None })
+            let (slab, table) = (OpenSlab::default(), K::Table::new(plan.io_order));
+            Mutex::new(Worker { slab, spreader: None, table, table_bytes: 0, vertices: Vec::new(), max_number: None })
         })
         .collect();
     let (bytes_read, bytes_told) = (source.bytes_read(), AtomicU64::new(0));
@@ -119,42 +117,33 @@ pub(crate) fn ingest<K: InputKey, P: Payload>(
         let mut state = workers[worker].lock().unwrap_or_else(|e| e.into_inner());
         reader.take::<K>(worker, &mut state, block)
     })?;
-    let workers: Vec<_> = workers.into_iter().map(|w| w.into_inner().unwrap_or_else(|e| e.into_inner())).collect();
-    let max_number = workers.iter().filter_map(|worker| worker.max_number).max();
-    let (mut slabs, mut tables, mut vertices) = (Vec::new(), Vec::new(), Vec::new());
-    for mut worker in workers {
-        slabs.push(worker.slab);
-        tables.push(worker.table);
-        vertices.append(&mut worker.vertices);
-    }
-    let edges = reader.slabs.finish(slabs)?;
-    Ok(Ingested { edges, tables, vertices, max_number, summary })
+    let workers = workers.into_iter().map(|w| w.into_inner().unwrap_or_else(|e| e.into_inner())).collect();
+    reader.finish(workers, summary)
 }
 
 /// What the workers share.
-struct Reader<'a, P: Payload> {
-    plan: KeyPlan,
-    copies: u64,
-    budget: &'a Budget,
-    slabs: SlabStore<'a, P>,
+struct Reader<'a, 'b, 'c, P: Payload> {
+    plan: Plan,
+    load: &'c Load<'c>,
+    arena: Option<&'b Arena<'a>>,
+    slabs: SlabStore<'c, P>,
     /// Bytes of all tables of keys.
     key_bytes: AtomicU64,
 }
 
-impl<P: Payload> Reader<'_, P> {
+impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
     fn take<K: InputKey>(
         &self,
         worker: usize,
-        state: &mut Worker<P, K::Table>,
+        state: &mut Worker<'a, 'b, P, K::Table>,
         block: EdgeBlock<K, P::Weight>,
     ) -> Result<()> {
         check_weights::<P, K>(&block)?;
         let key_bytes = self.key_bytes.load(Ordering::Relaxed) * JOIN_FACTOR;
-        let limit = self.budget.for_edges(key_bytes)? / (self.copies * size_of::<KeyedArc<P>>() as u64);
+        let limit = self.load.budget.for_edges(key_bytes)? / (self.plan.copies * size_of::<KeyedArc<P>>() as u64);
         let largest = largest_number(&block);
         let form = match (self.plan.scheme, largest) {
-            (KeyScheme::Dense, Some(largest)) if (largest as usize) < MAX_VERTICES => KeyForm::Numbers,
-            (KeyScheme::Dense, _) if !is_empty(&block) => return Err(out_of_range(&block)),
+            (KeyScheme::Dense, _) => KeyForm::Numbers,
             (KeyScheme::Integer, Some(_)) if !self.plan.io_order => KeyForm::Numbers,
             _ => KeyForm::Interned(worker),
         };
@@ -164,6 +153,9 @@ impl<P: Payload> Reader<'_, P> {
             KeyForm::Numbers => {
                 state.max_number = state.max_number.max(largest.map(u64::from));
                 state.vertices.extend(block.vertices.iter().map(|key| key.as_u64() as u32));
+                if self.spread(state, &block)? {
+                    return Ok(());
+                }
                 self.slabs.add(&mut state.slab, target, block.edges.len(), limit as usize, |arcs| {
                     for (i, (arc, (source, target))) in arcs.iter_mut().zip(&block.edges).enumerate() {
                         *arc = KeyedArc::new(source.as_u64() as u32, target.as_u64() as u32, payload(i));
@@ -182,8 +174,83 @@ impl<P: Payload> Reader<'_, P> {
         }
     }
 
+    /// Spreads a block; false where it is to be kept as it is: nothing may be spread, or all edges
+    /// of this worker ascend so far and may need no sorting.
+    fn spread<K: InputKey>(
+        &self,
+        state: &mut Worker<'a, 'b, P, K::Table>,
+        block: &EdgeBlock<K, P::Weight>,
+    ) -> Result<bool> {
+        let Some(arena) = self.arena else { return Ok(false) };
+        let edges = block.edges.iter().map(|(u, v)| Entry::new(u.as_u64() as u32, v.as_u64() as u32, ()));
+        let may_be_sorted = state.spreader.is_none() && self.plan.expand == Expand::AsGiven;
+        if may_be_sorted && edges.clone().is_sorted_by_key(|edge| edge.key()) {
+            return Ok(false);
+        }
+        let (factor, num_threads) = (self.plan.expand.factor(), self.load.pool.num_threads());
+        let has_room = || arena.has_room((block.edges.len() + self.slabs.held()) * factor, num_threads);
+        if !has_room() {
+            self.dump(&mut state.slab, &mut state.spreader)?;
+            if !has_room() {
+                return Ok(false);
+            }
+        }
+        let spreader = state.spreader.get_or_insert_with(|| Spreader::new(arena, 0));
+        edges.for_each(|edge| self.plan.expand.entries(edge, |entry| spreader.push(entry)));
+        Ok(true)
+    }
+
+    /// Moves what a worker spread to scratch files.
+    fn dump(&self, slab: &mut OpenSlab<P>, spreader: &mut Option<Spreader<'a, 'b>>) -> Result<()> {
+        let Some(spreader) = spreader else { return Ok(()) };
+        let mut kept: Vec<KeyedArc<P>> = Vec::new();
+        spreader.drain(|entries| {
+            // Of two entries of an edge, one tells everything.
+            let is_first = |entry: &&Entry| self.plan.expand != Expand::Both || entry.list() <= entry.neighbour();
+            kept.extend(entries.iter().filter(is_first).map(|entry| KeyedArc::from_key(entry.key(), P::zeroed())));
+            if kept.len() >= self.slabs.file_arcs() {
+                self.slabs.add_file(slab, &kept)?;
+                kept.clear();
+            }
+            Ok(())
+        })?;
+        if kept.is_empty() { Ok(()) } else { self.slabs.add_file(slab, &kept) }
+    }
+
+    /// Brings everything that was read together.
+    fn finish<T: Joined>(
+        self,
+        mut workers: Vec<Worker<'a, 'b, P, T>>,
+        summary: SourceSummary,
+    ) -> Result<Ingested<'a, P, T>> {
+        let max_number = workers.iter().filter_map(|worker| worker.max_number).max();
+        // Beside edges on disk, or keys that were given numbers, edges cannot stay spread.
+        let is_apart = self.slabs.is_spilling() || workers.iter().any(|worker| worker.table.len() > 0);
+        if is_apart {
+            workers.iter_mut().try_for_each(|worker| self.dump(&mut worker.slab, &mut worker.spreader))?;
+        }
+        let (mut slabs, mut tables, mut vertices, mut spreaders) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for mut worker in workers {
+            slabs.push(worker.slab);
+            tables.push(worker.table);
+            vertices.append(&mut worker.vertices);
+            spreaders.extend(worker.spreader.filter(|_| !is_apart));
+        }
+        let mut edges = self.slabs.finish(slabs)?;
+        let mut buckets = None;
+        if let Some(spreader) = spreaders.first_mut() {
+            // The ascending beginning of an input that does not ascend as a whole.
+            for block in std::mem::take(&mut edges).in_memory() {
+                let given = block.iter().map(|edge| Entry::from_key(edge.key(), ()));
+                given.for_each(|edge| self.plan.expand.entries(edge, |entry| spreader.push(entry)));
+            }
+            buckets = Some(Buckets::new(spreaders)?);
+        }
+        Ok(Ingested { buckets, edges, tables, vertices, max_number, summary })
+    }
+
     /// Notes what a worker's table takes now.
-    fn account<T: Joined>(&self, state: &mut Worker<P, T>) -> Result<()> {
+    fn account<T: Joined>(&self, state: &mut Worker<'a, 'b, P, T>) -> Result<()> {
         let now = state.table.num_bytes() as u64;
         self.key_bytes.fetch_add(now - state.table_bytes, Ordering::Relaxed);
         state.table_bytes = now;
@@ -208,19 +275,6 @@ fn largest_number<K: InputKey, W>(block: &EdgeBlock<K, W>) -> Option<u32> {
     let of_edges = block.edges.iter().map(|&(source, target)| source.as_u64().max(target.as_u64())).max();
     let of_vertices = block.vertices.iter().map(|key| key.as_u64()).max();
     of_edges.max(of_vertices).and_then(|largest| u32::try_from(largest).ok())
-}
-
-fn is_empty<K, W>(block: &EdgeBlock<K, W>) -> bool {
-    block.edges.is_empty() && block.vertices.is_empty()
-}
-
-fn out_of_range<K: InputKey, W>(block: &EdgeBlock<K, W>) -> Error {
-    let is_out = |key: &K| key.as_u64() >= MAX_VERTICES as u64;
-    let keys = block.edges.iter().flat_map(|(source, target)| [source, target]).chain(&block.vertices);
-    let found = keys.copied().find(is_out).map_or_else(String::new, |key| key.describe(&block.text));
-    Error::Option(format!(
-        "vertex {found} is out of range: dense ids are below {MAX_VERTICES}; integer ids may be any number"
-    ))
 }
 
 /// Weights are as many as edges, and numbers.

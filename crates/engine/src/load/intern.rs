@@ -267,6 +267,31 @@ impl KeyTable for TextTable {
     }
 }
 
+/// Dense keys are ids: there is nothing to be numbered.
+pub(crate) struct NoTable;
+
+impl KeyTable for NoTable {
+    type Key = u32;
+
+    fn new(_firsts: bool) -> Self {
+        Self
+    }
+
+    fn intern(&mut self, key: u32, _text: &[u8], _position: u64) -> u32 {
+        key
+    }
+
+    fn will_need(&self, _key: u32, _text: &[u8]) {}
+
+    fn len(&self) -> usize {
+        0
+    }
+
+    fn num_bytes(&self) -> usize {
+        0
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

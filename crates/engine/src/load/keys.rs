@@ -12,7 +12,7 @@ use base::{MAX_VERTICES, VertexId};
 use lama::DictionaryKeys;
 
 use super::arcs::{KeyedArc, Payload};
-use super::intern::{IntegerTable, KeyTable, TextTable};
+use super::intern::{IntegerTable, KeyTable, NoTable, TextTable};
 use super::ranks::Ranks;
 use super::raw::KeyForm;
 use crate::{Error, Result};
@@ -110,6 +110,14 @@ impl VertexKeys {
         }
     }
 
+    /// The number of integer keys below `key`, where ids ascend with them.
+    pub(crate) fn num_below(&self, key: u64) -> u64 {
+        match self {
+            Self::Integers { by_id, .. } => by_id.partition_point(|&known| known < key) as u64,
+            _ => key.min(self.len()),
+        }
+    }
+
     pub(crate) fn as_dictionary(&self) -> DictionaryKeys<'_> {
         match self {
             Self::Dense(num_keys) => DictionaryKeys::Dense(*num_keys),
@@ -160,6 +168,12 @@ impl Joined for TextTable {
             offsets.push(text.len() as u64);
         }
         Ok((VertexKeys::Strings { text, offsets, sorted: order.sorted }, order.tables))
+    }
+}
+
+impl Joined for NoTable {
+    fn join(tables: Vec<Self>, _pool: &Pool) -> Result<(VertexKeys, Vec<Vec<VertexId>>)> {
+        Ok((VertexKeys::Dense(0), tables.iter().map(|_| Vec::new()).collect()))
     }
 }
 

@@ -7,6 +7,7 @@ use lama::KeyScheme;
 
 use super::Load;
 use super::arcs::{KeyedArc, Payload};
+use super::buckets::Buckets;
 use super::ingest::{Ingested, InputKey};
 use super::intern::KeyTable;
 use super::keys::{Joined, KeyMap, Lookup, VertexKeys, check_num_vertices};
@@ -24,7 +25,7 @@ const SMALL_KEY: u64 = 16 << 20;
 /// `known` is the number of vertices where the input says that keys are the numbers below it.
 pub(crate) fn resolve<K: InputKey, P: Payload>(
     load: &Load<'_>,
-    ingested: &mut Ingested<P, K::Table>,
+    ingested: &mut Ingested<'_, P, K::Table>,
     known: Option<u64>,
 ) -> Result<(VertexKeys, KeyMap)> {
     load.progress.stage("map keys", None);
@@ -35,7 +36,8 @@ pub(crate) fn resolve<K: InputKey, P: Payload>(
         return Ok((VertexKeys::Dense(num_numbers), KeyMap::default()));
     }
     let tables_are_empty = ingested.tables.iter().all(|table| table.len() == 0);
-    let num_named = 2 * ingested.edges.num_edges() as u64 + ingested.vertices.len() as u64 + known;
+    let num_spread = ingested.buckets.as_ref().map_or(0, Buckets::len);
+    let num_named = 2 * (ingested.edges.num_edges() + num_spread) as u64 + ingested.vertices.len() as u64 + known;
     let serves = num_numbers <= SMALL_KEY.max(MAX_SPARSITY.saturating_mul(num_named));
     if num_numbers > 0 && tables_are_empty && serves && !load.options.io_order {
         return by_bitmap(load, ingested, num_numbers, known);
@@ -45,12 +47,20 @@ pub(crate) fn resolve<K: InputKey, P: Payload>(
 
 fn by_bitmap<P: Payload, T>(
     load: &Load<'_>,
-    ingested: &mut Ingested<P, T>,
+    ingested: &mut Ingested<'_, P, T>,
     num_numbers: u64,
     known: u64,
 ) -> Result<(VertexKeys, KeyMap)> {
     load.budget.for_edges(Presence::num_bytes(num_numbers))?;
     let presence = Presence::new(num_numbers - 1);
+    if let Some(buckets) = &mut ingested.buckets {
+        buckets.for_each_mut(load.pool, |_, entries| {
+            for entry in entries {
+                presence.set(entry.list().into());
+                presence.set(entry.neighbour().into());
+            }
+        });
+    }
     presence.set_below(known);
     ingested.vertices.iter().for_each(|&key| presence.set(key.into()));
     for_each_block(load, &mut ingested.edges, |_, _, edges| {
@@ -69,14 +79,23 @@ fn by_bitmap<P: Payload, T>(
 
 fn by_tables<K: InputKey, P: Payload>(
     load: &Load<'_>,
-    ingested: &mut Ingested<P, K::Table>,
+    ingested: &mut Ingested<'_, P, K::Table>,
     known: u64,
 ) -> Result<(VertexKeys, KeyMap)> {
     let mut tables: Vec<Mutex<K::Table>> = std::mem::take(&mut ingested.tables).into_iter().map(Mutex::new).collect();
     let has_numbers = ingested.max_number.is_some();
+    let lock = |worker: usize| tables[worker].lock().unwrap_or_else(|e| e.into_inner());
+    if let Some(buckets) = &mut ingested.buckets {
+        buckets.for_each_mut(load.pool, |worker, entries| {
+            let mut table = lock(worker);
+            for key in entries.iter().flat_map(|entry| [entry.list(), entry.neighbour()]) {
+                intern_number::<K>(&mut table, key.into(), 0);
+            }
+        });
+    }
     if has_numbers {
         for_each_block(load, &mut ingested.edges, |worker, block, edges| {
-            let mut table = tables[worker].lock().unwrap_or_else(|e| e.into_inner());
+            let mut table = lock(worker);
             for edge in edges.iter().filter(|_| block.form == KeyForm::Numbers) {
                 for key in [edge.list(), edge.neighbour()] {
                     intern_number::<K>(&mut table, key.into(), 0);

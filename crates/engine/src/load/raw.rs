@@ -50,6 +50,12 @@ pub(crate) struct RawEdges<P: Payload> {
     blocks: Vec<Block>,
 }
 
+impl<P: Payload> Default for RawEdges<P> {
+    fn default() -> Self {
+        Self { slabs: Vec::new(), blocks: Vec::new() }
+    }
+}
+
 impl<P: Payload> RawEdges<P> {
     /// The blocks, in input order.
     pub(crate) fn blocks(&self) -> &[Block] {
@@ -154,6 +160,9 @@ impl<'a, P: Payload> SlabStore<'a, P> {
         limit: usize,
         fill: impl FnOnce(&mut [KeyedArc<P>]),
     ) -> Result<()> {
+        if len == 0 {
+            return Ok(()); // a block of comments has no edges, and perhaps no slab was begun yet
+        }
         if open.arcs.len() - open.used < len {
             self.renew(open, len, limit)?;
         }
@@ -165,6 +174,40 @@ impl<'a, P: Payload> SlabStore<'a, P> {
         open.used += len;
         let (sequence, form) = block;
         open.blocks.push(Block { sequence, form, is_sorted, ends, slab: open.index, start, len });
+        Ok(())
+    }
+
+    /// Arcs that slabs in memory have room for.
+    pub(crate) fn held(&self) -> usize {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn is_spilling(&self) -> bool {
+        self.is_spilling.load(Ordering::Relaxed)
+    }
+
+    /// Arcs of a scratch file that can be read back whole.
+    pub(crate) fn file_arcs(&self) -> usize {
+        self.slab_arcs
+    }
+
+    /// Adds numbers that are keys, in no order, as a scratch file.
+    pub(crate) fn add_file(&self, open: &mut OpenSlab<P>, arcs: &[KeyedArc<P>]) -> Result<()> {
+        self.is_spilling.store(true, Ordering::Relaxed);
+        let mut file = self.scratch.file()?;
+        file.append(arcs)?;
+        let mut slabs = self.slabs();
+        let block = Block {
+            sequence: 0,
+            form: KeyForm::Numbers,
+            is_sorted: false,
+            ends: None,
+            slab: slabs.len(),
+            start: 0,
+            len: arcs.len(),
+        };
+        slabs.push(Some(Slab::File(file)));
+        open.blocks.push(block);
         Ok(())
     }
 
