@@ -1,7 +1,9 @@
-//! What every parser must keep to, whatever bytes it is given: no panic, and the same answer for any
-//! size of blocks.
+//! What every parser, and the opening of a database, must keep to, whatever bytes it is given: no
+//! panic, and from a parser the same answer for any size of blocks.
 
 #![forbid(unsafe_code)]
+
+mod database;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
@@ -9,6 +11,8 @@ use std::sync::{Mutex, OnceLock};
 use base::parallel::Pool;
 use graph::formats::{FieldKey, InputPath, KeyKind, OnError, Source, SourceOptions, Span};
 use graph::{Csr, Error, WeightType};
+
+pub use database::read_database;
 
 /// What was read, in an order that does not depend on blocks.
 #[derive(Debug, PartialEq)]

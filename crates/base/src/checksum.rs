@@ -12,12 +12,15 @@ pub const BLOCK_BYTES: usize = 4096;
 
 /// The CRC32C (Castagnoli) of `bytes`.
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    crc32c::crc32c(bytes)
+    crc32c_append(0, bytes)
 }
 
 /// The CRC32C of what `crc` covers followed by `bytes`.
+///
+/// Always 0 in a build for fuzzing: checksums stop accidents and not attackers, and a fuzzer that
+/// has to guess them sees nothing of what is behind.
 pub fn crc32c_append(crc: u32, bytes: &[u8]) -> u32 {
-    crc32c::crc32c_append(crc, bytes)
+    if cfg!(fuzzing) { 0 } else { crc32c::crc32c_append(crc, bytes) }
 }
 
 /// The checksums of the blocks of `bytes`; the last block may be short.

@@ -158,10 +158,9 @@ impl Side {
     /// Fetches the place of the list of `vertex` to the cache.
     #[inline(always)]
     pub fn prefetch(&self, vertex: VertexId) {
-        let place = self.pages[page_of(vertex)].place.load(Ordering::Relaxed);
-        if place < SPECIAL {
-            base::simd::prefetch(&self.offsets, place as usize + place_in_page(vertex));
-        }
+        // Whether the page was verified does not matter to a hint, and what is no place hints at nothing.
+        let place = self.pages[page_of(vertex)].place.load(Ordering::Relaxed) & !UNTOUCHED;
+        base::simd::prefetch(&self.offsets, (place as usize).wrapping_add(place_in_page(vertex)));
     }
 
     /// The length of the list of `vertex`.
@@ -250,6 +249,8 @@ impl Side {
         match self.check_page(page, start as usize, with_weights) {
             Ok(()) => {
                 pages[page].place.store(start, Ordering::Relaxed);
+                // With its weights, the page itself was verified.
+                self.pages[page].place.store(start, Ordering::Relaxed);
                 Some(start)
             }
             Err(error) => {

@@ -100,16 +100,17 @@ impl FaultStorage {
         let state = self.state();
         let mut random = Random(seed);
         let mut names = state.synced_names.clone();
-        // A directory's changes are journalled in order: a prefix of them survives.
+        // A file system with a journal keeps a prefix of a directory's changes; others keep any of them.
+        let has_journal = random.one_in(2);
         let mut cut_dirs: Vec<&Path> = Vec::new();
         for (dir, change) in &state.unsynced {
             if cut_dirs.contains(&dir.as_path()) {
                 continue;
             }
-            if random.one_in(3) {
-                cut_dirs.push(dir);
-            } else {
+            if !random.one_in(3) {
                 change.apply(&mut names);
+            } else if has_journal {
+                cut_dirs.push(dir);
             }
         }
         let files = state.files.iter().map(|file| file.after_crash(&mut random)).collect();
