@@ -87,6 +87,9 @@ struct Options {
     /// Pairs of runs in comparisons with GAP, and repetitions of loads [default: 5; quick: 1].
     #[arg(long)]
     gap_pairs: Option<usize>,
+    /// Only this kernel, by the name in the report (kernels).
+    #[arg(long, value_name = "NAME")]
+    kernel: Option<String>,
     /// Where to write files; what is made there is used again [default: a temporary directory].
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
@@ -142,6 +145,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
         num_pairs: options.pairs.unwrap_or(defaults.num_pairs),
         num_gap_pairs: options.gap_pairs.unwrap_or(defaults.num_gap_pairs),
         origin: options.sg.clone().map_or_else(generated, Origin::Serialized),
+        kernel: options.kernel.clone(),
         scratch,
     };
     let graphs = Graphs::new(&setting);

@@ -18,6 +18,8 @@ pub struct Setting {
     pub num_gap_pairs: usize,
     /// GAP's programs, where there are any.
     pub gapbs: Option<Gapbs>,
+    /// The one kernel to measure, or all.
+    pub kernel: Option<String>,
     /// The graph.
     pub origin: Origin,
     /// Where files may be written.
