@@ -38,6 +38,7 @@ lint:
 	@$(STEP) 'floors' cargo xtask floors
 	@$(STEP) 'style' cargo xtask tidy
 	@$(STEP) 'clippy' cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	@$(STEP) 'documentation' $(MAKE) --no-print-directory doc
 
 test-rust:
 	@$(STEP) 'build of the Rust tests' cargo test --quiet --workspace --locked --no-run
@@ -58,12 +59,18 @@ smoke: release
 install:
 	cargo install --path crates/cli --locked $(if $(PREFIX),--root $(PREFIX))
 
+# GAPBS=DIR compares with GAP's programs, built there; SG=FILE measures on that serialized graph.
+BENCH := cargo run --release --quiet --locked --package anden-bench --
+BENCH_OPTIONS := --json $(if $(GAPBS),--gapbs $(GAPBS)) $(if $(SG),--sg $(SG))
+
 bench:
-	cargo run --release --quiet --locked --package anden-bench -- load
-	cargo run --release --quiet --locked --package anden-bench -- kernels
+	@mkdir -p $(TARGET)/bench
+	$(BENCH) load $(BENCH_OPTIONS) >$(TARGET)/bench/load.json
+	$(BENCH) kernels $(BENCH_OPTIONS) >$(TARGET)/bench/kernels.json
+	$(BENCH) tables $(TARGET)/bench/load.json $(TARGET)/bench/kernels.json >docs/benchmarks.md
 
 bench-quick:
-	cargo run --release --quiet --package anden-bench -- quick
+	$(BENCH) quick
 
 # libFuzzer is written in C++; everything else does without.
 fuzz-quick:

@@ -26,17 +26,7 @@ pub enum ExportFormat {
 /// Those of `body` and of the file system; nothing is left behind then, and a file that was at
 /// `path` stays as it was.
 pub fn write_file<T, E: From<Error>>(path: &Path, body: impl FnOnce(&mut Output<'_>) -> Result<T, E>) -> Result<T, E> {
-    let is_special = std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir());
-    if !is_special {
-        let written = formats::write_file(path, |output| body(output).map_err(Wrapped));
-        return written.map_err(|Wrapped(error)| error);
-    }
-    let refused = |error| E::from(base::Error::io("open", path, error).into());
-    let file = std::fs::OpenOptions::new().write(true).open(path).map_err(refused)?;
-    let mut output = Output::new(path, file);
-    let value = body(&mut output)?;
-    output.flush().map_err(|error| E::from(error.into()))?;
-    Ok(value)
+    formats::write_file(path, |output| body(output).map_err(Wrapped)).map_err(|Wrapped(error)| error)
 }
 
 /// Lets an error of the writers below stand for the caller's.

@@ -15,7 +15,7 @@
 //! # Ok::<(), anden::Error>(())
 //! ```
 //!
-//! Algorithms of one's own are written with [`kernels::edge_map`] over [`View::graph`].
+//! Algorithms of one's own are written with [`kernels::edge_map()`] over [`View::graph`].
 
 #![forbid(unsafe_code)]
 

@@ -130,6 +130,15 @@ impl<'a, 'b> Spreader<'a, 'b> {
 
     fn flush_line(&mut self, part: usize) {
         let fill = std::mem::take(&mut self.fills[part]) as usize;
+        if fill == LINE_ARCS
+            && let Some((chunk, used)) = self.parts[part].last_mut()
+            && let Some(line) = chunk[*used..].first_chunk_mut::<LINE_ARCS>()
+        {
+            // A length that is known here is moved by a few instructions in place of a call.
+            *line = self.lines[part];
+            *used += LINE_ARCS;
+            return;
+        }
         let mut rest = &self.lines[part][..fill];
         while !rest.is_empty() {
             let chunks = &mut self.parts[part];

@@ -220,8 +220,7 @@ fn row<K: FieldKey, W: Weight>(
             } else {
                 K::from_text(bytes, field.start, field.end - field.start)
             };
-            let wrong =
-                || unexpected(&format!("a {name}, {}", K::RANGE), Some(&bytes[field.start..field.end]));
+            let wrong = || unexpected(&format!("a {name}, {}", K::RANGE), Some(&bytes[field.start..field.end]));
             key.ok_or_else(wrong).map(Some)
         };
         if column == layout.source {

@@ -51,12 +51,20 @@ impl<'a> Output<'a> {
 }
 
 /// Lets `body` write a file: under a temporary name first, which becomes `path` once all is on disk.
+/// A device or a pipe that is at `path` is written to as it is: a rename would replace it.
 ///
 /// # Errors
 /// Those of `body`, and of the file system; nothing is left behind then, and a file that was at
 /// `path` stays as it was.
 pub fn write_file<T, E: From<Error>>(path: &Path, body: impl FnOnce(&mut Output<'_>) -> Result<T, E>) -> Result<T, E> {
     let io = |operation, e| E::from(base::Error::io(operation, path, e).into());
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+        let file = std::fs::OpenOptions::new().write(true).open(path).map_err(|e| io("open", e))?;
+        let mut output = Output::new(path, file);
+        let value = body(&mut output)?;
+        output.flush()?;
+        return Ok(value);
+    }
     let Some(name) = path.file_name() else {
         return Err(Error::Input { path: path.to_owned(), what: "expected the name of a file".into() }.into());
     };
