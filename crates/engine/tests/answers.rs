@@ -54,6 +54,16 @@ fn a_loop_is_an_edge_of_one_vertex() {
     }
 }
 
+/// Edges that are spread while they are read used to take the vertex of a dropped loop with them.
+#[test]
+fn an_ordered_graph_drops_a_loop_and_keeps_its_vertex() {
+    let text: String = (0..1000).map(|i| format!("{} {}\n", 4000 - 3 * i, 3996 - 3 * i)).collect();
+    let graph = GraphOptions { ordered: true, ..GraphOptions::default() };
+    let (db, report) = load(&(text + "5002 5002\n"), &LoadOptions { graph, ..LoadOptions::default() }).unwrap();
+    assert_eq!((report.vertices, report.edges), (2001, 1000));
+    assert!(db.view().unwrap().vertex(&5002.into()).unwrap().is_some());
+}
+
 #[test]
 fn skipped_lines_are_counted() {
     let mut options = LoadOptions::default();

@@ -195,6 +195,8 @@ impl NewDirectory {
         }
         let mut directory = Self { storage, path: path.to_owned(), lock: None, is_published: !is_new };
         directory.lock = Some(Lock::take(&*directory.storage, path)?);
+        // What a crash leaves is known for ours by the lock file: nothing may outlive that.
+        directory.storage.sync_dir(path)?;
         if !is_new {
             // Whoever held the lock before may have published meanwhile.
             if !is_leftover(&*directory.storage, path) {

@@ -195,6 +195,10 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
                 return Ok(false);
             }
         }
+        if self.plan.expand == Expand::Ordered {
+            // A loop makes no entry; its vertex is there all the same.
+            state.vertices.extend(edges.clone().filter(|edge| edge.list() == edge.neighbour()).map(|edge| edge.list()));
+        }
         let spreader = state.spreader.get_or_insert_with(|| Spreader::new(arena, 0));
         edges.for_each(|edge| self.plan.expand.entries(edge, |entry| spreader.push(entry)));
         Ok(true)
