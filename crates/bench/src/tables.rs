@@ -19,17 +19,23 @@ the interval that holds it with 95 % confidence (of fewer than six pairs: the sm
 /// Prints a section for each report.
 pub fn print(files: &[PathBuf]) -> Result<()> {
     let mut text = HEAD.to_owned();
+    let mut title = String::new();
     for file in files {
-        section(&mut text, &read(file)?)?;
+        section(&mut text, &mut title, &read(file)?)?;
     }
     print!("{text}");
     Ok(())
 }
 
-fn section(text: &mut String, report: &Value) -> Result<()> {
+/// The table of a report, under its title unless that is `title`, the one before.
+fn section(text: &mut String, title: &mut String, report: &Value) -> Result<()> {
     let field = |name: &str| report[name].as_str().unwrap_or("?");
-    writeln!(text, "\n## {} on {}\n", field("benchmark"), field("graph"))?;
-    writeln!(text, "{}, {} threads, commit {}.\n", field("machine"), report["threads"], field("commit"))?;
+    let own_title = format!("{} on {}", field("benchmark"), field("graph"));
+    if *title != own_title {
+        writeln!(text, "\n## {own_title}")?;
+        *title = own_title;
+    }
+    writeln!(text, "\n{}, {} threads, commit {}.\n", field("machine"), report["threads"], field("commit"))?;
     writeln!(text, "| | unit | ours | other | | ratio | interval | bound or target |")?;
     writeln!(text, "| --- | --- | ---: | ---: | --- | ---: | --- | --- |")?;
     for line in lines(report)? {
@@ -57,7 +63,8 @@ mod tests {
         let line = json!({"name": "bfs", "unit": "s", "ours": 1.0, "other": 2.0, "other_name": "GAPBS",
             "ratio": 0.5, "low": 0.4, "high": 0.6, "bound": "≤ 0.9"});
         let mut text = String::new();
-        section(&mut text, &json!({"benchmark": "kernels", "threads": 2, "lines": [line]})).unwrap();
+        section(&mut text, &mut String::new(), &json!({"benchmark": "kernels", "threads": 2, "lines": [line]}))
+            .unwrap();
         let row = "| bfs | s | 1.0000 | 2.0000 | GAPBS | 0.5000 | 0.4000 – 0.6000 | ≤ 0.9 |";
         assert!(text.lines().any(|line| line == row), "{text}");
     }

@@ -159,7 +159,9 @@ impl Side {
     #[inline(always)]
     pub fn prefetch(&self, vertex: VertexId) {
         // Whether the page was verified does not matter to a hint, and what is no place hints at nothing.
-        let place = self.pages[page_of(vertex)].place.load(Ordering::Relaxed) & !UNTOUCHED;
+        // Lists are fetched one by one for the sake of weights, so it is their marks that are in the cache.
+        let pages = self.weights.as_ref().map_or(&self.pages, |weights| &weights.pages);
+        let place = pages[page_of(vertex)].place.load(Ordering::Relaxed) & !UNTOUCHED;
         base::simd::prefetch(&self.offsets, (place as usize).wrapping_add(place_in_page(vertex)));
     }
 

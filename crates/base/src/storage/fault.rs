@@ -116,7 +116,7 @@ impl FaultStorage {
         // What is in a directory that is not there cannot be reached.
         let is_there = |dir: &Path| dir.as_os_str().is_empty() || names.get(dir) == Some(&Entry::Dir);
         let lost: Vec<PathBuf> = names.keys().filter(|name| !name.ancestors().skip(1).all(is_there)).cloned().collect();
-        lost.iter().for_each(|name| drop(names.remove(name)));
+        names.retain(|name, _| !lost.contains(name));
         let files = state.files.iter().map(|file| file.after_crash(&mut random)).collect();
         let state = State { files, synced_names: names.clone(), names, ..State::default() };
         Self { state: Arc::new(Mutex::new(state)) }
