@@ -55,24 +55,32 @@ fn grown(num_bytes: usize) {
 // SAFETY: every call is passed on to the system's allocator unchanged; the account beside it
 // touches no memory of the caller.
 unsafe impl GlobalAlloc for CountingAllocator {
+    /// # Safety
+    /// That of [`GlobalAlloc::alloc`].
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         grown(layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc`.
         unsafe { System.alloc(layout) }
     }
 
+    /// # Safety
+    /// That of [`GlobalAlloc::alloc_zeroed`].
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         grown(layout.size());
         // SAFETY: the caller keeps the contract of `GlobalAlloc::alloc_zeroed`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
+    /// # Safety
+    /// That of [`GlobalAlloc::dealloc`].
     unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
         HEAP_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
         // SAFETY: the caller keeps the contract of `GlobalAlloc::dealloc`.
         unsafe { System.dealloc(pointer, layout) }
     }
 
+    /// # Safety
+    /// That of [`GlobalAlloc::realloc`].
     unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, new_size: usize) -> *mut u8 {
         grown(new_size);
         HEAP_BYTES.fetch_sub(layout.size(), Ordering::Relaxed);
