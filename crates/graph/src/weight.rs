@@ -97,6 +97,12 @@ pub trait Weight: Pod + Send + Sync + PartialOrd + Debug + Display + FromStr + '
     /// The sum of two weights, for merging parallel edges; saturates.
     fn plus(self, other: Self) -> Self;
 
+    /// The bit pattern, extended by zeros: what weights of any type are kept as where few of them are.
+    fn bits(self) -> u64;
+
+    /// The reverse of [`bits`](Self::bits).
+    fn of_bits(bits: u64) -> Self;
+
     /// The column as weights of this type, if it is of this type.
     fn of(weights: &Weights) -> Option<&[Self]>;
 
@@ -171,7 +177,7 @@ impl Distance for f64 {
 }
 
 macro_rules! impl_weight {
-    ($type:ty, $variant:ident, $distance:ty, $one:expr, $valid:expr, $number:expr, $plus:expr) => {
+    ($type:ty, $word:ty, $variant:ident, $distance:ty, $one:expr, $valid:expr, $number:expr, $plus:expr) => {
         impl Weight for $type {
             type Distance = $distance;
             const TYPE: WeightType = WeightType::$variant;
@@ -194,6 +200,16 @@ macro_rules! impl_weight {
             }
 
             #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(bytemuck::cast::<Self, $word>(self))
+            }
+
+            #[inline(always)]
+            fn of_bits(bits: u64) -> Self {
+                bytemuck::cast(bits as $word)
+            }
+
+            #[inline(always)]
             fn of(weights: &Weights) -> Option<&[Self]> {
                 match weights {
                     Weights::$variant(weights) => Some(weights),
@@ -208,10 +224,10 @@ macro_rules! impl_weight {
     };
 }
 
-impl_weight!(u32, U32, u64, 1, |_| true, |_| true, Self::saturating_add);
-impl_weight!(i64, I64, u64, 1, |w| w >= 0, |_| true, Self::saturating_add);
-impl_weight!(f32, F32, f64, 1.0, |w| w >= 0.0, |w: f32| !w.is_nan(), |a, b| a + b);
-impl_weight!(f64, F64, f64, 1.0, |w| w >= 0.0, |w: f64| !w.is_nan(), |a, b| a + b);
+impl_weight!(u32, u32, U32, u64, 1, |_| true, |_| true, Self::saturating_add);
+impl_weight!(i64, u64, I64, u64, 1, |w| w >= 0, |_| true, Self::saturating_add);
+impl_weight!(f32, u32, F32, f64, 1.0, |w| w >= 0.0, |w: f32| !w.is_nan(), |a, b| a + b);
+impl_weight!(f64, u64, F64, f64, 1.0, |w| w >= 0.0, |w: f64| !w.is_nan(), |a, b| a + b);
 
 #[cfg(test)]
 mod tests {
@@ -232,6 +248,12 @@ mod tests {
         let values = [0.0, 1e-300, 0.5, 1.0, 1e300, f64::UNREACHED];
         assert!(values.windows(2).all(|w| Distance::to_bits(w[0]) < Distance::to_bits(w[1])));
         assert!(values.iter().all(|&x| <f64 as Distance>::from_bits(Distance::to_bits(x)) == x));
+    }
+
+    #[test]
+    fn bits_come_back() {
+        assert_eq!((u32::of_bits(u32::MAX.bits()), (-1_i64).bits(), i64::of_bits(u64::MAX)), (u32::MAX, u64::MAX, -1));
+        assert_eq!((f32::of_bits((-0.5_f32).bits()), f64::of_bits(1e300.bits())), (-0.5, 1e300));
     }
 
     #[test]

@@ -89,6 +89,8 @@ pub(crate) enum SectionKind {
     StringText = 8,
     /// Ids in the order of their keys.
     SortedIds = 9,
+    /// Ids that are no vertices any more, ascending.
+    DeadVertices = 10,
 }
 
 impl SectionKind {
