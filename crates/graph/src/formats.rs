@@ -36,7 +36,7 @@ mod write_gapbs;
 use std::path::PathBuf;
 
 pub use key::{FieldKey, Span};
-pub use options::{Format, KeyKind, OnError, SourceFacts, SourceOptions, SourceSummary};
+pub use options::{Format, KeyKind, LoneKeys, OnError, SourceFacts, SourceOptions, SourceSummary};
 pub use serialized::{SerializedGraph, Side};
 pub use source::Source;
 pub use write::{Output, write_csv, write_edge_list, write_file};

@@ -2,7 +2,7 @@
 
 mod reading;
 
-use anden_graph::formats::{OnError, SourceOptions};
+use anden_graph::formats::{LoneKeys, OnError, SourceOptions, Span};
 use reading::{Folder, assert_refused, read, read_files, read_strings, read_weighted};
 
 #[test]
@@ -50,6 +50,26 @@ fn a_line_that_is_no_edge_is_named() {
     refused("1 \u{1b}[31m", &format!(r"expected a target, {integer}, found '\u{{1b}}[31m'"));
     let long = "9".repeat(80);
     refused(&format!("1 {long}"), &format!("expected a target, {integer}, found '{}…'", &long[..60]));
+}
+
+#[test]
+fn a_lone_key_may_name_a_vertex() {
+    let folder = Folder::new();
+    let options = SourceOptions { lone_keys: LoneKeys::Vertices, ..SourceOptions::default() };
+    let path = folder.file("gone.txt", "1 2\n7\n# 8\n 123456789012345678 \r\n\n3 4 5\n9");
+    let read = read_files::<u64, u32>(&[&path], &options).unwrap();
+    assert_eq!(read.pairs(), [(1, 2), (3, 4)]);
+    assert_eq!(read.vertices, ["7", "123456789012345678", "9"]);
+    let integer = "an integer from 0 to 18446744073709551615";
+    for (text, expected) in [
+        ("1 2\nx\n", format!("bad.txt:2: expected a vertex, {integer}, found 'x'")),
+        ("1 2\n3 x\n", format!("bad.txt:2: expected a target, {integer}, found 'x'")),
+    ] {
+        assert_refused(read_files::<u64, u32>(&[&folder.file("bad.txt", text)], &options), &expected);
+    }
+    let options = SourceOptions { keys: anden_graph::formats::KeyKind::String, ..options };
+    let read = read_files::<Span, u32>(&[&folder.file("names.txt", "a b\n17\nö\n")], &options).unwrap();
+    assert_eq!((read.edges.len(), read.vertices), (1, vec!["17".to_owned(), "ö".to_owned()]));
 }
 
 #[test]

@@ -101,6 +101,8 @@ pub(super) fn is_comment(line: &[u8]) -> bool {
 pub(super) enum EdgeLines {
     /// All but comments.
     Plain,
+    /// The same, but a line of one key names a vertex.
+    OrVertices,
     /// Those that begin with `a`, of vertices from 1 to so many.
     Arcs { num_vertices: u64 },
 }
@@ -120,8 +122,12 @@ pub(super) fn parse_edges<K: FieldKey, W: Weight>(
     while at < block.end {
         if K::KIND == KeyKind::Integer {
             at = match (kind, is_weighted) {
-                (EdgeLines::Plain, false) => integer_lines::<K, W, 0, false>(bytes, at, &mut parsed, u64::MAX),
-                (EdgeLines::Plain, true) => integer_lines::<K, W, 0, true>(bytes, at, &mut parsed, u64::MAX),
+                (EdgeLines::Plain | EdgeLines::OrVertices, false) => {
+                    integer_lines::<K, W, 0, false>(bytes, at, &mut parsed, u64::MAX)
+                }
+                (EdgeLines::Plain | EdgeLines::OrVertices, true) => {
+                    integer_lines::<K, W, 0, true>(bytes, at, &mut parsed, u64::MAX)
+                }
                 (EdgeLines::Arcs { num_vertices }, false) => {
                     integer_lines::<K, W, 2, false>(bytes, at, &mut parsed, num_vertices)
                 }
@@ -136,7 +142,13 @@ pub(super) fn parse_edges<K: FieldKey, W: Weight>(
         let end = line_end(bytes, at);
         let (first, last) = trimmed(bytes, at, end);
         let edge: Result<Edge<K, W>, String> = match kind {
-            EdgeLines::Plain => edge_line(bytes, first, last, is_weighted),
+            EdgeLines::OrVertices if is_lone(bytes, first, last) => {
+                key_at(bytes, first, last, "vertex").map(|(vertex, _)| {
+                    parsed.vertices.push(vertex);
+                    None
+                })
+            }
+            EdgeLines::Plain | EdgeLines::OrVertices => edge_line(bytes, first, last, is_weighted),
             EdgeLines::Arcs { num_vertices } => arc_line(bytes, first, last, is_weighted, num_vertices),
         };
         match edge {
@@ -233,6 +245,11 @@ fn edge_line<K: FieldKey, W: Weight>(
     let (target, at) = key_at(bytes, at, end, "target")?;
     let weight = if is_weighted { Some(weight_at(bytes, at, end)?) } else { None };
     Ok(Some((source, target, weight)))
+}
+
+/// Whether a line, trimmed, is one token and no comment.
+fn is_lone(bytes: &[u8], start: usize, end: usize) -> bool {
+    !is_comment(&bytes[start..end]) && !bytes[start..end].iter().any(u8::is_ascii_whitespace)
 }
 
 /// Any line of a DIMACS file after its header.

@@ -70,6 +70,16 @@ pub enum OnError {
     Skip,
 }
 
+/// What a line with one key alone is, in an edge list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoneKeys {
+    /// No edge: an error.
+    #[default]
+    Refuse,
+    /// The name of a vertex.
+    Vertices,
+}
+
 /// What keys are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KeyKind {
@@ -100,6 +110,8 @@ pub struct SourceOptions {
     /// A file that names vertices, one a line: its first column, or in CSV the one with a usual
     /// name.
     pub vertices: Option<PathBuf>,
+    /// What a line of an edge list with one key alone is.
+    pub lone_keys: LoneKeys,
     /// The bytes of a block of text, and so the length that no line may exceed.
     pub block_bytes: usize,
 }
@@ -115,6 +127,7 @@ impl Default for SourceOptions {
             target_column: None,
             weight_column: None,
             vertices: None,
+            lone_keys: LoneKeys::default(),
             block_bytes: 4 << 20,
         }
     }

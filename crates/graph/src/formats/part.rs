@@ -16,7 +16,7 @@ use super::compression::decoded;
 use super::csv::{CsvLayout, layout_of};
 use super::dimacs::{Problem, problem_line};
 use super::lines::{EdgeLines, line_end, trimmed};
-use super::options::SourceOptions;
+use super::options::{LoneKeys, SourceOptions};
 use super::outcome::{Fatal, LineFault};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::{ArcCursor, ArcRange};
@@ -234,7 +234,10 @@ impl<'a> Stream<'a> {
             PartKind::Serialized(graph, _) => Position::Arcs(ArcCursor::new(Arc::clone(graph))),
             PartKind::Text(kind) => {
                 let layout = match kind {
-                    TextKind::EdgeList => Some(Layout::Edges(EdgeLines::Plain)),
+                    TextKind::EdgeList => Some(Layout::Edges(match self.options.lone_keys {
+                        LoneKeys::Refuse => EdgeLines::Plain,
+                        LoneKeys::Vertices => EdgeLines::OrVertices,
+                    })),
                     TextKind::VertexList => Some(Layout::Vertices),
                     TextKind::Csv | TextKind::VertexCsv | TextKind::Dimacs => None,
                 };
