@@ -48,10 +48,12 @@ pub(crate) enum FileKind {
     InTable = 6,
     /// A part of the dictionary.
     Dictionary = 7,
+    /// Levels.
+    Level = 8,
 }
 
 impl FileKind {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 8] = [
         Self::OutTargets,
         Self::InTargets,
         Self::OutWeights,
@@ -59,6 +61,7 @@ impl FileKind {
         Self::OutTable,
         Self::InTable,
         Self::Dictionary,
+        Self::Level,
     ];
 
     /// The kind with this number.
@@ -91,6 +94,28 @@ pub(crate) enum SectionKind {
     SortedIds = 9,
     /// Ids that are no vertices any more, ascending.
     DeadVertices = 10,
+    /// Which levels a file holds, and how much of each section is whose.
+    LevelDirectory = 11,
+    /// The index of the pages whose out-lists levels change.
+    OutLevelPages = 12,
+    /// Which vertices of these pages have changes, and how many.
+    OutLevelVertices = 13,
+    /// The targets that are added and removed.
+    OutLevelTargets = 14,
+    /// Their weights, of the graph's type.
+    OutLevelWeights = 15,
+    /// The index of the pages whose in-lists levels change.
+    InLevelPages = 16,
+    /// Which vertices of these pages have changes, and how many.
+    InLevelVertices = 17,
+    /// The targets that are added and removed.
+    InLevelTargets = 18,
+    /// Their weights, of the graph's type.
+    InLevelWeights = 19,
+    /// Vertices that died.
+    DiedVertices = 20,
+    /// Vertices that had died and live again.
+    ReturnedVertices = 21,
 }
 
 impl SectionKind {

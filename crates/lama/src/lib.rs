@@ -12,17 +12,23 @@
 #[cfg(target_endian = "big")]
 compile_error!("the files are read in place, and they are little-endian");
 
+mod base_run;
 mod builder;
+#[allow(dead_code)]
+mod changes;
 mod column;
 mod dictionary;
 mod encoding;
 mod error;
 mod file;
 mod key;
+#[allow(dead_code)]
+mod level;
 mod lists;
 mod manifest;
 mod names;
 mod options;
+mod patched;
 mod run;
 mod side;
 mod store;
@@ -31,6 +37,7 @@ mod verify;
 mod view;
 
 pub use builder::{StoreBuilder, TempFile};
+pub use changes::ChangedArc;
 pub use dictionary::{Dictionary, DictionaryKeys, FinishedDictionary};
 pub use error::{Error, Result};
 pub use key::{Key, KeyRef};

@@ -56,6 +56,7 @@ fn column_name(kind: FileKind) -> &'static str {
         FileKind::OutTable => "out-table",
         FileKind::InTable => "in-table",
         FileKind::Dictionary => "keys",
+        FileKind::Level => "levels",
     }
 }
 
