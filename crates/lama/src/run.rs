@@ -173,6 +173,18 @@ impl RunWriter {
     /// # Errors
     /// An append failed before; the sides have different numbers of edges; the disk failed.
     pub fn finish(self) -> Result<FinishedRun> {
+        self.finish_with_dead(&[])
+    }
+
+    /// As [`finish`](Self::finish), where some ids, given ascending, are no vertices any more.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish); the ids do not ascend below the vertex bound.
+    pub(crate) fn finish_with_dead(self, dead: &[VertexId]) -> Result<FinishedRun> {
+        let ascends = dead.windows(2).all(|pair| pair[0] < pair[1]);
+        if !ascends || dead.last().is_some_and(|&last| last as usize >= self.rules.vertex_bound) {
+            return Err(Error::Input(format!("dead vertices that ascend below {} expected", self.rules.vertex_bound)));
+        }
         let out_side = self.out_side.into_inner().unwrap_or_else(|e| e.into_inner());
         let in_side = self.in_side.map(|side| side.into_inner().unwrap_or_else(|e| e.into_inner()));
         let num_arcs = out_side.num_arcs;
@@ -184,7 +196,8 @@ impl RunWriter {
         }
         let mut files = Vec::new();
         for side in std::iter::once(out_side).chain(in_side) {
-            side.finish(self.id, &mut files)?;
+            let dead = if side.side == Side::Out { dead } else { &[] };
+            side.finish(self.id, dead, &mut files)?;
         }
         Ok(FinishedRun { files, vertex_bound: self.rules.vertex_bound, num_arcs })
     }
@@ -206,7 +219,7 @@ impl SideWriter {
         Ok(())
     }
 
-    fn finish(self, id: DatabaseId, files: &mut Vec<WrittenFile>) -> Result<()> {
+    fn finish(self, id: DatabaseId, dead: &[VertexId], files: &mut Vec<WrittenFile>) -> Result<()> {
         if self.is_broken {
             return Err(Error::Input("an append failed before".into()));
         }
@@ -214,7 +227,7 @@ impl SideWriter {
         if let Some(weights) = self.weights {
             files.push(weights.finish(self.side.weights(), id)?);
         }
-        files.push(self.table.finish(self.side.table(), id)?);
+        files.push(self.table.finish(self.side.table(), id, dead)?);
         Ok(())
     }
 }

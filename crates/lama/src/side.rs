@@ -1,190 +1,332 @@
-//! One side of a run in memory: the page table, and pages verified when they are first touched.
+//! One side of a view: the lists of the base run with the changes of levels, page by page.
+//!
+//! What a page is shows at its first touch: it is verified, the levels between the base run and the
+//! view's version are composed for it, and what they change is patched in memory. From then on reading a
+//! list costs what it costs in a plain CSR: the state of a page that is as in the base run is 0, and
+//! where its offsets are follows from the vertex alone, so that the processor need not wait for the state
+//! before it fetches them.
 
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicU64, Ordering, fence};
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use base::VertexId;
 use base::mapped::MappedSlice;
 use graph::{DensePage, Page, Weight, WeightType, Weights};
 
-use crate::column::Column;
-use crate::encoding::Decoder;
-use crate::file::{FramedFile, SectionKind};
-use crate::lists::ListRules;
-use crate::table::{
-    INDEX_ENTRY_BYTES, IndexEntry, PAGE_OFFSETS, PAGE_VERTICES, PageKind, num_pages, page_of, place_in_page,
-};
-use crate::{Result, table};
+use crate::base_run::{BaseLists, BasePage, BaseRun};
+use crate::changes::{ComposeScratch, PageChanges, compose};
+use crate::level::Level;
+use crate::patched::{Ground, NO_OFFSETS, PatchedPage, WholePage};
+use crate::run;
+use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
 
 /// The first damage that a reader met.
 pub(crate) type Fault = Arc<OnceLock<base::Error>>;
 
-/// The lists of one side; clones share everything, also what was verified.
+/// Which way a level is applied.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sense {
+    /// Towards younger versions.
+    Forward,
+    /// Towards older versions: what it added is removed, what it removed added.
+    Backward,
+}
+
+/// What a side shows of its levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Show {
+    /// The base run, changed.
+    Everything,
+    /// What they add, and nothing else.
+    Additions,
+}
+
+/// How the lists of a graph are made from a base run and levels.
+#[derive(Debug)]
+pub(crate) struct Recipe {
+    pub base: Arc<BaseRun>,
+    pub side: run::Side,
+    /// In the order in which they are applied to the base run.
+    pub steps: Vec<(Level, Sense)>,
+    pub show: Show,
+    pub vertex_bound: usize,
+    pub multigraph: bool,
+    pub weight_type: Option<WeightType>,
+    /// Named where its parts do not fit together.
+    pub path: PathBuf,
+}
+
+/// The lists of one side; clones share everything, also what was verified and patched.
 #[derive(Clone, Debug)]
 pub(crate) struct Side {
     pages: Arc<[PageEntry]>,
     offsets: MappedSlice<u32>,
     targets: MappedSlice<VertexId>,
-    weights: Option<SideWeights>,
+    weights: Option<Weights>,
     shared: Arc<Shared>,
-}
-
-/// A page of the table. The last entry belongs to no page: its base is the number of targets.
-#[derive(Debug)]
-struct PageEntry {
-    /// Where the page's edges start among all targets.
-    edge_base: u64,
-    /// Where its offsets start once the page is verified; until then at least [`SPECIAL`].
-    ///
-    /// Reading and writing it needs no order: it says only that somebody checked bytes that nobody changes.
-    place: AtomicU64,
-}
-
-/// Places from here on are not verified pages.
-const SPECIAL: u64 = 1 << 63;
-
-/// With the place that the page will have: nobody has looked at it.
-const UNTOUCHED: u64 = SPECIAL;
-
-/// No vertex of the page has edges.
-const EMPTY: u64 = u64::MAX;
-
-/// The page did not pass its check; its lists look empty.
-const DAMAGED: u64 = u64::MAX - 1;
-
-/// Weights have pages of their own: who does not read weights need not verify them.
-#[derive(Clone, Debug)]
-struct SideWeights {
-    pages: Arc<[PageEntry]>,
-    values: Weights,
 }
 
 #[derive(Debug)]
 struct Shared {
-    offsets: Column<u32>,
-    targets: Column<VertexId>,
-    weights: Option<WeightColumn>,
-    rules: ListRules,
-    num_dense: usize,
+    recipe: Recipe,
+    /// The pages that levels change, once they are patched; none where no level was applied.
+    patched: Box<[OnceLock<Arc<PatchedPage>>]>,
     fault: Fault,
 }
 
-/// The files of one side.
+/// A page of the table. The last entry belongs to no page: its base is where all edges end.
 #[derive(Debug)]
-pub(crate) struct SideFiles<'a> {
-    pub table: &'a FramedFile,
-    pub targets: &'a FramedFile,
-    pub weights: Option<(&'a FramedFile, WeightType)>,
+struct PageEntry {
+    /// Where the page's edges start among all targets of the base run.
+    edge_base: u64,
+    /// What is known of the page: one of the states below.
+    ///
+    /// Nothing needs to be ordered with it but a patched page: it says that somebody checked bytes that nobody changes.
+    state: AtomicU64,
+}
+
+/// As in the base run, and the offsets are where [`home`] says; weights are verified too, if there are any.
+const READY: u64 = 0;
+/// The same, but nobody has verified the weights yet.
+const LISTS_READY: u64 = 1;
+/// As in the base run; the lower bits say where the offsets are.
+const PLACED: u64 = 1 << STATE_SHIFT;
+/// The same, but nobody has verified the weights yet.
+const LISTS_PLACED: u64 = 2 << STATE_SHIFT;
+/// There is a patched page.
+const PATCHED: u64 = 3 << STATE_SHIFT;
+/// No vertex of the page has edges.
+const EMPTY: u64 = 4 << STATE_SHIFT;
+/// The page did not pass its check; its lists look empty.
+const DAMAGED: u64 = 5 << STATE_SHIFT;
+/// Nobody has looked at it.
+const UNTOUCHED: u64 = 6 << STATE_SHIFT;
+
+const STATE_SHIFT: u32 = 61;
+const PLACE_MASK: u64 = (1 << STATE_SHIFT) - 1;
+
+/// Where the offsets of `vertex` are if every page before its own has offsets.
+#[inline(always)]
+fn home(vertex: VertexId) -> usize {
+    const { assert!(PAGE_OFFSETS == (1 << PAGE_SHIFT) + 1) };
+    vertex as usize + page_of(vertex)
+}
+
+/// A list that may be anywhere.
+enum Found<'a> {
+    /// Among the targets of the base run.
+    Base(Range<usize>),
+    Patched(&'a PatchedPage),
+    Nothing,
 }
 
 impl Side {
-    /// Joins the files of a side; verifies the index of its pages.
+    /// The lists after `recipe`. Cost: an entry of 16 bytes for each page; no list is read.
+    pub fn new(recipe: Recipe, fault: &Fault) -> Self {
+        let none = || (MappedSlice::empty(), MappedSlice::empty(), None);
+        let lists = recipe.lists();
+        let (offsets, targets, weights) =
+            lists.map_or_else(none, |lists| (lists.offsets().clone(), lists.targets().clone(), lists.weights()));
+        let num_pages = num_pages(recipe.vertex_bound);
+        let entry = |page| PageEntry {
+            edge_base: lists.map_or(0, |lists| lists.edge_base(page)),
+            state: AtomicU64::new(UNTOUCHED),
+        };
+        let pages = (0..=num_pages).map(entry).collect();
+        let num_patched = if recipe.steps.is_empty() { 0 } else { num_pages };
+        let patched = (0..num_patched).map(|_| OnceLock::new()).collect();
+        Self {
+            pages,
+            offsets,
+            targets,
+            weights,
+            shared: Arc::new(Shared { recipe, patched, fault: Arc::clone(fault) }),
+        }
+    }
+
+    /// The number of pages.
+    pub fn num_pages(&self) -> usize {
+        self.pages.len() - 1
+    }
+
+    /// The pages that are as in the base run, those that levels change, and those without edges.
     ///
-    /// # Errors
-    /// A section is missing or has a wrong length; the index is damaged.
-    pub fn open(files: &SideFiles<'_>, rules: ListRules, fault: &Fault) -> Result<Self> {
-        let offsets = Column::<u32>::open(files.table, SectionKind::Offsets)?;
-        let targets = Column::<VertexId>::open(files.targets, SectionKind::Targets)?;
-        let index = read_index(files.table, rules.vertex_bound, targets.len() as u64)?;
-        let num_dense = index.iter().filter(|entry| entry.kind == PageKind::Dense).count();
-        if offsets.len() != num_dense * PAGE_OFFSETS {
-            let what = format!("offsets for {num_dense} pages expected, {} found", offsets.len());
-            return Err(files.table.corrupt(what));
+    /// Cost: a look at the indexes of all levels for every page.
+    pub fn count_pages(&self) -> PageCounts {
+        let recipe = &self.shared.recipe;
+        let mut counts = PageCounts::default();
+        for page in 0..self.num_pages() {
+            let is_patched = recipe.steps.iter().any(|(level, _)| level.touches(recipe.side, page));
+            let kind = match recipe.lists().is_some_and(|lists| lists.is_dense(page)) {
+                _ if is_patched => &mut counts.patched,
+                true => &mut counts.dense,
+                false => &mut counts.empty,
+            };
+            *kind += 1;
         }
-        let weights = files.weights.map(|(file, weight_type)| WeightColumn::open(file, weight_type)).transpose()?;
-        if let Some((file, _)) = files.weights
-            && let Some(column) = &weights
-            && column.len() != targets.len()
-        {
-            return Err(file.corrupt(format!("{} weights expected, {} found", targets.len(), column.len())));
-        }
-        let num_targets = targets.len() as u64;
-        let weights_side = weights
-            .as_ref()
-            .map(|column| SideWeights { pages: page_entries(&index, num_targets), values: column.unverified() });
-        Ok(Self {
-            pages: page_entries(&index, num_targets),
-            offsets: offsets.unverified().clone(),
-            targets: targets.unverified().clone(),
-            weights: weights_side,
-            shared: Arc::new(Shared { offsets, targets, weights, rules, num_dense, fault: Arc::clone(fault) }),
-        })
+        counts
     }
 
-    /// The number of stored entries.
-    pub fn num_arcs(&self) -> u64 {
-        self.targets.len() as u64
+    /// The type of the weights.
+    pub fn weight_type(&self) -> Option<WeightType> {
+        self.shared.recipe.weight_type
     }
 
-    /// The number of pages, and how many of them are dense.
-    pub fn num_pages(&self) -> (usize, usize) {
-        (self.pages.len() - 1, self.shared.num_dense)
-    }
-
-    /// The weights, verified or not.
-    pub fn weights(&self) -> Option<&Weights> {
-        self.weights.as_ref().map(|weights| &weights.values)
-    }
-
-    /// The page of `vertex`, and the offsets at which its list starts and ends; `None` where the list is empty because
-    /// the page is, or is damaged.
+    /// The list of `vertex` among the targets of the base run, where the page is as there and at its home.
     #[inline(always)]
-    fn ends<'a>(&self, pages: &'a [PageEntry], vertex: VertexId) -> Option<(&'a PageEntry, u32, u32)> {
-        let page = &pages[page_of(vertex)];
-        let place = page.place.load(Ordering::Relaxed);
-        if place >= SPECIAL {
-            let (start, end) = self.first_ends(pages, vertex)?;
-            return Some((page, start, end));
+    fn at_home(&self, vertex: VertexId, last_state: u64) -> Option<Range<usize>> {
+        let page = &self.pages[page_of(vertex)];
+        if page.state.load(Ordering::Relaxed) > last_state {
+            return None;
         }
+        let start = home(vertex);
         // The compiler sees that this does not overflow, which makes one bounds check of two.
-        let start = place as usize + place_in_page(vertex);
         let ends = &self.offsets[start..start + 2];
-        Some((page, ends[0], ends[1]))
+        let base = page.edge_base as usize;
+        Some(base + ends[0] as usize..base + ends[1] as usize)
     }
 
-    /// Where the list of `vertex` lies among all targets.
-    #[inline(always)]
-    fn range(&self, pages: &[PageEntry], vertex: VertexId) -> Range<usize> {
-        match self.ends(pages, vertex) {
-            Some((page, start, end)) => {
-                let base = page.edge_base as usize;
-                base + start as usize..base + end as usize
+    /// A list that is not at home; with its weights verified if they are wanted.
+    fn elsewhere(&self, vertex: VertexId, wants_weights: bool) -> Found<'_> {
+        let page = page_of(vertex);
+        let state = self.state(page, wants_weights);
+        match state & !PLACE_MASK {
+            PATCHED => self.shared.patched[page].get().map_or(Found::Nothing, |page| Found::Patched(page)),
+            EMPTY | DAMAGED => Found::Nothing,
+            kind => {
+                let place = if kind == READY { home(vertex) } else { placed(state, vertex) };
+                let ends = &self.offsets[place..place + 2];
+                let base = self.pages[page].edge_base as usize;
+                Found::Base(base + ends[0] as usize..base + ends[1] as usize)
             }
-            None => 0..0,
         }
+    }
+
+    /// The state of a page that somebody has looked at.
+    #[inline]
+    fn state(&self, page: usize, wants_weights: bool) -> u64 {
+        let state = self.pages[page].state.load(Ordering::Acquire);
+        let is_known = match state & !PLACE_MASK {
+            UNTOUCHED => false,
+            LISTS_PLACED => !wants_weights,
+            READY => state == READY || !wants_weights,
+            _ => true,
+        };
+        if is_known { state } else { self.enter(page, wants_weights) }
+    }
+
+    /// The targets of a page in the base run.
+    #[inline(always)]
+    fn base_targets(&self, page: usize) -> Range<usize> {
+        self.pages[page].edge_base as usize..self.pages[page + 1].edge_base as usize
     }
 
     /// Fetches the place of the list of `vertex` to the cache.
     #[inline(always)]
     pub fn prefetch(&self, vertex: VertexId) {
-        // Whether the page was verified does not matter to a hint, and what is no place hints at nothing.
-        // Lists are fetched one by one for the sake of weights, so it is their marks that are in the cache.
-        let pages = self.weights.as_ref().map_or(&self.pages, |weights| &weights.pages);
-        let place = pages[page_of(vertex)].place.load(Ordering::Relaxed) & !UNTOUCHED;
-        base::simd::prefetch(&self.offsets, (place as usize).wrapping_add(place_in_page(vertex)));
+        // A hint does not care where the list is really.
+        base::simd::prefetch(&self.offsets, home(vertex));
     }
 
     /// The length of the list of `vertex`.
     #[inline(always)]
     pub fn degree(&self, vertex: VertexId) -> usize {
-        // Offsets ascend: that was checked before they got here.
-        self.ends(&self.pages, vertex).map_or(0, |(_, start, end)| end.wrapping_sub(start) as usize)
+        match self.at_home(vertex, LISTS_READY) {
+            Some(list) => list.len(),
+            None => self.degree_elsewhere(vertex),
+        }
     }
 
-    /// The list of `vertex`.
-    #[inline(always)]
-    pub fn list(&self, vertex: VertexId) -> &[VertexId] {
-        &self.targets[self.range(&self.pages, vertex)]
+    #[inline(never)]
+    fn degree_elsewhere(&self, vertex: VertexId) -> usize {
+        match self.elsewhere(vertex, false) {
+            Found::Base(list) => list.len(),
+            Found::Patched(page) => page.degree(place_in_page(vertex)),
+            Found::Nothing => 0,
+        }
     }
 
-    /// The list of `vertex` with its weights; `None` where they are of another type.
+    /// Calls `body` with the fragments of the list of `vertex`.
     #[inline(always)]
-    pub fn weighted_list<W: Weight>(&self, vertex: VertexId) -> Option<(&[VertexId], &[W])> {
-        let weights = self.weights.as_ref()?;
-        let values = W::of(&weights.values)?;
-        let range = self.range(&weights.pages, vertex);
-        Some((&self.targets[range.clone()], &values[range]))
+    pub fn for_each_fragment(
+        &self,
+        vertex: VertexId,
+        mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match self.at_home(vertex, LISTS_READY) {
+            Some(list) => body(&self.targets[list]),
+            None => self.for_each_fragment_elsewhere(vertex, &mut body),
+        }
+    }
+
+    #[inline(never)]
+    fn for_each_fragment_elsewhere(
+        &self,
+        vertex: VertexId,
+        body: &mut impl FnMut(&[VertexId]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match self.elsewhere(vertex, false) {
+            Found::Base(list) => body(&self.targets[list]),
+            Found::Patched(page) => {
+                let base = &self.targets[self.base_targets(page_of(vertex))];
+                page.for_each_fragment(place_in_page(vertex), base, body)
+            }
+            Found::Nothing => ControlFlow::Continue(()),
+        }
+    }
+
+    /// As [`for_each_fragment`](Self::for_each_fragment), with the weights; nothing where they are of another type.
+    #[inline(always)]
+    pub fn for_each_weighted_fragment<W: Weight>(
+        &self,
+        vertex: VertexId,
+        mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(weights) = self.weights.as_ref().and_then(W::of) else { return ControlFlow::Continue(()) };
+        match self.at_home(vertex, READY) {
+            Some(list) => body(&self.targets[list.clone()], &weights[list]),
+            None => self.for_each_weighted_fragment_elsewhere(vertex, weights, &mut body),
+        }
+    }
+
+    #[inline(never)]
+    fn for_each_weighted_fragment_elsewhere<W: Weight>(
+        &self,
+        vertex: VertexId,
+        weights: &[W],
+        body: &mut impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match self.elsewhere(vertex, true) {
+            Found::Base(list) => body(&self.targets[list.clone()], &weights[list]),
+            Found::Patched(page) => {
+                let edges = self.base_targets(page_of(vertex));
+                let base = (&self.targets[edges.clone()], &weights[edges]);
+                page.for_each_weighted_fragment(place_in_page(vertex), base, body)
+            }
+            Found::Nothing => ControlFlow::Continue(()),
+        }
+    }
+
+    /// The list of `vertex`, where it is in one piece.
+    #[inline(always)]
+    pub fn single_list(&self, vertex: VertexId) -> Option<&[VertexId]> {
+        match self.at_home(vertex, LISTS_READY) {
+            Some(list) => Some(&self.targets[list]),
+            None => self.single_list_elsewhere(vertex),
+        }
+    }
+
+    #[inline(never)]
+    fn single_list_elsewhere(&self, vertex: VertexId) -> Option<&[VertexId]> {
+        match self.elsewhere(vertex, false) {
+            Found::Base(list) => Some(&self.targets[list]),
+            Found::Patched(page) => {
+                page.single_list(place_in_page(vertex), &self.targets[self.base_targets(page_of(vertex))])
+            }
+            Found::Nothing => Some(&[]),
+        }
     }
 
     /// Calls `body` with the pages that cover `vertices`.
@@ -197,12 +339,9 @@ impl Side {
         let mut first = vertices.start;
         while first < vertices.end {
             let page = page_of(first);
-            let page_end = (page as u64 + 1) << table::PAGE_SHIFT;
+            let page_end = (page as u64 + 1) << PAGE_SHIFT;
             let end = u64::from(vertices.end).min(page_end) as VertexId;
-            match self.page(page, first..end) {
-                Some(dense) => body(Page::Dense(dense))?,
-                None => body(Page::Empty(first..end))?,
-            }
+            body(self.page(page, first..end))?;
             first = end;
         }
         ControlFlow::Continue(())
@@ -210,222 +349,184 @@ impl Side {
 
     /// These vertices of one page.
     #[inline]
-    fn page(&self, page: usize, vertices: Range<VertexId>) -> Option<DensePage<'_, u32>> {
+    fn page(&self, page: usize, vertices: Range<VertexId>) -> Page<'_, u32> {
+        let state = self.state(page, false);
+        let place = match state & !PLACE_MASK {
+            READY => home(vertices.start),
+            PATCHED => {
+                let local = place_in_page(vertices.start);
+                let patched = self.shared.patched[page].get();
+                let dense = patched.and_then(|page| page.as_dense(vertices.start, local..local + vertices.len()));
+                return dense.map_or(Page::Patched(vertices), Page::Dense);
+            }
+            EMPTY | DAMAGED => return Page::Empty(vertices),
+            _ => placed(state, vertices.start),
+        };
+        let offsets = &self.offsets[place..=place + vertices.len()];
+        Page::Dense(DensePage::new(vertices.start, offsets, &self.targets[self.base_targets(page)]))
+    }
+
+    /// Finds out what a page is that nobody has looked at, or whose weights nobody has.
+    #[cold]
+    #[inline(never)]
+    fn enter(&self, page: usize, wants_weights: bool) -> u64 {
         let entry = &self.pages[page];
-        let mut place = entry.place.load(Ordering::Relaxed);
-        if place >= SPECIAL {
-            place = self.enter(&self.pages, page)?;
-        }
-        let start = place as usize + place_in_page(vertices.start);
-        let offsets = &self.offsets[start..=start + vertices.len()];
-        let targets = &self.targets[entry.edge_base as usize..self.pages[page + 1].edge_base as usize];
-        Some(DensePage::new(vertices.start, offsets, targets))
-    }
-
-    /// The offsets of a list on a page that is not known to be verified.
-    #[cold]
-    #[inline(never)]
-    fn first_ends(&self, pages: &[PageEntry], vertex: VertexId) -> Option<(u32, u32)> {
-        let start = self.enter(pages, page_of(vertex))? as usize + place_in_page(vertex);
-        Some((self.offsets[start], self.offsets[start + 1]))
-    }
-
-    /// Where the offsets of a page start that is not known to be verified; `None` where its lists look empty.
-    #[cold]
-    #[inline(never)]
-    fn enter(&self, pages: &[PageEntry], page: usize) -> Option<u64> {
-        let place = pages[page].place.load(Ordering::Relaxed);
-        match place {
-            EMPTY => return None,
-            DAMAGED => {
-                // The caller's `check` finds the fault that was set before the page was marked.
-                fence(Ordering::Acquire);
-                return None;
-            }
-            // Another thread was faster.
-            place if place < SPECIAL => return Some(place),
-            _ => {}
-        }
-        let start = place & !UNTOUCHED;
-        let with_weights = !std::ptr::eq(pages, &*self.pages);
-        match self.check_page(page, start as usize, with_weights) {
-            Ok(()) => {
-                pages[page].place.store(start, Ordering::Relaxed);
-                // With its weights, the page itself was verified.
-                self.pages[page].place.store(start, Ordering::Relaxed);
-                Some(start)
-            }
+        let state = match self.look_at(page, wants_weights) {
+            Ok(state) => state,
             Err(error) => {
                 let _ = self.shared.fault.set(error);
-                pages[page].place.store(DAMAGED, Ordering::Release);
-                None
+                DAMAGED
+            }
+        };
+        // Who sees that a page is patched sees the page; who sees that it is damaged finds the fault.
+        entry.state.store(state, Ordering::Release);
+        state
+    }
+
+    fn look_at(&self, page: usize, wants_weights: bool) -> base::Result<u64> {
+        let recipe = &self.shared.recipe;
+        if let Some(patched) = self.shared.patched.get(page) {
+            if patched.get().is_some() {
+                return Ok(PATCHED);
+            }
+            let mut changes = PageChanges::default();
+            if recipe.changes(page, &mut changes)? {
+                let new = recipe.patch(page, &changes)?;
+                let _ = patched.set(Arc::new(new));
+                return Ok(PATCHED);
             }
         }
-    }
-
-    /// Checks a page whose offsets are at `start`: checksums, offsets, lists, and perhaps weights.
-    fn check_page(&self, page: usize, start: usize, with_weights: bool) -> base::Result<()> {
-        let Shared { offsets, targets, weights, rules, .. } = &*self.shared;
-        let edges = self.pages[page].edge_base as usize..self.pages[page + 1].edge_base as usize;
-        let page_offsets = offsets.touch(start..start + PAGE_OFFSETS)?;
-        let num_vertices = (rules.vertex_bound - page * PAGE_VERTICES).min(PAGE_VERTICES);
-        let num_edges = page_offsets[num_vertices];
-        let in_order = page_offsets[0] == 0
-            && page_offsets.is_sorted()
-            && num_edges as usize == edges.len()
-            && num_edges == page_offsets[PAGE_VERTICES];
-        if !in_order {
-            let what = format!("offsets of a page do not ascend from 0 to {}", edges.len());
-            return Err(offsets.corrupt(start, what));
+        let Some(lists) = recipe.lists() else { return Ok(EMPTY) };
+        let Some(BasePage { place, targets, .. }) = lists.page(page)? else { return Ok(EMPTY) };
+        if recipe.vertex_bound < recipe.base.vertex_bound() {
+            recipe.check_largest(page, targets.iter().copied().max())?;
         }
-        let page_targets = targets.touch(edges.clone())?;
-        let ends = page_offsets[1..].iter().map(|&end| end as usize);
-        rules.check(page_targets, ends).map_err(|what| targets.corrupt(edges.start, what))?;
-        if let (true, Some(weights)) = (with_weights, weights) {
-            weights.check(edges)?;
+        let has_weights = recipe.weight_type.is_some();
+        if wants_weights {
+            lists.verify_weights(page)?;
         }
-        Ok(())
-    }
-
-    /// Reads and checks a page again, whatever was verified before; gives its lists.
-    ///
-    /// # Errors
-    /// The page is damaged.
-    pub fn check_again(&self, page: usize) -> base::Result<Option<CheckedPage<'_>>> {
-        let entry = &self.pages[page];
-        let start = match entry.place.load(Ordering::Relaxed) {
-            EMPTY => return Ok(None),
-            DAMAGED => {
-                fence(Ordering::Acquire);
-                return Err(self.shared.fault.get().cloned().unwrap_or(base::Error::Cancelled));
-            }
-            place => (place & !UNTOUCHED) as usize,
-        };
-        self.check_page(page, start, true)?;
-        let edges = entry.edge_base as usize..self.pages[page + 1].edge_base as usize;
-        Ok(Some(CheckedPage {
-            first: (page * PAGE_VERTICES) as VertexId,
-            offsets: &self.offsets[start..start + PAGE_OFFSETS],
-            targets: &self.targets[edges.clone()],
-            edges,
-        }))
-    }
-}
-
-/// A page that was checked just now.
-#[derive(Debug)]
-pub(crate) struct CheckedPage<'a> {
-    pub first: VertexId,
-    pub offsets: &'a [u32],
-    pub targets: &'a [VertexId],
-    /// Where the page's edges lie among all.
-    pub edges: Range<usize>,
-}
-
-fn page_entries(index: &[IndexEntry], num_targets: u64) -> Arc<[PageEntry]> {
-    let place = |entry: &IndexEntry| match entry.kind {
-        PageKind::Empty => EMPTY,
-        PageKind::Dense => UNTOUCHED | (u64::from(entry.slot) * PAGE_OFFSETS as u64),
-    };
-    let entries = index.iter().map(|entry| PageEntry { edge_base: entry.edge_base, place: place(entry).into() });
-    entries.chain([PageEntry { edge_base: num_targets, place: EMPTY.into() }]).collect()
-}
-
-/// The index of the pages, verified: bases ascend to the number of targets, slots count the dense pages.
-fn read_index(file: &FramedFile, vertex_bound: usize, num_targets: u64) -> Result<Vec<IndexEntry>> {
-    let section = file.section(SectionKind::PageIndex)?;
-    let bytes = section.bytes().as_slice();
-    section.verify(0..bytes.len())?;
-    let num_pages = num_pages(vertex_bound);
-    let corrupt = |page: usize, what: &str| {
-        let offset = section.file_offset() + (page * INDEX_ENTRY_BYTES) as u64;
-        base::Error::corrupt(file.path(), offset, what)
-    };
-    if bytes.len() != num_pages * INDEX_ENTRY_BYTES {
-        let what = format!("an index of {num_pages} pages expected, {} bytes found", bytes.len());
-        return Err(corrupt(0, &what).into());
-    }
-    let mut decoder = Decoder::new(bytes);
-    let mut index = Vec::with_capacity(num_pages);
-    let (mut slot, mut previous) = (0, None::<IndexEntry>);
-    for page in 0..num_pages {
-        let entry = IndexEntry::decode(&mut decoder).ok_or_else(|| corrupt(page, "a page of an unknown kind"))?;
-        let num_before = match previous {
-            Some(previous) => page_len(&previous, entry.edge_base),
-            None => (entry.edge_base == 0).then_some(0),
-        };
-        let is_next = entry.slot == if entry.kind == PageKind::Dense { slot } else { 0 };
-        if num_before.is_none() || !is_next {
-            return Err(corrupt(page, "the index of the pages is out of order").into());
-        }
-        slot += u32::from(entry.kind == PageKind::Dense);
-        previous = Some(entry);
-        index.push(entry);
-    }
-    let ends_well = previous.map_or(num_targets == 0, |last| page_len(&last, num_targets).is_some());
-    if !ends_well {
-        let what = format!("the index of the pages does not end at {num_targets} targets");
-        return Err(corrupt(num_pages.saturating_sub(1), &what).into());
-    }
-    Ok(index)
-}
-
-/// The edges of a page, given where the next page's start; `None` where its kind cannot have so many.
-fn page_len(entry: &IndexEntry, next_base: u64) -> Option<u64> {
-    let len = next_base.checked_sub(entry.edge_base)?;
-    match entry.kind {
-        PageKind::Empty => len == 0,
-        PageKind::Dense => (1..=u64::from(u32::MAX)).contains(&len),
-    }
-    .then_some(len)
-}
-
-/// The weights of a side, of any type.
-#[derive(Debug)]
-enum WeightColumn {
-    U32(Column<u32>),
-    I64(Column<i64>),
-    F32(Column<f32>),
-    F64(Column<f64>),
-}
-
-macro_rules! for_weights {
-    ($column:expr, $name:ident => $body:expr) => {
-        match $column {
-            WeightColumn::U32($name) => $body,
-            WeightColumn::I64($name) => $body,
-            WeightColumn::F32($name) => $body,
-            WeightColumn::F64($name) => $body,
-        }
-    };
-}
-
-impl WeightColumn {
-    fn open(file: &FramedFile, weight_type: WeightType) -> Result<Self> {
-        Ok(match weight_type {
-            WeightType::U32 => Self::U32(Column::open(file, SectionKind::Weights)?),
-            WeightType::I64 => Self::I64(Column::open(file, SectionKind::Weights)?),
-            WeightType::F32 => Self::F32(Column::open(file, SectionKind::Weights)?),
-            WeightType::F64 => Self::F64(Column::open(file, SectionKind::Weights)?),
+        let is_ready = wants_weights || !has_weights;
+        let is_home = place == home((page << PAGE_SHIFT) as VertexId);
+        Ok(match (is_home, is_ready) {
+            (true, true) => READY,
+            (true, false) => LISTS_READY,
+            (false, true) => PLACED | place as u64,
+            (false, false) => LISTS_PLACED | place as u64,
         })
     }
 
-    fn len(&self) -> usize {
-        for_weights!(self, column => column.len())
+    /// Reads and checks a whole page; the base run's blocks only if nobody has.
+    ///
+    /// # Errors
+    /// The page is damaged: that of the base run, or a level's, or they do not fit together.
+    pub fn whole_page(&self, page: usize) -> base::Result<WholePage> {
+        let recipe = &self.shared.recipe;
+        let mut changes = PageChanges::default();
+        recipe.changes(page, &mut changes)?;
+        let ground = recipe.ground(page)?;
+        let whole = WholePage::new(&ground, &changes).map_err(|what| recipe.corrupt(page, &what))?;
+        recipe.check_largest(page, whole.targets.iter().copied().max())?;
+        Ok(whole)
     }
 
-    fn unverified(&self) -> Weights {
-        for_weights!(self, column => Weight::column(column.unverified().clone()))
+    /// The entries of all lists. Cost: every page that levels change is patched, and those of the base run counted.
+    pub fn count_arcs(&self) -> u64 {
+        let num_arcs = |page: usize| match self.state(page, false) & !PLACE_MASK {
+            PATCHED => self.shared.patched[page].get().map_or(0, |page| page.num_arcs()),
+            EMPTY | DAMAGED => 0,
+            _ => self.base_targets(page).len() as u64,
+        };
+        (0..self.num_pages()).map(num_arcs).sum()
+    }
+}
+
+/// Where the offsets of `vertex` are by the state of its page.
+#[inline(always)]
+fn placed(state: u64, vertex: VertexId) -> usize {
+    (state & PLACE_MASK) as usize + place_in_page(vertex)
+}
+
+/// How many pages of a side are of which kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct PageCounts {
+    pub dense: usize,
+    pub patched: usize,
+    pub empty: usize,
+}
+
+impl Recipe {
+    /// The lists that are changed.
+    fn lists(&self) -> Option<&BaseLists> {
+        match self.show {
+            Show::Everything => self.base.lists(self.side),
+            Show::Additions => None,
+        }
     }
 
-    fn check(&self, edges: Range<usize>) -> base::Result<()> {
-        fn check<W: Weight>(column: &Column<W>, edges: Range<usize>) -> base::Result<()> {
-            let weights = column.touch(edges.clone())?;
-            match weights.iter().position(|weight| !weight.is_number()) {
-                Some(index) => Err(column.corrupt(edges.start + index, "a weight that is no number")),
-                None => Ok(()),
+    /// What all steps together change on a page; whether that is anything.
+    fn changes(&self, page: usize, all: &mut PageChanges) -> base::Result<bool> {
+        let mut parts = Vec::new();
+        for (level, sense) in self.steps.iter().filter(|(level, _)| level.touches(self.side, page)) {
+            let mut part = PageChanges::default();
+            if level.read_page(self.side, page, &mut part)? {
+                if *sense == Sense::Backward {
+                    part.invert();
+                }
+                parts.push(part);
             }
         }
-        for_weights!(self, column => check(column, edges))
+        match parts.len() {
+            0 => all.clear(),
+            1 => *all = parts.swap_remove(0),
+            _ => compose(&parts, all, &mut ComposeScratch::default()),
+        }
+        if self.show == Show::Additions {
+            let mut added = PageChanges::default();
+            for list in all.lists().filter(|list| !list.added.is_empty()) {
+                added.push(list.local, (list.added, list.added_weights), (&[], &[]));
+            }
+            *all = added;
+        }
+        Ok(!all.is_empty())
+    }
+
+    /// A page of the base run, with its weights verified.
+    fn ground(&self, page: usize) -> base::Result<Ground<'_>> {
+        let lists = self.lists();
+        let base = lists.map_or(Ok(None), |lists| lists.page(page))?;
+        if let Some(lists) = lists {
+            lists.verify_weights(page)?;
+        }
+        let (offsets, targets, edge_base) =
+            base.map_or((NO_OFFSETS, &[][..], 0), |page| (page.offsets, page.targets, page.edge_base));
+        let (multigraph, weight_type) = (self.multigraph, self.weight_type);
+        Ok(Ground { offsets, targets, edge_base, lists, multigraph, weight_type })
+    }
+
+    fn patch(&self, page: usize, changes: &PageChanges) -> base::Result<PatchedPage> {
+        let ground = self.ground(page)?;
+        let patched = match self.show {
+            Show::Everything => PatchedPage::new(&ground, changes),
+            Show::Additions => PatchedPage::dense(&ground, changes),
+        };
+        let patched = patched.map_err(|what| self.corrupt(page, &what))?;
+        self.check_largest(page, patched.largest_target(ground.targets))?;
+        Ok(patched)
+    }
+
+    /// That targets are vertices of the version is checked here, whatever levels and base run say.
+    fn check_largest(&self, page: usize, largest: Option<VertexId>) -> base::Result<()> {
+        match largest {
+            Some(largest) if largest as usize >= self.vertex_bound => {
+                let what = format!("a target below {} expected, {largest} found", self.vertex_bound);
+                Err(self.corrupt(page, &what))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn corrupt(&self, page: usize, what: &str) -> base::Error {
+        let side = if self.side == run::Side::Out { "out" } else { "in" };
+        base::Error::corrupt(&self.path, 0, format!("the levels do not fit the {side}-lists of page {page}: {what}"))
     }
 }

@@ -6,15 +6,15 @@ use std::sync::Arc;
 
 use base::storage::Storage;
 
+use crate::base_run::{BaseRun, SideFiles};
 use crate::builder::StoreBuilder;
 use crate::dictionary::Dictionary;
 use crate::file::{FileKind, FramedFile};
 use crate::lists::ListRules;
 use crate::manifest::{FileRecord, Manifest, Snapshot};
 use crate::options::{GraphOptions, Identity, KeyScheme};
-use crate::side::{Fault, Side, SideFiles};
 use crate::verify::{self, VerifyReport};
-use crate::view::{View, ViewShared};
+use crate::view::{View, ViewParts};
 use crate::{Error, Result, names, run};
 
 /// A database directory, open.
@@ -196,22 +196,22 @@ impl Store {
     pub fn stats(&self) -> Stats {
         let mut files = vec![(names::MANIFEST.to_owned(), self.manifest.valid_len)];
         files.extend(self.manifest.files().map(|file| (file.name.clone(), file.len)));
-        let sides = || std::iter::once(self.view.out_side()).chain(self.view.own_in_side());
-        let num_arcs: u64 = sides().map(Side::num_arcs).sum();
+        let sides: Vec<_> =
+            [run::Side::Out, run::Side::In].into_iter().filter_map(|side| self.view.side(side)).collect();
+        let num_arcs = self.manifest.newest().num_arcs * sides.len() as u64;
         let is_table = |file: &&FileRecord| {
             let kinds = [run::Side::Out, run::Side::In].map(|side| [side.targets(), side.table()]);
             kinds.as_flattened().contains(&file.kind)
         };
         let table_bytes: u64 = self.manifest.newest().files.iter().filter(is_table).map(|file| file.len).sum();
-        let num_pages: usize = sides().map(|side| side.num_pages().0).sum();
-        let dense_pages: usize = sides().map(|side| side.num_pages().1).sum();
+        let pages: Vec<_> = sides.iter().map(|side| side.count_pages()).collect();
         Stats {
             bytes: files.iter().map(|(_, bytes)| bytes).sum(),
             files,
             bytes_per_edge: if num_arcs == 0 { 0.0 } else { table_bytes as f64 / num_arcs as f64 },
-            dense_pages,
-            empty_pages: num_pages - dense_pages,
-            patched_pages: 0,
+            dense_pages: pages.iter().map(|pages| pages.dense).sum(),
+            empty_pages: pages.iter().map(|pages| pages.empty).sum(),
+            patched_pages: pages.iter().map(|pages| pages.patched).sum(),
             runs: 1,
             levels: self.manifest.snapshots.len(),
         }
@@ -290,26 +290,44 @@ pub(crate) fn open_view(storage: &dyn Storage, directory: &Path, manifest: &Mani
         let record = record.ok_or_else(|| corrupt(format!("snapshot {} has no file {kind:?}", snapshot.number)))?;
         open_file(storage, directory, manifest, record)
     };
-    let fault = Fault::default();
-    let vertex_bound = snapshot.vertex_bound as usize;
-    let rules = ListRules { vertex_bound, multigraph: options.multigraph };
-    let open_side = |side: run::Side| -> Result<Side> {
+    let rules = ListRules { vertex_bound: snapshot.vertex_bound as usize, multigraph: options.multigraph };
+    let open_side = |side: run::Side| -> Result<_> {
         let (table, targets) = (open(side.table())?, open(side.targets())?);
         let weights = options.weight_type.map(|_| open(side.weights())).transpose()?;
-        let weights = weights.as_ref().zip(options.weight_type);
-        let side = Side::open(&SideFiles { table: &table, targets: &targets, weights }, rules, &fault)?;
-        if side.num_arcs() != snapshot.num_arcs {
-            return Err(targets.corrupt(format!("{} targets expected, {} found", snapshot.num_arcs, side.num_arcs())));
-        }
-        Ok(side)
+        Ok((table, targets, weights))
     };
-    let out_side = open_side(run::Side::Out)?;
-    let in_side = options.stores_in_lists().then(|| open_side(run::Side::In)).transpose()?;
+    let out_files = open_side(run::Side::Out)?;
+    let in_files = options.stores_in_lists().then(|| open_side(run::Side::In)).transpose()?;
+    let base = BaseRun::open(
+        &side_files(&out_files, &options),
+        in_files.as_ref().map(|files| side_files(files, &options)).as_ref(),
+        rules,
+    )?;
+    if base.num_arcs() != snapshot.num_arcs {
+        let what = format!("{} targets expected, {} found", snapshot.num_arcs, base.num_arcs());
+        return Err(out_files.1.corrupt(what));
+    }
     let parts = match options.keys {
         KeyScheme::Dense => Vec::new(),
         KeyScheme::Integer | KeyScheme::String => vec![open(FileKind::Dictionary)?],
     };
     let dictionary = Dictionary::open(options.keys, snapshot.vertex_bound, &parts)?;
-    let shared = ViewShared { options, num_edges: snapshot.num_edges, dictionary, fault };
-    Ok(View::new(out_side, in_side, vertex_bound, shared))
+    View::open(ViewParts {
+        num_vertices: snapshot.vertex_bound - base.dead().len() as u64,
+        base,
+        steps: Vec::new(),
+        options,
+        vertex_bound: snapshot.vertex_bound as usize,
+        num_edges: snapshot.num_edges,
+        num_arcs: snapshot.num_arcs,
+        dictionary: Arc::new(dictionary),
+        path: directory.to_owned(),
+    })
+}
+
+fn side_files<'a>(
+    (table, targets, weights): &'a (FramedFile, FramedFile, Option<FramedFile>),
+    options: &GraphOptions,
+) -> SideFiles<'a> {
+    SideFiles { table, targets, weights: weights.as_ref().zip(options.weight_type) }
 }

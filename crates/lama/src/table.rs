@@ -133,8 +133,8 @@ impl TableWriter {
         Ok(())
     }
 
-    /// Gives the vertices that did not come empty lists, and writes the index.
-    pub fn finish(mut self, kind: FileKind, id: DatabaseId) -> Result<WrittenFile> {
+    /// Gives the vertices that did not come empty lists, and writes the index and which ids are no vertices, if any.
+    pub fn finish(mut self, kind: FileKind, id: DatabaseId, dead: &[VertexId]) -> Result<WrittenFile> {
         const NONE: [u32; PAGE_VERTICES] = [0; PAGE_VERTICES];
         while self.num_vertices < self.vertex_bound {
             self.append(&NONE[..(self.vertex_bound - self.num_vertices).min(PAGE_VERTICES)])?;
@@ -144,6 +144,10 @@ impl TableWriter {
         }
         self.file.begin_section(SectionKind::PageIndex)?;
         self.file.append(&self.index.0)?;
+        if !dead.is_empty() {
+            self.file.begin_section(SectionKind::DeadVertices)?;
+            self.file.append(bytemuck::cast_slice(dead))?;
+        }
         self.file.finish(kind, id)
     }
 }
@@ -189,7 +193,7 @@ mod tests {
         table.append(&[0; PAGE_VERTICES]).unwrap();
         table.append(&[7]).unwrap();
         let id = DatabaseId([1; 16]);
-        table.finish(FileKind::OutTable, id).unwrap();
+        table.finish(FileKind::OutTable, id, &[]).unwrap();
         let file = crate::file::FramedFile::open(&disk, "table".as_ref(), FileKind::OutTable, id).unwrap();
         let index = file.values::<u8>(SectionKind::PageIndex).unwrap();
         let mut decoder = Decoder::new(&index);

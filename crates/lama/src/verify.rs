@@ -6,12 +6,14 @@ use base::VertexId;
 use base::checksum::{BLOCK_BYTES, CheckedBytes};
 use base::parallel::Pool;
 use base::storage::Storage;
-use graph::{Direction, Graph, Weights};
+use graph::{Direction, Graph};
 
 use crate::manifest::Manifest;
 use crate::options::GraphOptions;
-use crate::side::{CheckedPage, Side};
+use crate::patched::WholePage;
+use crate::run;
 use crate::store::{open_file, open_view, unknown_files};
+use crate::table::PAGE_VERTICES;
 use crate::view::View;
 use crate::{Result, names};
 
@@ -87,7 +89,7 @@ struct Sums {
 fn check_lists(view: &View, manifest: &Manifest, manifest_path: &Path, pool: &Pool) -> Result<u64> {
     let options = &manifest.created.options;
     let snapshot = manifest.newest();
-    let out_sums = sum_side(view.out_side(), pool)?;
+    let out_sums = sum_side(&view, run::Side::Out, pool)?;
     let faults = [
         (out_sums.num_arcs != snapshot.num_arcs, "degrees do not add up to the number of entries"),
         (out_sums.num_edges(options) != snapshot.num_edges, "the number of edges is not that of the lists"),
@@ -102,8 +104,8 @@ fn check_lists(view: &View, manifest: &Manifest, manifest_path: &Path, pool: &Po
         return Err(corrupt(what).into());
     }
     let mut num_arcs = out_sums.num_arcs;
-    if let Some(side) = view.own_in_side() {
-        let in_sums = sum_side(side, pool)?;
+    if options.stores_in_lists() {
+        let in_sums = sum_side(&view, run::Side::In, pool)?;
         if (in_sums.num_arcs, in_sums.backward) != (out_sums.num_arcs, out_sums.forward) {
             return Err(corrupt("in-lists are not the reverse of out-lists").into());
         }
@@ -131,12 +133,12 @@ impl Sums {
         }
     }
 
-    fn add_page(&mut self, page: &CheckedPage<'_>, weight_bits: impl Fn(usize) -> u64) {
+    fn add_page(&mut self, first: VertexId, page: &WholePage) {
         for (index, ends) in page.offsets.windows(2).enumerate() {
-            let source = page.first.wrapping_add(index as VertexId);
+            let source = first.wrapping_add(index as VertexId);
             for place in ends[0] as usize..ends[1] as usize {
                 let target = page.targets[place];
-                let weight = weight_bits(page.edges.start + place);
+                let weight = page.weights.get(place).copied().unwrap_or(0);
                 self.num_loops += u64::from(source == target);
                 self.num_not_ascending += u64::from(target <= source);
                 self.forward = self.forward.wrapping_add(hash(source, target, weight));
@@ -147,19 +149,12 @@ impl Sums {
     }
 }
 
-fn sum_side(side: &Side, pool: &Pool) -> Result<Sums> {
-    let (num_pages, _) = side.num_pages();
-    let results = pool.map_chunks(0..num_pages, CHUNK_PAGES, |_, pages| {
+fn sum_side(view: &View, side: run::Side, pool: &Pool) -> Result<Sums> {
+    let Some(side) = view.side(side) else { return Ok(Sums::default()) };
+    let results = pool.map_chunks(0..side.num_pages(), CHUNK_PAGES, |_, pages| {
         let mut sums = Sums::default();
         for page in pages {
-            let Some(page) = side.check_again(page)? else { continue };
-            match side.weights() {
-                None => sums.add_page(&page, |_| 0),
-                Some(Weights::U32(weights)) => sums.add_page(&page, |edge| weights[edge].into()),
-                Some(Weights::I64(weights)) => sums.add_page(&page, |edge| weights[edge] as u64),
-                Some(Weights::F32(weights)) => sums.add_page(&page, |edge| weights[edge].to_bits().into()),
-                Some(Weights::F64(weights)) => sums.add_page(&page, |edge| weights[edge].to_bits()),
-            }
+            sums.add_page((page * PAGE_VERTICES) as VertexId, &side.whole_page(page)?);
         }
         Ok(sums)
     });

@@ -1,22 +1,28 @@
-//! Read access to the graph at a snapshot.
+//! Read access to the graph at a version, or to what a range of versions added.
 
 use std::ops::{ControlFlow, Range};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::VertexId;
-use graph::{Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightType, WeightedEdges, Weights, WillNeed};
+use base::bitmap::Bitmap;
+use graph::{Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed};
 
-use crate::Result;
+use crate::base_run::BaseRun;
 use crate::dictionary::Dictionary;
 use crate::key::{Key, KeyRef};
-use crate::options::GraphOptions;
-use crate::side::{Fault, Side};
+use crate::level::Level;
+use crate::options::{GraphOptions, KeyScheme};
+use crate::side::{Fault, Recipe, Sense, Show, Side};
+use crate::{Error, Result, run};
 
-/// The graph at a snapshot, mapped from its files; clones share everything.
+/// The graph at a version, or what a range of versions added; clones share everything.
 ///
-/// A page of a thousand vertices is verified when the first of its lists is read (checksums, bounds
-/// of targets, order), and never again in this process. Lists of a damaged page look empty, and
-/// [`Graph::check`] says what is wrong.
+/// Lists come from the files of the base run, which are mapped, and from the levels between it and the
+/// version. A page of a thousand vertices is verified, and patched by the levels that change it, when the
+/// first of its lists is read, and never again through this view. Lists of a damaged page look empty, and
+/// [`Graph::check`] says what is wrong. The files stay readable while the view lives, whatever happens to
+/// the database.
 #[derive(Clone, Debug)]
 pub struct View {
     out_side: Side,
@@ -28,29 +34,90 @@ pub struct View {
 
 /// What a view shows beside the lists.
 #[derive(Debug)]
-pub(crate) struct ViewShared {
+struct ViewShared {
+    options: GraphOptions,
+    num_vertices: usize,
+    num_edges: u64,
+    num_arcs: u64,
+    /// The ids below the bound that are no vertices, if there are any.
+    dead: Option<Bitmap>,
+    dictionary: Arc<Dictionary>,
+    fault: Fault,
+}
+
+/// What a view is made of.
+#[derive(Debug)]
+pub(crate) struct ViewParts {
+    pub base: Arc<BaseRun>,
+    /// The levels that lead from the base run to the version, in the order in which they are applied.
+    pub steps: Vec<(Level, Sense)>,
     pub options: GraphOptions,
+    pub vertex_bound: usize,
+    pub num_vertices: u64,
     pub num_edges: u64,
-    pub dictionary: Dictionary,
-    pub fault: Fault,
+    pub num_arcs: u64,
+    /// May know younger vertices too.
+    pub dictionary: Arc<Dictionary>,
+    /// Where the database is, for messages.
+    pub path: PathBuf,
 }
 
 impl View {
-    pub(crate) fn new(out_side: Side, in_side: Option<Side>, vertex_bound: usize, shared: ViewShared) -> Self {
-        let in_side = match shared.options.direction {
-            Direction::Undirected => Some(out_side.clone()),
-            Direction::Directed => in_side,
+    /// The graph at a version. Cost: 16 bytes for each page of vertices; no list is read.
+    ///
+    /// # Errors
+    /// The lists of dead vertices are damaged, or do not fit together.
+    pub(crate) fn open(parts: ViewParts) -> Result<Self> {
+        let dead = dead_vertices(&parts)?;
+        let num_dead = dead.as_ref().map_or(0, Bitmap::count_ones) as u64;
+        if parts.num_vertices + num_dead != parts.vertex_bound as u64 {
+            let what = format!("{} vertices and {num_dead} dead ones below {}", parts.num_vertices, parts.vertex_bound);
+            return Err(base::Error::corrupt(&parts.path, 0, what).into());
+        }
+        let fault = Fault::default();
+        let (out_side, in_side) = sides(&parts, &parts.steps, Show::Everything, &fault);
+        Ok(Self::new(parts, out_side, in_side, dead, fault))
+    }
+
+    /// The edges that `levels` add, in the graph at the version of `parts`, the one behind the last level.
+    ///
+    /// Cost: all levels are read, and what they add is kept in memory.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open); a level is damaged.
+    pub(crate) fn window(mut parts: ViewParts, levels: &[Level]) -> Result<Self> {
+        let dead = dead_vertices(&parts)?;
+        let fault = Fault::default();
+        let steps: Vec<_> = levels.iter().map(|level| (level.clone(), Sense::Forward)).collect();
+        let (out_side, in_side) = sides(&parts, &steps, Show::Additions, &fault);
+        parts.num_arcs = out_side.count_arcs();
+        parts.num_edges = match parts.options.direction {
+            Direction::Directed => parts.num_arcs,
+            Direction::Undirected => (parts.num_arcs + num_loops(&out_side, parts.vertex_bound)) / 2,
         };
+        let view = Self::new(parts, out_side, in_side, dead, fault);
+        view.check()?;
+        Ok(view)
+    }
+
+    fn new(parts: ViewParts, out_side: Side, in_side: Option<Side>, dead: Option<Bitmap>, fault: Fault) -> Self {
+        let ViewParts { options, vertex_bound, num_vertices, num_edges, num_arcs, dictionary, .. } = parts;
+        let num_vertices = num_vertices as usize;
+        let shared = ViewShared { options, num_vertices, num_edges, num_arcs, dead, dictionary, fault };
         Self { out_side, in_side, vertex_bound, shared: Arc::new(shared) }
     }
 
-    pub(crate) fn out_side(&self) -> &Side {
-        &self.out_side
+    /// The lists of a side, where they are stored on their own.
+    pub(crate) fn side(&self, side: run::Side) -> Option<&Side> {
+        match side {
+            run::Side::Out => Some(&self.out_side),
+            run::Side::In => self.in_side.as_ref().filter(|_| self.shared.options.stores_in_lists()),
+        }
     }
 
-    /// The in-lists where they are stored on their own.
-    pub(crate) fn own_in_side(&self) -> Option<&Side> {
-        self.in_side.as_ref().filter(|_| self.shared.options.stores_in_lists())
+    /// The ids below the bound that are no vertices, ascending.
+    pub(crate) fn dead(&self) -> Vec<VertexId> {
+        self.shared.dead.as_ref().map_or(Vec::new(), |dead| dead.iter_ones().map(|v| v as VertexId).collect())
     }
 
     /// The kind of graph.
@@ -58,7 +125,7 @@ impl View {
         &self.shared.options
     }
 
-    /// The keys of the vertices.
+    /// The keys of the vertices, and perhaps of younger ones.
     pub fn dictionary(&self) -> &Dictionary {
         &self.shared.dictionary
     }
@@ -68,15 +135,30 @@ impl View {
     /// # Errors
     /// The dictionary is damaged.
     pub fn vertex(&self, key: &Key) -> Result<Option<VertexId>> {
-        self.shared.dictionary.vertex(key)
+        let vertex = self.vertex_dead_or_alive(key)?;
+        Ok(vertex.and_then(|(vertex, is_live)| is_live.then_some(vertex)))
     }
 
-    /// What the user calls `vertex`.
+    /// The id that belongs to `key`, and whether it is a vertex: a key that was removed keeps its id.
+    ///
+    /// # Errors
+    /// The dictionary is damaged.
+    pub fn vertex_dead_or_alive(&self, key: &Key) -> Result<Option<(VertexId, bool)>> {
+        let vertex = match (self.shared.options.keys, key) {
+            // The dictionary may know younger vertices, but keys that are ids need none.
+            (KeyScheme::Dense, Key::Integer(key)) => Some(*key).filter(|&key| key < self.vertex_bound as u64),
+            _ => self.shared.dictionary.vertex(key)?.map(u64::from),
+        };
+        let vertex = vertex.filter(|&vertex| vertex < self.vertex_bound as u64);
+        Ok(vertex.map(|vertex| (vertex as VertexId, self.is_live(vertex as VertexId))))
+    }
+
+    /// What the user calls `vertex`, or called it before it was removed.
     ///
     /// # Errors
     /// There is no such vertex, or the dictionary is damaged.
     pub fn key(&self, vertex: VertexId) -> Result<Key> {
-        self.shared.dictionary.key(vertex)
+        self.key_ref(vertex).map(Key::from)
     }
 
     /// As [`key`](Self::key), without a copy.
@@ -84,8 +166,89 @@ impl View {
     /// # Errors
     /// There is no such vertex, or the dictionary is damaged.
     pub fn key_ref(&self, vertex: VertexId) -> Result<KeyRef<'_>> {
+        if vertex as usize >= self.vertex_bound {
+            return Err(Error::Input(format!("vertex {vertex} is not below {}", self.vertex_bound)));
+        }
+        if self.shared.options.keys == KeyScheme::Dense {
+            return Ok(KeyRef::Integer(vertex.into()));
+        }
         self.shared.dictionary.key_ref(vertex)
     }
+}
+
+/// The two sides of a view; those of an undirected graph are one.
+fn sides(parts: &ViewParts, steps: &[(Level, Sense)], show: Show, fault: &Fault) -> (Side, Option<Side>) {
+    let options = &parts.options;
+    let side = |side| {
+        let recipe = Recipe {
+            base: Arc::clone(&parts.base),
+            side,
+            steps: steps.to_vec(),
+            show,
+            vertex_bound: parts.vertex_bound,
+            multigraph: options.multigraph,
+            weight_type: options.weight_type,
+            path: parts.path.clone(),
+        };
+        Side::new(recipe, fault)
+    };
+    let out_side = side(run::Side::Out);
+    let in_side = match options.direction {
+        Direction::Undirected => Some(out_side.clone()),
+        Direction::Directed => options.in_edges.then(|| side(run::Side::In)),
+    };
+    (out_side, in_side)
+}
+
+/// The ids below the bound of a version that are no vertices.
+fn dead_vertices(parts: &ViewParts) -> Result<Option<Bitmap>> {
+    let corrupt = |what: String| Error::from(base::Error::corrupt(&parts.path, 0, what));
+    let mut dead = Bitmap::new(parts.vertex_bound.max(parts.base.vertex_bound()));
+    let mut num_dead = 0;
+    let mut set = |vertices: &[VertexId], dies: bool| {
+        for &vertex in vertices {
+            if vertex as usize >= dead.len() || dead.get(vertex as usize) == dies {
+                return Err(corrupt(format!("the levels do not agree whether {vertex} is a vertex")));
+            }
+            if dies {
+                dead.set(vertex as usize)
+            } else {
+                dead.unset(vertex as usize)
+            }
+            num_dead = if dies { num_dead + 1 } else { num_dead - 1 };
+        }
+        Ok(())
+    };
+    set(parts.base.dead(), true)?;
+    for (level, sense) in &parts.steps {
+        let is_forward = *sense == Sense::Forward;
+        set(level.died()?, is_forward)?;
+        set(level.returned()?, !is_forward)?;
+    }
+    if num_dead == 0 {
+        return Ok(None);
+    }
+    let mut fitting = Bitmap::new(parts.vertex_bound);
+    for vertex in dead.iter_ones() {
+        if vertex >= parts.vertex_bound {
+            return Err(corrupt(format!("{vertex} is a dead vertex of a graph with ids below {}", parts.vertex_bound)));
+        }
+        fitting.set(vertex);
+    }
+    Ok(Some(fitting))
+}
+
+fn num_loops(side: &Side, vertex_bound: usize) -> u64 {
+    let mut num_loops = 0;
+    for vertex in 0..vertex_bound as VertexId {
+        let _ = side.for_each_fragment(vertex, |targets| {
+            // Of parallel loops, each counts.
+            let first = targets.partition_point(|&target| target < vertex);
+            num_loops += targets[first..].iter().take_while(|&&target| target == vertex).count() as u64;
+            ControlFlow::Continue(())
+        });
+    }
+    num_loops
 }
 
 impl WillNeed for View {
@@ -103,12 +266,21 @@ impl Graph for View {
         self.vertex_bound
     }
 
+    fn num_vertices(&self) -> usize {
+        self.shared.num_vertices
+    }
+
     fn num_edges(&self) -> u64 {
         self.shared.num_edges
     }
 
     fn num_arcs(&self) -> u64 {
-        self.out_side.num_arcs()
+        self.shared.num_arcs
+    }
+
+    #[inline]
+    fn is_live(&self, vertex: VertexId) -> bool {
+        (vertex as usize) < self.vertex_bound && self.shared.dead.as_ref().is_none_or(|dead| !dead.get(vertex as usize))
     }
 
     fn direction(&self) -> Direction {
@@ -128,9 +300,9 @@ impl Graph for View {
     fn for_each_out_fragment(
         &self,
         vertex: VertexId,
-        mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
+        body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        body(self.out_side.list(vertex))
+        self.out_side.for_each_fragment(vertex, body)
     }
 
     #[inline]
@@ -164,10 +336,10 @@ impl InEdges for View {
     fn for_each_in_fragment(
         &self,
         vertex: VertexId,
-        mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
+        body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match &self.in_side {
-            Some(side) => body(side.list(vertex)),
+            Some(side) => side.for_each_fragment(vertex, body),
             None => ControlFlow::Continue(()),
         }
     }
@@ -185,21 +357,9 @@ impl InEdges for View {
     }
 }
 
-#[inline(always)]
-fn weighted<W: Weight>(
-    side: &Side,
-    vertex: VertexId,
-    mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
-) -> ControlFlow<()> {
-    match side.weighted_list(vertex) {
-        Some((targets, weights)) if !targets.is_empty() => body(targets, weights),
-        _ => ControlFlow::Continue(()),
-    }
-}
-
 impl WeightedEdges for View {
     fn weight_type(&self) -> Option<WeightType> {
-        self.out_side.weights().map(Weights::weight_type)
+        self.out_side.weight_type()
     }
 
     #[inline]
@@ -208,7 +368,7 @@ impl WeightedEdges for View {
         vertex: VertexId,
         body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        weighted(&self.out_side, vertex, body)
+        self.out_side.for_each_weighted_fragment(vertex, body)
     }
 
     #[inline]
@@ -218,7 +378,7 @@ impl WeightedEdges for View {
         body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match &self.in_side {
-            Some(side) => weighted(side, vertex, body),
+            Some(side) => side.for_each_weighted_fragment(vertex, body),
             None => ControlFlow::Continue(()),
         }
     }
@@ -227,6 +387,6 @@ impl WeightedEdges for View {
 impl SingleFragment for View {
     #[inline(always)]
     fn out_list(&self, vertex: VertexId) -> Option<&[VertexId]> {
-        Some(self.out_side.list(vertex))
+        self.out_side.single_list(vertex)
     }
 }

@@ -1,0 +1,359 @@
+//! The base run in memory: the lists of a whole graph, each page verified when it is first touched.
+//!
+//! All views of a process share it, and what was verified through one of them is verified for all.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use base::VertexId;
+use base::bitmap::AtomicBitmap;
+use base::mapped::MappedSlice;
+use graph::{Weight, WeightType, Weights};
+
+use crate::Result;
+use crate::column::Column;
+use crate::encoding::Decoder;
+use crate::file::{FramedFile, SectionKind};
+use crate::lists::ListRules;
+use crate::run::Side;
+use crate::table::{INDEX_ENTRY_BYTES, IndexEntry, PAGE_OFFSETS, PAGE_VERTICES, PageKind, num_pages};
+
+/// A base run, open.
+#[derive(Debug)]
+pub(crate) struct BaseRun {
+    out_lists: BaseLists,
+    in_lists: Option<BaseLists>,
+    vertex_bound: usize,
+    dead: Option<Column<VertexId>>,
+}
+
+/// The files of one side.
+#[derive(Debug)]
+pub(crate) struct SideFiles<'a> {
+    pub table: &'a FramedFile,
+    pub targets: &'a FramedFile,
+    pub weights: Option<(&'a FramedFile, WeightType)>,
+}
+
+impl BaseRun {
+    /// Joins the files of a run; verifies the indexes of its pages and its list of dead vertices.
+    ///
+    /// # Errors
+    /// A section is missing or has a wrong length; an index is damaged; the sides do not fit together.
+    pub fn open(out_files: &SideFiles<'_>, in_files: Option<&SideFiles<'_>>, rules: ListRules) -> Result<Arc<Self>> {
+        let out_lists = BaseLists::open(out_files, rules)?;
+        let in_lists = in_files.map(|files| BaseLists::open(files, rules)).transpose()?;
+        if let (Some(lists), Some(files)) = (&in_lists, in_files)
+            && lists.num_arcs() != out_lists.num_arcs()
+        {
+            let what = format!("{} targets expected, {} found", out_lists.num_arcs(), lists.num_arcs());
+            return Err(files.targets.corrupt(what));
+        }
+        let dead = match out_files.table.optional_section(SectionKind::DeadVertices) {
+            Some(_) => Some(read_dead(out_files.table, rules.vertex_bound)?),
+            None => None,
+        };
+        Ok(Arc::new(Self { out_lists, in_lists, vertex_bound: rules.vertex_bound, dead }))
+    }
+
+    /// The lists of a side, if the run has it.
+    pub fn lists(&self, side: Side) -> Option<&BaseLists> {
+        match side {
+            Side::Out => Some(&self.out_lists),
+            Side::In => self.in_lists.as_ref(),
+        }
+    }
+
+    /// One more than its largest id.
+    pub fn vertex_bound(&self) -> usize {
+        self.vertex_bound
+    }
+
+    /// The ids below the bound that are no vertices, ascending.
+    pub fn dead(&self) -> &[VertexId] {
+        self.dead.as_ref().map_or(&[], |column| column.unverified())
+    }
+
+    /// The number of entries of the out-lists.
+    pub fn num_arcs(&self) -> u64 {
+        self.out_lists.num_arcs()
+    }
+}
+
+fn read_dead(file: &FramedFile, vertex_bound: usize) -> Result<Column<VertexId>> {
+    let column = Column::<VertexId>::open(file, SectionKind::DeadVertices)?;
+    let dead = column.touch(0..column.len())?;
+    let ascends = dead.windows(2).all(|pair| pair[0] < pair[1]);
+    if !ascends || dead.last().is_some_and(|&last| last as usize >= vertex_bound) {
+        return Err(column.corrupt(0, format!("dead vertices that ascend below {vertex_bound} expected")).into());
+    }
+    Ok(column)
+}
+
+/// The lists of one side.
+#[derive(Debug)]
+pub(crate) struct BaseLists {
+    /// The last entry belongs to no page: its base is the number of targets.
+    index: Vec<IndexEntry>,
+    offsets: Column<u32>,
+    targets: Column<VertexId>,
+    weights: Option<WeightColumn>,
+    rules: ListRules,
+    num_dense: usize,
+    /// Bits by page: what was checked, and found to be whole.
+    verified_lists: AtomicBitmap,
+    verified_weights: AtomicBitmap,
+}
+
+/// A page that was verified.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct BasePage<'a> {
+    /// Where its offsets start among all.
+    pub place: usize,
+    /// One more than vertices; within `targets`.
+    pub offsets: &'a [u32],
+    pub targets: &'a [VertexId],
+    /// Where its edges start among all.
+    pub edge_base: usize,
+}
+
+impl BaseLists {
+    fn open(files: &SideFiles<'_>, rules: ListRules) -> Result<Self> {
+        let offsets = Column::<u32>::open(files.table, SectionKind::Offsets)?;
+        let targets = Column::<VertexId>::open(files.targets, SectionKind::Targets)?;
+        let mut index = read_index(files.table, rules.vertex_bound, targets.len() as u64)?;
+        let num_dense = index.iter().filter(|entry| entry.kind == PageKind::Dense).count();
+        if offsets.len() != num_dense * PAGE_OFFSETS {
+            let what = format!("offsets for {num_dense} pages expected, {} found", offsets.len());
+            return Err(files.table.corrupt(what));
+        }
+        let weights = files.weights.map(|(file, weight_type)| WeightColumn::open(file, weight_type)).transpose()?;
+        if let Some((file, _)) = files.weights
+            && let Some(column) = &weights
+            && column.len() != targets.len()
+        {
+            return Err(file.corrupt(format!("{} weights expected, {} found", targets.len(), column.len())));
+        }
+        let num_pages = index.len();
+        index.push(IndexEntry { edge_base: targets.len() as u64, slot: 0, kind: PageKind::Empty });
+        let verified = || AtomicBitmap::new(num_pages);
+        let (verified_lists, verified_weights) = (verified(), verified());
+        Ok(Self { index, offsets, targets, weights, rules, num_dense, verified_lists, verified_weights })
+    }
+
+    /// The number of stored entries.
+    pub fn num_arcs(&self) -> u64 {
+        self.targets.len() as u64
+    }
+
+    /// The number of pages.
+    pub fn num_pages(&self) -> usize {
+        self.index.len() - 1
+    }
+
+    /// The number of pages with edges.
+    pub fn num_dense(&self) -> usize {
+        self.num_dense
+    }
+
+    /// Whether a page has edges.
+    pub fn is_dense(&self, page: usize) -> bool {
+        self.index.get(page).is_some_and(|entry| entry.kind == PageKind::Dense)
+    }
+
+    /// Where the edges of a page start among all; behind the last page, where all end.
+    pub fn edge_base(&self, page: usize) -> u64 {
+        self.index[page.min(self.num_pages())].edge_base
+    }
+
+    /// All offsets, verified or not.
+    pub fn offsets(&self) -> &MappedSlice<u32> {
+        self.offsets.unverified()
+    }
+
+    /// All targets, verified or not.
+    pub fn targets(&self) -> &MappedSlice<VertexId> {
+        self.targets.unverified()
+    }
+
+    /// All weights, verified or not.
+    pub fn weights(&self) -> Option<Weights> {
+        self.weights.as_ref().map(WeightColumn::unverified)
+    }
+
+    /// A page, verified now if it was not before; `None` where it has no edges.
+    ///
+    /// # Errors
+    /// The page is damaged.
+    pub fn page(&self, page: usize) -> base::Result<Option<BasePage<'_>>> {
+        if !self.is_dense(page) {
+            return Ok(None);
+        }
+        if !self.verified_lists.get(page) {
+            self.check_lists(page)?;
+            self.verified_lists.set(page);
+        }
+        Ok(Some(self.verified_page(page)))
+    }
+
+    /// Verifies the weights of a page, if they were not before.
+    ///
+    /// # Errors
+    /// The page is damaged.
+    pub fn verify_weights(&self, page: usize) -> base::Result<()> {
+        if let Some(weights) = &self.weights
+            && self.is_dense(page)
+            && !self.verified_weights.get(page)
+        {
+            weights.check(self.edges(page))?;
+            self.verified_weights.set(page);
+        }
+        Ok(())
+    }
+
+    /// Appends the bits of the weights of these edges, which are verified.
+    pub fn extend_weight_bits(&self, edges: Range<usize>, bits: &mut Vec<u64>) {
+        if let Some(weights) = &self.weights {
+            weights.extend_bits(edges, bits);
+        }
+    }
+
+    fn edges(&self, page: usize) -> Range<usize> {
+        self.index[page].edge_base as usize..self.index[page + 1].edge_base as usize
+    }
+
+    fn verified_page(&self, page: usize) -> BasePage<'_> {
+        let place = self.index[page].slot as usize * PAGE_OFFSETS;
+        let edges = self.edges(page);
+        BasePage {
+            place,
+            offsets: &self.offsets.unverified()[place..place + PAGE_OFFSETS],
+            targets: &self.targets.unverified()[edges.clone()],
+            edge_base: edges.start,
+        }
+    }
+
+    /// Checks a dense page: checksums, offsets, lists.
+    fn check_lists(&self, page: usize) -> base::Result<()> {
+        let (offsets, targets) = (&self.offsets, &self.targets);
+        let edges = self.edges(page);
+        let start = self.index[page].slot as usize * PAGE_OFFSETS;
+        let page_offsets = offsets.touch(start..start + PAGE_OFFSETS)?;
+        let num_vertices = (self.rules.vertex_bound - page * PAGE_VERTICES).min(PAGE_VERTICES);
+        let num_edges = page_offsets[num_vertices];
+        let in_order = page_offsets[0] == 0
+            && page_offsets.is_sorted()
+            && num_edges as usize == edges.len()
+            && num_edges == page_offsets[PAGE_VERTICES];
+        if !in_order {
+            let what = format!("offsets of a page do not ascend from 0 to {}", edges.len());
+            return Err(offsets.corrupt(start, what));
+        }
+        let page_targets = targets.touch(edges.clone())?;
+        let ends = page_offsets[1..].iter().map(|&end| end as usize);
+        self.rules.check(page_targets, ends).map_err(|what| targets.corrupt(edges.start, what))
+    }
+}
+
+/// The index of the pages, verified: bases ascend to the number of targets, slots count the dense pages.
+fn read_index(file: &FramedFile, vertex_bound: usize, num_targets: u64) -> Result<Vec<IndexEntry>> {
+    let section = file.section(SectionKind::PageIndex)?;
+    let bytes = section.bytes().as_slice();
+    section.verify(0..bytes.len())?;
+    let num_pages = num_pages(vertex_bound);
+    let corrupt = |page: usize, what: &str| {
+        let offset = section.file_offset() + (page * INDEX_ENTRY_BYTES) as u64;
+        base::Error::corrupt(file.path(), offset, what)
+    };
+    if bytes.len() != num_pages * INDEX_ENTRY_BYTES {
+        let what = format!("an index of {num_pages} pages expected, {} bytes found", bytes.len());
+        return Err(corrupt(0, &what).into());
+    }
+    let mut decoder = Decoder::new(bytes);
+    let mut index = Vec::with_capacity(num_pages + 1);
+    let (mut slot, mut previous) = (0, None::<IndexEntry>);
+    for page in 0..num_pages {
+        let entry = IndexEntry::decode(&mut decoder).ok_or_else(|| corrupt(page, "a page of an unknown kind"))?;
+        let num_before = match previous {
+            Some(previous) => page_len(&previous, entry.edge_base),
+            None => (entry.edge_base == 0).then_some(0),
+        };
+        let is_next = entry.slot == if entry.kind == PageKind::Dense { slot } else { 0 };
+        if num_before.is_none() || !is_next {
+            return Err(corrupt(page, "the index of the pages is out of order").into());
+        }
+        slot += u32::from(entry.kind == PageKind::Dense);
+        previous = Some(entry);
+        index.push(entry);
+    }
+    let ends_well = previous.map_or(num_targets == 0, |last| page_len(&last, num_targets).is_some());
+    if !ends_well {
+        let what = format!("the index of the pages does not end at {num_targets} targets");
+        return Err(corrupt(num_pages.saturating_sub(1), &what).into());
+    }
+    Ok(index)
+}
+
+/// The edges of a page, given where the next page's start; `None` where its kind cannot have so many.
+fn page_len(entry: &IndexEntry, next_base: u64) -> Option<u64> {
+    let len = next_base.checked_sub(entry.edge_base)?;
+    match entry.kind {
+        PageKind::Empty => len == 0,
+        PageKind::Dense => (1..=u64::from(u32::MAX)).contains(&len),
+    }
+    .then_some(len)
+}
+
+/// The weights of a side, of any type.
+#[derive(Debug)]
+enum WeightColumn {
+    U32(Column<u32>),
+    I64(Column<i64>),
+    F32(Column<f32>),
+    F64(Column<f64>),
+}
+
+macro_rules! for_weights {
+    ($column:expr, $name:ident => $body:expr) => {
+        match $column {
+            WeightColumn::U32($name) => $body,
+            WeightColumn::I64($name) => $body,
+            WeightColumn::F32($name) => $body,
+            WeightColumn::F64($name) => $body,
+        }
+    };
+}
+
+impl WeightColumn {
+    fn open(file: &FramedFile, weight_type: WeightType) -> Result<Self> {
+        Ok(match weight_type {
+            WeightType::U32 => Self::U32(Column::open(file, SectionKind::Weights)?),
+            WeightType::I64 => Self::I64(Column::open(file, SectionKind::Weights)?),
+            WeightType::F32 => Self::F32(Column::open(file, SectionKind::Weights)?),
+            WeightType::F64 => Self::F64(Column::open(file, SectionKind::Weights)?),
+        })
+    }
+
+    fn len(&self) -> usize {
+        for_weights!(self, column => column.len())
+    }
+
+    fn unverified(&self) -> Weights {
+        for_weights!(self, column => Weight::column(column.unverified().clone()))
+    }
+
+    fn extend_bits(&self, edges: Range<usize>, bits: &mut Vec<u64>) {
+        for_weights!(self, column => bits.extend(column.unverified()[edges].iter().map(|weight| weight.bits())));
+    }
+
+    fn check(&self, edges: Range<usize>) -> base::Result<()> {
+        fn check<W: Weight>(column: &Column<W>, edges: Range<usize>) -> base::Result<()> {
+            let weights = column.touch(edges.clone())?;
+            match weights.iter().position(|weight| !weight.is_number()) {
+                Some(index) => Err(column.corrupt(edges.start + index, "a weight that is no number")),
+                None => Ok(()),
+            }
+        }
+        for_weights!(self, column => check(column, edges))
+    }
+}

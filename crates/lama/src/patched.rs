@@ -1,0 +1,419 @@
+//! Pages of a view that are not those of the base run: its lists with the changes of levels.
+//!
+//! Most lists of a page stay where they are, mapped from the base run. One that changed is shown in
+//! pieces: slices of the base's list without what was removed, and one piece in memory with what was
+//! added. A short list is written anew instead: one piece is read faster than two. Where most of a page
+//! would be in memory anyway, all of it is written anew, as a dense page.
+
+use std::ops::{ControlFlow, Range};
+
+use base::VertexId;
+use base::mapped::MappedSlice;
+use graph::{DensePage, Weight, WeightType, Weights};
+
+use crate::base_run::BaseLists;
+use crate::changes::{ChangedList, PageChanges, apply};
+use crate::table::{PAGE_OFFSETS, PAGE_VERTICES};
+
+/// A list of at most so many entries is written anew.
+const SHORT_LIST: usize = 64;
+
+/// A list that loses more than one in so many entries is written anew, not cut.
+const MAX_CUTS: usize = 8;
+
+/// A page of at most so many entries is written anew: it takes no more memory than what leads to its pieces.
+const SMALL_PAGE: usize = 2 * PAGE_VERTICES;
+
+/// A page in memory.
+#[derive(Debug)]
+pub(crate) struct PatchedPage {
+    lists: Lists,
+    targets: Vec<VertexId>,
+    weights: Option<Weights>,
+    num_arcs: u64,
+}
+
+#[derive(Debug)]
+enum Lists {
+    /// All lists are in memory, one after the other.
+    Dense { offsets: Vec<u32> },
+    /// Each vertex has a head.
+    Pieces { heads: Vec<Head>, pieces: Vec<Piece> },
+}
+
+/// Where the list of a vertex is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Head {
+    start: u32,
+    /// The number of entries of a list in one piece, or the number of its pieces; the highest bits say which.
+    len: u32,
+}
+
+/// The list is one piece, in memory.
+const IN_MEMORY: u32 = 1 << 31;
+/// The list is several pieces.
+const IN_PIECES: u32 = 1 << 30;
+/// The bits of a head's length.
+const LEN_MASK: u32 = IN_PIECES - 1;
+
+/// A piece of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Piece {
+    source: Source,
+    /// Among the targets of the page in its source.
+    start: usize,
+    len: usize,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    Base,
+    Memory,
+}
+
+/// A page of the base run, and how its graph is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Ground<'a> {
+    /// The page's offsets, zeros where the base has no edges.
+    pub offsets: &'a [u32],
+    pub targets: &'a [VertexId],
+    /// Where its edges start among all of `lists`.
+    pub edge_base: usize,
+    pub lists: Option<&'a BaseLists>,
+    pub multigraph: bool,
+    pub weight_type: Option<WeightType>,
+}
+
+/// The offsets of a page without edges.
+pub(crate) const NO_OFFSETS: &[u32] = &[0; PAGE_OFFSETS];
+
+impl Ground<'_> {
+    fn list(&self, local: usize) -> Range<usize> {
+        self.offsets[local] as usize..self.offsets[local + 1] as usize
+    }
+
+    fn copy_bits(&self, entries: Range<usize>, bits: &mut Vec<u64>) {
+        if let Some(lists) = self.lists {
+            lists.extend_weight_bits(self.edge_base + entries.start..self.edge_base + entries.end, bits);
+        }
+    }
+}
+
+impl PatchedPage {
+    /// The page of `ground` after `changes`, whose weights are verified.
+    ///
+    /// Cost: the entries that change, those of the lists that are written anew, and eight bytes a vertex.
+    ///
+    /// # Errors
+    /// What is wrong: something removed is not there, or something added is.
+    pub fn new(ground: &Ground<'_>, changes: &PageChanges) -> Result<Self, String> {
+        let (mut num_written, mut num_added, mut num_removed) = (0, 0, 0);
+        for list in changes.lists() {
+            let old_len = ground.list(list.local.into()).len();
+            num_added += list.added.len();
+            num_removed += list.removed.len();
+            num_written += if is_rewritten(ground, &list) { old_len + list.added.len() } else { list.added.len() };
+        }
+        let num_arcs = (ground.targets.len() + num_added).saturating_sub(num_removed);
+        if num_arcs <= SMALL_PAGE || 2 * num_written >= num_arcs {
+            return Self::dense(ground, changes);
+        }
+        let mut builder = Builder::with_capacity(ground, num_written);
+        for list in changes.lists() {
+            builder.add(&list)?;
+        }
+        Ok(builder.finish(num_arcs as u64))
+    }
+
+    /// The page with every list in memory.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn dense(ground: &Ground<'_>, changes: &PageChanges) -> Result<Self, String> {
+        let whole = WholePage::new(ground, changes)?;
+        let num_arcs = whole.targets.len() as u64;
+        let weights = ground.weight_type.map(|weight_type| column(weight_type, &whole.weights));
+        Ok(Self { lists: Lists::Dense { offsets: whole.offsets }, targets: whole.targets, weights, num_arcs })
+    }
+
+    /// The entries of all its lists.
+    pub fn num_arcs(&self) -> u64 {
+        self.num_arcs
+    }
+
+    /// The largest entry of its lists; `base` holds the page's targets in the base run.
+    pub fn largest_target(&self, base: &[VertexId]) -> Option<VertexId> {
+        let Lists::Pieces { heads, .. } = &self.lists else { return self.targets.iter().copied().max() };
+        let mut largest = None;
+        for local in 0..heads.len() {
+            // Fragments ascend.
+            let _ = self.for_each_fragment(local, base, |fragment| {
+                largest = largest.max(fragment.last().copied());
+                ControlFlow::Continue(())
+            });
+        }
+        largest
+    }
+
+    /// The lists of some of its vertices, where all are in memory.
+    #[inline]
+    pub fn as_dense(&self, first: VertexId, locals: Range<usize>) -> Option<DensePage<'_, u32>> {
+        match &self.lists {
+            Lists::Dense { offsets } => Some(DensePage::new(first, &offsets[locals.start..=locals.end], &self.targets)),
+            Lists::Pieces { .. } => None,
+        }
+    }
+
+    /// The length of a list.
+    #[inline]
+    pub fn degree(&self, local: usize) -> usize {
+        match &self.lists {
+            Lists::Dense { offsets } => (offsets[local + 1] - offsets[local]) as usize,
+            Lists::Pieces { heads, pieces } => {
+                let Head { start, len } = heads[local];
+                let num = (len & LEN_MASK) as usize;
+                if len & IN_PIECES == 0 {
+                    return num;
+                }
+                pieces[start as usize..start as usize + num].iter().map(|piece| piece.len).sum()
+            }
+        }
+    }
+
+    /// Calls `body` with the pieces of a list: where they are, and their places there.
+    #[inline(always)]
+    fn for_each_piece(
+        &self,
+        local: usize,
+        mut body: impl FnMut(Source, Range<usize>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match &self.lists {
+            Lists::Dense { offsets } => body(Source::Memory, offsets[local] as usize..offsets[local + 1] as usize),
+            Lists::Pieces { heads, pieces } => {
+                let Head { start, len } = heads[local];
+                let (start, num) = (start as usize, (len & LEN_MASK) as usize);
+                if len & IN_PIECES != 0 {
+                    let mut pieces = pieces[start..start + num].iter();
+                    return pieces.try_for_each(|piece| body(piece.source, piece.start..piece.start + piece.len));
+                }
+                let source = if len & IN_MEMORY == 0 { Source::Base } else { Source::Memory };
+                body(source, start..start + num)
+            }
+        }
+    }
+
+    /// Calls `body` with the fragments of a list; `base` holds the page's targets in the base run.
+    #[inline(always)]
+    pub fn for_each_fragment(
+        &self,
+        local: usize,
+        base: &[VertexId],
+        mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        self.for_each_piece(local, |source, range| match source {
+            Source::Base => body(&base[range]),
+            Source::Memory => body(&self.targets[range]),
+        })
+    }
+
+    /// As [`for_each_fragment`](Self::for_each_fragment), with weights of this type.
+    #[inline(always)]
+    pub fn for_each_weighted_fragment<W: Weight>(
+        &self,
+        local: usize,
+        base: (&[VertexId], &[W]),
+        mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let Some(weights) = self.weights.as_ref().and_then(W::of) else { return ControlFlow::Continue(()) };
+        self.for_each_piece(local, |source, range| match source {
+            Source::Base => body(&base.0[range.clone()], &base.1[range]),
+            Source::Memory => body(&self.targets[range.clone()], &weights[range]),
+        })
+    }
+
+    /// A list, where it is in one piece.
+    #[inline]
+    pub fn single_list<'a>(&'a self, local: usize, base: &'a [VertexId]) -> Option<&'a [VertexId]> {
+        match &self.lists {
+            Lists::Dense { offsets } => Some(&self.targets[offsets[local] as usize..offsets[local + 1] as usize]),
+            Lists::Pieces { heads, .. } => {
+                let Head { start, len } = heads[local];
+                let range = start as usize..start as usize + (len & LEN_MASK) as usize;
+                match len & (IN_MEMORY | IN_PIECES) {
+                    0 => Some(&base[range]),
+                    IN_MEMORY => Some(&self.targets[range]),
+                    _ => None,
+                }
+            }
+        }
+    }
+}
+
+/// Whether a list that changes is written anew.
+fn is_rewritten(ground: &Ground<'_>, list: &ChangedList<'_>) -> bool {
+    let old_len = ground.list(list.local.into()).len();
+    // Of equal entries with several weights, only `apply` knows which go.
+    let is_ambiguous = ground.multigraph && !list.removed.is_empty();
+    old_len + list.added.len() <= SHORT_LIST || list.removed.len() * MAX_CUTS > old_len || is_ambiguous
+}
+
+/// Builds a page in pieces.
+struct Builder<'a> {
+    ground: &'a Ground<'a>,
+    heads: Vec<Head>,
+    pieces: Vec<Piece>,
+    targets: Vec<VertexId>,
+    bits: Vec<u64>,
+    old_bits: Vec<u64>,
+}
+
+impl<'a> Builder<'a> {
+    fn with_capacity(ground: &'a Ground<'a>, num_entries: usize) -> Self {
+        let mut builder = Self {
+            ground,
+            heads: Vec::with_capacity(PAGE_VERTICES),
+            pieces: Vec::new(),
+            targets: Vec::with_capacity(num_entries),
+            bits: Vec::with_capacity(if ground.weight_type.is_some() { num_entries } else { 0 }),
+            old_bits: Vec::new(),
+        };
+        for local in 0..PAGE_VERTICES {
+            let list = ground.list(local);
+            let head = builder.head(Source::Base, list.start, list.len());
+            builder.heads.push(head);
+        }
+        builder
+    }
+
+    /// The head of a list in one piece; as a piece of its own where its place has too many digits.
+    fn head(&mut self, source: Source, start: usize, len: usize) -> Head {
+        if len > LEN_MASK as usize || start > u32::MAX as usize {
+            return self.head_of_pieces(&[Piece { source, start, len }]);
+        }
+        let kind = if source == Source::Memory { IN_MEMORY } else { 0 };
+        Head { start: start as u32, len: len as u32 | kind }
+    }
+
+    fn head_of_pieces(&mut self, pieces: &[Piece]) -> Head {
+        let start = self.pieces.len() as u32;
+        self.pieces.extend_from_slice(pieces);
+        Head { start, len: pieces.len() as u32 | IN_PIECES }
+    }
+
+    fn add(&mut self, list: &ChangedList<'_>) -> Result<(), String> {
+        let old = self.ground.list(list.local.into());
+        let start = self.targets.len();
+        let head = if is_rewritten(self.ground, list) {
+            self.old_bits.clear();
+            self.ground.copy_bits(old.clone(), &mut self.old_bits);
+            let old = (&self.ground.targets[old], &self.old_bits[..]);
+            apply(old, list, self.ground.multigraph, &mut self.targets, &mut self.bits)?;
+            self.head(Source::Memory, start, self.targets.len() - start)
+        } else {
+            let mut pieces = cut(self.ground.targets, old, list.removed)?;
+            self.targets.extend_from_slice(list.added);
+            self.bits.extend_from_slice(list.added_weights);
+            if !list.added.is_empty() {
+                pieces.push(Piece { source: Source::Memory, start, len: list.added.len() });
+            }
+            match pieces[..] {
+                [Piece { source, start, len }] => self.head(source, start, len),
+                _ => self.head_of_pieces(&pieces),
+            }
+        };
+        self.heads[usize::from(list.local)] = head;
+        Ok(())
+    }
+
+    fn finish(self, num_arcs: u64) -> PatchedPage {
+        let weights = self.ground.weight_type.map(|weight_type| column(weight_type, &self.bits));
+        let lists = Lists::Pieces { heads: self.heads, pieces: self.pieces };
+        PatchedPage { lists, targets: self.targets, weights, num_arcs }
+    }
+}
+
+/// The pieces of a list of a simple graph between what is removed from it.
+fn cut(targets: &[VertexId], list: Range<usize>, removed: &[VertexId]) -> Result<Vec<Piece>, String> {
+    let mut pieces = Vec::with_capacity(removed.len() + 2);
+    let mut rest = list;
+    for &target in removed {
+        let index = targets[rest.clone()].binary_search(&target);
+        let place = rest.start + index.map_err(|_| format!("an edge to {target} is removed that is not there"))?;
+        if place > rest.start {
+            pieces.push(Piece { source: Source::Base, start: rest.start, len: place - rest.start });
+        }
+        rest.start = place + 1;
+    }
+    if !rest.is_empty() {
+        pieces.push(Piece { source: Source::Base, start: rest.start, len: rest.len() });
+    }
+    Ok(pieces)
+}
+
+/// All lists of a page, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct WholePage {
+    /// One more than a page's vertices.
+    pub offsets: Vec<u32>,
+    pub targets: Vec<VertexId>,
+    /// The bits of the weights; none where the graph has none.
+    pub weights: Vec<u64>,
+}
+
+impl WholePage {
+    /// The page of `ground` after `changes`, whose weights are verified.
+    ///
+    /// # Errors
+    /// What is wrong: something removed is not there, something added is, or the page has too many entries.
+    pub fn new(ground: &Ground<'_>, changes: &PageChanges) -> Result<Self, String> {
+        let mut page = Self { offsets: Vec::with_capacity(PAGE_OFFSETS), ..Self::default() };
+        page.targets.reserve(ground.targets.len());
+        page.offsets.push(0);
+        let mut old_bits = Vec::new();
+        let mut next = 0;
+        for list in changes.lists() {
+            let local = usize::from(list.local);
+            page.copy(ground, next..local)?;
+            let old = ground.list(local);
+            old_bits.clear();
+            ground.copy_bits(old.clone(), &mut old_bits);
+            let old = (&ground.targets[old], &old_bits[..]);
+            apply(old, &list, ground.multigraph, &mut page.targets, &mut page.weights)?;
+            page.end_list()?;
+            next = local + 1;
+        }
+        page.copy(ground, next..PAGE_VERTICES)?;
+        Ok(page)
+    }
+
+    fn end_list(&mut self) -> Result<(), String> {
+        let end = u32::try_from(self.targets.len()).map_err(|_| "a page has 2^32 entries or more".to_owned())?;
+        self.offsets.push(end);
+        Ok(())
+    }
+
+    /// Copies lists that do not change.
+    fn copy(&mut self, ground: &Ground<'_>, locals: Range<usize>) -> Result<(), String> {
+        let entries = ground.offsets[locals.start] as usize..ground.offsets[locals.end] as usize;
+        let start = self.targets.len();
+        self.targets.extend_from_slice(&ground.targets[entries.clone()]);
+        ground.copy_bits(entries.clone(), &mut self.weights);
+        u32::try_from(self.targets.len()).map_err(|_| "a page has 2^32 entries or more".to_owned())?;
+        let ends = &ground.offsets[locals.start + 1..=locals.end];
+        self.offsets.extend(ends.iter().map(|&end| (start + end as usize - entries.start) as u32));
+        Ok(())
+    }
+}
+
+/// Weights of this type from their bits.
+fn column(weight_type: WeightType, bits: &[u64]) -> Weights {
+    fn typed<W: Weight>(bits: &[u64]) -> Weights {
+        W::column(MappedSlice::copied(&bits.iter().map(|&bits| W::of_bits(bits)).collect::<Vec<W>>()))
+    }
+    match weight_type {
+        WeightType::U32 => typed::<u32>(bits),
+        WeightType::I64 => typed::<i64>(bits),
+        WeightType::F32 => typed::<f32>(bits),
+        WeightType::F64 => typed::<f64>(bits),
+    }
+}
