@@ -105,7 +105,11 @@ impl PageChanges {
             return;
         }
         let count = |len: usize| u32::try_from(len).expect("a page holds fewer arcs than 2^32");
-        self.vertices.push(VertexChanges { local, num_added: count(added.0.len()), num_removed: count(removed.0.len()) });
+        self.vertices.push(VertexChanges {
+            local,
+            num_added: count(added.0.len()),
+            num_removed: count(removed.0.len()),
+        });
         for (targets, weights) in [added, removed] {
             self.targets.extend_from_slice(targets);
             self.weights.extend_from_slice(weights);
@@ -154,3 +158,6 @@ impl PageChanges {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
