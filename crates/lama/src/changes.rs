@@ -141,6 +141,50 @@ impl PageChanges {
         }
     }
 
+    /// Appends a vertex with so many changes, whose arcs [`set_arcs`](Self::set_arcs) brings, or adds to the last one's
+    /// if it is the same; false where the vertices do not ascend or the changes are too many.
+    #[must_use]
+    pub fn push_counts(&mut self, local: u16, num_added: u32, num_removed: u32) -> bool {
+        match self.vertices.last_mut() {
+            Some(last) if last.local > local => return false,
+            Some(last) if last.local == local => {
+                let sums = (last.num_added.checked_add(num_added), last.num_removed.checked_add(num_removed));
+                let (Some(num_added), Some(num_removed)) = sums else { return false };
+                (last.num_added, last.num_removed) = (num_added, num_removed);
+            }
+            _ => self.vertices.push(VertexChanges { local, num_added, num_removed }),
+        }
+        true
+    }
+
+    /// Brings the arcs of all vertices; false, and nothing is there any more, where they are not as many as were
+    /// counted. There are as many weights as targets, or none.
+    #[must_use]
+    pub fn set_arcs(&mut self, targets: &[VertexId], weights: impl Iterator<Item = u64>) -> bool {
+        let counts = self.vertices.iter().map(|vertex| u64::from(vertex.num_added) + u64::from(vertex.num_removed));
+        // A page has at most 1,024 vertices, so the sum does not overflow.
+        if counts.sum::<u64>() != targets.len() as u64 {
+            self.clear();
+            return false;
+        }
+        self.targets.clear();
+        self.targets.extend_from_slice(targets);
+        self.weights.clear();
+        self.weights.extend(weights);
+        debug_assert!(self.weights.is_empty() || self.weights.len() == self.targets.len());
+        true
+    }
+
+    /// All targets: of the first vertex what was added, then what was removed, then of the next.
+    pub fn targets(&self) -> &[VertexId] {
+        &self.targets
+    }
+
+    /// Parallel to the targets; empty in a graph without weights.
+    pub fn weights(&self) -> &[u64] {
+        &self.weights
+    }
+
     /// Turns the changes around: what was added was removed, and what was removed was added.
     pub fn invert(&mut self) {
         let mut start = 0;

@@ -1,10 +1,20 @@
-//! Reads level files.
+//! Reads level files: where everything is, then page by page.
 
-use base::VertexId;
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
+use base::{MAX_VERTICES, VertexId};
+use graph::WeightType;
+
+use super::{
+    ChangeRules, LevelEntry, PageEntry, SIDES, SideCounts, VertexEntry, check_vertices, first_in_both, sections,
+    side_index,
+};
 use crate::Result;
 use crate::changes::PageChanges;
-use crate::file::FramedFile;
+use crate::column::Column;
+use crate::file::{FramedFile, SectionKind};
 use crate::options::GraphOptions;
 use crate::run::Side;
 
@@ -14,15 +24,95 @@ pub(crate) struct LevelFile {
     levels: Vec<Level>,
 }
 
-/// What changed from one version to a later one.
+/// What changed from one version to a later one; clones share everything, also what was verified.
+///
+/// What is in memory is where its parts are; they are read in place.
 #[derive(Clone, Debug)]
-pub(crate) struct Level {}
+pub(crate) struct Level {
+    shared: Arc<Shared>,
+}
+
+#[derive(Debug)]
+struct Shared {
+    columns: Arc<Columns>,
+    entry: LevelEntry,
+    /// Which of the file's levels it is.
+    index: usize,
+    vertex_bound: usize,
+    sides: [SideRanges; 2],
+    died: IdRange,
+    returned: IdRange,
+}
+
+/// What a level has of each section of a side.
+#[derive(Debug)]
+struct SideRanges {
+    pages: Range<usize>,
+    vertices: Range<usize>,
+    targets: Range<usize>,
+    /// Whether the index of the pages was checked, and found to be whole.
+    is_checked: AtomicBool,
+}
+
+#[derive(Debug)]
+struct IdRange {
+    range: Range<usize>,
+    is_checked: AtomicBool,
+}
+
+/// The sections of a file.
+#[derive(Debug)]
+struct Columns {
+    directory: Column<LevelEntry>,
+    sides: [Option<SideColumns>; 2],
+    died: Column<VertexId>,
+    returned: Column<VertexId>,
+    options: GraphOptions,
+}
+
+#[derive(Debug)]
+pub(super) struct SideColumns {
+    pages: Column<PageEntry>,
+    vertices: Column<u32>,
+    targets: Column<VertexId>,
+    weights: Option<WeightBits>,
+}
+
+/// Weights as what they are wide.
+#[derive(Debug)]
+enum WeightBits {
+    Narrow(Column<u32>),
+    Wide(Column<u64>),
+}
+
+/// The parts of a level's side, verified by their checksums.
+#[derive(Debug)]
+pub(super) struct SideParts<'a> {
+    pub pages: &'a [PageEntry],
+    pub vertices: &'a [u32],
+    pub targets: &'a [VertexId],
+    pub weights: &'a [u8],
+}
 
 impl LevelFile {
-    /// Reads which levels are in the file.
+    /// Reads which levels are in the file; verifies the directory that says so, and nothing else.
+    ///
+    /// Memory: some 300 bytes a level.
+    ///
+    /// # Errors
+    /// A section is missing or has a wrong length; the directory is damaged.
     pub fn open(file: &FramedFile, options: &GraphOptions) -> Result<Self> {
-        let _ = (file, options);
-        Ok(Self { levels: Vec::new() })
+        let columns = Arc::new(Columns::open(file, options)?);
+        let directory = &columns.directory;
+        let mut cursor = Cursor::default();
+        let mut levels = Vec::new();
+        for (index, entry) in directory.touch(0..directory.len())?.iter().enumerate() {
+            levels.push(cursor.level(&columns, index, entry)?);
+        }
+        match cursor.first_unowned(&columns) {
+            Some(what) => Err(file.corrupt(format!("{what} that belong to no level"))),
+            None => Ok(Self { levels }),
+        }
     }
 
     /// The levels, in the order in which they were written.
@@ -31,66 +121,365 @@ impl LevelFile {
     }
 }
 
+impl Columns {
+    fn open(file: &FramedFile, options: &GraphOptions) -> Result<Self> {
+        let in_side = options.stores_in_lists().then(|| SideColumns::open(file, Side::In, options)).transpose()?;
+        Ok(Self {
+            directory: Column::open(file, SectionKind::LevelDirectory)?,
+            sides: [Some(SideColumns::open(file, Side::Out, options)?), in_side],
+            died: Column::open(file, SectionKind::DiedVertices)?,
+            returned: Column::open(file, SectionKind::ReturnedVertices)?,
+            options: *options,
+        })
+    }
+}
+
+impl SideColumns {
+    fn open(file: &FramedFile, side: Side, options: &GraphOptions) -> Result<Self> {
+        let kinds = sections(side);
+        let weights = match options.weight_type {
+            None => None,
+            Some(WeightType::U32 | WeightType::F32) => Some(WeightBits::Narrow(Column::open(file, kinds.weights)?)),
+            Some(WeightType::I64 | WeightType::F64) => Some(WeightBits::Wide(Column::open(file, kinds.weights)?)),
+        };
+        let targets = Column::open(file, kinds.targets)?;
+        if let Some(weights) = &weights
+            && weights.len() != targets.len()
+        {
+            return Err(file.corrupt(format!(
+                "{} weights of changes expected, {} found",
+                targets.len(),
+                weights.len()
+            )));
+        }
+        Ok(Self {
+            pages: Column::open(file, kinds.pages)?,
+            vertices: Column::open(file, kinds.vertices)?,
+            targets,
+            weights,
+        })
+    }
+}
+
+impl WeightBits {
+    fn len(&self) -> usize {
+        match self {
+            Self::Narrow(column) => column.len(),
+            Self::Wide(column) => column.len(),
+        }
+    }
+
+    fn bytes(&self, range: Range<usize>) -> base::Result<&[u8]> {
+        Ok(match self {
+            Self::Narrow(column) => bytemuck::cast_slice(column.touch(range)?),
+            Self::Wide(column) => bytemuck::cast_slice(column.touch(range)?),
+        })
+    }
+}
+
+/// Where the next level's share of each section starts.
+#[derive(Debug, Default)]
+struct Cursor {
+    /// Of pages, vertices and targets.
+    sides: [[usize; 3]; 2],
+    died: usize,
+    returned: usize,
+}
+
+impl Cursor {
+    fn level(&mut self, columns: &Arc<Columns>, index: usize, entry: &LevelEntry) -> Result<Level> {
+        let corrupt = |what: &str| -> crate::Error { columns.directory.corrupt(index, what).into() };
+        let vertex_bound = usize::try_from(entry.vertex_bound).ok().filter(|&bound| bound <= MAX_VERTICES);
+        let vertex_bound = vertex_bound.ok_or_else(|| corrupt("a level with too many vertices"))?;
+        if entry.from >= entry.to {
+            return Err(corrupt(&format!("a level from version {} to {}", entry.from, entry.to)));
+        }
+        let [out_side, in_side] = SIDES.map(|side| {
+            let place = side_index(side);
+            self.side(place, columns.sides[place].as_ref(), &entry.sides[place])
+        });
+        let died = take(&mut self.died, entry.num_died, columns.died.len());
+        let returned = take(&mut self.returned, entry.num_returned, columns.returned.len());
+        let (Some(out_side), Some(in_side), Some(died), Some(returned)) = (out_side, in_side, died, returned) else {
+            return Err(corrupt("a level reaches past the end of a section"));
+        };
+        let [died, returned] = [died, returned].map(|range| IdRange { range, is_checked: AtomicBool::new(false) });
+        let sides = [out_side, in_side];
+        let columns = Arc::clone(columns);
+        Ok(Level { shared: Arc::new(Shared { columns, entry: *entry, index, vertex_bound, sides, died, returned }) })
+    }
+
+    fn side(&mut self, place: usize, columns: Option<&SideColumns>, counts: &SideCounts) -> Option<SideRanges> {
+        let lens = columns.map_or([0; 3], SideColumns::lens);
+        let num_targets = counts.num_added.checked_add(counts.num_removed)?;
+        let [pages, vertices, targets] = &mut self.sides[place];
+        Some(SideRanges {
+            pages: take(pages, counts.num_pages, lens[0])?,
+            vertices: take(vertices, counts.num_vertices, lens[1])?,
+            targets: take(targets, num_targets, lens[2])?,
+            is_checked: AtomicBool::new(false),
+        })
+    }
+
+    /// What is left when all levels have their share.
+    fn first_unowned(&self, columns: &Columns) -> Option<&'static str> {
+        let sides = self.sides.iter().zip(&columns.sides);
+        let is_owned = |(ends, side): (&[usize; 3], &Option<SideColumns>)| {
+            side.as_ref().is_none_or(|columns| columns.lens() == *ends)
+        };
+        if !sides.into_iter().all(is_owned) {
+            return Some("changes");
+        }
+        let is_owned = self.died == columns.died.len() && self.returned == columns.returned.len();
+        (!is_owned).then_some("vertices")
+    }
+}
+
+impl SideColumns {
+    fn lens(&self) -> [usize; 3] {
+        [self.pages.len(), self.vertices.len(), self.targets.len()]
+    }
+}
+
+/// The next `count` of `len`.
+fn take(cursor: &mut usize, count: u64, len: usize) -> Option<Range<usize>> {
+    let start = *cursor;
+    let end = usize::try_from(count).ok().and_then(|count| start.checked_add(count)).filter(|&end| end <= len)?;
+    *cursor = end;
+    Some(start..end)
+}
+
 impl Level {
     /// The version that the changes start from.
     pub fn from(&self) -> u32 {
-        0
+        self.shared.entry.from
     }
 
     /// The version that they lead to.
     pub fn to(&self) -> u32 {
-        0
+        self.shared.entry.to
     }
 
     /// The vertex bound of the version that they lead to.
     pub fn vertex_bound(&self) -> usize {
-        0
+        self.shared.vertex_bound
     }
 
     /// The number of arcs added to the lists of a side, and removed from them.
-    pub fn num_arcs(&self, _side: Side) -> (u64, u64) {
-        (0, 0)
+    pub fn num_arcs(&self, side: Side) -> (u64, u64) {
+        let counts = &self.shared.entry.sides[side_index(side)];
+        (counts.num_added, counts.num_removed)
     }
 
-    /// The pages of a side that have changes, ascending.
-    pub fn pages(&self, _side: Side) -> base::Result<Vec<u32>> {
-        Ok(Vec::new())
-    }
-
-    /// Whether a page of a side has changes; also true where that cannot be read, so that
-    /// [`read_page`](Self::read_page) says why.
-    pub fn touches(&self, _side: Side, _page: usize) -> bool {
-        false
-    }
-
-    /// The changes of a page, instead of what `out` held; false where there are none.
-    pub fn read_page(&self, _side: Side, _page: usize, out: &mut PageChanges) -> base::Result<bool> {
-        out.clear();
-        Ok(false)
-    }
-
-    /// The vertices that died, ascending.
-    pub fn died(&self) -> base::Result<&[VertexId]> {
-        Ok(&[])
-    }
-
-    /// The vertices that had died and live again, ascending.
-    pub fn returned(&self) -> base::Result<&[VertexId]> {
-        Ok(&[])
+    /// The number of vertices that died, and of those that returned.
+    pub fn num_deaths(&self) -> (u64, u64) {
+        (self.shared.entry.num_died, self.shared.entry.num_returned)
     }
 
     /// The bytes of the level in its file, the frame of the file left out.
     pub fn num_bytes(&self) -> u64 {
-        0
+        let shared = &self.shared;
+        let weight_bytes = shared.columns.options.weight_type.map_or(0, WeightType::num_bytes);
+        let sides = shared.sides.iter().map(|side| {
+            let target_bytes = size_of::<VertexId>() + weight_bytes;
+            side.pages.len() * size_of::<PageEntry>() + side.vertices.len() * 4 + side.targets.len() * target_bytes
+        });
+        let num_ids = shared.died.range.len() + shared.returned.range.len();
+        (size_of::<LevelEntry>() + sides.sum::<usize>() + num_ids * size_of::<VertexId>()) as u64
     }
 
-    /// An error about the level.
+    /// The pages of a side that have changes, ascending.
+    ///
+    /// # Errors
+    /// The index is damaged.
+    pub fn pages(&self, side: Side) -> base::Result<Vec<u32>> {
+        Ok(self.index(side)?.iter().map(|entry| entry.page).collect())
+    }
+
+    /// Whether a page of a side has changes; also true where that cannot be read, so that
+    /// [`read_page`](Self::read_page) says why.
+    ///
+    /// Cost: a binary search; the first call for a side verifies its index.
+    pub fn touches(&self, side: Side, page: usize) -> bool {
+        self.index(side).map_or(true, |pages| find(pages, page).is_some())
+    }
+
+    /// The changes of a page, instead of what `out` held; false where there are none.
+    ///
+    /// Cost: a binary search, checksums of the blocks that nobody verified before, and a pass over the changes.
+    ///
+    /// # Errors
+    /// The page is damaged; `out` is empty then.
+    pub fn read_page(&self, side: Side, page: usize, out: &mut PageChanges) -> base::Result<bool> {
+        out.clear();
+        let pages = self.index(side)?;
+        let Some(place) = find(pages, page) else { return Ok(false) };
+        let Some(columns) = &self.shared.columns.sides[side_index(side)] else { return Ok(false) };
+        let ranges = &self.shared.sides[side_index(side)];
+        let vertices = part(&ranges.vertices, pages, place, |entry| entry.vertices_start as usize);
+        let targets = part(&ranges.targets, pages, place, |entry| entry.targets_start as usize);
+        let result = self.read_changes(columns, page, vertices, targets, out);
+        if result.is_err() {
+            out.clear();
+        }
+        result.map(|()| true)
+    }
+
+    fn read_changes(
+        &self,
+        columns: &SideColumns,
+        page: usize,
+        vertices: Range<usize>,
+        targets: Range<usize>,
+        out: &mut PageChanges,
+    ) -> base::Result<()> {
+        let first = vertices.start;
+        let corrupt = |index: usize, what: &str| columns.vertices.corrupt(index, what);
+        let mut last = None::<VertexEntry>;
+        for (index, &bits) in columns.vertices.touch(vertices)?.iter().enumerate() {
+            let entry = VertexEntry::decode(bits);
+            let is_next = entry.num_added + entry.num_removed > 0 && last.is_none_or(|last| entry.follows(last));
+            if !is_next || !out.push_counts(entry.local, entry.num_added, entry.num_removed) {
+                return Err(corrupt(first + index, "changes of vertices out of order"));
+            }
+            last = Some(entry);
+        }
+        let values = columns.targets.touch(targets.clone())?;
+        let num_values = values.len();
+        let fits = match &columns.weights {
+            None => out.set_arcs(values, std::iter::empty()),
+            Some(WeightBits::Narrow(weights)) => {
+                out.set_arcs(values, weights.touch(targets.clone())?.iter().map(|&bits| u64::from(bits)))
+            }
+            Some(WeightBits::Wide(weights)) => out.set_arcs(values, weights.touch(targets.clone())?.iter().copied()),
+        };
+        if !fits {
+            return Err(corrupt(first, &format!("counts that add up to {num_values} changes expected")));
+        }
+        let rules = ChangeRules::new(self.shared.vertex_bound, &self.shared.columns.options);
+        rules.check(page, out).map_err(|what| columns.targets.corrupt(targets.start, what))
+    }
+
+    /// The index of a side, checked once.
+    fn index(&self, side: Side) -> base::Result<&[PageEntry]> {
+        let ranges = &self.shared.sides[side_index(side)];
+        let Some(columns) = &self.shared.columns.sides[side_index(side)] else { return Ok(&[]) };
+        // The mark needs no order: it says only that somebody checked bytes that nobody changes.
+        if ranges.is_checked.load(Ordering::Relaxed) {
+            return Ok(&columns.pages.unverified()[ranges.pages.clone()]);
+        }
+        let pages = columns.pages.touch(ranges.pages.clone())?;
+        if let Some(bad) = self.first_bad_page(ranges, pages) {
+            return Err(columns.pages.corrupt(ranges.pages.start + bad, "the index of changed pages is out of order"));
+        }
+        ranges.is_checked.store(true, Ordering::Relaxed);
+        Ok(pages)
+    }
+
+    /// Pages ascend, and each has a vertex and an arc at least.
+    fn first_bad_page(&self, ranges: &SideRanges, pages: &[PageEntry]) -> Option<usize> {
+        let Some(first) = pages.first() else {
+            return (!ranges.vertices.is_empty() || !ranges.targets.is_empty()).then_some(0);
+        };
+        if (first.vertices_start, first.targets_start) != (0, 0) {
+            return Some(0);
+        }
+        let num_pages = crate::table::num_pages(self.shared.vertex_bound);
+        let (num_vertices, num_targets) = (ranges.vertices.len() as u64, ranges.targets.len() as u64);
+        let is_inside = |entry: &PageEntry| {
+            (entry.page as usize) < num_pages
+                && u64::from(entry.vertices_start) < num_vertices
+                && entry.targets_start < num_targets
+        };
+        let ascends = |a: &PageEntry, b: &PageEntry| {
+            a.page < b.page && a.vertices_start < b.vertices_start && a.targets_start < b.targets_start
+        };
+        (0..pages.len()).find(|&i| !is_inside(&pages[i]) || i > 0 && !ascends(&pages[i - 1], &pages[i]))
+    }
+
+    /// The vertices that died, ascending. In a level over several versions they may be vertices that are new in it.
+    ///
+    /// # Errors
+    /// They are damaged.
+    pub fn died(&self) -> base::Result<&[VertexId]> {
+        self.ids(&self.shared.columns.died, &self.shared.died)
+    }
+
+    /// The vertices that had died and live again, ascending.
+    ///
+    /// # Errors
+    /// They are damaged.
+    pub fn returned(&self) -> base::Result<&[VertexId]> {
+        self.ids(&self.shared.columns.returned, &self.shared.returned)
+    }
+
+    fn ids<'a>(&self, column: &'a Column<VertexId>, ids: &IdRange) -> base::Result<&'a [VertexId]> {
+        if ids.is_checked.load(Ordering::Relaxed) {
+            return Ok(&column.unverified()[ids.range.clone()]);
+        }
+        let vertices = column.touch(ids.range.clone())?;
+        let checked = check_vertices(vertices, self.shared.vertex_bound);
+        checked.map_err(|what| column.corrupt(ids.range.start, what))?;
+        ids.is_checked.store(true, Ordering::Relaxed);
+        Ok(vertices)
+    }
+
+    /// An error about the level, of which nothing more can be said than where it is listed.
     pub fn corrupt(&self, what: impl Into<String>) -> base::Error {
-        base::Error::corrupt("level".as_ref(), 0, what)
+        self.shared.columns.directory.corrupt(self.shared.index, what)
     }
 
-    /// Reads everything and checks what reading page by page does not.
+    /// Reads everything, and checks what reading page by page does not: the sums in the directory.
+    ///
+    /// # Errors
+    /// Something is damaged.
     pub fn verify(&self) -> base::Result<()> {
+        if let Some(vertex) = first_in_both(self.died()?, self.returned()?) {
+            return Err(self.corrupt(format!("vertex {vertex} both died and returned")));
+        }
+        let mut changes = PageChanges::default();
+        for side in SIDES {
+            let (mut num_added, mut num_removed) = (0, 0);
+            for page in self.index(side)? {
+                self.read_page(side, page.page as usize, &mut changes)?;
+                num_added += changes.lists().map(|list| list.added.len() as u64).sum::<u64>();
+                num_removed += changes.lists().map(|list| list.removed.len() as u64).sum::<u64>();
+            }
+            if (num_added, num_removed) != self.num_arcs(side) {
+                let (added, removed) = self.num_arcs(side);
+                let what =
+                    format!("{added} arcs added and {removed} removed expected, {num_added} and {num_removed} found");
+                return Err(self.corrupt(what));
+            }
+        }
         Ok(())
     }
+
+    pub(super) fn entry(&self) -> &LevelEntry {
+        &self.shared.entry
+    }
+
+    /// All of a side, verified by its checksums.
+    pub(super) fn parts(&self, side: Side) -> base::Result<Option<SideParts<'_>>> {
+        let ranges = &self.shared.sides[side_index(side)];
+        let Some(columns) = &self.shared.columns.sides[side_index(side)] else { return Ok(None) };
+        let weights = columns.weights.as_ref().map(|weights| weights.bytes(ranges.targets.clone())).transpose()?;
+        Ok(Some(SideParts {
+            pages: self.index(side)?,
+            vertices: columns.vertices.touch(ranges.vertices.clone())?,
+            targets: columns.targets.touch(ranges.targets.clone())?,
+            weights: weights.unwrap_or_default(),
+        }))
+    }
+}
+
+/// Where a page is in the index.
+fn find(pages: &[PageEntry], page: usize) -> Option<usize> {
+    pages.binary_search_by_key(&page, |entry| entry.page as usize).ok()
+}
+
+/// The part of `range` that belongs to a page; the index was checked.
+fn part(range: &Range<usize>, pages: &[PageEntry], place: usize, start: impl Fn(&PageEntry) -> usize) -> Range<usize> {
+    let end = pages.get(place + 1).map_or(range.end, |next| range.start + start(next));
+    range.start + start(&pages[place])..end
 }

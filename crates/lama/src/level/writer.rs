@@ -2,65 +2,289 @@
 
 use std::path::Path;
 
-use base::VertexId;
 use base::storage::Storage;
+use base::{MAX_VERTICES, VertexId};
+use graph::WeightType;
 
-use super::Level;
+use super::{
+    ChangeRules, Level, LevelEntry, PageEntry, SIDES, SideCounts, VertexEntry, check_vertices, first_in_both, sections,
+    side_index,
+};
 use crate::changes::{ChangedArc, PageChanges};
-use crate::file::{FileKind, FileWriter, WrittenFile};
+use crate::file::{FileKind, FileWriter, SectionKind, WrittenFile};
 use crate::options::{DatabaseId, GraphOptions};
 use crate::run::Side;
-use crate::{Result, names};
+use crate::table::page_of;
+use crate::{Error, Result, names};
 
 /// Writes a file of levels under a temporary name.
+///
+/// Memory: the whole file ([`num_bytes`](Self::num_bytes)), because its sections grow side by side; what is
+/// large is better spread over several files.
 #[derive(Debug)]
 pub(crate) struct LevelWriter {
     file: FileWriter,
     id: DatabaseId,
+    options: GraphOptions,
+    levels: Vec<LevelEntry>,
+    sides: [SideBuffer; 2],
+    died: Vec<VertexId>,
+    returned: Vec<VertexId>,
+    /// An append failed: the last level lacks changes.
+    is_broken: bool,
+}
+
+/// The sections of a side.
+#[derive(Debug, Default)]
+struct SideBuffer {
+    pages: Vec<PageEntry>,
+    vertices: Vec<u32>,
+    targets: Vec<VertexId>,
+    weights: Vec<u8>,
 }
 
 impl LevelWriter {
     /// Begins the file.
+    ///
+    /// # Errors
+    /// There is such a file; the disk failed.
     pub fn create(
         storage: &dyn Storage,
         directory: &Path,
-        _options: &GraphOptions,
+        options: &GraphOptions,
         id: DatabaseId,
         file_number: u32,
     ) -> Result<Self> {
         let name = names::temporary(&names::level(file_number));
-        Ok(Self { file: FileWriter::create(storage, &directory.join(name))?, id })
+        let file = FileWriter::create(storage, &directory.join(name))?;
+        let (levels, sides, died, returned) = Default::default();
+        Ok(Self { file, id, options: *options, levels, sides, died, returned, is_broken: false })
     }
 
-    /// Begins a level.
+    /// The bytes of all levels so far.
+    pub fn num_bytes(&self) -> u64 {
+        let sides = self.sides.iter().map(|side| {
+            size_of_val(&side.pages[..])
+                + size_of_val(&side.vertices[..])
+                + size_of_val(&side.targets[..])
+                + side.weights.len()
+        });
+        let ids = size_of_val(&self.died[..]) + size_of_val(&self.returned[..]);
+        (size_of_val(&self.levels[..]) + sides.sum::<usize>() + ids) as u64
+    }
+
+    /// Ends the level before and begins one from version `from` to version `to`, which has this vertex bound.
+    ///
+    /// # Errors
+    /// The versions do not ascend; there are too many vertices; those that died or returned do not ascend below the
+    /// bound, or one did both.
     pub fn begin_level(
         &mut self,
-        _from: u32,
-        _to: u32,
-        _vertex_bound: usize,
-        _died: &[VertexId],
-        _returned: &[VertexId],
+        from: u32,
+        to: u32,
+        vertex_bound: usize,
+        died: &[VertexId],
+        returned: &[VertexId],
     ) -> Result<()> {
+        if from >= to {
+            return Err(Error::Input(format!("a level from version {from} to {to}")));
+        }
+        if vertex_bound > MAX_VERTICES {
+            return Err(Error::Input(format!("{vertex_bound} vertices, at most {MAX_VERTICES} are possible")));
+        }
+        for vertices in [died, returned] {
+            check_vertices(vertices, vertex_bound).map_err(Error::Input)?;
+        }
+        if let Some(vertex) = first_in_both(died, returned) {
+            return Err(Error::Input(format!("vertex {vertex} both died and returned")));
+        }
+        self.died.extend_from_slice(died);
+        self.returned.extend_from_slice(returned);
+        self.levels.push(LevelEntry {
+            from,
+            to,
+            vertex_bound: vertex_bound as u64,
+            sides: Default::default(),
+            num_died: died.len() as u64,
+            num_returned: returned.len() as u64,
+        });
         Ok(())
     }
 
-    /// Appends the changes of a page.
-    pub fn append_page(&mut self, _side: Side, _page: usize, _changes: &PageChanges) -> Result<()> {
+    /// Appends the changes of a page, which comes after all pages of its side in the level; none is fine.
+    ///
+    /// # Errors
+    /// No level was begun; the graph has no such side; pages do not ascend; vertices or targets are not below the
+    /// bound; changes do not ascend, or something is both added and removed; a weight is missing or no number.
+    /// The file cannot be finished then.
+    pub fn append_page(&mut self, side: Side, page: usize, changes: &PageChanges) -> Result<()> {
+        let result = self.try_append_page(side, page, changes);
+        self.is_broken |= result.is_err();
+        result
+    }
+
+    fn try_append_page(&mut self, side: Side, page: usize, changes: &PageChanges) -> Result<()> {
+        let place = self.check_side(side)?;
+        if changes.is_empty() {
+            return Ok(());
+        }
+        let Some(level) = self.levels.last_mut() else { return Err(no_level()) };
+        let (counts, buffer) = (&mut level.sides[place], &mut self.sides[place]);
+        let rules = ChangeRules::new(level.vertex_bound as usize, &self.options);
+        rules.check(page, changes).map_err(Error::Input)?;
+        buffer.append(counts, page, changes)?;
+        buffer.append_weights(self.options.weight_type, changes.weights());
         Ok(())
     }
 
-    /// Appends all changes of a side.
-    pub fn append_arcs(&mut self, _side: Side, _added: &[ChangedArc], _removed: &[ChangedArc]) -> Result<()> {
+    /// Appends all changes of a side, sorted; there are none of it in the level yet.
+    ///
+    /// # Errors
+    /// As of [`append_page`](Self::append_page).
+    pub fn append_arcs(&mut self, side: Side, added: &[ChangedArc], removed: &[ChangedArc]) -> Result<()> {
+        let result = self.try_append_arcs(side, added, removed);
+        self.is_broken |= result.is_err();
+        result
+    }
+
+    fn try_append_arcs(&mut self, side: Side, added: &[ChangedArc], removed: &[ChangedArc]) -> Result<()> {
+        self.check_side(side)?;
+        let has_weights = self.options.weight_type.is_some();
+        if let Some(pair) = [added, removed].into_iter().flat_map(|arcs| arcs.windows(2)).find(|pair| pair[0] > pair[1])
+        {
+            return Err(Error::Input(format!("changes out of order: {:?} before {:?}", pair[0], pair[1])));
+        }
+        let (mut added, mut removed) = (added, removed);
+        let mut changes = PageChanges::default();
+        while let Some(first) = [added.first(), removed.first()].into_iter().flatten().map(|arc| arc.list).min() {
+            let page = page_of(first);
+            let (page_added, page_removed) = (split_page(&mut added, page), split_page(&mut removed, page));
+            changes.clear();
+            changes.extend_from_arcs(page_added, page_removed, has_weights);
+            self.try_append_page(side, page, &changes)?;
+        }
         Ok(())
     }
 
-    /// Appends a level as it is.
-    pub fn append_level(&mut self, _level: &Level) -> Result<()> {
+    /// Ends the level before and appends one as it is, from a file of the same database.
+    ///
+    /// # Errors
+    /// The level is damaged; the file cannot be finished then.
+    pub fn append_level(&mut self, level: &Level) -> Result<()> {
+        let result = self.try_append_level(level);
+        self.is_broken |= result.is_err();
+        result
+    }
+
+    fn try_append_level(&mut self, level: &Level) -> Result<()> {
+        let parts = [level.parts(Side::Out)?, level.parts(Side::In)?];
+        let (died, returned) = (level.died()?, level.returned()?);
+        for (buffer, parts) in self.sides.iter_mut().zip(parts) {
+            let Some(parts) = parts else { continue };
+            buffer.pages.extend_from_slice(parts.pages);
+            buffer.vertices.extend_from_slice(parts.vertices);
+            buffer.targets.extend_from_slice(parts.targets);
+            buffer.weights.extend_from_slice(parts.weights);
+        }
+        self.died.extend_from_slice(died);
+        self.returned.extend_from_slice(returned);
+        self.levels.push(*level.entry());
         Ok(())
     }
 
     /// Writes the file and syncs it.
-    pub fn finish(self) -> Result<WrittenFile> {
+    ///
+    /// # Errors
+    /// An append failed before; the disk failed.
+    pub fn finish(mut self) -> Result<WrittenFile> {
+        if self.is_broken {
+            return Err(Error::Input("an append failed before".into()));
+        }
+        let file = &mut self.file;
+        file.begin_section(SectionKind::LevelDirectory)?;
+        file.append(bytemuck::cast_slice(&self.levels))?;
+        let num_sides = if self.options.stores_in_lists() { 2 } else { 1 };
+        for (side, buffer) in SIDES.into_iter().zip(&self.sides).take(num_sides) {
+            let kinds = sections(side);
+            file.begin_section(kinds.pages)?;
+            file.append(bytemuck::cast_slice(&buffer.pages))?;
+            file.begin_section(kinds.vertices)?;
+            file.append(bytemuck::cast_slice(&buffer.vertices))?;
+            file.begin_section(kinds.targets)?;
+            file.append(bytemuck::cast_slice(&buffer.targets))?;
+            if self.options.weight_type.is_some() {
+                file.begin_section(kinds.weights)?;
+                file.append(&buffer.weights)?;
+            }
+        }
+        file.begin_section(SectionKind::DiedVertices)?;
+        file.append(bytemuck::cast_slice(&self.died))?;
+        file.begin_section(SectionKind::ReturnedVertices)?;
+        file.append(bytemuck::cast_slice(&self.returned))?;
         self.file.finish(FileKind::Level, self.id)
+    }
+
+    /// The place of a side that the graph has.
+    fn check_side(&self, side: Side) -> Result<usize> {
+        if side == Side::In && !self.options.stores_in_lists() {
+            return Err(Error::Input("the graph keeps no in-lists".into()));
+        }
+        if self.levels.is_empty() {
+            return Err(no_level());
+        }
+        Ok(side_index(side))
+    }
+}
+
+/// Takes the arcs of the lists up to the end of a page.
+fn split_page<'a>(arcs: &mut &'a [ChangedArc], page: usize) -> &'a [ChangedArc] {
+    let (taken, rest) = arcs.split_at(arcs.partition_point(|arc| page_of(arc.list) <= page));
+    *arcs = rest;
+    taken
+}
+
+fn no_level() -> Error {
+    Error::Input("changes before a level was begun".into())
+}
+
+impl SideBuffer {
+    /// Appends checked changes to the level with these counts.
+    fn append(&mut self, counts: &mut SideCounts, page: usize, changes: &PageChanges) -> Result<()> {
+        let last = self.pages.last().filter(|_| counts.num_pages > 0);
+        if last.is_some_and(|last| last.page as usize >= page) {
+            return Err(Error::Input(format!("changes of page {page} out of order")));
+        }
+        let Ok(vertices_start) = u32::try_from(counts.num_vertices) else {
+            return Err(Error::Input(format!("a level with changes of more than {} vertices", u32::MAX)));
+        };
+        let targets_start = counts.num_added + counts.num_removed;
+        self.pages.push(PageEntry { page: page as u32, vertices_start, targets_start });
+        counts.num_pages += 1;
+        let first = self.vertices.len();
+        for list in changes.lists() {
+            let (mut num_added, mut num_removed) = (list.added.len(), list.removed.len());
+            counts.num_added += num_added as u64;
+            counts.num_removed += num_removed as u64;
+            while num_added + num_removed > 0 {
+                let [added, removed] = [num_added, num_removed].map(|n| n.min(VertexEntry::MAX_COUNT as usize));
+                let entry = VertexEntry { local: list.local, num_added: added as u32, num_removed: removed as u32 };
+                self.vertices.push(entry.encode());
+                num_added -= added;
+                num_removed -= removed;
+            }
+        }
+        counts.num_vertices += (self.vertices.len() - first) as u64;
+        self.targets.extend_from_slice(changes.targets());
+        Ok(())
+    }
+
+    fn append_weights(&mut self, weight_type: Option<WeightType>, weights: &[u64]) {
+        match weight_type {
+            None => {}
+            Some(WeightType::U32 | WeightType::F32) => {
+                self.weights.extend(weights.iter().flat_map(|&bits| (bits as u32).to_le_bytes()));
+            }
+            Some(WeightType::I64 | WeightType::F64) => self.weights.extend_from_slice(bytemuck::cast_slice(weights)),
+        }
     }
 }

@@ -1,0 +1,482 @@
+//! Level files: what is written is read, and nothing that is written by others is believed.
+
+use std::collections::BTreeSet;
+
+use base::MAX_VERTICES;
+use base::storage::FaultStorage;
+use graph::Direction;
+use proptest::prelude::*;
+
+use super::*;
+use crate::changes::ChangedArc;
+use crate::file::{FileKind, FileWriter, FramedFile, WrittenFile};
+use crate::options::DatabaseId;
+
+const ID: DatabaseId = DatabaseId([3; 16]);
+
+/// One more than the largest vertex: the last of three pages is not full.
+const BOUND: usize = 2 * PAGE_VERTICES + 100;
+
+fn options(weight_type: Option<WeightType>) -> GraphOptions {
+    GraphOptions { weight_type, ..GraphOptions::default() }
+}
+
+fn undirected() -> GraphOptions {
+    GraphOptions { direction: Direction::Undirected, ..GraphOptions::default() }
+}
+
+fn writer(disk: &FaultStorage, options: &GraphOptions, number: u32) -> LevelWriter {
+    LevelWriter::create(disk, "".as_ref(), options, ID, number).unwrap()
+}
+
+fn open(disk: &FaultStorage, file: &WrittenFile, options: &GraphOptions) -> crate::Result<Vec<Level>> {
+    let file = FramedFile::open(disk, &file.path, FileKind::Level, ID)?;
+    Ok(LevelFile::open(&file, options)?.levels().to_vec())
+}
+
+fn arc(list: VertexId, neighbour: VertexId, weight: u64) -> ChangedArc {
+    ChangedArc { list, neighbour, weight }
+}
+
+/// The arcs that a level adds to a side and removes from it.
+fn arcs(level: &Level, side: Side) -> (Vec<ChangedArc>, Vec<ChangedArc>) {
+    let (mut added, mut removed) = (Vec::new(), Vec::new());
+    let mut changes = PageChanges::default();
+    for page in level.pages(side).unwrap() {
+        assert!(level.touches(side, page as usize));
+        assert!(level.read_page(side, page as usize, &mut changes).unwrap() && !changes.is_empty());
+        for list in changes.lists() {
+            let vertex = (page as usize * PAGE_VERTICES + list.local as usize) as VertexId;
+            let weight = |weights: &[u64], i: usize| weights.get(i).copied().unwrap_or(0);
+            let arcs_of = |targets: &[VertexId], weights: &[u64]| -> Vec<ChangedArc> {
+                targets.iter().enumerate().map(|(i, &target)| arc(vertex, target, weight(weights, i))).collect()
+            };
+            added.extend(arcs_of(list.added, list.added_weights));
+            removed.extend(arcs_of(list.removed, list.removed_weights));
+        }
+    }
+    assert_eq!(level.num_arcs(side), (added.len() as u64, removed.len() as u64));
+    (added, removed)
+}
+
+#[test]
+fn levels_come_back_from_a_pack() {
+    for weight_type in [None, Some(WeightType::U32), Some(WeightType::F64)] {
+        let disk = FaultStorage::default();
+        let options = options(weight_type);
+        let bits = |n: u64| match weight_type {
+            None => 0,
+            Some(WeightType::F64) => (n as f64 / 8.0).to_bits(),
+            _ => n,
+        };
+        let sides = [
+            (vec![arc(0, 5, bits(9)), arc(0, 7, bits(2)), arc(2047, 1, bits(4))], vec![arc(0, 6, bits(1))]),
+            (vec![arc(2100, 0, bits(1))], vec![arc(5, 0, bits(3)), arc(5, 2, bits(3)), arc(1500, 1024, bits(6))]),
+        ];
+        let mut file = writer(&disk, &options, 1);
+        file.begin_level(1, 2, BOUND, &[3, 5], &[1]).unwrap();
+        file.append_arcs(Side::Out, &sides[0].0, &sides[0].1).unwrap();
+        file.append_arcs(Side::In, &sides[1].0, &sides[1].1).unwrap();
+        file.begin_level(2, 3, BOUND, &[], &[]).unwrap();
+        file.begin_level(3, 7, BOUND + 5, &[], &[BOUND as u32 + 4]).unwrap();
+        file.append_arcs(Side::Out, &[arc(0, 5, bits(1))], &[]).unwrap();
+        let num_bytes = file.num_bytes();
+        let levels = open(&disk, &file.finish().unwrap(), &options).unwrap();
+        // Once as written, once packed anew in another order.
+        let mut pack = writer(&disk, &options, 2);
+        [2, 1, 0].into_iter().for_each(|i| pack.append_level(&levels[i]).unwrap());
+        let mut packed = open(&disk, &pack.finish().unwrap(), &options).unwrap();
+        packed.reverse();
+        for levels in [levels, packed] {
+            let [first, second, third] = &levels[..] else { panic!("three levels expected") };
+            assert_eq!((first.from(), first.to(), first.vertex_bound()), (1, 2, BOUND));
+            assert_eq!((third.from(), third.to(), third.vertex_bound()), (3, 7, BOUND + 5));
+            assert_eq!((first.died().unwrap(), first.returned().unwrap()), (&[3, 5][..], &[1][..]));
+            assert_eq!((first.num_deaths(), second.num_deaths()), ((2, 1), (0, 0)));
+            assert_eq!((arcs(first, Side::Out), arcs(first, Side::In)), (sides[0].clone(), sides[1].clone()));
+            assert_eq!((arcs(second, Side::Out), arcs(second, Side::In)), Default::default());
+            assert_eq!(arcs(third, Side::Out), (vec![arc(0, 5, bits(1))], vec![]));
+            assert_eq!(third.returned().unwrap(), [BOUND as u32 + 4]);
+            assert_eq!(first.pages(Side::In).unwrap(), [0, 1, 2]);
+            assert!(!first.touches(Side::Out, 2) && !first.touches(Side::Out, usize::MAX));
+            let mut changes = PageChanges::default();
+            changes.push(1, (&[2], &[]), (&[], &[]));
+            assert!(!second.read_page(Side::Out, 0, &mut changes).unwrap() && changes.is_empty());
+            assert_eq!(levels.iter().map(Level::num_bytes).sum::<u64>(), num_bytes);
+            levels.iter().for_each(|level| level.verify().unwrap());
+        }
+    }
+}
+
+#[test]
+fn long_lists_have_several_entries() {
+    for (num_added, num_removed) in [(2047, 2047), (2048, 0), (0, 2048), (5000, 3), (3, 5000), (4094, 2048)] {
+        let disk = FaultStorage::default();
+        let options = undirected();
+        let even: Vec<_> = (0..num_added).map(|i| arc(7, 2 * i, 0)).collect();
+        let odd: Vec<_> = (0..num_removed).map(|i| arc(7, 2 * i + 1, 0)).collect();
+        let mut file = writer(&disk, &options, 1);
+        file.begin_level(1, 2, 20_000, &[], &[]).unwrap();
+        file.append_arcs(Side::Out, &even, &odd).unwrap();
+        let levels = open(&disk, &file.finish().unwrap(), &options).unwrap();
+        assert_eq!(arcs(&levels[0], Side::Out), (even, odd));
+        assert_eq!(
+            levels[0].parts(Side::Out).unwrap().unwrap().vertices.len() as u32,
+            num_added.max(num_removed).div_ceil(2047)
+        );
+        levels[0].verify().unwrap();
+    }
+}
+
+#[test]
+fn small_levels_are_small_in_a_pack() {
+    const NUM_LEVELS: u32 = 2000;
+    let disk = FaultStorage::default();
+    let options = GraphOptions { weight_type: Some(WeightType::F64), ..undirected() };
+    let mut file = writer(&disk, &options, 1);
+    for version in 1..=NUM_LEVELS {
+        file.begin_level(version, version + 1, 5000, &[], &[]).unwrap();
+        file.append_arcs(Side::Out, &[arc(version, 4999, 0), arc(4999, version, 0)], &[]).unwrap();
+    }
+    let file = file.finish().unwrap();
+    assert!(file.len < 250 * u64::from(NUM_LEVELS), "{} bytes", file.len);
+    let levels = open(&disk, &file, &options).unwrap();
+    assert_eq!(levels.len(), NUM_LEVELS as usize);
+    assert_eq!(levels[1233].to(), 1235);
+    assert_eq!(arcs(&levels[1233], Side::Out).0, [arc(1234, 4999, 0), arc(4999, 1234, 0)]);
+}
+
+/// Scattered changes cost what the format's description says.
+#[test]
+fn changes_are_small() {
+    let disk = FaultStorage::default();
+    let options = undirected();
+    let bound = 100 * PAGE_VERTICES;
+    let added: Vec<_> = (0..bound as u32).step_by(8).map(|v| arc(v, v / 2, 0)).collect();
+    let mut file = writer(&disk, &options, 1);
+    file.begin_level(1, 2, bound, &[], &[]).unwrap();
+    file.append_arcs(Side::Out, &added, &[]).unwrap();
+    let file = file.finish().unwrap();
+    let num_bytes = open(&disk, &file, &options).unwrap()[0].num_bytes();
+    assert_eq!(num_bytes, 96 + 100 * 16 + added.len() as u64 * 8);
+    assert!(file.len < num_bytes + num_bytes / 1000 + 6000, "{} for {num_bytes}", file.len);
+}
+
+#[test]
+fn what_breaks_a_rule_is_not_written() {
+    let says = |options: &GraphOptions, append: &dyn Fn(&mut LevelWriter) -> crate::Result<()>, what: &str| {
+        let disk = FaultStorage::default();
+        let mut file = writer(&disk, options, 1);
+        let error = append(&mut file).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    };
+    let plain = options(None);
+    let added = |arcs: &'static [(u32, u32)]| {
+        move |file: &mut LevelWriter| {
+            file.begin_level(1, 2, BOUND, &[], &[])?;
+            let arcs: Vec<_> = arcs.iter().map(|&(list, target)| arc(list, target, 0)).collect();
+            file.append_arcs(Side::Out, &arcs, &[])
+        }
+    };
+    says(&plain, &added(&[(3, 1), (2, 1)]), "changes out of order");
+    says(&plain, &added(&[(3, 1), (3, 1)]), "vertex 3 that ascend strictly");
+    says(&plain, &added(&[(3, BOUND as u32)]), "target below 2148 expected, 2148 found");
+    says(&plain, &added(&[(BOUND as u32, 3)]), "vertex below 2148 expected, 2148 found");
+    says(&plain, &|file| file.append_arcs(Side::Out, &[], &[]), "before a level was begun");
+    says(&undirected(), &|file| file.append_page(Side::In, 0, &PageChanges::default()), "no in-lists");
+    says(&plain, &|file| file.begin_level(2, 2, 1, &[], &[]), "from version 2 to 2");
+    says(&plain, &|file| file.begin_level(1, 2, MAX_VERTICES + 1, &[], &[]), "at most");
+    says(&plain, &|file| file.begin_level(1, 2, 5, &[2, 2], &[]), "ascend strictly below 5");
+    says(&plain, &|file| file.begin_level(1, 2, 5, &[], &[5]), "ascend strictly below 5");
+    says(&plain, &|file| file.begin_level(1, 2, 5, &[1, 2], &[2, 3]), "vertex 2 both died and returned");
+    let with = |arcs: [ChangedArc; 2]| {
+        move |file: &mut LevelWriter| {
+            file.begin_level(1, 2, BOUND, &[], &[])?;
+            file.append_arcs(Side::Out, &arcs[..1], &arcs[1..])
+        }
+    };
+    says(&plain, &with([arc(9, 8, 0); 2]), "from 9 to 8 is both added and removed");
+    let nan = arc(1, 2, u64::from(f32::NAN.to_bits()));
+    says(&options(Some(WeightType::F32)), &with([nan, arc(1, 2, 0)]), "no number");
+    says(&options(Some(WeightType::U32)), &with([arc(1, 2, 1 << 32), arc(1, 2, 0)]), "no number");
+    let page = |page| {
+        move |file: &mut LevelWriter| {
+            let mut changes = PageChanges::default();
+            changes.push(0, (&[2], &[]), (&[], &[]));
+            file.begin_level(1, 2, BOUND, &[], &[])?;
+            file.append_page(Side::Out, 1, &changes)?;
+            file.append_page(Side::Out, page, &changes)
+        }
+    };
+    says(&plain, &page(1), "page 1 out of order");
+    says(&options(Some(WeightType::I64)), &page(2), "1 weights expected, 0 found");
+    let disk = FaultStorage::default();
+    let mut file = writer(&disk, &plain, 1);
+    file.begin_level(1, 2, BOUND, &[], &[]).unwrap();
+    file.append_arcs(Side::Out, &[arc(BOUND as u32, 0, 0)], &[]).unwrap_err();
+    file.append_arcs(Side::Out, &[arc(0, 0, 0)], &[]).unwrap();
+    assert!(file.finish().unwrap_err().to_string().contains("failed before"));
+}
+
+/// The sections of a file of one level with two pages, as bytes that tests change; checksums always fit.
+struct Forged {
+    level: LevelEntry,
+    pages: [PageEntry; 2],
+    vertices: Vec<VertexEntry>,
+    targets: Vec<u32>,
+    weights: Vec<f32>,
+    died: Vec<u32>,
+    returned: Vec<u32>,
+}
+
+impl Forged {
+    fn new() -> Self {
+        let entry = |local, num_added, num_removed| VertexEntry { local, num_added, num_removed };
+        let page = |page, vertices_start, targets_start| PageEntry { page, vertices_start, targets_start };
+        Self {
+            level: LevelEntry {
+                from: 4,
+                to: 5,
+                vertex_bound: BOUND as u64,
+                sides: [
+                    SideCounts { num_pages: 2, num_vertices: 3, num_added: 4, num_removed: 1 },
+                    SideCounts::default(),
+                ],
+                num_died: 2,
+                num_returned: 1,
+            },
+            pages: [page(0, 0, 0), page(2, 2, 3)],
+            vertices: vec![entry(0, 1, 1), entry(1, 1, 0), entry(99, 2, 0)],
+            targets: vec![1, 2, 3, 4, 5],
+            weights: vec![0.5; 5],
+            died: vec![3, 5],
+            returned: vec![4],
+        }
+    }
+
+    fn open(&self) -> crate::Result<Level> {
+        let disk = FaultStorage::default();
+        let options = GraphOptions { weight_type: Some(WeightType::F32), in_edges: false, ..GraphOptions::default() };
+        let mut file = FileWriter::create(&disk, "level".as_ref())?;
+        let vertices: Vec<u32> = self.vertices.iter().map(|entry| entry.encode()).collect();
+        let sections: [(SectionKind, &[u8]); 7] = [
+            (SectionKind::LevelDirectory, bytemuck::bytes_of(&self.level)),
+            (SectionKind::OutLevelPages, bytemuck::cast_slice(&self.pages)),
+            (SectionKind::OutLevelVertices, bytemuck::cast_slice(&vertices)),
+            (SectionKind::OutLevelTargets, bytemuck::cast_slice(&self.targets)),
+            (SectionKind::OutLevelWeights, bytemuck::cast_slice(&self.weights)),
+            (SectionKind::DiedVertices, bytemuck::cast_slice(&self.died)),
+            (SectionKind::ReturnedVertices, bytemuck::cast_slice(&self.returned)),
+        ];
+        for (kind, bytes) in sections {
+            file.begin_section(kind)?;
+            file.append(bytes)?;
+        }
+        let file = file.finish(FileKind::Level, ID)?;
+        Ok(open(&disk, &file, &options)?.swap_remove(0))
+    }
+}
+
+#[test]
+fn damage_with_fitting_checksums_is_found() {
+    Forged::new().open().unwrap().verify().unwrap();
+    type Damage = fn(&mut Forged);
+    let at_open: [(Damage, &str); 14] = [
+        (|f| f.level.from = 5, "from version 5 to 5"),
+        (|f| f.level.vertex_bound = u64::MAX, "too many vertices"),
+        (|f| f.level.sides[0].num_pages = u64::MAX, "past the end"),
+        (|f| f.level.sides[0].num_vertices = 4, "past the end"),
+        (|f| f.level.sides[0].num_added = u64::MAX, "past the end"),
+        (|f| f.level.sides[0].num_removed = u64::MAX - 3, "past the end"),
+        (|f| f.level.sides[1].num_removed = 1, "past the end"),
+        (|f| f.level.num_died = 1 << 62, "past the end"),
+        (|f| f.level.num_returned = 0, "vertices that belong to no level"),
+        (|f| f.level.sides[0].num_pages = 1, "changes that belong to no level"),
+        (|f| f.level.sides[0].num_added = 3, "changes that belong to no level"),
+        (|f| f.vertices.truncate(2), "past the end"),
+        (|f| f.targets.push(9), "6 weights of changes expected, 5 found"),
+        (|f| f.weights.truncate(0), "5 weights of changes expected, 0 found"),
+    ];
+    for (damage, what) in at_open {
+        let mut forged = Forged::new();
+        damage(&mut forged);
+        let error = forged.open().unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+    let at_touch: [(Damage, &str); 29] = [
+        (|f| f.pages[0].vertices_start = 1, "index of changed pages"),
+        (|f| f.pages[0].targets_start = 1, "index of changed pages"),
+        (|f| f.pages[0].page = 2, "index of changed pages"),
+        (|f| f.pages[1].page = 3, "index of changed pages"),
+        (|f| f.pages[1].page = u32::MAX, "index of changed pages"),
+        (|f| f.pages[1].vertices_start = 3, "index of changed pages"),
+        (|f| f.pages[1].vertices_start = 0, "index of changed pages"),
+        (|f| f.pages[1].targets_start = u64::MAX, "index of changed pages"),
+        (|f| f.pages[1].targets_start = 0, "index of changed pages"),
+        (|f| f.pages[1].targets_start = 2, "add up to 2 changes"),
+        (|f| f.pages[1].vertices_start = 1, "add up to 3 changes"),
+        (|f| f.vertices[0].num_added = 2047, "add up to 3 changes"),
+        (|f| f.vertices[1].num_added = 0, "vertices out of order"),
+        (|f| f.vertices[1].local = 0, "vertices out of order"),
+        (|f| f.vertices[0].local = 2, "vertices out of order"),
+        (|f| f.vertices[2].local = 100, "vertex below 2148 expected, 2148 found"),
+        (|f| f.level.vertex_bound -= 1, "vertex below 2147 expected, 2147 found"),
+        (|f| f.level.vertex_bound = 2048, "index of changed pages"),
+        (|f| f.level.vertex_bound = 0, "ascend strictly below 0"),
+        (|f| f.targets[2] = BOUND as u32, "target below 2148 expected, 2148 found"),
+        (|f| f.targets[4] = 4, "ascend strictly"),
+        (|f| f.targets[1] = 1, "both added and removed"),
+        (|f| f.weights[1] = f32::NAN, "no number"),
+        (
+            |f| f.vertices[2] = VertexEntry { local: 99, num_added: 1, num_removed: 1 },
+            "4 arcs added and 1 removed expected",
+        ),
+        (|f| f.died[0] = 5, "ascend strictly"),
+        (|f| f.died[1] = BOUND as u32, "ascend strictly below 2148"),
+        (|f| f.returned[0] = u32::MAX, "ascend strictly below 2148"),
+        (|f| f.returned[0] = 3, "vertex 3 both died and returned"),
+        (
+            |f| f.level.sides[0] = SideCounts { num_pages: 2, num_vertices: 3, num_added: 5, num_removed: 0 },
+            "arcs added",
+        ),
+    ];
+    for (damage, what) in at_touch {
+        let mut forged = Forged::new();
+        damage(&mut forged);
+        let level = forged.open().unwrap();
+        let error = level.verify().unwrap_err().to_string();
+        assert!(error.starts_with("level: damaged at byte") && error.contains(what), "{error}");
+        // Whatever was found, looking again finds it again, and nothing panics.
+        assert_eq!(level.verify().unwrap_err().to_string(), error);
+        let mut changes = PageChanges::default();
+        for page in 0..4 {
+            let is_read = level.read_page(Side::Out, page, &mut changes);
+            assert!(is_read.is_ok() || level.touches(Side::Out, page) && changes.is_empty());
+        }
+    }
+}
+
+/// Every bit of the small structures of a file is flipped, with checksums that fit.
+#[test]
+fn no_flipped_bit_panics() {
+    let flip = |flip: &dyn Fn(&mut Forged)| {
+        let mut forged = Forged::new();
+        flip(&mut forged);
+        if let Ok(level) = forged.open() {
+            let _ = level.verify();
+            let mut changes = PageChanges::default();
+            (0..4).for_each(|page| drop(level.read_page(Side::Out, page, &mut changes)));
+            let disk = FaultStorage::default();
+            let options =
+                GraphOptions { weight_type: Some(WeightType::F32), in_edges: false, ..GraphOptions::default() };
+            let _ = writer(&disk, &options, 1).append_level(&level);
+        }
+    };
+    for bit in 0..size_of::<LevelEntry>() * 8 {
+        flip(&|f| bytemuck::bytes_of_mut(&mut f.level)[bit / 8] ^= 1 << (bit % 8));
+    }
+    for bit in 0..2 * size_of::<PageEntry>() * 8 {
+        flip(&|f| bytemuck::cast_slice_mut::<_, u8>(&mut f.pages)[bit / 8] ^= 1 << (bit % 8));
+    }
+    for bit in 0..3 * 32 {
+        flip(&|f| f.vertices[bit / 32] = VertexEntry::decode(f.vertices[bit / 32].encode() ^ 1 << (bit % 32)));
+    }
+    for bit in 0..5 * 32 {
+        flip(&|f| f.targets[bit / 32] ^= 1 << (bit % 32));
+    }
+}
+
+#[test]
+fn damage_in_a_level_is_met_when_it_is_read() {
+    let disk = FaultStorage::default();
+    let options = undirected();
+    let mut file = writer(&disk, &options, 1);
+    let targets: Vec<u32> = (0..2000).collect();
+    let mut changes = PageChanges::default();
+    changes.push(3, (&targets, &[]), (&[], &[]));
+    file.begin_level(1, 2, BOUND, &[], &[]).unwrap();
+    (0..3).for_each(|page| file.append_page(Side::Out, page, &changes).unwrap());
+    let file = file.finish().unwrap();
+    let framed = FramedFile::open(&disk, &file.path, FileKind::Level, ID).unwrap();
+    let place = framed.section(SectionKind::OutLevelTargets).unwrap().file_offset() as usize + 5 * 4096;
+    let mut bytes = disk.contents(&file.path).unwrap();
+    bytes[place] ^= 1;
+    disk.set_contents(&file.path, &bytes);
+    let level = &open(&disk, &file, &options).unwrap()[0];
+    let mut changes = PageChanges::default();
+    assert!(level.read_page(Side::Out, 0, &mut changes).unwrap());
+    assert!(level.read_page(Side::Out, 2, &mut changes).unwrap_err().to_string().contains("checksum"));
+    assert!(changes.is_empty() && level.verify().is_err());
+    assert!(writer(&disk, &options, 2).append_level(level).is_err());
+}
+
+/// The changes from one set of arcs to another.
+fn write_difference(file: &mut LevelWriter, version: u32, old: &BTreeSet<(u32, u32)>, new: &BTreeSet<(u32, u32)>) {
+    file.begin_level(version, version + 1, BOUND, &[], &[]).unwrap();
+    for side in SIDES {
+        let arcs = |a: &BTreeSet<(u32, u32)>, b: &BTreeSet<(u32, u32)>| -> Vec<ChangedArc> {
+            let difference = a.difference(b).map(|&(source, target)| match side {
+                Side::Out => arc(source, target, 0),
+                Side::In => arc(target, source, 0),
+            });
+            let mut arcs: Vec<_> = difference.collect();
+            arcs.sort_unstable();
+            arcs
+        };
+        file.append_arcs(side, &arcs(new, old), &arcs(old, new)).unwrap();
+    }
+}
+
+proptest! {
+    #[test]
+    fn composed_levels_lead_from_the_first_version_to_the_last(
+        versions in prop::collection::vec(prop::collection::btree_set((0..2_u32, 0..3_u32), 0..6), 2..6)
+    ) {
+        // Few vertices, so that changes meet, on all pages.
+        let vertex = |v: u32| [5, 1030, BOUND as u32 - 1][v as usize];
+        let versions: Vec<BTreeSet<(u32, u32)>> =
+            versions.iter().map(|arcs| arcs.iter().map(|&(a, b)| (vertex(a), vertex(b))).collect()).collect();
+        let disk = FaultStorage::default();
+        let options = options(None);
+        let mut parts = writer(&disk, &options, 1);
+        for (i, pair) in versions.windows(2).enumerate() {
+            write_difference(&mut parts, i as u32 + 1, &pair[0], &pair[1]);
+        }
+        let levels = open(&disk, &parts.finish().unwrap(), &options).unwrap();
+        let mut net = writer(&disk, &options, 2);
+        compose_levels(&levels, &mut net, &options).unwrap();
+        write_difference(&mut net, 77, &versions[0], &versions[versions.len() - 1]);
+        let net = open(&disk, &net.finish().unwrap(), &options).unwrap();
+        prop_assert_eq!((net[0].from(), net[0].to()), (1, versions.len() as u32));
+        for side in SIDES {
+            prop_assert_eq!(arcs(&net[0], side), arcs(&net[1], side));
+        }
+        net[0].verify().unwrap();
+    }
+}
+
+#[test]
+fn deaths_compose_and_gaps_are_refused() {
+    let disk = FaultStorage::default();
+    let options = undirected();
+    let mut file = writer(&disk, &options, 1);
+    file.begin_level(1, 2, 100, &[1, 2, 3], &[9]).unwrap();
+    file.begin_level(2, 4, 100, &[4, 9], &[2, 8]).unwrap();
+    file.begin_level(4, 5, 120, &[2, 110], &[1]).unwrap();
+    file.begin_level(5, 6, 110, &[], &[]).unwrap();
+    let levels = open(&disk, &file.finish().unwrap(), &options).unwrap();
+    let mut net = writer(&disk, &options, 2);
+    let refused =
+        |levels: &[Level], net: &mut LevelWriter| compose_levels(levels, net, &options).unwrap_err().to_string();
+    assert!(refused(&[], &mut net).contains("no levels"));
+    assert!(
+        refused(&[levels[0].clone(), levels[2].clone()], &mut net).contains("version 2 expected, one from 4 found")
+    );
+    assert!(refused(&levels[2..], &mut net).contains("fewer vertices than the one before"));
+    compose_levels(&levels[..3], &mut net, &options).unwrap();
+    compose_levels(&levels[1..2], &mut net, &options).unwrap();
+    let net = open(&disk, &net.finish().unwrap(), &options).unwrap();
+    assert_eq!((net[0].from(), net[0].to(), net[0].vertex_bound()), (1, 5, 120));
+    assert_eq!((net[0].died().unwrap(), net[0].returned().unwrap()), (&[2, 3, 4, 110][..], &[8][..]));
+    assert_eq!((net[1].from(), net[1].to(), net[1].died().unwrap()), (2, 4, &[4, 9][..]));
+}
