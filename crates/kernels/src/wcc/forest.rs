@@ -9,6 +9,9 @@ use base::VertexId;
 use base::simd::prefetch;
 use graph::{InEdges, Page, PageOffset};
 
+/// Vertices ahead whose pointers are fetched.
+const LOOKAHEAD: usize = 16;
+
 /// The trees: each vertex points at one of its component whose id is not larger.
 pub(super) struct Forest<'a>(pub(super) &'a [AtomicU32]);
 
@@ -24,13 +27,22 @@ impl Forest<'_> {
         let (mut a, mut b) = (self.parent(u), self.parent(v));
         while a != b {
             let (low, high) = (a.min(b), a.max(b));
+            // Only a root may be hung up: its pointer still leads to itself. Most are none, and a locked
+            // instruction that fails costs as much as one that succeeds, so look first.
             let slot = &self.0[high as usize];
-            // Only a root may be hung up: its pointer still leads to itself.
-            match slot.compare_exchange(high, low, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return,
-                Err(above) if above == low => return,
-                Err(above) => (a, b) = (self.parent(above), self.parent(low)),
+            let above = match slot.load(Ordering::Relaxed) {
+                above if above == high => {
+                    match slot.compare_exchange(high, low, Ordering::Relaxed, Ordering::Relaxed) {
+                        Ok(_) => return,
+                        Err(above) => above,
+                    }
+                }
+                above => above,
+            };
+            if above == low {
+                return;
             }
+            (a, b) = (self.parent(above), self.parent(low));
         }
     }
 
@@ -61,7 +73,6 @@ impl Forest<'_> {
     /// Lets `v` point at its root, and gives it; fetches what vertices a little further need.
     #[inline(always)]
     pub(super) fn flatten(&self, v: VertexId) -> VertexId {
-        const LOOKAHEAD: usize = 16;
         if let Some(ahead) = self.0.get(v as usize + LOOKAHEAD) {
             prefetch(self.0, ahead.load(Ordering::Relaxed) as usize);
         }
@@ -108,15 +119,20 @@ impl Forest<'_> {
         let _ = graph.for_each_out_page(chunk, |page| {
             match page {
                 Page::Dense(page) => {
-                    for (v, list) in page.lists() {
-                        if let Some(&u) = list.get(1).or(list.first()) {
+                    for (i, v) in page.vertices().enumerate() {
+                        if i + LOOKAHEAD < page.len()
+                            && let Some(&u) = second(page.list(i + LOOKAHEAD))
+                        {
+                            prefetch(self.0, u as usize);
+                        }
+                        if let Some(&u) = second(page.list(i)) {
                             self.link(v, u);
                         }
                     }
                 }
                 Page::Patched(vertices) => {
                     for v in vertices {
-                        let _ = graph.for_each_out_fragment(v, |list| match list.get(1).or(list.first()) {
+                        let _ = graph.for_each_out_fragment(v, |list| match second(list) {
                             Some(&u) => {
                                 self.link(v, u);
                                 ControlFlow::Break(())
@@ -190,4 +206,10 @@ impl Forest<'_> {
             Page::Empty(_) => {}
         }
     }
+}
+
+/// The second entry of a list, or the only one.
+#[inline(always)]
+fn second(list: &[VertexId]) -> Option<&VertexId> {
+    list.get(1).or(list.first())
 }
