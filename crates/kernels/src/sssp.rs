@@ -8,8 +8,13 @@
 //! Bellman-Ford relaxes the edges of all vertices that have changed, round by round.
 //!
 //! **Parameters**: `delta`. A narrow bucket wastes no relaxation but makes many rounds, a wide one the
-//! reverse. The default is the mean weight divided by the mean degree (Meyer and Sanders' choice of
-//! 1/degree for weights up to 1), rounded to a power of two for integer weights.
+//! reverse. The default is twice the mean weight divided by the degree of the source of a median arc
+//! (Meyer and Sanders' choice of 1/degree for weights up to 1), rounded to a power of two for integer
+//! weights. Of weights from 1 to 255 it makes 1 in Kronecker graphs of degree 31, where 2 takes 1.05 and
+//! 8 takes 1.17 times as long; 8 in a uniform graph of degree 32 and 64 in a grid, both the best of all
+//! powers of two; 4 to 32 in web, social and author graphs and 1,024 in a road network, within 7% of
+//! the best. The plain mean degree misses Kronecker graphs, and the mean over the arcs is ruled by a few
+//! hubs: it makes 1 in web graphs, which costs them 30%.
 //!
 //! # Source
 //! U. Meyer and P. Sanders: Δ-stepping, a parallelizable shortest path algorithm, Journal of

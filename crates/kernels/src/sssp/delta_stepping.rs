@@ -17,7 +17,7 @@ use graph::{InEdges, Weight, WeightType, WeightedEdges};
 
 use super::buckets::{Buckets, Width};
 use super::cells::{Cell, distance_of, extended, marked};
-use super::{SsspParams, scan_weights};
+use super::{SsspParams, WeightStatistics, scan_weights};
 use crate::edge_map::beside;
 use crate::{Context, Result};
 
@@ -42,32 +42,23 @@ const PIECE: usize = 128;
 /// Entries of small buckets are worked off by one worker if they have fewer edges than this.
 const SERIAL_EDGES: usize = 4096;
 
+/// The same for larger buckets, whose edges are known only by the mean degree. Of 768, 1,536 and 4,096
+/// this one was the best on a road network and a grid.
+const SMALL_EDGES: usize = 1536;
+
 pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
     params: &SsspParams,
 ) -> Result<Vec<W::Distance>> {
     let is_weighted = graph.weight_type().is_some();
-    let mean = match params.weights {
-        Some(statistics) => statistics.mean,
-        None if is_weighted => scan_weights(ctx, graph)?.mean,
-        None => 1.0,
+    let statistics = match params.weights {
+        Some(statistics) => statistics,
+        None if is_weighted => scan_weights(ctx, graph)?,
+        None => WeightStatistics::of_ones(graph),
     };
     let is_integer = matches!(W::TYPE, WeightType::U32 | WeightType::I64);
-    let delta = params.delta.unwrap_or_else(|| {
-        let mean_degree = graph.num_arcs() as f64 / graph.num_vertices().max(1) as f64;
-        let delta = mean / mean_degree.max(1.0);
-        match is_integer {
-            true => (delta as u64).max(1).next_power_of_two() as f64,
-            false => {
-                if delta > 0.0 {
-                    delta
-                } else {
-                    1.0
-                }
-            }
-        }
-    });
+    let delta = params.delta.unwrap_or_else(|| statistics.delta(is_integer));
     let width = Width::new(delta, is_integer);
     if W::TYPE == WeightType::U32
         && let Some(distances) = step::<AtomicU32, W, G>(ctx, graph, params.source, width)?
@@ -90,6 +81,7 @@ struct Stepping<'a, C, W, G> {
     /// A distance did not fit its cell.
     overflowed: AtomicBool,
     ones: [W; GRAIN],
+    mean_degree: usize,
 }
 
 /// What one worker has of its own.
@@ -128,6 +120,7 @@ fn step<C: Cell, W: Weight, G: InEdges + WeightedEdges>(
         settled: AtomicBitmap::new(graph.vertex_bound()),
         overflowed: AtomicBool::new(false),
         ones: [W::ONE; GRAIN],
+        mean_degree: (graph.num_arcs() / graph.num_vertices().max(1) as u64) as usize + 1,
     };
     stepping.cells[source as usize].lower(marked(W::Distance::default()));
     stepping.run(source)?;
@@ -158,7 +151,8 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
             entries.sort_unstable();
             self.graph.will_need_out(entries);
         }
-        let grain = (entries.len() / (workers.len() * 8)).clamp(1, GRAIN);
+        let is_small = self.is_small(entries);
+        let grain = if is_small { entries.len() } else { (entries.len() / (workers.len() * 8)).clamp(1, GRAIN) };
         let next = AtomicUsize::new(0);
         let work = |worker: usize| {
             let worker = &mut *workers[worker].lock().unwrap_or_else(|e| e.into_inner());
@@ -172,11 +166,16 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
             }
             self.fuse(current, worker);
         };
+        if is_small { work(0) } else { self.ctx.pool.on_each_worker(work) }
+    }
+
+    /// Whether a bucket has so few edges that waking the other workers takes longer than its work.
+    fn is_small(&self, entries: &[VertexId]) -> bool {
         let degree = |&v: &VertexId| self.graph.out_degree(v);
-        if entries.len() <= GRAIN && entries.iter().map(degree).sum::<usize>() < SERIAL_EDGES {
-            work(0);
-        } else {
-            self.ctx.pool.on_each_worker(work);
+        match entries.len() <= GRAIN {
+            true => entries.iter().map(degree).sum::<usize>() < SERIAL_EDGES,
+            // Looking at more of them would take as long as the work; hubs are soon seen.
+            false => entries.len() * self.mean_degree < SMALL_EDGES,
         }
     }
 

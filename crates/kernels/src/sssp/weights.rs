@@ -1,10 +1,10 @@
-//! A look at all weights before they are added up.
+//! A look at the weights and degrees before distances are added up.
 
 use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use base::VertexId;
-use graph::{Distance, Weight, WeightType, WeightedEdges};
+use graph::{Distance, Graph, Weight, WeightType, WeightedEdges};
 
 use crate::vertex_subset::CHUNK;
 use crate::{Context, Error, Result};
@@ -14,6 +14,30 @@ use crate::{Context, Error, Result};
 pub struct WeightStatistics {
     /// The mean of the finite weights; 0 where there are none.
     pub mean: f64,
+    /// The median, over the arcs, of the degree of their source: half of all arcs leave vertices of this
+    /// degree or a higher one. An estimate from a sample of the vertices; 0 where there are no arcs.
+    pub median_degree: f64,
+}
+
+impl WeightStatistics {
+    /// What holds of `graph` when every edge counts as 1.
+    pub(super) fn of_ones(graph: &impl Graph) -> Self {
+        Self { mean: 1.0, median_degree: median_degree(graph) }
+    }
+
+    /// The width of buckets that suits these weights and degrees: a power of two for integers.
+    ///
+    /// Meyer and Sanders take 1/degree for random weights up to 1. Twice the mean stands for the largest
+    /// weight, which one outlier would spoil. The degree is that which an arc meets at its source: where
+    /// degrees are skewed, most relaxations are made by vertices of degrees far above the mean.
+    pub(super) fn delta(&self, is_integer: bool) -> f64 {
+        let delta = 2.0 * self.mean / self.median_degree.max(1.0);
+        match is_integer {
+            true => delta.max(1.0).log2().round().exp2(),
+            false if delta > 0.0 => delta,
+            false => 1.0,
+        }
+    }
 }
 
 /// Looks at every weight, in parallel; of `u32` weights, none of which is forbidden, at a sample.
@@ -30,8 +54,25 @@ pub fn scan_weights<G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<We
     }
 }
 
-/// Vertices of which a sample looks at the weights.
+/// Vertices in a sample.
 const SAMPLED_VERTICES: usize = 1 << 14;
+
+/// Vertices at even distances, so that every run takes the same.
+fn sample(graph: &impl Graph) -> impl Iterator<Item = usize> {
+    let bound = graph.vertex_bound();
+    (0..bound).step_by((bound / SAMPLED_VERTICES).max(1))
+}
+
+fn median_degree(graph: &impl Graph) -> f64 {
+    let mut degrees: Vec<usize> = sample(graph).map(|v| graph.out_degree(v as VertexId)).collect();
+    degrees.sort_unstable();
+    let (num_arcs, mut below) = (degrees.iter().sum::<usize>(), 0);
+    let median = degrees.into_iter().find(|&degree| {
+        below += degree;
+        below * 2 >= num_arcs
+    });
+    median.unwrap_or(0) as f64
+}
 
 /// Sum, number, and the first forbidden weight of a part of the edges.
 #[derive(Default)]
@@ -43,10 +84,13 @@ struct Tally<W> {
 
 fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<WeightStatistics> {
     let bound = graph.vertex_bound();
+    let statistics = |sum: f64, count: u64| WeightStatistics {
+        mean: sum / count.max(1) as f64,
+        median_degree: median_degree(graph),
+    };
     if W::TYPE == WeightType::U32 {
-        let step = (bound / SAMPLED_VERTICES).max(1);
-        let tally = tally::<W, G>(graph, (0..bound).step_by(step));
-        return Ok(WeightStatistics { mean: tally.sum / tally.count.max(1) as f64 });
+        let tally = tally::<W, G>(graph, sample(graph));
+        return Ok(statistics(tally.sum, tally.count));
     }
     let all = Mutex::new((0.0, 0, None));
     let parts = ctx.pool.map_chunks(0..bound, CHUNK, |_, chunk| {
@@ -72,7 +116,7 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
         sum += part.0;
         count += part.1;
     }
-    Ok(WeightStatistics { mean: sum / count.max(1) as f64 })
+    Ok(statistics(sum, count))
 }
 
 fn tally<W: Weight, G: WeightedEdges>(graph: &G, vertices: impl Iterator<Item = usize>) -> Tally<W> {
@@ -109,6 +153,29 @@ mod tests {
         weights.iter().enumerate().for_each(|(i, &w)| builder.edge(i as VertexId, i as VertexId + 1, w));
         let pool = Pool::new(2).unwrap();
         scan_weights(&Context::new(&pool), &builder.build_weighted().unwrap())
+    }
+
+    #[test]
+    fn buckets_suit_weights_and_degrees() {
+        let delta = |mean, median_degree, is_integer| WeightStatistics { mean, median_degree }.delta(is_integer);
+        assert_eq!(delta(128.0, 4.0, true), 64.0);
+        assert_eq!(delta(127.9, 4.0, true), 64.0, "a little less makes no difference");
+        assert_eq!(delta(127.0, 900.0, true), 1.0);
+        assert_eq!((delta(0.0, 0.0, true), delta(0.0, 0.0, false), delta(3.0, 0.0, true)), (1.0, 1.0, 8.0));
+        assert_eq!(delta(0.5, 20.0, false), 0.05);
+    }
+
+    #[test]
+    fn half_of_the_arcs_leave_vertices_of_the_median_degree_or_more() {
+        let of = |edges: &[(VertexId, VertexId)]| {
+            let mut builder = CsrBuilder::<u32>::new(Direction::Directed, 100);
+            edges.iter().for_each(|&(source, target)| builder.edge(source, target, 1));
+            median_degree(&builder.build().unwrap())
+        };
+        let star: Vec<_> = (1..50).map(|v| (0, v)).collect();
+        let path: Vec<_> = (50..90).map(|v| (v, v + 1)).collect();
+        assert_eq!((of(&[]), of(&star), of(&path)), (0.0, 49.0, 1.0));
+        assert_eq!(of(&[star, path].concat()), 49.0);
     }
 
     #[test]
