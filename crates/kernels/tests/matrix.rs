@@ -1,15 +1,20 @@
-//! Every kernel over every shape of graph, on a plain CSR and on views in pieces, with and without
-//! in-edges, at one and at several threads, against its verifier.
+//! Every kernel over every shape of graph, on a plain CSR and on views with every kind of page, with
+//! dead vertices and lists in several fragments, with and without in-edges, at one and at several
+//! threads, against its verifier.
 
-use anden_kernels::Context;
+use std::collections::BTreeMap;
+
 use anden_kernels::bc::{self, BcParams, BcSources, bc};
 use anden_kernels::bfs::{self, BfsParams, bfs};
+use anden_kernels::pagerank::{self, PageRankParams, Variant, pagerank};
 use anden_kernels::sssp::{self, SsspAlgorithm, SsspParams, sssp};
+use anden_kernels::triangles::{self, TriangleParams, triangles};
 use anden_kernels::wcc::{self, WccParams, wcc};
+use anden_kernels::{Context, Error};
 use base::VertexId;
 use base::parallel::Pool;
-use graph::{Csr, Graph, InEdges, Weight, WeightedEdges};
-use testkit::{Pieces, for_each_graph, graphs};
+use graph::{Graph, InEdges, Weight, WeightedEdges};
+use testkit::{Dead, Pieces, graphs};
 
 const THREADS: [usize; 2] = [1, 3];
 
@@ -22,20 +27,26 @@ fn sources(graph: &impl Graph) -> Vec<VertexId> {
     sources
 }
 
-/// Calls `check` for every view of every graph at every number of threads, and prints each.
+/// Calls `check` for every view of every graph at every number of threads; prints what was covered.
 macro_rules! matrix {
     ($kernel:literal, $check:ident) => {
         for threads in THREADS {
             let pool = Pool::new(threads).unwrap();
             let ctx = Context::new(&pool);
-            for_each_graph(|name, csr: &Csr| {
-                let pieces = Pieces::new(csr);
-                println!("{} x {name} x {threads}", $kernel);
-                $check(&ctx, csr, &format!("{} x {name} x {threads}", $kernel));
-                $check(&ctx, &pieces, &format!("{} x {name} in pieces x {threads}", $kernel));
-                let out_only = pieces.without_in_edges();
-                $check(&ctx, &out_only, &format!("{} x {name} by out-edges x {threads}", $kernel));
-            });
+            let mut covered = BTreeMap::<&str, usize>::new();
+            for test in graphs() {
+                let csr = test.build_weighted::<u32>().unwrap();
+                let what = |view: &str| format!("{} x {} x {view} x {threads} threads", $kernel, test.name);
+                $check(&ctx, &csr, &what("plain csr"));
+                *covered.entry("plain csr").or_default() += 1;
+                for (view, pieces) in Pieces::of_every_kind(&csr) {
+                    $check(&ctx, &pieces, &what(view));
+                    *covered.entry(view).or_default() += 1;
+                }
+            }
+            for (view, num_graphs) in covered {
+                println!("{:9} x {view:26} x {threads} threads: {num_graphs} graphs", $kernel);
+            }
         }
     };
 }
@@ -84,6 +95,24 @@ fn check_bc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
     }
 }
 
+fn check_pagerank(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+    for variant in [Variant::Auto, Variant::Binned, Variant::Pull, Variant::Push] {
+        if variant == Variant::Pull && !graph.has_in_edges() {
+            continue;
+        }
+        let params = PageRankParams { variant, iterations: Some(6), partition_bits: 7, ..PageRankParams::default() };
+        let result = pagerank(ctx, graph, &params).unwrap();
+        assert_eq!(pagerank::verify(graph, &params, &result), Ok(()), "{what}, {variant:?}");
+    }
+}
+
+fn check_triangles(ctx: &Context<'_>, graph: &impl Graph, what: &str) {
+    for num_hubs in [0, 5, 1000] {
+        let result = triangles(ctx, graph, &TriangleParams { num_hubs }).unwrap();
+        assert_eq!(triangles::verify(graph, &result), Ok(()), "{what}, {num_hubs} hubs");
+    }
+}
+
 /// The matrix for weights of another type, or for none.
 fn sssp_of_weights<W: Weight>(is_weighted: bool) {
     for threads in THREADS {
@@ -92,8 +121,8 @@ fn sssp_of_weights<W: Weight>(is_weighted: bool) {
             let csr = if is_weighted { test.build_weighted::<W>() } else { test.build() }.unwrap();
             let weights = if is_weighted { W::TYPE.name() } else { "no weights" };
             let what = format!("sssp with {weights} x {} x {threads}", test.name);
-            println!("{what}");
             check_sssp(&Context::new(&pool), &csr, &what);
+            check_sssp(&Context::new(&pool), &Pieces::new(&csr), &format!("{what}, in pieces"));
         }
     }
 }
@@ -120,4 +149,41 @@ fn sssp_over_all_graphs() {
 #[test]
 fn bc_over_all_graphs() {
     matrix!("bc", check_bc);
+}
+
+#[test]
+fn pagerank_over_all_graphs() {
+    matrix!("pagerank", check_pagerank);
+}
+
+#[test]
+fn triangles_over_all_graphs() {
+    matrix!("triangles", check_triangles);
+}
+
+#[test]
+fn a_graph_whose_vertices_are_all_dead_has_no_results() {
+    let csr = graphs().into_iter().find(|test| test.name == "no edges").unwrap().build_weighted::<u32>().unwrap();
+    let dead = Pieces::new(&csr).with_dead(Dead::All);
+    let bound = dead.vertex_bound();
+    assert_eq!((dead.num_vertices(), bound), (0, 130));
+    for threads in THREADS {
+        let pool = Pool::new(threads).unwrap();
+        let ctx = Context::new(&pool);
+        check_wcc(&ctx, &dead, "all dead");
+        let components = wcc(&ctx, &dead, &WccParams::default()).unwrap();
+        assert_eq!((components.components, components.largest), (0, 0));
+        check_pagerank(&ctx, &dead, "all dead");
+        let ranks = pagerank(&ctx, &dead, &PageRankParams::default()).unwrap();
+        assert_eq!((ranks.scores, ranks.sum), (vec![0.0; bound], 0.0));
+        check_triangles(&ctx, &dead, "all dead");
+        for sources in [BcSources::All, BcSources::Sampled { count: 3, seed: 1 }] {
+            let centralities = bc(&ctx, &dead, &BcParams { sources }).unwrap();
+            assert_eq!((centralities.sources, centralities.scores), (vec![], vec![0.0; bound]));
+        }
+        let refused = |result: Result<(), Error>| matches!(result, Err(Error::NoVertex { vertex: 0, bound: 130 }));
+        assert!(refused(bfs(&ctx, &dead, &BfsParams::default()).map(|_| ())));
+        assert!(refused(sssp(&ctx, &dead, &SsspParams::default()).map(|_| ())));
+        assert!(refused(bc(&ctx, &dead, &BcParams { sources: BcSources::Given(vec![0]) }).map(|_| ())));
+    }
 }

@@ -1,15 +1,12 @@
 //! PageRank agrees with its serial check on every shape of graph, kind of view, variant and number
 //! of threads.
 
-#[path = "pagerank_graphs/mod.rs"]
-mod graphs;
-
 use anden_kernels::pagerank::{Algorithm, PageRankParams, PageRankResult, Precision, Variant, pagerank, verify};
 use anden_kernels::{Context, Error};
 use base::parallel::Pool;
 use base::progress::CancelFlag;
 use graph::{Csr, CsrBuilder, Direction, Graph, InEdges};
-use graphs::Patchwork;
+use testkit::{Pieces, for_each_graph};
 
 fn run(ctx: &Context<'_>, graph: &impl InEdges, params: &PageRankParams) -> PageRankResult {
     pagerank(ctx, graph, params).expect("the parameters are good")
@@ -17,6 +14,9 @@ fn run(ctx: &Context<'_>, graph: &impl InEdges, params: &PageRankParams) -> Page
 
 /// Runs on one and on three threads, wants the same bits, and checks them.
 fn check(name: &str, graph: &impl InEdges, params: &PageRankParams) -> PageRankResult {
+    // The table of cells grows with the square of the number of partitions.
+    let partition_bits = if graph.vertex_bound() > 1000 { params.partition_bits.max(6) } else { params.partition_bits };
+    let params = &PageRankParams { partition_bits, ..params.clone() };
     let pools = [1, 3].map(|threads| Pool::new(threads).expect("threads start"));
     let [one, three] = [&pools[0], &pools[1]].map(|pool| run(&Context::new(pool), graph, params));
     let what = format!("{name}, {params:?}");
@@ -36,44 +36,44 @@ fn variants() -> Vec<PageRankParams> {
 
 #[test]
 fn every_variant_agrees_with_the_check() {
-    for (name, csr) in graphs::graphs() {
+    for_each_graph(|name, csr| {
         for params in variants() {
             let exact = PageRankParams { iterations: Some(7), ..params.clone() };
-            assert_eq!(check(&name, &csr, &exact).iterations, 7);
-            check(&name, &csr, &PageRankParams { precision: Precision::F32, ..exact.clone() });
-            check(&name, &csr, &PageRankParams { algorithm: Algorithm::Gap, ..exact });
-            check(&name, &csr, &params);
+            assert_eq!(check(name, csr, &exact).iterations, 7);
+            check(name, csr, &PageRankParams { precision: Precision::F32, ..exact.clone() });
+            check(name, csr, &PageRankParams { algorithm: Algorithm::Gap, ..exact });
+            check(name, csr, &params);
         }
-    }
+    });
 }
 
 #[test]
 fn views_of_every_kind_of_page_agree() {
-    for (name, csr) in graphs::graphs() {
+    for_each_graph(|name, csr| {
         for params in variants() {
             let params = PageRankParams { iterations: Some(5), ..params };
-            check(&name, &Patchwork { csr: &csr, in_edges: true }, &params);
-            let out_only = Patchwork { csr: &csr, in_edges: false };
-            if params.variant != Variant::Pull {
-                check(&name, &out_only, &params);
+            for (view, pieces) in Pieces::of_every_kind(csr) {
+                if params.variant != Variant::Pull || pieces.has_in_edges() {
+                    check(&format!("{name}, {view}"), &pieces, &params);
+                }
             }
         }
-    }
+    });
 }
 
 #[test]
 fn sources_draw_the_jumps() {
-    for (name, csr) in graphs::graphs() {
-        let graph = Patchwork { csr: &csr, in_edges: true };
+    for_each_graph(|name, csr| {
+        let graph = Pieces::new(csr);
         let last = csr.vertex_bound() as u32 - u32::from(csr.vertex_bound() > 0);
         let live = |v: &u32| (*v as usize) < csr.vertex_bound() && graph.is_live(*v);
         for sources in [vec![0], vec![last, 0, 5, 0, 8, 9]] {
             let sources: Vec<u32> = sources.into_iter().filter(live).collect();
             for params in variants() {
-                check(&name, &graph, &PageRankParams { sources: sources.clone(), iterations: Some(4), ..params });
+                check(name, &graph, &PageRankParams { sources: sources.clone(), iterations: Some(4), ..params });
             }
         }
-    }
+    });
 }
 
 fn ring() -> Csr {
@@ -113,7 +113,7 @@ fn bad_parameters_are_refused() {
     }
     let error = refused(PageRankParams { sources: vec![3, 64], ..Default::default() });
     assert!(matches!(error, Error::NoVertex { vertex: 64, bound: 64 }));
-    let out_only = Patchwork { csr: &graph, in_edges: false };
+    let out_only = Pieces::new(&graph).without_in_edges();
     let pull = PageRankParams { variant: Variant::Pull, ..Default::default() };
     assert!(matches!(pagerank(&ctx, &out_only, &pull), Err(Error::Unsupported { .. })));
 }
@@ -130,7 +130,9 @@ fn a_budget_turns_bins_off() {
     let pool = Pool::new(2).expect("threads start");
     let params = PageRankParams { iterations: Some(2), ..Default::default() };
     let with = |memory, params: &PageRankParams, in_edges| {
-        pagerank(&Context { memory, ..Context::new(&pool) }, &Patchwork { csr: &graph, in_edges }, params)
+        let pieces = Pieces::new(&graph);
+        let pieces = if in_edges { pieces } else { pieces.without_in_edges() };
+        pagerank(&Context { memory, ..Context::new(&pool) }, &pieces, params)
     };
     let free = with(None, &params, true).expect("nothing limits it");
     assert_eq!(free.variant, Variant::Binned);

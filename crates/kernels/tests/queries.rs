@@ -26,10 +26,10 @@ macro_rules! each_view {
         let pool = Pool::new(1).unwrap();
         let ctx = Context::new(&pool);
         for_each_graph(|name, csr: &Csr| {
-            let pieces = Pieces::new(csr);
             $check(&ctx, csr, csr, name);
-            $check(&ctx, &pieces, csr, name);
-            $check(&ctx, &pieces.without_in_edges(), csr, name);
+            for (view, pieces) in Pieces::of_every_kind(csr) {
+                $check(&ctx, &pieces, csr, &format!("{name}, {view}"));
+            }
         });
     };
 }

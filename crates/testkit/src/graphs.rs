@@ -66,6 +66,15 @@ pub fn graphs() -> Vec<TestGraph> {
     for (direction, name) in [(Directed, "parallel edges"), (Undirected, "undirected parallel edges")] {
         all.push(TestGraph { multigraph: true, ..TestGraph::new(name, direction, 5, parallel.clone()) });
     }
+    for (direction, name) in [(Directed, "multigraph"), (Undirected, "undirected multigraph")] {
+        let pairs = random_pairs(60, 3000, 0x3317);
+        all.push(TestGraph { multigraph: true, ..TestGraph::new(name, direction, 60, pairs) });
+    }
+    // More vertices than a worker takes at a time, as in a window of few edges over a large graph.
+    for (direction, name) in [(Directed, "few edges"), (Undirected, "undirected few edges")] {
+        let pairs = random_pairs(80, 100, 0xfe).into_iter().map(|(s, t)| (s * 101 + 7, t * 101 + 7)).collect();
+        all.push(TestGraph::new(name, direction, 8100, pairs));
+    }
     let deep = layers(12, 40, 0x1a7e);
     all.push(TestGraph::new("layers", Directed, 12 * 40, deep));
     all
@@ -205,7 +214,7 @@ mod tests {
         });
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 2 * NUM_SHAPES + 3);
+        assert_eq!(names.len(), 2 * NUM_SHAPES + 7);
     }
 
     #[test]

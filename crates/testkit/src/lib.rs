@@ -8,5 +8,5 @@ mod pieces;
 mod random;
 
 pub use graphs::{TestGraph, for_each_graph, graphs};
-pub use pieces::Pieces;
+pub use pieces::{Dead, Pages, Pieces};
 pub use random::Random;
