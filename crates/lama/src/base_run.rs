@@ -99,7 +99,6 @@ pub(crate) struct BaseLists {
     targets: Column<VertexId>,
     weights: Option<WeightColumn>,
     rules: ListRules,
-    num_dense: usize,
     /// Bits by page: what was checked, and found to be whole.
     verified_lists: AtomicBitmap,
     verified_weights: AtomicBitmap,
@@ -138,7 +137,7 @@ impl BaseLists {
         index.push(IndexEntry { edge_base: targets.len() as u64, slot: 0, kind: PageKind::Empty });
         let verified = || AtomicBitmap::new(num_pages);
         let (verified_lists, verified_weights) = (verified(), verified());
-        Ok(Self { index, offsets, targets, weights, rules, num_dense, verified_lists, verified_weights })
+        Ok(Self { index, offsets, targets, weights, rules, verified_lists, verified_weights })
     }
 
     /// The number of stored entries.
@@ -151,11 +150,6 @@ impl BaseLists {
         self.index.len() - 1
     }
 
-    /// The number of pages with edges.
-    pub fn num_dense(&self) -> usize {
-        self.num_dense
-    }
-
     /// Whether a page has edges.
     pub fn is_dense(&self, page: usize) -> bool {
         self.index.get(page).is_some_and(|entry| entry.kind == PageKind::Dense)
@@ -164,6 +158,11 @@ impl BaseLists {
     /// Where the edges of a page start among all; behind the last page, where all end.
     pub fn edge_base(&self, page: usize) -> u64 {
         self.index[page.min(self.num_pages())].edge_base
+    }
+
+    /// Where the offsets of a page start, if it has edges.
+    pub fn place(&self, page: usize) -> usize {
+        self.index[page].slot as usize * PAGE_OFFSETS
     }
 
     /// All offsets, verified or not.
@@ -223,7 +222,7 @@ impl BaseLists {
     }
 
     fn verified_page(&self, page: usize) -> BasePage<'_> {
-        let place = self.index[page].slot as usize * PAGE_OFFSETS;
+        let place = self.place(page);
         let edges = self.edges(page);
         BasePage {
             place,
@@ -237,7 +236,7 @@ impl BaseLists {
     fn check_lists(&self, page: usize) -> base::Result<()> {
         let (offsets, targets) = (&self.offsets, &self.targets);
         let edges = self.edges(page);
-        let start = self.index[page].slot as usize * PAGE_OFFSETS;
+        let start = self.place(page);
         let page_offsets = offsets.touch(start..start + PAGE_OFFSETS)?;
         let num_vertices = (self.rules.vertex_bound - page * PAGE_VERTICES).min(PAGE_VERTICES);
         let num_edges = page_offsets[num_vertices];

@@ -76,36 +76,60 @@ struct Shared {
     fault: Fault,
 }
 
-/// A page of the table. The last entry belongs to no page: its base is where all edges end.
+/// A page of the table: what is known of it, in the highest bits, and where its edges start among all targets of the
+/// base run. The last entry belongs to no page: its edges start where all end.
+///
+/// Nothing needs to be ordered with it but a patched page: it says that somebody checked bytes that nobody changes.
 #[derive(Debug)]
-struct PageEntry {
-    /// Where the page's edges start among all targets of the base run.
-    edge_base: u64,
-    /// What is known of the page: one of the states below.
-    ///
-    /// Nothing needs to be ordered with it but a patched page: it says that somebody checked bytes that nobody changes.
-    state: AtomicU64,
-}
+struct PageEntry(AtomicU64);
 
-/// As in the base run, and the offsets are where [`home`] says; weights are verified too, if there are any.
+/// As in the base run, with its offsets where [`home`] says; weights are verified too, if there are any.
 const READY: u64 = 0;
 /// The same, but nobody has verified the weights yet.
 const LISTS_READY: u64 = 1;
-/// As in the base run; the lower bits say where the offsets are.
-const PLACED: u64 = 1 << STATE_SHIFT;
+/// As in the base run, which says where its offsets are.
+const PLACED: u64 = 2;
 /// The same, but nobody has verified the weights yet.
-const LISTS_PLACED: u64 = 2 << STATE_SHIFT;
+const LISTS_PLACED: u64 = 3;
 /// There is a patched page.
-const PATCHED: u64 = 3 << STATE_SHIFT;
+const PATCHED: u64 = 4;
 /// No vertex of the page has edges.
-const EMPTY: u64 = 4 << STATE_SHIFT;
+const EMPTY: u64 = 5;
 /// The page did not pass its check; its lists look empty.
-const DAMAGED: u64 = 5 << STATE_SHIFT;
+const DAMAGED: u64 = 6;
 /// Nobody has looked at it.
-const UNTOUCHED: u64 = 6 << STATE_SHIFT;
+const UNTOUCHED: u64 = 7;
 
 const STATE_SHIFT: u32 = 61;
-const PLACE_MASK: u64 = (1 << STATE_SHIFT) - 1;
+const EDGE_MASK: u64 = (1 << STATE_SHIFT) - 1;
+
+impl PageEntry {
+    fn untouched(edge_base: u64) -> Self {
+        Self(AtomicU64::new(UNTOUCHED << STATE_SHIFT | edge_base))
+    }
+
+    #[inline(always)]
+    fn edge_base(&self) -> usize {
+        (self.0.load(Ordering::Relaxed) & EDGE_MASK) as usize
+    }
+
+    /// Where the edges start, if the state is not above `last`.
+    #[inline(always)]
+    fn edge_base_up_to(&self, last: u64) -> Option<usize> {
+        let entry = self.0.load(Ordering::Relaxed);
+        (entry <= last << STATE_SHIFT | EDGE_MASK).then_some((entry & EDGE_MASK) as usize)
+    }
+
+    #[inline(always)]
+    fn state(&self) -> u64 {
+        self.0.load(Ordering::Acquire) >> STATE_SHIFT
+    }
+
+    /// Who sees that a page is patched sees the page; who sees that it is damaged finds the fault.
+    fn set_state(&self, state: u64) {
+        self.0.store(state << STATE_SHIFT | self.edge_base() as u64, Ordering::Release);
+    }
+}
 
 /// Where the offsets of `vertex` are if every page before its own has offsets.
 #[inline(always)]
@@ -130,10 +154,7 @@ impl Side {
         let (offsets, targets, weights) =
             lists.map_or_else(none, |lists| (lists.offsets().clone(), lists.targets().clone(), lists.weights()));
         let num_pages = num_pages(recipe.vertex_bound);
-        let entry = |page| PageEntry {
-            edge_base: lists.map_or(0, |lists| lists.edge_base(page)),
-            state: AtomicU64::new(UNTOUCHED),
-        };
+        let entry = |page| PageEntry::untouched(lists.map_or(0, |lists| lists.edge_base(page)));
         let pages = (0..=num_pages).map(entry).collect();
         let num_patched = if recipe.steps.is_empty() { 0 } else { num_pages };
         let patched = (0..num_patched).map(|_| OnceLock::new()).collect();
@@ -177,29 +198,39 @@ impl Side {
     /// The list of `vertex` among the targets of the base run, where the page is as there and at its home.
     #[inline(always)]
     fn at_home(&self, vertex: VertexId, last_state: u64) -> Option<Range<usize>> {
-        let page = &self.pages[page_of(vertex)];
-        if page.state.load(Ordering::Relaxed) > last_state {
-            return None;
-        }
-        let start = home(vertex);
-        // The compiler sees that this does not overflow, which makes one bounds check of two.
-        let ends = &self.offsets[start..start + 2];
-        let base = page.edge_base as usize;
-        Some(base + ends[0] as usize..base + ends[1] as usize)
+        let base = self.pages[page_of(vertex)].edge_base_up_to(last_state)?;
+        Some(self.list_at(home(vertex), base))
+    }
+
+    /// The list whose ends are at `place` among the offsets, of a page whose edges start at `base`.
+    #[inline(always)]
+    fn list_at(&self, place: usize, base: usize) -> Range<usize> {
+        // One bounds check of two: the compiler sees that the addition does not overflow.
+        let ends = &self.offsets[place..place + 2];
+        base + ends[0] as usize..base + ends[1] as usize
     }
 
     /// A list that is not at home; with its weights verified if they are wanted.
     fn elsewhere(&self, vertex: VertexId, wants_weights: bool) -> Found<'_> {
         let page = page_of(vertex);
-        let state = self.state(page, wants_weights);
-        match state & !PLACE_MASK {
+        match self.state(page, wants_weights) {
             PATCHED => self.shared.patched[page].get().map_or(Found::Nothing, |page| Found::Patched(page)),
             EMPTY | DAMAGED => Found::Nothing,
-            kind => {
-                let place = if kind == READY { home(vertex) } else { placed(state, vertex) };
-                let ends = &self.offsets[place..place + 2];
-                let base = self.pages[page].edge_base as usize;
-                Found::Base(base + ends[0] as usize..base + ends[1] as usize)
+            state => {
+                let place = self.place(state, vertex);
+                Found::Base(self.list_at(place, self.pages[page].edge_base()))
+            }
+        }
+    }
+
+    /// Where the offsets of a vertex are whose page is as in the base run.
+    #[inline]
+    fn place(&self, state: u64, vertex: VertexId) -> usize {
+        match state {
+            READY | LISTS_READY => home(vertex),
+            _ => {
+                let lists = self.shared.recipe.lists();
+                lists.map_or(0, |lists| lists.place(page_of(vertex))) + place_in_page(vertex)
             }
         }
     }
@@ -207,11 +238,10 @@ impl Side {
     /// The state of a page that somebody has looked at.
     #[inline]
     fn state(&self, page: usize, wants_weights: bool) -> u64 {
-        let state = self.pages[page].state.load(Ordering::Acquire);
-        let is_known = match state & !PLACE_MASK {
+        let state = self.pages[page].state();
+        let is_known = match state {
             UNTOUCHED => false,
-            LISTS_PLACED => !wants_weights,
-            READY => state == READY || !wants_weights,
+            LISTS_READY | LISTS_PLACED => !wants_weights,
             _ => true,
         };
         if is_known { state } else { self.enter(page, wants_weights) }
@@ -220,13 +250,14 @@ impl Side {
     /// The targets of a page in the base run.
     #[inline(always)]
     fn base_targets(&self, page: usize) -> Range<usize> {
-        self.pages[page].edge_base as usize..self.pages[page + 1].edge_base as usize
+        self.pages[page].edge_base()..self.pages[page + 1].edge_base()
     }
 
     /// Fetches the place of the list of `vertex` to the cache.
     #[inline(always)]
     pub fn prefetch(&self, vertex: VertexId) {
         // A hint does not care where the list is really.
+        base::simd::prefetch(&self.pages, page_of(vertex));
         base::simd::prefetch(&self.offsets, home(vertex));
     }
 
@@ -350,9 +381,7 @@ impl Side {
     /// These vertices of one page.
     #[inline]
     fn page(&self, page: usize, vertices: Range<VertexId>) -> Page<'_, u32> {
-        let state = self.state(page, false);
-        let place = match state & !PLACE_MASK {
-            READY => home(vertices.start),
+        let place = match self.state(page, false) {
             PATCHED => {
                 let local = place_in_page(vertices.start);
                 let patched = self.shared.patched[page].get();
@@ -360,7 +389,7 @@ impl Side {
                 return dense.map_or(Page::Patched(vertices), Page::Dense);
             }
             EMPTY | DAMAGED => return Page::Empty(vertices),
-            _ => placed(state, vertices.start),
+            state => self.place(state, vertices.start),
         };
         let offsets = &self.offsets[place..=place + vertices.len()];
         Page::Dense(DensePage::new(vertices.start, offsets, &self.targets[self.base_targets(page)]))
@@ -378,8 +407,7 @@ impl Side {
                 DAMAGED
             }
         };
-        // Who sees that a page is patched sees the page; who sees that it is damaged finds the fault.
-        entry.state.store(state, Ordering::Release);
+        entry.set_state(state);
         state
     }
 
@@ -410,8 +438,8 @@ impl Side {
         Ok(match (is_home, is_ready) {
             (true, true) => READY,
             (true, false) => LISTS_READY,
-            (false, true) => PLACED | place as u64,
-            (false, false) => LISTS_PLACED | place as u64,
+            (false, true) => PLACED,
+            (false, false) => LISTS_PLACED,
         })
     }
 
@@ -431,19 +459,13 @@ impl Side {
 
     /// The entries of all lists. Cost: every page that levels change is patched, and those of the base run counted.
     pub fn count_arcs(&self) -> u64 {
-        let num_arcs = |page: usize| match self.state(page, false) & !PLACE_MASK {
+        let num_arcs = |page: usize| match self.state(page, false) {
             PATCHED => self.shared.patched[page].get().map_or(0, |page| page.num_arcs()),
             EMPTY | DAMAGED => 0,
             _ => self.base_targets(page).len() as u64,
         };
         (0..self.num_pages()).map(num_arcs).sum()
     }
-}
-
-/// Where the offsets of `vertex` are by the state of its page.
-#[inline(always)]
-fn placed(state: u64, vertex: VertexId) -> usize {
-    (state & PLACE_MASK) as usize + place_in_page(vertex)
 }
 
 /// How many pages of a side are of which kind.

@@ -23,11 +23,20 @@ impl<G: InEdges> Run<'_, G> {
         if self.sides() == Sides::Unknown {
             return None;
         }
-        let degree = |v: VertexId| match self.sides() {
-            Sides::Both => self.graph.out_degree(v) + self.graph.in_degree(v),
-            _ => self.graph.out_degree(v),
+        let in_degree = |v| if self.sides() == Sides::Both { self.graph.in_degree(v) } else { 0 };
+        let largest_of = |_, chunk: Range<usize>| {
+            let mut largest = None;
+            let mut see = |v, out_degree| largest = largest.max(Some((out_degree + in_degree(v), v)));
+            let _ = self.graph.for_each_out_page(chunk.start as VertexId..chunk.end as VertexId, |page| {
+                match page {
+                    Page::Dense(page) => page.vertices().enumerate().for_each(|(i, v)| see(v, page.degree(i))),
+                    Page::Empty(vertices) => vertices.for_each(|v| see(v, 0)),
+                    Page::Patched(vertices) => vertices.for_each(|v| see(v, self.graph.out_degree(v))),
+                }
+                ControlFlow::Continue(())
+            });
+            largest
         };
-        let largest_of = |_, chunk: Range<usize>| chunk.map(|v| (degree(v as VertexId), v as VertexId)).max();
         let bound = self.graph.vertex_bound();
         let largest = self.ctx.pool.map_chunks(0..bound, CHUNK, largest_of).into_iter().flatten().max();
         largest.filter(|&(degree, _)| degree >= (bound / HUB_SHARE).max(1)).map(|(_, hub)| hub)
