@@ -72,11 +72,6 @@ impl PageChanges {
         self.vertices.is_empty()
     }
 
-    /// The number of arcs added and removed, together.
-    pub fn num_arcs(&self) -> usize {
-        self.targets.len()
-    }
-
     /// The lists that changed, by their vertices.
     pub fn lists(&self) -> impl Iterator<Item = ChangedList<'_>> {
         let (mut targets, mut weights) = (&self.targets[..], &self.weights[..]);
