@@ -132,7 +132,7 @@ impl PatchedPage {
     pub fn dense(ground: &Ground<'_>, changes: &PageChanges) -> Result<Self, String> {
         let whole = WholePage::new(ground, changes)?;
         let num_arcs = whole.targets.len() as u64;
-        let weights = ground.weight_type.map(|weight_type| column(weight_type, &whole.weights));
+        let weights = ground.weight_type.map(|weight_type| weights(weight_type, &whole.weights));
         Ok(Self { lists: Lists::Dense { offsets: whole.offsets }, targets: whole.targets, weights, num_arcs })
     }
 
@@ -326,7 +326,7 @@ impl<'a> Builder<'a> {
     }
 
     fn finish(self, num_arcs: u64) -> PatchedPage {
-        let weights = self.ground.weight_type.map(|weight_type| column(weight_type, &self.bits));
+        let weights = self.ground.weight_type.map(|weight_type| weights(weight_type, &self.bits));
         let lists = Lists::Pieces { heads: self.heads, pieces: self.pieces };
         PatchedPage { lists, targets: self.targets, weights, num_arcs }
     }
@@ -406,7 +406,7 @@ impl WholePage {
 }
 
 /// Weights of this type from their bits.
-fn column(weight_type: WeightType, bits: &[u64]) -> Weights {
+pub(crate) fn weights(weight_type: WeightType, bits: &[u64]) -> Weights {
     fn typed<W: Weight>(bits: &[u64]) -> Weights {
         W::column(MappedSlice::copied(&bits.iter().map(|&bits| W::of_bits(bits)).collect::<Vec<W>>()))
     }

@@ -19,8 +19,8 @@ use crate::base_run::{BaseLists, BasePage, BaseRun};
 use crate::changes::{ComposeScratch, PageChanges, compose};
 use crate::level::Level;
 use crate::patched::{Ground, NO_OFFSETS, PatchedPage, WholePage};
-use crate::run;
 use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
+use crate::{patched, run};
 
 /// The first damage that a reader met.
 pub(crate) type Fault = Arc<OnceLock<base::Error>>;
@@ -149,7 +149,8 @@ enum Found<'a> {
 impl Side {
     /// The lists after `recipe`. Cost: an entry of 16 bytes for each page; no list is read.
     pub fn new(recipe: Recipe, fault: &Fault) -> Self {
-        let none = || (MappedSlice::empty(), MappedSlice::empty(), None);
+        let no_weights = || recipe.weight_type.map(|weight_type| patched::weights(weight_type, &[]));
+        let none = || (MappedSlice::empty(), MappedSlice::empty(), no_weights());
         let lists = recipe.lists();
         let (offsets, targets, weights) =
             lists.map_or_else(none, |lists| (lists.offsets().clone(), lists.targets().clone(), lists.weights()));

@@ -390,3 +390,6 @@ impl SingleFragment for View {
         self.out_side.single_list(vertex)
     }
 }
+
+#[cfg(test)]
+mod tests;

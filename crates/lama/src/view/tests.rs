@@ -1,0 +1,400 @@
+//! Views over random histories of a graph, from base runs before, amid and behind them, against plain lists.
+
+use std::collections::BTreeSet;
+
+use base::storage::FaultStorage;
+use graph::WeightType;
+
+use super::*;
+use crate::base_run::SideFiles;
+use crate::changes::ChangedArc;
+use crate::dictionary::Dictionary;
+use crate::file::{FileKind, FramedFile};
+use crate::level::{LevelFile, LevelWriter};
+use crate::lists::ListRules;
+use crate::options::DatabaseId;
+use crate::run::{FinishedRun, RunWriter};
+
+const ID: DatabaseId = DatabaseId([9; 16]);
+
+/// An arc and the bits of its weight.
+type ModelArc = (VertexId, VertexId, u64);
+
+/// The graph at one version.
+#[derive(Clone, Default)]
+struct Version {
+    bound: usize,
+    arcs: Vec<ModelArc>,
+    dead: BTreeSet<VertexId>,
+}
+
+/// A generator of random numbers, good enough to make graphs.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 = self.0.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        ((u128::from(self.0.rotate_left(23) ^ self.0 >> 7) * bound as u128) >> 64) as usize
+    }
+
+    /// Small numbers more often than large ones: some lists get long.
+    fn skewed(&mut self, bound: usize) -> VertexId {
+        let limit = 1 + self.below(bound);
+        let limit = if self.below(3) == 0 { 1 + self.below(limit.min(8)) } else { limit };
+        self.below(limit) as VertexId
+    }
+}
+
+struct History {
+    options: GraphOptions,
+    versions: Vec<Version>,
+}
+
+impl History {
+    /// Versions of which each adds and removes a little of everything.
+    fn new(options: GraphOptions, num_versions: usize, size: usize, random: &mut Random) -> Self {
+        let mut history = Self { options, versions: Vec::new() };
+        let mut version = Version { bound: 1500, ..Version::default() };
+        history.change(&mut version, 9 * size, 0, random);
+        history.versions.push(version.clone());
+        for number in 1..num_versions {
+            version.bound += random.below(700);
+            for _ in 0..random.below(4) {
+                let vertex = random.below(version.bound) as VertexId;
+                if !version.dead.remove(&vertex) {
+                    version.dead.insert(vertex);
+                    version.arcs.retain(|&(u, v, _)| u != vertex && v != vertex);
+                }
+            }
+            // Small ones lose half now and then; every fourth loses nothing.
+            let share = [100, if size < 1000 { 2 } else { 40 }, 50][number % 3];
+            let num_removed = if number % 4 == 0 { 0 } else { version.arcs.len() / share };
+            history.change(&mut version, size, num_removed, random);
+            history.versions.push(version.clone());
+        }
+        history
+    }
+
+    fn change(&self, version: &mut Version, num_added: usize, num_removed: usize, random: &mut Random) {
+        let is_undirected = self.options.direction == Direction::Undirected;
+        let mut removed = BTreeSet::new();
+        for _ in 0..num_removed {
+            let (u, v, _) = version.arcs[random.below(version.arcs.len())];
+            removed.insert((u, v));
+            if is_undirected {
+                removed.insert((v, u));
+            }
+        }
+        version.arcs.retain(|&(u, v, _)| !removed.contains(&(u, v)));
+        let mut present: BTreeSet<_> = version.arcs.iter().map(|&(u, v, _)| (u, v)).collect();
+        for _ in 0..num_added {
+            // Of many edges, few vertices have most: their lists are long enough to be shown in pieces.
+            let u =
+                if num_added < 1000 { random.skewed(version.bound) } else { 40 * random.skewed(version.bound / 40) };
+            let v = random.below(version.bound) as VertexId;
+            let weight = if self.options.weight_type.is_some() { random.below(5) as u64 } else { 0 };
+            if version.dead.contains(&u) || version.dead.contains(&v) {
+                continue;
+            }
+            if !present.insert((u, v)) && !self.options.multigraph {
+                continue;
+            }
+            version.arcs.push((u, v, weight));
+            if is_undirected && u != v {
+                present.insert((v, u));
+                version.arcs.push((v, u, weight));
+            }
+        }
+        version.arcs.sort_unstable();
+    }
+
+    /// The arcs of a side.
+    fn arcs(&self, version: usize, side: run::Side) -> Vec<ModelArc> {
+        let arcs = &self.versions[version].arcs;
+        match side {
+            run::Side::Out => arcs.clone(),
+            run::Side::In => {
+                let mut arcs: Vec<_> = arcs.iter().map(|&(u, v, w)| (v, u, w)).collect();
+                arcs.sort_unstable();
+                arcs
+            }
+        }
+    }
+
+    fn write_run(&self, disk: &FaultStorage, index: usize) -> FinishedRun {
+        let version = &self.versions[index];
+        let number = index as u32;
+        let writer = RunWriter::create(disk, "".as_ref(), &self.options, ID, version.bound, number).unwrap();
+        let sides =
+            if self.options.stores_in_lists() { &[run::Side::Out, run::Side::In][..] } else { &[run::Side::Out] };
+        for &side in sides {
+            let arcs = self.arcs(index, side);
+            let mut degrees = vec![0; version.bound];
+            arcs.iter().for_each(|&(u, ..)| degrees[u as usize] += 1);
+            let targets: Vec<_> = arcs.iter().map(|&(_, v, _)| v).collect();
+            let weights: Vec<_> = arcs.iter().map(|&(.., w)| w as u32).collect();
+            let weights = if self.options.weight_type.is_some() { &weights[..] } else { &[] };
+            writer.append::<u32>(side, &degrees, &targets, weights).unwrap();
+        }
+        writer.finish_with_dead(&version.dead.iter().copied().collect::<Vec<_>>()).unwrap()
+    }
+
+    fn base(&self, disk: &FaultStorage, version: usize) -> Arc<BaseRun> {
+        let run = self.write_run(disk, version);
+        let open = |kind: FileKind| {
+            let file = run.files.iter().find(|file| file.kind == kind);
+            file.map(|file| FramedFile::open(disk, &file.path, kind, ID).unwrap())
+        };
+        let files = |side: run::Side| Some((open(side.table())?, open(side.targets())?, open(side.weights())));
+        let (out_files, in_files) = (files(run::Side::Out).unwrap(), files(run::Side::In));
+        let rules = ListRules { vertex_bound: self.versions[version].bound, multigraph: self.options.multigraph };
+        let weight_type = self.options.weight_type;
+        let in_files = in_files.as_ref().map(|files| side_files(files, weight_type));
+        BaseRun::open(&side_files(&out_files, weight_type), in_files.as_ref(), rules).unwrap()
+    }
+
+    /// The levels between neighbouring versions.
+    fn levels(&self, disk: &FaultStorage) -> Vec<Level> {
+        let mut writer = LevelWriter::create(disk, "".as_ref(), &self.options, ID, 1).unwrap();
+        for to in 1..self.versions.len() {
+            let (old, new) = (&self.versions[to - 1], &self.versions[to]);
+            let died: Vec<_> = new.dead.difference(&old.dead).copied().collect();
+            let returned: Vec<_> = old.dead.difference(&new.dead).copied().collect();
+            writer.begin_level(to as u32 - 1, to as u32, new.bound, &died, &returned).unwrap();
+            let sides = if self.options.stores_in_lists() { &SIDES[..] } else { &SIDES[..1] };
+            for &side in sides {
+                let (old, new) = (self.arcs(to - 1, side), self.arcs(to, side));
+                writer.append_arcs(side, &missing(&new, &old), &missing(&old, &new)).unwrap();
+            }
+        }
+        let file = writer.finish().unwrap();
+        let file = FramedFile::open(disk, &file.path, FileKind::Level, ID).unwrap();
+        LevelFile::open(&file, &self.options).unwrap().levels().to_vec()
+    }
+
+    fn parts(&self, base: &Arc<BaseRun>, steps: Vec<(Level, Sense)>, version: usize) -> ViewParts {
+        let Version { bound, arcs, dead } = &self.versions[version];
+        let num_loops = arcs.iter().filter(|&&(u, v, _)| u == v).count();
+        let num_edges = match self.options.direction {
+            Direction::Directed => arcs.len(),
+            Direction::Undirected => (arcs.len() + num_loops) / 2,
+        };
+        ViewParts {
+            base: Arc::clone(base),
+            steps,
+            options: self.options,
+            vertex_bound: *bound,
+            num_vertices: (bound - dead.len()) as u64,
+            num_edges: num_edges as u64,
+            num_arcs: arcs.len() as u64,
+            dictionary: Arc::new(Dictionary::open(KeyScheme::Dense, *bound as u64, &[]).unwrap()),
+            path: "db".into(),
+        }
+    }
+}
+
+const SIDES: [run::Side; 2] = [run::Side::Out, run::Side::In];
+
+fn side_files(
+    (table, targets, weights): &(FramedFile, FramedFile, Option<FramedFile>),
+    weight_type: Option<WeightType>,
+) -> SideFiles<'_> {
+    SideFiles { table, targets, weights: weights.as_ref().zip(weight_type) }
+}
+
+/// What `all` has and `some` has not; of equal arcs, as many as it has more. Both are sorted.
+fn missing(all: &[ModelArc], some: &[ModelArc]) -> Vec<ChangedArc> {
+    let mut some = some.iter().peekable();
+    let mut rest = Vec::new();
+    for arc in all {
+        while some.next_if(|other| *other < arc).is_some() {}
+        if some.next_if(|other| *other == arc).is_none() {
+            rest.push(ChangedArc { list: arc.0, neighbour: arc.1, weight: arc.2 });
+        }
+    }
+    rest
+}
+
+/// The arcs of a side of a view, read list by list; pages, degrees and whole pages must say the same.
+fn read(view: &View, side: run::Side) -> Vec<ModelArc> {
+    let has_weights = view.weight_type().is_some();
+    let (mut arcs, mut num_fragments) = (Vec::new(), 0);
+    let lists = view.side(side).unwrap();
+    for vertex in 0..view.vertex_bound() as VertexId {
+        let mut list = Vec::new();
+        let mut is_single = None;
+        let _ = lists.for_each_fragment(vertex, |targets| {
+            assert!(targets.is_sorted());
+            num_fragments += 1;
+            is_single = Some(is_single.is_none());
+            list.extend_from_slice(targets);
+            ControlFlow::Continue(())
+        });
+        assert_eq!(list.len(), lists.degree(vertex));
+        if is_single != Some(false) {
+            assert_eq!(lists.single_list(vertex).unwrap_or_default(), list);
+        }
+        let mut weighted = Vec::new();
+        let _ = lists.for_each_weighted_fragment::<u32>(vertex, |targets, weights| {
+            assert_eq!(targets.len(), weights.len());
+            weighted.extend(targets.iter().zip(weights).map(|(&v, &w)| (vertex, v, u64::from(w))));
+            ControlFlow::Continue(())
+        });
+        if has_weights {
+            assert!(weighted.iter().map(|&(_, v, _)| v).eq(list));
+            arcs.extend(weighted);
+        } else {
+            arcs.extend(list.iter().map(|&v| (vertex, v, 0)));
+        }
+    }
+    arcs.sort_unstable();
+    check_pages(view, side, &arcs);
+    arcs
+}
+
+fn check_pages(view: &View, side: run::Side, arcs: &[ModelArc]) {
+    let lists = view.side(side).unwrap();
+    let mut from_pages = Vec::new();
+    let _ = lists.for_each_page(3..view.vertex_bound() as VertexId, |page| {
+        match page {
+            Page::Dense(page) => page.lists().for_each(|(u, list)| from_pages.extend(list.iter().map(|&v| (u, v)))),
+            Page::Patched(vertices) => vertices.for_each(|u| {
+                let _ = lists.for_each_fragment(u, |list| {
+                    from_pages.extend(list.iter().map(|&v| (u, v)));
+                    ControlFlow::Continue(())
+                });
+            }),
+            Page::Empty(vertices) => vertices.for_each(|u| assert_eq!(lists.degree(u), 0)),
+        }
+        ControlFlow::Continue(())
+    });
+    from_pages.sort_unstable();
+    assert!(arcs.iter().filter(|arc| arc.0 >= 3).map(|&(u, v, _)| (u, v)).eq(from_pages));
+    let mut whole = Vec::new();
+    for page in 0..lists.num_pages() {
+        let content = lists.whole_page(page).unwrap();
+        for (i, ends) in content.offsets.windows(2).enumerate() {
+            let u = (page * crate::PAGE_VERTICES + i) as VertexId;
+            let weight = |place| content.weights.get(place).copied().unwrap_or(0);
+            whole.extend((ends[0] as usize..ends[1] as usize).map(|place| (u, content.targets[place], weight(place))));
+        }
+    }
+    assert!(whole.is_sorted_by_key(|&(u, v, _)| (u, v)));
+    whole.sort_unstable();
+    assert_eq!(whole, arcs);
+}
+
+fn kinds() -> Vec<GraphOptions> {
+    let directed = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let weighted = GraphOptions { weight_type: Some(WeightType::U32), ..directed };
+    let undirected = GraphOptions { direction: Direction::Undirected, ..directed };
+    vec![
+        directed,
+        GraphOptions { in_edges: false, ..weighted },
+        weighted,
+        undirected,
+        GraphOptions { multigraph: true, ..directed },
+        GraphOptions { multigraph: true, ..weighted },
+    ]
+}
+
+#[test]
+fn every_version_is_shown_from_every_base_run() {
+    let mut counts = PageCountsSum::default();
+    for (seed, options) in kinds().into_iter().enumerate() {
+        for size in [40, 2500] {
+            let random = &mut Random(seed as u64 * 1000 + size as u64);
+            let history = History::new(options, 7, size, random);
+            let disk = FaultStorage::default();
+            let levels = history.levels(&disk);
+            for anchor in [0, 3, 6] {
+                let base = history.base(&disk, anchor);
+                for version in 0..history.versions.len() {
+                    let between = |range: Range<usize>| levels[range].iter().cloned();
+                    let steps: Vec<_> = match anchor <= version {
+                        true => between(anchor..version).map(|level| (level, Sense::Forward)).collect(),
+                        false => between(version..anchor).rev().map(|level| (level, Sense::Backward)).collect(),
+                    };
+                    let view = View::open(history.parts(&base, steps, version)).unwrap();
+                    let what = format!("{options:?}, seed {seed}, size {size}, base {anchor}, version {version}");
+                    for side in SIDES.into_iter().filter(|&side| view.side(side).is_some()) {
+                        assert!(read(&view, side) == history.arcs(version, side), "{side:?} of {what}");
+                        counts.add(view.side(side).unwrap());
+                    }
+                    view.check().unwrap();
+                    let Version { bound, dead, .. } = &history.versions[version];
+                    assert!((0..*bound as VertexId).all(|v| view.is_live(v) != dead.contains(&v)), "{what}");
+                    assert!(!view.is_live(*bound as VertexId));
+                }
+            }
+        }
+    }
+    // What is said above must have been said of all kinds of pages.
+    assert!(counts.dense > 20 && counts.in_pieces > 20 && counts.rewritten > 20, "{counts:?}");
+}
+
+#[derive(Debug, Default)]
+struct PageCountsSum {
+    dense: usize,
+    in_pieces: usize,
+    rewritten: usize,
+}
+
+impl PageCountsSum {
+    fn add(&mut self, side: &Side) {
+        let counts = side.count_pages();
+        self.dense += counts.dense;
+        let mut in_pieces = 0;
+        for page in 0..side.num_pages() {
+            let vertices = (page * crate::PAGE_VERTICES) as VertexId..(page * crate::PAGE_VERTICES + 1) as VertexId;
+            let _ = side.for_each_page(vertices, |page| {
+                in_pieces += usize::from(matches!(page, Page::Patched(_)));
+                ControlFlow::Continue(())
+            });
+        }
+        self.in_pieces += in_pieces;
+        self.rewritten += counts.patched - in_pieces;
+    }
+}
+
+#[test]
+fn a_window_shows_what_was_added_and_is_still_there() {
+    for (seed, options) in kinds().into_iter().enumerate() {
+        let history = History::new(options, 7, 200, &mut Random(seed as u64));
+        let disk = FaultStorage::default();
+        let (base, levels) = (history.base(&disk, 6), history.levels(&disk));
+        for (first, last) in [(1, 1), (2, 5), (1, 6)] {
+            let steps = levels[last..].iter().rev().map(|level| (level.clone(), Sense::Backward)).collect();
+            let parts = history.parts(&base, steps, last);
+            let view = View::window(parts, &levels[first - 1..last]).unwrap();
+            for side in SIDES.into_iter().filter(|&side| view.side(side).is_some()) {
+                let added = missing(&history.arcs(last, side), &history.arcs(first - 1, side));
+                let expected: Vec<_> = added.iter().map(|arc| (arc.list, arc.neighbour, arc.weight)).collect();
+                assert!(read(&view, side) == expected, "seed {seed}, {side:?} of {first}..{last}");
+            }
+            let num_arcs = view.num_arcs();
+            match options.direction {
+                Direction::Directed => assert_eq!(view.num_edges(), num_arcs),
+                Direction::Undirected => assert!((num_arcs / 2..=num_arcs).contains(&view.num_edges())),
+            }
+        }
+    }
+}
+
+#[test]
+fn a_base_run_that_the_levels_do_not_fit_is_damage() {
+    let options = kinds()[0];
+    let history = History::new(options, 3, 900, &mut Random(5));
+    let disk = FaultStorage::default();
+    let (base, levels) = (history.base(&disk, 0), history.levels(&disk));
+    // The first level is left out: what the second removes of it is not there.
+    let steps = vec![(levels[1].clone(), Sense::Forward)];
+    let mut parts = history.parts(&base, steps, 2);
+    let dead = levels[1].died().unwrap().len() as u64;
+    parts.num_vertices = parts.vertex_bound as u64 - dead;
+    if let Ok(view) = View::open(parts) {
+        let pages = view.side(run::Side::Out).unwrap().num_pages();
+        let whole = (0..pages).try_for_each(|page| view.side(run::Side::Out).unwrap().whole_page(page).map(drop));
+        assert!(whole.unwrap_err().to_string().contains("the levels do not fit the out-lists"));
+    }
+}
