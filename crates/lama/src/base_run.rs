@@ -2,8 +2,9 @@
 //!
 //! All views of a process share it, and what was verified through one of them is verified for all.
 
+use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
@@ -15,6 +16,7 @@ use crate::column::Column;
 use crate::encoding::Decoder;
 use crate::file::{FramedFile, SectionKind};
 use crate::lists::ListRules;
+use crate::patched::PatchedPage;
 use crate::run::Side;
 use crate::table::{INDEX_ENTRY_BYTES, IndexEntry, PAGE_OFFSETS, PAGE_VERTICES, PageKind, num_pages};
 
@@ -25,6 +27,18 @@ pub(crate) struct BaseRun {
     in_lists: Option<BaseLists>,
     vertex_bound: usize,
     dead: Option<Column<VertexId>>,
+    patched: Mutex<PatchedPages>,
+}
+
+/// A page of a side, as it is at a version.
+pub(crate) type PageVersion = (Side, usize, u32);
+
+/// The pages that are patched in open views, so that views of several versions share those that are the same.
+#[derive(Debug, Default)]
+struct PatchedPages {
+    pages: HashMap<PageVersion, Weak<PatchedPage>>,
+    /// Once there are so many, those that no view has any more are forgotten.
+    limit: usize,
 }
 
 /// The files of one side.
@@ -53,7 +67,8 @@ impl BaseRun {
             Some(_) => Some(read_dead(out_files.table, rules.vertex_bound)?),
             None => None,
         };
-        Ok(Arc::new(Self { out_lists, in_lists, vertex_bound: rules.vertex_bound, dead }))
+        let patched = Mutex::default();
+        Ok(Arc::new(Self { out_lists, in_lists, vertex_bound: rules.vertex_bound, dead, patched }))
     }
 
     /// The lists of a side, if the run has it.
@@ -77,6 +92,25 @@ impl BaseRun {
     /// The number of entries of the out-lists.
     pub fn num_arcs(&self) -> u64 {
         self.out_lists.num_arcs()
+    }
+
+    /// The page as a view has patched it that is still open.
+    pub fn patched(&self, page: PageVersion) -> Option<Arc<PatchedPage>> {
+        self.patched_pages().pages.get(&page).and_then(Weak::upgrade)
+    }
+
+    /// Remembers a page that a view has patched.
+    pub fn remember_patched(&self, page: PageVersion, patched: &Arc<PatchedPage>) {
+        let mut all = self.patched_pages();
+        if all.pages.len() >= all.limit {
+            all.pages.retain(|_, page| page.strong_count() > 0);
+            all.limit = 2 * all.pages.len() + 64;
+        }
+        all.pages.insert(page, Arc::downgrade(patched));
+    }
+
+    fn patched_pages(&self) -> MutexGuard<'_, PatchedPages> {
+        self.patched.lock().unwrap_or_else(|e| e.into_inner())
     }
 }
 

@@ -418,10 +418,8 @@ impl Side {
             if patched.get().is_some() {
                 return Ok(PATCHED);
             }
-            let mut changes = PageChanges::default();
-            if recipe.changes(page, &mut changes)? {
-                let new = recipe.patch(page, &changes)?;
-                let _ = patched.set(Arc::new(new));
+            if let Some(new) = recipe.patch(page)? {
+                let _ = patched.set(new);
                 return Ok(PATCHED);
             }
         }
@@ -526,15 +524,40 @@ impl Recipe {
         Ok(Ground { offsets, targets, edge_base, lists, multigraph, weight_type })
     }
 
-    fn patch(&self, page: usize, changes: &PageChanges) -> base::Result<PatchedPage> {
+    /// The page with the changes of all steps; `None` where they change nothing.
+    fn patch(&self, page: usize) -> base::Result<Option<Arc<PatchedPage>>> {
+        let Some(version) = self.version(page) else { return Ok(None) };
+        if let Some(shared) = self.base.patched((self.side, page, version)).filter(|_| self.show == Show::Everything) {
+            let base = self.lists().map_or(Ok(None), |lists| lists.page(page))?;
+            self.check_largest(page, shared.largest_target(base.map_or(&[], |page| page.targets)))?;
+            return Ok(Some(shared));
+        }
+        let mut changes = PageChanges::default();
+        if !self.changes(page, &mut changes)? {
+            return Ok(None);
+        }
         let ground = self.ground(page)?;
         let patched = match self.show {
-            Show::Everything => PatchedPage::new(&ground, changes),
-            Show::Additions => PatchedPage::dense(&ground, changes),
+            Show::Everything => PatchedPage::new(&ground, &changes),
+            Show::Additions => PatchedPage::dense(&ground, &changes),
         };
         let patched = patched.map_err(|what| self.corrupt(page, &what))?;
         self.check_largest(page, patched.largest_target(ground.targets))?;
-        Ok(patched)
+        let patched = Arc::new(patched);
+        if self.show == Show::Everything {
+            self.base.remember_patched((self.side, page, version), &patched);
+        }
+        Ok(Some(patched))
+    }
+
+    /// The version, nearest to the base run, at which the page is as it is after all steps; `None` where none of them
+    /// touches it.
+    fn version(&self, page: usize) -> Option<u32> {
+        let last = self.steps.iter().rfind(|(level, _)| level.touches(self.side, page));
+        last.map(|(level, sense)| match sense {
+            Sense::Forward => level.to(),
+            Sense::Backward => level.from(),
+        })
     }
 
     /// That targets are vertices of the version is checked here, whatever levels and base run say.

@@ -358,6 +358,30 @@ impl PageCountsSum {
 }
 
 #[test]
+fn versions_share_the_pages_that_are_the_same() {
+    let options = kinds()[0];
+    let version = |arcs: &[ModelArc]| Version { bound: 3000, arcs: arcs.to_vec(), ..Version::default() };
+    let arcs = [(0, 1, 0), (0, 2, 0), (1, 1, 0), (2000, 7, 0)];
+    let versions = vec![version(&arcs[..1]), version(&arcs[..2]), version(&arcs[..3]), version(&arcs)];
+    let history = History { options, versions };
+    let disk = FaultStorage::default();
+    let (base, levels) = (history.base(&disk, 0), history.levels(&disk));
+    let open = |version: usize| {
+        let steps = levels[..version].iter().map(|level| (level.clone(), Sense::Forward)).collect();
+        let view = View::open(history.parts(&base, steps, version)).unwrap();
+        assert_eq!(read(&view, run::Side::Out), history.arcs(version, run::Side::Out));
+        view
+    };
+    let (two, three) = (open(2), open(3));
+    let list = |view: &View, vertex| view.out_side.single_list(vertex).unwrap().as_ptr();
+    // The last level changes only another page.
+    assert_eq!(list(&two, 0), list(&three, 0));
+    assert_ne!(list(&open(1), 0), list(&two, 0));
+    drop((two, three));
+    assert_eq!(read(&open(3), run::Side::Out), history.arcs(3, run::Side::Out));
+}
+
+#[test]
 fn a_window_shows_what_was_added_and_is_still_there() {
     for (seed, options) in kinds().into_iter().enumerate() {
         let history = History::new(options, 7, 200, &mut Random(seed as u64));
