@@ -139,12 +139,12 @@ impl Database {
     }
 
     /// All snapshots, oldest first.
-    pub fn snapshots(&self) -> &[SnapshotInfo] {
+    pub fn snapshots(&self) -> Vec<SnapshotInfo> {
         self.store.snapshots()
     }
 
     /// The keys of the vertices.
-    pub fn dictionary(&self) -> &Dictionary {
+    pub fn dictionary(&self) -> Arc<Dictionary> {
         self.store.dictionary()
     }
 

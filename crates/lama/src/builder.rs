@@ -7,19 +7,20 @@ use base::mapped::FileBytes;
 use base::storage::{Storage, StorageFile};
 use graph::Direction;
 
-use crate::dictionary::{DictionaryKeys, FinishedDictionary, write_dictionary};
-use crate::file::WrittenFile;
-use crate::manifest::{Created, FileRecord, Manifest, Snapshot};
-use crate::options::{GraphOptions, Identity};
+use crate::chain::{Chain, Version};
+use crate::dictionary::{DictionaryKeys, FinishedDictionary, PartFile, write_dictionary};
+use crate::manifest::{Created, Manifest};
+use crate::options::{GraphOptions, Identity, Retention};
 use crate::run::{FinishedRun, RunWriter};
-use crate::store::{Lock, Store};
+use crate::store::{Lock, State, Store, give_name, write_manifest};
 use crate::{Error, Result, names};
+
+mod levels;
+
+pub use levels::{FinishedLevels, LevelsWriter};
 
 /// The number of the run and of the part of the dictionary that a load writes.
 const FIRST: u32 = 1;
-
-/// The longest name of a snapshot, in bytes.
-const MAX_NAME_BYTES: usize = 255;
 
 /// A database that is being made.
 ///
@@ -78,7 +79,17 @@ impl StoreBuilder {
     /// UTF-8; the disk failed.
     pub fn write_dictionary(&self, keys: DictionaryKeys<'_>) -> Result<FinishedDictionary> {
         let NewDirectory { storage, path, .. } = &self.directory;
-        write_dictionary(&**storage, path, &keys, self.options.keys, self.identity.id, FIRST)
+        let (storage, directory) = (&**storage, &**path);
+        let place = PartFile { storage, directory, id: self.identity.id, number: FIRST, first_id: 0 };
+        write_dictionary(place, &keys, self.options.keys)
+    }
+
+    /// Begins the levels of a database with several snapshots: what each but the first changes. The first has ids below
+    /// `vertex_bound`.
+    pub fn levels_writer(&self, vertex_bound: usize) -> LevelsWriter {
+        let NewDirectory { storage, path, .. } = &self.directory;
+        let directory = path.clone();
+        LevelsWriter::new(Arc::clone(storage), directory, self.options, self.identity.id, FIRST + 1, vertex_bound)
     }
 
     /// A scratch file in the database's directory, on the disk that must have room for the result.
@@ -101,16 +112,47 @@ impl StoreBuilder {
     /// Run and dictionary do not fit together, the name of the snapshot is empty or a number, or
     /// the disk failed; the database is then removed.
     pub fn publish(
-        mut self,
+        self,
         run: FinishedRun,
         dictionary: FinishedDictionary,
         num_edges: u64,
         name: Option<&str>,
     ) -> Result<Store> {
-        self.check(&run, &dictionary, num_edges, name)?;
+        self.publish_many(run, dictionary, num_edges, FinishedLevels::none(), &[name])
+    }
+
+    /// Makes the database visible with several snapshots, and opens it for writing. `run`, `dictionary` and `num_edges`
+    /// are those of the newest; `levels` lead from the first to it; `names` has one for each snapshot.
+    ///
+    /// # Errors
+    /// As [`publish`](Self::publish); the levels do not lead to the graph of the run, as far as numbers tell.
+    pub fn publish_many(
+        mut self,
+        run: FinishedRun,
+        dictionary: FinishedDictionary,
+        num_edges: u64,
+        levels: FinishedLevels,
+        names: &[Option<&str>],
+    ) -> Result<Store> {
+        self.check(&run, &dictionary, num_edges)?;
+        let newest = Version {
+            number: 1,
+            is_kept: true,
+            name: None,
+            unix_time: self.identity.time(),
+            vertex_bound: run.vertex_bound as u64,
+            num_vertices: run.vertex_bound as u64,
+            num_edges,
+            num_arcs: run.num_arcs,
+            num_added: num_edges,
+            num_removed: 0,
+            level: None,
+        };
+        let next_file = levels.next_file.max(FIRST + 1);
+        let (versions, level_files) = levels.versions(newest, names)?;
         let NewDirectory { storage, path, .. } = &self.directory;
         let mut files = Vec::new();
-        for file in run.files.iter().chain(&dictionary.file) {
+        for file in run.files.iter().chain(&dictionary.file).chain(&level_files) {
             files.push(give_name(&**storage, path, file)?);
         }
         for scratch in storage.list(path)?.iter().filter(|name| name.starts_with(names::TEMPORARY)) {
@@ -119,33 +161,35 @@ impl StoreBuilder {
         storage.sync_dir(path)?;
         storage.sync_dir(parent(path))?;
 
-        let unix_time = self.identity.time();
-        let created = Created { id: self.identity.id, unix_time, options: self.options };
-        let snapshot = Snapshot {
-            number: 1,
-            name: name.map(str::to_owned),
-            unix_time,
-            vertex_bound: run.vertex_bound as u64,
-            num_edges,
-            num_arcs: run.num_arcs,
-            num_added: num_edges,
-            num_removed: 0,
+        let created = Created { id: self.identity.id, unix_time: self.identity.time(), options: self.options };
+        let anchor = versions.len() as u32;
+        let num_bytes = files.iter().map(|file| file.len).sum();
+        let manifest = Manifest {
+            created,
+            next_number: anchor + 1,
+            next_file,
+            bytes_loaded: num_bytes,
+            bytes_written: num_bytes,
+            retention: Retention::All,
             files,
+            run: FIRST,
+            dictionary: dictionary.file.iter().map(|_| FIRST).collect(),
+            chain: Chain { versions, anchor, delta_runs: Vec::new() },
         };
         // Of the manifest, too, the name comes last: there is no database with half a first snapshot.
         let temporary = path.join(names::temporary(names::MANIFEST));
-        let manifest = storage.create(&temporary)?;
-        manifest.write_at(0, &Manifest::encode(&created, &[snapshot]))?;
-        manifest.sync()?;
+        write_manifest(&**storage, &temporary, &manifest.encode())?;
         storage.rename(&temporary, &path.join(names::MANIFEST))?;
         storage.sync_dir(path)?;
 
-        let store = Store::assemble(Arc::clone(storage), path)?;
+        let state = State::read(&**storage, path, None)?;
+        let storage = Arc::clone(storage);
         self.directory.is_published = true;
-        Ok(store.with_lock(self.directory.lock.take()))
+        let lock = self.directory.lock.take();
+        Ok(Store::with_state(storage, &self.directory.path, state, lock).with_unix_time(self.identity.unix_time))
     }
 
-    fn check(&self, run: &FinishedRun, keys: &FinishedDictionary, num_edges: u64, name: Option<&str>) -> Result<()> {
+    fn check(&self, run: &FinishedRun, keys: &FinishedDictionary, num_edges: u64) -> Result<()> {
         let bad = |what: String| Err(Error::Input(what));
         if keys.num_keys != run.vertex_bound as u64 {
             return bad(format!("{} keys for {} vertices", keys.num_keys, run.vertex_bound));
@@ -157,22 +201,8 @@ impl StoreBuilder {
         if !fits {
             return bad(format!("{num_edges} edges cannot have {} entries in lists", run.num_arcs));
         }
-        let is_bad_name = |name: &str| name.bytes().all(|b| b.is_ascii_digit()) || name.len() > MAX_NAME_BYTES;
-        match name {
-            Some(name) if is_bad_name(name) => bad(format!(
-                "{name:?} cannot name a snapshot: a name is no number and has at most {MAX_NAME_BYTES} bytes"
-            )),
-            _ => Ok(()),
-        }
+        Ok(())
     }
-}
-
-/// Gives a written file the name that it keeps.
-fn give_name(storage: &dyn Storage, directory: &Path, file: &WrittenFile) -> Result<FileRecord> {
-    let temporary = file.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
-    let name = temporary.strip_prefix(names::TEMPORARY).unwrap_or(&temporary).to_owned();
-    storage.rename(&file.path, &directory.join(&name))?;
-    Ok(FileRecord { kind: file.kind, name, len: file.len, header_crc: file.header_crc })
 }
 
 /// The directory that holds the name of `path`.

@@ -4,10 +4,12 @@
 //! ascend with their keys, a lookup searches the keys themselves; where they do not, the ids in the
 //! order of their keys.
 
+mod join;
 mod writer;
 
 use std::cmp::Ordering;
 use std::ops::Range;
+use std::sync::Arc;
 
 use base::VertexId;
 
@@ -18,8 +20,8 @@ use crate::key::{Key, KeyRef};
 use crate::options::KeyScheme;
 use crate::{Error, Result};
 
-pub(crate) use writer::write_dictionary;
 pub use writer::{DictionaryKeys, FinishedDictionary};
+pub(crate) use writer::{PartFile, write_dictionary};
 
 /// The bytes of the section that says what a part holds.
 const FACTS_BYTES: usize = 32;
@@ -51,11 +53,13 @@ struct Facts {
 pub struct Dictionary {
     scheme: KeyScheme,
     num_keys: u64,
-    parts: Vec<Part>,
+    parts: Vec<Arc<Part>>,
 }
 
 #[derive(Debug)]
 struct Part {
+    /// The number of its file.
+    number: u32,
     first_id: u64,
     num_keys: u64,
     keys: Keys,
@@ -71,26 +75,51 @@ enum Keys {
 }
 
 impl Dictionary {
-    /// Joins the parts of a dictionary.
+    /// The parts with these numbers, as one dictionary: those that `known` has open, and the others opened.
     ///
     /// # Errors
     /// A part is damaged, of another scheme, or not the one that follows.
-    pub(crate) fn open(scheme: KeyScheme, num_keys: u64, files: &[FramedFile]) -> Result<Self> {
-        let mut parts = Vec::new();
+    pub(crate) fn join(
+        scheme: KeyScheme,
+        num_keys: u64,
+        numbers: &[u32],
+        known: Option<&Self>,
+        open: impl Fn(u32) -> Result<FramedFile>,
+    ) -> Result<Self> {
+        let known = known.map_or(&[][..], |dictionary| &dictionary.parts);
+        let mut parts: Vec<Arc<Part>> = Vec::new();
         let mut next_id = 0;
-        for file in files {
-            let part = Part::open(file, scheme)?;
-            if part.first_id != next_id {
-                return Err(file.corrupt(format!("keys from vertex {next_id} expected, from {} found", part.first_id)));
-            }
-            next_id += part.num_keys;
+        for (place, &number) in numbers.iter().enumerate() {
+            let part = match known.iter().find(|part| part.number == number) {
+                Some(part) => Arc::clone(part),
+                None => {
+                    let file = open(number)?;
+                    let part = Part::open(&file, number, scheme)?;
+                    let is_last = place + 1 == numbers.len();
+                    let end = part.first_id.saturating_add(part.num_keys);
+                    if part.first_id != next_id || end > num_keys || (is_last && end != num_keys) {
+                        let what = format!(
+                            "keys from vertex {next_id} expected, up to {num_keys} in all; from {} to {end} found",
+                            part.first_id
+                        );
+                        return Err(file.corrupt(what));
+                    }
+                    Arc::new(part)
+                }
+            };
+            next_id = part.first_id + part.num_keys;
             parts.push(part);
         }
         if scheme != KeyScheme::Dense && next_id != num_keys {
-            let what = format!("{num_keys} keys expected, {next_id} found");
-            return Err(files.last().map_or_else(|| Error::Input(what.clone()), |file| file.corrupt(what.clone())));
+            return Err(Error::Input(format!("{num_keys} keys expected, {next_id} found")));
         }
         Ok(Self { scheme, num_keys, parts })
+    }
+
+    /// A dictionary without parts.
+    #[cfg(test)]
+    pub(crate) fn open(scheme: KeyScheme, num_keys: u64, _parts: &[FramedFile]) -> Result<Self> {
+        Self::join(scheme, num_keys, &[], None, |number| Err(Error::Input(format!("there is no part {number}"))))
     }
 
     /// What keys are.
@@ -157,6 +186,24 @@ impl Dictionary {
         }
     }
 
+    /// Checks that no key of a part stands in a part before it.
+    ///
+    /// # Errors
+    /// One does, or a part is damaged.
+    pub(crate) fn check_apart(&self, part: usize, ranks: Range<u64>) -> Result<()> {
+        let (before, part) = (&self.parts[..part], &self.parts[part]);
+        for rank in ranks {
+            let index = part.index_at(rank)?;
+            let key = part.key(index)?;
+            for older in before {
+                if older.find(key)?.is_some() {
+                    return Err(part.corrupt(index, "a key that no vertex has yet expected"));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Ranges of keys that [`check_order`](Self::check_order) takes: together all, each of at most `grain` keys.
     pub(crate) fn ranges(&self, grain: usize) -> Vec<(usize, Range<u64>)> {
         let ranges = self.parts.iter().enumerate().flat_map(|(index, part)| {
@@ -187,7 +234,7 @@ impl Dictionary {
 }
 
 impl Part {
-    fn open(file: &FramedFile, scheme: KeyScheme) -> Result<Self> {
+    fn open(file: &FramedFile, number: u32, scheme: KeyScheme) -> Result<Self> {
         let section = file.section(SectionKind::DictionaryFacts)?;
         let bytes = section.bytes().as_slice();
         section.verify(0..bytes.len())?;
@@ -208,7 +255,7 @@ impl Part {
             },
         };
         let sorted_ids = facts.has_sorted_ids.then(|| Column::open(file, SectionKind::SortedIds)).transpose()?;
-        let part = Self { first_id: facts.first_id, num_keys: facts.num_keys, keys, sorted_ids };
+        let part = Self { number, first_id: facts.first_id, num_keys: facts.num_keys, keys, sorted_ids };
         part.check_lengths(file)?;
         Ok(part)
     }

@@ -24,18 +24,40 @@ pub enum Error {
         /// The path of the directory.
         path: PathBuf,
     },
-    /// The database was written by a newer program.
+    /// The database was written by a program with another format.
     #[error(
-        "{}: has format version {found}, this program knows versions up to {supported}; use a newer program",
-        path.display()
+        "{}: has format version {found}, this program reads version {supported}; {}",
+        path.display(),
+        if found > supported { "use a newer program" } else { "load it again" }
     )]
-    NewerVersion {
-        /// The manifest.
+    OtherVersion {
+        /// The file.
         path: PathBuf,
         /// The version of the database.
         found: u32,
-        /// The newest version that this program knows.
+        /// The version that this program reads.
         supported: u32,
+    },
+    /// There is no such snapshot: there never was, or it was dropped.
+    #[error("there is no snapshot {number}: there are {}", describe(existing))]
+    NoSnapshot {
+        /// What was asked for.
+        number: u32,
+        /// The snapshots that there are, ascending.
+        existing: Vec<u32>,
+    },
+    /// A database that was opened for reading was to be changed.
+    #[error("{}: is open for reading only", path.display())]
+    ReadOnly {
+        /// The path of the database.
+        path: PathBuf,
+    },
+    /// A change of the manifest failed before, and what the disk holds of it is not known: nothing is written until the
+    /// database is opened again. Reading goes on.
+    #[error("{}: a write failed before; open the database again to write to it", path.display())]
+    Poisoned {
+        /// The path of the database.
+        path: PathBuf,
     },
     /// A page of the vertex table would hold more edges than its 32-bit offsets can tell apart.
     #[error("vertices {first} to {last} have {num_edges} edges, one page holds at most {}", u32::MAX)]
@@ -50,4 +72,26 @@ pub enum Error {
     /// What was given to be written breaks a rule of the format.
     #[error("cannot write the graph: {0}")]
     Input(String),
+}
+
+/// `1, 2, 5 to 9` for numbers that ascend.
+fn describe(numbers: &[u32]) -> String {
+    let ranges = numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b));
+    let texts = ranges.map(|range| match range {
+        [first, .., last] => format!("{first} to {last}"),
+        [only] => only.to_string(),
+        [] => String::new(),
+    });
+    texts.collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn snapshots_are_listed_in_ranges() {
+        let text = Error::NoSnapshot { number: 4, existing: vec![1, 3, 5, 6, 7, 9] }.to_string();
+        assert_eq!(text, "there is no snapshot 4: there are 1, 3, 5 to 7, 9");
+    }
 }

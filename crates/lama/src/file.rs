@@ -15,8 +15,8 @@ pub(crate) use writer::{FileWriter, WrittenFile};
 /// Starts every data file.
 pub(crate) const MAGIC: [u8; 4] = *b"ANDN";
 
-/// The version of the format of manifest and data files. A program reads its own and older ones.
-pub(crate) const FORMAT_VERSION: u32 = 1;
+/// The version of the format of manifest and data files. A program reads its own.
+pub(crate) const FORMAT_VERSION: u32 = 2;
 
 /// The bytes of the header, so that the first section starts on a block of the disk.
 pub(crate) const HEADER_BYTES: usize = 4096;

@@ -9,7 +9,7 @@ mod compose;
 mod reader;
 mod writer;
 
-pub(crate) use compose::compose_levels;
+pub(crate) use compose::{compose_levels, net_deaths};
 pub(crate) use reader::{Level, LevelFile};
 pub(crate) use writer::LevelWriter;
 

@@ -14,6 +14,7 @@ compile_error!("the files are read in place, and they are little-endian");
 
 mod base_run;
 mod builder;
+mod chain;
 #[allow(dead_code)]
 mod changes;
 mod column;
@@ -36,14 +37,14 @@ mod table;
 mod verify;
 mod view;
 
-pub use builder::{StoreBuilder, TempFile};
+pub use builder::{FinishedLevels, LevelsWriter, StoreBuilder, TempFile};
 pub use changes::ChangedArc;
 pub use dictionary::{Dictionary, DictionaryKeys, FinishedDictionary};
 pub use error::{Error, Result};
 pub use key::{Key, KeyRef};
-pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme};
+pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
 pub use run::{FinishedRun, RunWriter, Side};
-pub use store::{SnapshotInfo, Stats, Store};
+pub use store::{Diff, LevelChanges, MergeReport, MergeScope, SnapshotInfo, Stats, Store};
 pub use table::PAGE_VERTICES;
 pub use verify::VerifyReport;
 pub use view::View;

@@ -1,37 +1,34 @@
-//! The manifest: which files make up the database. It is the one file that grows.
+//! The manifest: which files make up the database, and which versions are in them.
 //!
-//! Records follow each other; each has a checksum of its own and names the checksum of the one
-//! before. A record is torn when a crash interrupted its append: nothing valid can follow it, and
-//! it is cut off. A bad record with a valid one behind it was damaged later, and is refused.
+//! It is replaced as a whole whenever something is published, so it is always whole: damage is never a crash's doing,
+//! and is refused.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use base::MAX_VERTICES;
 use base::checksum::{crc32c, crc32c_append};
-use graph::{Direction, WeightType};
 
+use crate::chain::{Chain, DeltaRun, FIRST_UNWRITTEN, LevelRef, Version};
 use crate::encoding::{Decoder, Encoder};
 use crate::file::{FORMAT_VERSION, FileKind};
-use crate::options::{DatabaseId, GraphOptions, KeyScheme};
-use crate::{Error, Result, names};
+use crate::options::{DatabaseId, GraphOptions, Retention};
+use crate::{Error, Result, names, run};
 
-/// Starts every record.
-const RECORD_MAGIC: [u8; 4] = *b"ANDR";
+mod created;
 
-/// Magic, length of the payload, number of the record, checksum of the record before.
-const RECORD_HEAD_BYTES: usize = 16;
+/// Starts the manifest.
+const MAGIC: [u8; 4] = *b"ANDM";
 
-/// The checksum behind the payload, over head and payload.
-const RECORD_CRC_BYTES: usize = 4;
+/// Started the manifest of format version 1.
+const MAGIC_OF_VERSION_1: [u8; 4] = *b"ANDR";
 
-/// No record is longer: a snapshot names a bounded number of files.
-const MAX_PAYLOAD_BYTES: usize = 1 << 24;
+/// Magic and version; the checksum of everything else but itself follows them.
+const CHECKED_HEAD_BYTES: usize = 8;
 
-/// The kinds of records, the first byte of a payload.
-const CREATED: u8 = 1;
-const SNAPSHOT: u8 = 2;
+/// Magic, version, checksum.
+const HEAD_BYTES: usize = 12;
 
-/// What all snapshots share: the first record.
+/// What all snapshots share.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Created {
     pub id: DatabaseId,
@@ -39,21 +36,7 @@ pub(crate) struct Created {
     pub options: GraphOptions,
 }
 
-/// One published snapshot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Snapshot {
-    pub number: u32,
-    pub name: Option<String>,
-    pub unix_time: u64,
-    pub vertex_bound: u64,
-    pub num_edges: u64,
-    pub num_arcs: u64,
-    pub num_added: u64,
-    pub num_removed: u64,
-    pub files: Vec<FileRecord>,
-}
-
-/// A file that a snapshot needs.
+/// A file of the database.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FileRecord {
     pub kind: FileKind,
@@ -66,255 +49,175 @@ pub(crate) struct FileRecord {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Manifest {
     pub created: Created,
-    pub snapshots: Vec<Snapshot>,
-    /// The bytes of the valid records. What follows is a torn tail.
-    pub valid_len: u64,
+    /// The number of the next snapshot; numbers are never given twice.
+    pub next_number: u32,
+    /// The number of the next file; numbers are never given twice.
+    pub next_file: u32,
+    /// The bytes of all that was ever loaded and appended, as files.
+    pub bytes_loaded: u64,
+    /// The bytes of all files that were ever written.
+    pub bytes_written: u64,
+    pub retention: Retention,
+    /// Every file of the database.
+    pub files: Vec<FileRecord>,
+    /// The number of the base run, in the names of its files.
+    pub run: u32,
+    /// The numbers of the parts of the dictionary, by id.
+    pub dictionary: Vec<u32>,
+    pub chain: Chain,
 }
 
 impl Manifest {
-    /// The bytes of a manifest with these records.
-    pub fn encode(created: &Created, snapshots: &[Snapshot]) -> Vec<u8> {
-        let mut bytes = Vec::new();
-        let mut previous_crc = 0;
-        let payloads = std::iter::once(created.encode()).chain(snapshots.iter().map(Snapshot::encode));
-        for (number, payload) in payloads.enumerate() {
-            let record = encode_record(number as u32, previous_crc, &payload);
-            previous_crc = crc32c(&record[..record.len() - RECORD_CRC_BYTES]);
-            bytes.extend_from_slice(&record);
+    /// The bytes of the manifest.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = Encoder::default();
+        self.created.encode(&mut body);
+        body.u32(self.next_number);
+        body.u32(self.next_file);
+        body.u64(self.bytes_loaded);
+        body.u64(self.bytes_written);
+        let (rule, amount) = match self.retention {
+            Retention::All => (0, 0),
+            Retention::Last(num_kept) => (1, num_kept),
+            Retention::Named => (2, 0),
+            Retention::Days(days) => (3, days),
+        };
+        body.u8(rule);
+        body.u32(amount);
+        body.u32(self.files.len() as u32);
+        for file in &self.files {
+            body.u32(file.kind as u32);
+            body.string(&file.name);
+            body.u64(file.len);
+            body.u32(file.header_crc);
         }
-        bytes
+        body.u32(self.run);
+        body.u32(self.chain.anchor);
+        body.u32(self.dictionary.len() as u32);
+        self.dictionary.iter().for_each(|&part| body.u32(part));
+        body.u32(self.chain.delta_runs.len() as u32);
+        for run in &self.chain.delta_runs {
+            [run.from, run.to, run.level.file, run.level.index].iter().for_each(|&number| body.u32(number));
+        }
+        body.u32(self.chain.versions.len() as u32);
+        self.chain.versions.iter().for_each(|version| version.encode(&mut body));
+
+        let mut bytes = Encoder::default();
+        bytes.bytes(&MAGIC);
+        bytes.u32(FORMAT_VERSION);
+        bytes.u32(crc32c_append(crc32c(&bytes.0), &body.0));
+        bytes.bytes(&body.0);
+        bytes.0
     }
 
     /// Reads the bytes of the manifest at `path`.
     ///
     /// # Errors
-    /// A newer version wrote it, it is damaged, or it names no snapshot.
+    /// It is of another version, or damaged.
     pub fn decode(bytes: &[u8], path: &Path) -> Result<Self> {
-        let corrupt = |offset: usize, what: String| Error::from(base::Error::corrupt(path, offset as u64, what));
-        let (payloads, valid_len) = split_records(bytes, path)?;
-        let Some(((_, first), rest)) = payloads.split_first() else {
-            return Err(corrupt(0, "the first record is damaged or missing".into()));
+        let corrupt = |offset: usize, what: &str| Error::from(base::Error::corrupt(path, offset as u64, what));
+        let mut decoder = Decoder::new(bytes);
+        let magic = decoder.array();
+        if magic == Some(MAGIC_OF_VERSION_1) {
+            return Err(Error::OtherVersion { path: path.to_owned(), found: 1, supported: FORMAT_VERSION });
+        }
+        let (Some(MAGIC), Some(version), Some(crc)) = (magic, decoder.u32(), decoder.u32()) else {
+            return Err(corrupt(0, "the file does not start as a manifest does"));
         };
-        let created = Created::decode(first, path)?;
-        let mut snapshots = Vec::new();
-        for (offset, payload) in rest {
-            let snapshot = Snapshot::decode(payload);
-            let snapshot = snapshot.ok_or_else(|| corrupt(*offset, "a record does not mean anything".into()))?;
-            if snapshot.number as usize != snapshots.len() + 1 {
-                let what = format!("snapshot {} expected, {} found", snapshots.len() + 1, snapshot.number);
-                return Err(corrupt(*offset, what));
-            }
-            snapshots.push(snapshot);
+        if crc32c_append(crc32c(&bytes[..CHECKED_HEAD_BYTES]), &bytes[HEAD_BYTES..]) != crc {
+            return Err(corrupt(CHECKED_HEAD_BYTES, "the checksum of the manifest does not fit"));
         }
-        if snapshots.is_empty() {
-            // The first snapshot is in the manifest before the manifest has its name.
-            return Err(corrupt(valid_len, "the record of the first snapshot is damaged or missing".into()));
+        if version != FORMAT_VERSION {
+            return Err(Error::OtherVersion { path: path.to_owned(), found: version, supported: FORMAT_VERSION });
         }
-        Ok(Self { created, snapshots, valid_len: valid_len as u64 })
+        let manifest = Self::decode_body(&mut decoder).filter(|_| decoder.is_empty());
+        let manifest = manifest.ok_or_else(|| corrupt(HEAD_BYTES, "the manifest does not mean anything"))?;
+        manifest.check().map_err(|what| corrupt(HEAD_BYTES, &what))?;
+        Ok(manifest)
     }
 
-    /// The newest snapshot.
-    pub fn newest(&self) -> &Snapshot {
-        self.snapshots.last().expect("decoding refuses a manifest without a snapshot")
-    }
-
-    /// Every file that a snapshot needs.
-    pub fn files(&self) -> impl Iterator<Item = &FileRecord> {
-        self.snapshots.iter().flat_map(|snapshot| &snapshot.files)
-    }
-}
-
-fn encode_record(number: u32, previous_crc: u32, payload: &[u8]) -> Vec<u8> {
-    let mut record = Encoder::default();
-    record.bytes(&RECORD_MAGIC);
-    record.u32(payload.len() as u32);
-    record.u32(number);
-    record.u32(previous_crc);
-    record.bytes(payload);
-    record.u32(crc32c(&record.0));
-    record.0
-}
-
-/// A record that is whole in itself, whatever stands before it.
-struct Record<'a> {
-    number: u32,
-    previous_crc: u32,
-    payload: &'a [u8],
-    crc: u32,
-    len: usize,
-}
-
-fn decode_record(bytes: &[u8]) -> Option<Record<'_>> {
-    let mut decoder = Decoder::new(bytes);
-    if decoder.array()? != RECORD_MAGIC {
-        return None;
-    }
-    let payload_len = usize::try_from(decoder.u32()?).ok()?;
-    let (number, previous_crc) = (decoder.u32()?, decoder.u32()?);
-    if payload_len > MAX_PAYLOAD_BYTES {
-        return None;
-    }
-    let payload = decoder.bytes(payload_len)?;
-    let crc = decoder.u32()?;
-    let head_crc = crc32c(&bytes[..RECORD_HEAD_BYTES]);
-    let len = RECORD_HEAD_BYTES + payload_len + RECORD_CRC_BYTES;
-    (crc32c_append(head_crc, payload) == crc).then_some(Record { number, previous_crc, payload, crc, len })
-}
-
-/// The payload of a record, and where in the manifest the record starts.
-type Payload<'a> = (usize, &'a [u8]);
-
-/// The payloads of the valid records, and the bytes of these records.
-fn split_records<'a>(bytes: &'a [u8], path: &Path) -> Result<(Vec<Payload<'a>>, usize)> {
-    let mut payloads = Vec::new();
-    let (mut position, mut previous_crc) = (0, 0);
-    while let Some(record) = decode_record(&bytes[position..]) {
-        if (record.number as usize, record.previous_crc) != (payloads.len(), previous_crc) {
-            let what =
-                format!("record {} expected, {} found, or one that follows another", payloads.len(), record.number);
-            return Err(base::Error::corrupt(path, position as u64, what).into());
-        }
-        payloads.push((position, record.payload));
-        position += record.len;
-        previous_crc = record.crc;
-    }
-    let tail = &bytes[position..];
-    if (1..tail.len()).any(|skip| decode_record(&tail[skip..]).is_some()) {
-        let what = format!("record {} is damaged, valid records follow it", payloads.len());
-        return Err(base::Error::corrupt(path, position as u64, what).into());
-    }
-    Ok((payloads, position))
-}
-
-impl Created {
-    fn encode(&self) -> Vec<u8> {
-        let mut payload = Encoder::default();
-        let options = &self.options;
-        payload.u8(CREATED);
-        payload.u32(FORMAT_VERSION);
-        payload.bytes(&self.id.0);
-        payload.u64(self.unix_time);
-        payload.u8(match options.direction {
-            Direction::Directed => 0,
-            Direction::Undirected => 1,
-        });
-        payload.u8(options.multigraph.into());
-        payload.u8(options.ordered.into());
-        payload.u8(match options.keys {
-            KeyScheme::Integer => 0,
-            KeyScheme::String => 1,
-            KeyScheme::Dense => 2,
-        });
-        payload.u8(weight_number(options.weight_type));
-        payload.u8(options.in_edges.into());
-        payload.0
-    }
-
-    fn decode(payload: &[u8], path: &Path) -> Result<Self> {
-        let corrupt = |what: &str| Error::from(base::Error::corrupt(path, 0, what));
-        let mut decoder = Decoder::new(payload);
-        let (Some(CREATED), Some(version)) = (decoder.u8(), decoder.u32()) else {
-            return Err(corrupt("the first record is not that of a new database"));
-        };
-        if version > FORMAT_VERSION {
-            return Err(Error::NewerVersion { path: path.to_owned(), found: version, supported: FORMAT_VERSION });
-        }
-        let created = Self::decode_fields(&mut decoder).filter(|_| decoder.is_empty());
-        created.ok_or_else(|| corrupt("the first record does not mean anything"))
-    }
-
-    fn decode_fields(decoder: &mut Decoder<'_>) -> Option<Self> {
-        let (id, unix_time) = (DatabaseId(decoder.array()?), decoder.u64()?);
-        let direction = if decoder.flag()? { Direction::Undirected } else { Direction::Directed };
-        let (multigraph, ordered) = (decoder.flag()?, decoder.flag()?);
-        let keys = match decoder.u8()? {
-            0 => KeyScheme::Integer,
-            1 => KeyScheme::String,
-            2 => KeyScheme::Dense,
+    fn decode_body(decoder: &mut Decoder<'_>) -> Option<Self> {
+        let created = Created::decode(decoder)?;
+        let (next_number, next_file) = (decoder.u32()?, decoder.u32()?);
+        let (bytes_loaded, bytes_written) = (decoder.u64()?, decoder.u64()?);
+        let retention = match (decoder.u8()?, decoder.u32()?) {
+            (0, 0) => Retention::All,
+            (1, num_kept) => Retention::Last(num_kept),
+            (2, 0) => Retention::Named,
+            (3, days) => Retention::Days(days),
             _ => return None,
         };
-        let weight_type = weight_type(decoder.u8()?)?;
-        let in_edges = decoder.flag()?;
-        let options = GraphOptions { direction, multigraph, ordered, keys, weight_type, in_edges };
-        Some(Self { id, unix_time, options })
-    }
-}
-
-/// The number of a type of weights on disk; 0 is none.
-fn weight_number(weight_type: Option<WeightType>) -> u8 {
-    match weight_type {
-        None => 0,
-        Some(WeightType::U32) => 1,
-        Some(WeightType::I64) => 2,
-        Some(WeightType::F32) => 3,
-        Some(WeightType::F64) => 4,
-    }
-}
-
-fn weight_type(number: u8) -> Option<Option<WeightType>> {
-    let types = std::iter::once(None).chain(WeightType::ALL.iter().map(|&(weight_type, _)| Some(weight_type)));
-    types.into_iter().find(|&weight_type| weight_number(weight_type) == number)
-}
-
-impl Snapshot {
-    fn encode(&self) -> Vec<u8> {
-        let mut payload = Encoder::default();
-        payload.u8(SNAPSHOT);
-        payload.u32(self.number);
-        payload.u8(self.name.is_some().into());
-        payload.string(self.name.as_deref().unwrap_or_default());
-        for number in [self.unix_time, self.vertex_bound, self.num_edges, self.num_arcs, self.num_added] {
-            payload.u64(number);
-        }
-        payload.u64(self.num_removed);
-        payload.u32(self.files.len() as u32);
-        for file in &self.files {
-            payload.u32(file.kind as u32);
-            payload.string(&file.name);
-            payload.u64(file.len);
-            payload.u32(file.header_crc);
-        }
-        payload.0
-    }
-
-    fn decode(payload: &[u8]) -> Option<Self> {
-        let mut decoder = Decoder::new(payload);
-        if decoder.u8()? != SNAPSHOT {
-            return None;
-        }
-        let number = decoder.u32()?;
-        let has_name = decoder.flag()?;
-        let name = Some(decoder.string()?).filter(|_| has_name);
-        let (unix_time, vertex_bound) = (decoder.u64()?, decoder.u64()?);
-        let (num_edges, num_arcs) = (decoder.u64()?, decoder.u64()?);
-        let (num_added, num_removed) = (decoder.u64()?, decoder.u64()?);
-        let mut files = Vec::new();
-        for _ in 0..decoder.u32()? {
-            files.push(FileRecord::decode(&mut decoder)?);
-        }
-        let fits = decoder.is_empty() && vertex_bound <= MAX_VERTICES as u64;
-        fits.then_some(Self {
-            number,
-            name,
-            unix_time,
-            vertex_bound,
-            num_edges,
-            num_arcs,
-            num_added,
-            num_removed,
+        let files = list(decoder, FileRecord::decode)?;
+        let (run, anchor) = (decoder.u32()?, decoder.u32()?);
+        let dictionary = list(decoder, Decoder::u32)?;
+        let delta_runs = list(decoder, |decoder| {
+            let (from, to) = (decoder.u32()?, decoder.u32()?);
+            Some(DeltaRun { from, to, level: LevelRef { file: decoder.u32()?, index: decoder.u32()? } })
+        })?;
+        let versions = list(decoder, Version::decode)?;
+        let chain = Chain { versions, anchor, delta_runs };
+        Some(Self {
+            created,
+            next_number,
+            next_file,
+            bytes_loaded,
+            bytes_written,
+            retention,
             files,
+            run,
+            dictionary,
+            chain,
         })
     }
 
-    /// The one file of this kind.
-    pub fn file(&self, kind: FileKind) -> Option<&FileRecord> {
-        self.files.iter().find(|file| file.kind == kind)
+    /// What does not fit together.
+    fn check(&self) -> Result<(), String> {
+        self.chain.check()?;
+        if self.next_number <= self.chain.newest().number {
+            return Err(format!("the next snapshot has number {}, the newest too", self.next_number));
+        }
+        if self.next_file > FIRST_UNWRITTEN {
+            return Err(format!("the next file has number {}", self.next_file));
+        }
+        let needed = self.needed_files();
+        let mut found = HashSet::new();
+        for file in &self.files {
+            if needed.get(&file.name) != Some(&file.kind) || !found.insert(&file.name) {
+                return Err(format!("the file {} belongs to nothing, or twice", file.name));
+            }
+            if names::number(&file.name).is_none_or(|number| number >= self.next_file) {
+                return Err(format!("the file {} has a number that was not given yet", file.name));
+            }
+        }
+        if found.len() < needed.len() {
+            let missing = needed.iter().find(|(name, _)| !found.contains(name));
+            return Err(format!("there is no file {}", missing.map_or("", |(name, _)| name)));
+        }
+        Ok(())
     }
 
-    /// The bytes of all its files.
-    pub fn num_bytes(&self) -> u64 {
+    /// The files that base run, dictionary and levels are in.
+    pub fn needed_files(&self) -> HashMap<String, FileKind> {
+        let columns = run::columns(&self.created.options).into_iter();
+        let run = columns.map(|kind| (names::run(self.run, run::column_name(kind)), kind));
+        let dictionary = self.dictionary.iter().map(|&part| (names::dictionary(part), FileKind::Dictionary));
+        let levels = self.chain.level_refs().map(|level| (names::level(level.file), FileKind::Level));
+        run.chain(dictionary).chain(levels).collect()
+    }
+
+    /// The bytes of all files.
+    pub fn num_file_bytes(&self) -> u64 {
         self.files.iter().map(|file| file.len).sum()
     }
+}
+
+/// As many values as the number before them says. Nothing is reserved for them: that number may be a lie.
+fn list<'a, T>(decoder: &mut Decoder<'a>, mut decode: impl FnMut(&mut Decoder<'a>) -> Option<T>) -> Option<Vec<T>> {
+    let mut values = Vec::new();
+    for _ in 0..decoder.u32()? {
+        values.push(decode(decoder)?);
+    }
+    Some(values)
 }
 
 impl FileRecord {
@@ -325,31 +228,95 @@ impl FileRecord {
     }
 }
 
+impl Version {
+    fn encode(&self, body: &mut Encoder) {
+        body.u32(self.number);
+        body.u8(self.is_kept.into());
+        body.u8(self.name.is_some().into());
+        body.string(self.name.as_deref().unwrap_or_default());
+        for number in [self.unix_time, self.vertex_bound, self.num_vertices, self.num_edges, self.num_arcs] {
+            body.u64(number);
+        }
+        body.u64(self.num_added);
+        body.u64(self.num_removed);
+        body.u8(self.level.is_some().into());
+        let level = self.level.unwrap_or(LevelRef { file: 0, index: 0 });
+        body.u32(level.file);
+        body.u32(level.index);
+    }
+
+    fn decode(decoder: &mut Decoder<'_>) -> Option<Self> {
+        let (number, is_kept, has_name) = (decoder.u32()?, decoder.flag()?, decoder.flag()?);
+        let name = Some(decoder.string()?).filter(|_| has_name);
+        let (unix_time, vertex_bound, num_vertices) = (decoder.u64()?, decoder.u64()?, decoder.u64()?);
+        let (num_edges, num_arcs) = (decoder.u64()?, decoder.u64()?);
+        let (num_added, num_removed) = (decoder.u64()?, decoder.u64()?);
+        let has_level = decoder.flag()?;
+        let level = Some(LevelRef { file: decoder.u32()?, index: decoder.u32()? }).filter(|_| has_level);
+        let fits = vertex_bound <= base::MAX_VERTICES as u64 && (is_kept || !has_name);
+        fits.then_some(Self {
+            number,
+            is_kept,
+            name,
+            unix_time,
+            vertex_bound,
+            num_vertices,
+            num_edges,
+            num_arcs,
+            num_added,
+            num_removed,
+            level,
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::KeyScheme;
+    use graph::WeightType;
 
-    fn created() -> Created {
-        let options =
-            GraphOptions { weight_type: Some(WeightType::F32), keys: KeyScheme::String, ..Default::default() };
-        Created { id: DatabaseId([3; 16]), unix_time: 99, options }
-    }
-
-    fn snapshot(number: u32) -> Snapshot {
-        let file =
-            FileRecord { kind: FileKind::OutTable, name: names::run(number, "out-table"), len: 5, header_crc: 6 };
-        let name = (number == 2).then(|| "née".to_owned());
-        Snapshot {
+    fn version(number: u32) -> Version {
+        Version {
             number,
-            name,
+            is_kept: number != 3,
+            name: (number == 2).then(|| "née".to_owned()),
             unix_time: 7,
             vertex_bound: 8,
+            num_vertices: 7,
             num_edges: 9,
             num_arcs: 10,
             num_added: 11,
             num_removed: 12,
-            files: vec![file],
+            level: (number > 1).then_some(LevelRef { file: 5, index: number.saturating_sub(2) }),
         }
+    }
+
+    fn manifest() -> Manifest {
+        let options = GraphOptions {
+            weight_type: Some(WeightType::F32),
+            keys: KeyScheme::String,
+            in_edges: false,
+            ..Default::default()
+        };
+        let delta_runs = vec![DeltaRun { from: 1, to: 3, level: LevelRef { file: 6, index: 0 } }];
+        let mut manifest = Manifest {
+            created: Created { id: DatabaseId([3; 16]), unix_time: 99, options },
+            next_number: 5,
+            next_file: 7,
+            bytes_loaded: 123,
+            bytes_written: 456,
+            retention: Retention::Days(7),
+            files: Vec::new(),
+            run: 2,
+            dictionary: vec![2, 4],
+            chain: Chain { versions: (1..=4).map(version).collect(), anchor: 1, delta_runs },
+        };
+        let mut needed: Vec<_> = manifest.needed_files().into_iter().collect();
+        needed.sort_by(|a, b| a.0.cmp(&b.0));
+        let record = |(name, kind)| FileRecord { kind, name, len: 5, header_crc: 6 };
+        manifest.files = needed.into_iter().map(record).collect();
+        manifest
     }
 
     fn decode(bytes: &[u8]) -> Result<Manifest> {
@@ -357,46 +324,59 @@ mod tests {
     }
 
     #[test]
-    fn records_come_back() {
-        let snapshots = [snapshot(1), snapshot(2)];
-        let bytes = Manifest::encode(&created(), &snapshots);
-        let manifest = decode(&bytes).unwrap();
-        assert_eq!((manifest.created, &manifest.snapshots[..]), (created(), &snapshots[..]));
-        assert_eq!(manifest.valid_len, bytes.len() as u64);
+    fn a_manifest_comes_back() {
+        let manifest = manifest();
+        assert_eq!(decode(&manifest.encode()).unwrap(), manifest);
+        let names: Vec<_> = manifest.files.iter().map(|file| &*file.name).collect();
+        let run = ["run-000002-out", "run-000002-out-table", "run-000002-out-weights"];
+        assert_eq!(names, [&["dict-000002", "dict-000004", "level-000005", "level-000006"], &run[..]].concat());
+        for retention in [Retention::All, Retention::Last(4), Retention::Named] {
+            let manifest = Manifest { retention, ..manifest.clone() };
+            assert_eq!(decode(&manifest.encode()).unwrap().retention, retention);
+        }
     }
 
     #[test]
-    fn a_torn_tail_is_cut_and_damage_before_a_valid_record_is_refused() {
-        let one = Manifest::encode(&created(), &[snapshot(1)]);
-        let two = Manifest::encode(&created(), &[snapshot(1), snapshot(2)]);
-        assert_eq!(one, two[..one.len()]);
-        for len in one.len()..two.len() {
-            assert_eq!(decode(&two[..len]).unwrap().valid_len, one.len() as u64, "cut at {len}");
-        }
-        for len in 0..one.len() {
-            assert!(decode(&one[..len]).is_err(), "cut at {len}");
-        }
-        for place in 0..one.len() {
-            let mut bytes = two.clone();
+    fn damage_anywhere_is_refused() {
+        let whole = manifest().encode();
+        for place in 0..whole.len() {
+            let mut bytes = whole.clone();
             bytes[place] ^= 4;
             assert!(decode(&bytes).is_err(), "byte {place}");
+            assert!(decode(&whole[..place]).is_err(), "cut at {place}");
         }
+        assert!(decode(&[&whole[..], &[0]].concat()).is_err(), "one byte more");
     }
 
     #[test]
-    fn a_record_of_another_chain_is_refused() {
-        let one = Manifest::encode(&created(), &[snapshot(1)]);
-        let other = Manifest::encode(&Created { unix_time: 100, ..created() }, &[snapshot(1), snapshot(2)]);
-        let error = decode(&[&one[..], &other[one.len()..]].concat()).unwrap_err().to_string();
-        assert!(error.contains("record 2 expected"), "{error}");
+    fn what_does_not_fit_together_is_refused() {
+        let refused = |expected: &str, change: fn(&mut Manifest)| {
+            let mut manifest = manifest();
+            change(&mut manifest);
+            let error = decode(&manifest.encode()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        refused("belongs to nothing", |manifest| manifest.dictionary = vec![2]);
+        refused("no file dict-000006", |manifest| manifest.dictionary = vec![2, 4, 6]);
+        refused("belongs to nothing", |manifest| manifest.files.push(manifest.files[0].clone()));
+        refused("belongs to nothing", |manifest| manifest.files[0].kind = FileKind::Level);
+        refused("a number that was not given yet", |manifest| manifest.next_file = 6);
+        refused("the next file has number", |manifest| manifest.next_file = u32::MAX);
+        refused("the next snapshot has number 4", |manifest| manifest.next_number = 4);
+        refused("does not mean anything", |manifest| manifest.chain.versions[2].name = Some("hidden".into()));
+        refused("does not mean anything", |manifest| manifest.chain.versions[3].vertex_bound = 1 << 33);
+        refused("does not mean anything", |manifest| manifest.files[0].name = "../notes".into());
+        refused("which does not exist", |manifest| manifest.chain.anchor = 9);
     }
 
     #[test]
-    fn a_newer_version_is_named() {
-        let mut payload = created().encode();
-        payload[1] = 9;
-        payload.push(77);
-        let error = decode(&encode_record(0, 0, &payload)).unwrap_err();
-        assert!(matches!(error, Error::NewerVersion { found: 9, supported: FORMAT_VERSION, .. }), "{error}");
+    fn another_version_is_named() {
+        let mut bytes = manifest().encode();
+        bytes[4] = 9;
+        let crc = crc32c_append(crc32c(&bytes[..CHECKED_HEAD_BYTES]), &bytes[HEAD_BYTES..]);
+        bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+        let error = decode(&bytes).unwrap_err();
+        assert!(matches!(error, Error::OtherVersion { found: 9, supported: FORMAT_VERSION, .. }), "{error}");
+        assert!(matches!(decode(b"ANDR..."), Err(Error::OtherVersion { found: 1, .. })));
     }
 }

@@ -52,6 +52,22 @@ pub(crate) fn is_data(name: &str) -> bool {
     })
 }
 
+/// Whether a data file of this name belongs to a run.
+pub(crate) fn is_run(name: &str) -> bool {
+    name.starts_with(RUN)
+}
+
+/// Whether a data file of this name belongs to the dictionary.
+pub(crate) fn is_dictionary(name: &str) -> bool {
+    name.starts_with(DICTIONARY)
+}
+
+/// The number in the name of a data file.
+pub(crate) fn number(name: &str) -> Option<u32> {
+    let digits = name.split('-').nth(1).filter(|_| is_data(name))?;
+    digits.parse().ok()
+}
+
 /// Whether only a database makes files with this name.
 pub(crate) fn is_ours(name: &str) -> bool {
     let is_temporary = |name: &str| name == MANIFEST || name.starts_with(SCRATCH) || is_data(name);
@@ -61,6 +77,12 @@ pub(crate) fn is_ours(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn names_have_numbers() {
+        assert_eq!((number(&run(7, "out-table")), number(&level(1_234_567))), (Some(7), Some(1_234_567)));
+        assert_eq!((number("level-99999999999"), number("tmp-level-000001"), number(MANIFEST)), (None, None, None));
+    }
 
     #[test]
     fn a_name_never_leads_out_of_the_directory() {

@@ -54,6 +54,20 @@ impl GraphOptions {
     }
 }
 
+/// Which snapshots a database keeps by itself. The newest and those with a name are always kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Retention {
+    /// All.
+    #[default]
+    All,
+    /// The newest so many; at least 1.
+    Last(u32),
+    /// Only those with a name.
+    Named,
+    /// Those that are at most so many days old.
+    Days(u32),
+}
+
 /// Tells one database from another; every file bears it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct DatabaseId(pub [u8; 16]);
@@ -84,7 +98,8 @@ impl Identity {
     }
 }
 
-fn now() -> u64 {
+/// The clock, in seconds since 1970.
+pub(crate) fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 

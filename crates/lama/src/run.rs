@@ -47,7 +47,7 @@ impl Side {
 }
 
 /// The part of a file's name that says which column of a run it is.
-fn column_name(kind: FileKind) -> &'static str {
+pub(crate) fn column_name(kind: FileKind) -> &'static str {
     match kind {
         FileKind::OutTargets => "out",
         FileKind::InTargets => "in",
@@ -58,6 +58,16 @@ fn column_name(kind: FileKind) -> &'static str {
         FileKind::Dictionary => "keys",
         FileKind::Level => "levels",
     }
+}
+
+/// The columns of a run of such a graph.
+pub(crate) fn columns(options: &GraphOptions) -> Vec<FileKind> {
+    let sides = [Side::Out, Side::In].into_iter().take(if options.stores_in_lists() { 2 } else { 1 });
+    let columns = |side: Side| {
+        let weights = options.weight_type.map(|_| side.weights());
+        [side.targets(), side.table()].into_iter().chain(weights)
+    };
+    sides.flat_map(columns).collect()
 }
 
 /// Writes a run under temporary names.

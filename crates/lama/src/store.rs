@@ -1,32 +1,66 @@
 //! A database directory.
+//!
+//! Readers take the current [`State`] and keep it; writers, one at a time, write new files, replace the manifest, and
+//! put a new state in the place of the old one.
+
+mod append;
+mod counts;
+mod draft;
+mod history;
+mod info;
+mod levels;
+mod merge;
+mod state;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use base::storage::Storage;
 
-use crate::base_run::{BaseRun, SideFiles};
 use crate::builder::StoreBuilder;
 use crate::dictionary::Dictionary;
-use crate::file::{FileKind, FramedFile};
-use crate::lists::ListRules;
-use crate::manifest::{FileRecord, Manifest, Snapshot};
-use crate::options::{GraphOptions, Identity, KeyScheme};
+use crate::manifest::Manifest;
+use crate::options::{GraphOptions, Identity, Retention, now};
 use crate::verify::{self, VerifyReport};
-use crate::view::{View, ViewParts};
-use crate::{Error, Result, names, run};
+use crate::view::View;
+use crate::{Error, Result, names};
 
-/// A database directory, open.
+pub use append::LevelChanges;
+pub use history::Diff;
+pub use info::{SnapshotInfo, Stats};
+pub use merge::{MergeReport, MergeScope};
+
+pub(crate) use append::check_arcs;
+pub(crate) use counts::net_counts;
+pub(crate) use draft::{give_name, write_manifest};
+pub(crate) use levels::{SMALL_FILE_BYTES, estimated_bytes};
+pub(crate) use state::{State, open_file};
+
+/// The longest name of a snapshot, in bytes.
+const MAX_NAME_BYTES: usize = 255;
+
+/// A database directory, open. Any number of threads may use it: readers wait for nobody, writers for each other.
 #[derive(Debug)]
 pub struct Store {
     storage: Arc<dyn Storage>,
     path: PathBuf,
-    manifest: Manifest,
-    snapshots: Vec<SnapshotInfo>,
-    view: View,
-    /// Held by the one writer.
-    lock: Option<Lock>,
+    options: GraphOptions,
+    state: RwLock<Arc<State>>,
+    /// Only the one writer of a database has it.
+    writer: Option<Mutex<Writer>>,
+    /// The time of new snapshots; `None` asks the clock.
+    unix_time: Option<u64>,
+}
+
+/// What a writer holds.
+#[derive(Debug)]
+struct Writer {
+    _lock: Lock,
+    /// The number of the next file: those of failed attempts are not used again either.
+    next_file: u32,
+    /// What the disk holds of the manifest is not known.
+    is_poisoned: bool,
 }
 
 /// The exclusive lock on a database; dropped, it is free.
@@ -44,48 +78,6 @@ impl fmt::Debug for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Lock")
     }
-}
-
-/// What is known of a snapshot.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SnapshotInfo {
-    /// Its number, from 1.
-    pub number: u32,
-    /// Its name, if it was given one.
-    pub name: Option<String>,
-    /// When it was made, in seconds since 1970.
-    pub unix_time: u64,
-    /// Its vertices.
-    pub num_vertices: u64,
-    /// Its edges; of an undirected graph, each counted once.
-    pub num_edges: u64,
-    /// The edges that it has and the snapshot before had not.
-    pub added: u64,
-    /// The edges that the snapshot before had and it has not.
-    pub removed: u64,
-    /// The bytes of the files that came with it.
-    pub bytes: u64,
-}
-
-/// Sizes of what is on disk.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Stats {
-    /// All files, by name, with their bytes.
-    pub files: Vec<(String, u64)>,
-    /// The bytes of all files.
-    pub bytes: u64,
-    /// The bytes of edge and vertex tables for each stored entry of a list; 0 without edges.
-    pub bytes_per_edge: f64,
-    /// Pages of vertices with an offset for each, of both sides.
-    pub dense_pages: usize,
-    /// Pages of vertices without edges, of both sides.
-    pub empty_pages: usize,
-    /// Pages that a reader must look at vertex by vertex.
-    pub patched_pages: usize,
-    /// Runs.
-    pub runs: usize,
-    /// Levels.
-    pub levels: usize,
 }
 
 impl Store {
@@ -114,43 +106,68 @@ impl Store {
     /// Opens a database as its one writer; removes what a crash left.
     ///
     /// # Errors
-    /// [`Error::NotFound`] where there is none, [`base::Error::Locked`] where another writer has it, a newer version,
+    /// [`Error::NotFound`] where there is none, [`base::Error::Locked`] where another writer has it, another version,
     /// damage in manifest, headers or indexes.
     pub fn open(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         require_manifest(&*storage, path)?;
         let lock = Lock::take(&*storage, path)?;
-        let store = Self::assemble(Arc::clone(&storage), path)?;
-        store.cut_torn_tail()?;
-        store.remove_garbage()?;
-        Ok(store.with_lock(Some(lock)))
+        let state = State::read(&*storage, path, None)?;
+        for name in unknown_files(&*storage, path, &state.manifest)? {
+            if names::is_ours(&name) {
+                storage.remove_file(&path.join(name))?;
+            }
+        }
+        Ok(Self::with_state(storage, path, state, Some(lock)))
     }
 
-    /// Opens a database for reading; writes nothing, needs no lock.
+    /// Opens a database for reading; writes nothing, needs no lock. It shows what was there when it was opened, until
+    /// [`refresh`](Self::refresh), whatever a writer does meanwhile.
     ///
     /// # Errors
     /// As [`open`](Self::open), but for the lock.
     pub fn open_read_only(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         require_manifest(&*storage, path)?;
-        Self::assemble(storage, path)
+        let state = State::read_beside_writer(&*storage, path, None)?;
+        Ok(Self::with_state(storage, path, state, None))
     }
 
-    /// Reads the manifest and opens the files of the newest snapshot.
-    pub(crate) fn assemble(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
-        let manifest_path = path.join(names::MANIFEST);
-        let manifest = Manifest::decode(&storage.read_copy(&manifest_path)?, &manifest_path)?;
-        let view = open_view(&*storage, path, &manifest)?;
-        let snapshots = manifest.snapshots.iter().map(SnapshotInfo::from).collect();
-        Ok(Self { storage, path: path.to_owned(), manifest, snapshots, view, lock: None })
+    pub(crate) fn with_state(storage: Arc<dyn Storage>, path: &Path, state: State, lock: Option<Lock>) -> Self {
+        let next_file = state.manifest.next_file;
+        let writer = lock.map(|lock| Mutex::new(Writer { _lock: lock, next_file, is_poisoned: false }));
+        let options = state.manifest.created.options;
+        let state = RwLock::new(Arc::new(state));
+        Self { storage, path: path.to_owned(), options, state, writer, unix_time: None }
     }
 
-    pub(crate) fn with_lock(mut self, lock: Option<Lock>) -> Self {
-        self.lock = lock;
+    /// Gives new snapshots this time, in seconds since 1970, in place of the clock's: the same input gives the same
+    /// bytes.
+    #[must_use]
+    pub fn with_unix_time(mut self, unix_time: Option<u64>) -> Self {
+        self.unix_time = unix_time;
         self
+    }
+
+    /// Shows what a writer in another process has published since; true where that is anything. A handle that writes
+    /// knows already.
+    ///
+    /// # Errors
+    /// As [`open_read_only`](Self::open_read_only); the handle then goes on showing what it did.
+    pub fn refresh(&self) -> Result<bool> {
+        if self.writer.is_some() {
+            return Ok(false);
+        }
+        let old = self.state();
+        let new = State::read_beside_writer(&*self.storage, &self.path, Some(&old))?;
+        let has_changed = new.manifest != old.manifest;
+        if has_changed {
+            self.set_state(Arc::new(new));
+        }
+        Ok(has_changed)
     }
 
     /// The kind of graph.
     pub fn options(&self) -> &GraphOptions {
-        &self.manifest.created.options
+        &self.options
     }
 
     /// The directory.
@@ -160,96 +177,113 @@ impl Store {
 
     /// Whether this handle is not the writer's.
     pub fn is_read_only(&self) -> bool {
-        self.lock.is_none()
+        self.writer.is_none()
     }
 
-    /// All snapshots, oldest first.
-    pub fn snapshots(&self) -> &[SnapshotInfo] {
-        &self.snapshots
+    /// Which snapshots the database keeps by itself.
+    pub fn retention(&self) -> Retention {
+        self.state().manifest.retention
     }
 
-    /// The newest snapshot. All views of a store share what was verified.
+    /// The newest version of the graph: the newest snapshot, and what a younger one that was dropped had changed.
+    /// Until something is written, all these views share what was verified.
     ///
     /// # Errors
-    /// Damage that was met before.
+    /// Damage that was met before, or in the parts of levels that are read at once.
     pub fn view(&self) -> Result<View> {
-        graph::Graph::check(&self.view)?;
-        Ok(self.view.clone())
+        self.state().newest(&self.path)
     }
 
-    /// The keys of the vertices.
-    pub fn dictionary(&self) -> &Dictionary {
-        self.view.dictionary()
+    /// The graph at a snapshot.
+    ///
+    /// # Errors
+    /// [`Error::NoSnapshot`]; as [`view`](Self::view).
+    pub fn snapshot(&self, number: u32) -> Result<View> {
+        let state = self.state();
+        state.kept(number)?;
+        if number == state.manifest.chain.newest().number {
+            return state.newest(&self.path);
+        }
+        state.view(number, &self.path)
     }
 
-    /// Reads every byte again, whatever was verified before, and holds every structure against the others.
+    /// The edges that the snapshots `first` to `last` added and `last` has, as a graph; from the oldest snapshot on,
+    /// all that `last` has. An edge whose weight changed is such an edge.
+    ///
+    /// Cost: the levels in between are read, and what they add is kept in memory.
+    ///
+    /// # Errors
+    /// [`Error::NoSnapshot`]; [`Error::Input`] where the window is reversed; damage.
+    pub fn window(&self, first: u32, last: u32) -> Result<View> {
+        if first > last {
+            let what = format!("the window {first}..{last} is reversed: its first snapshot is younger than its last");
+            return Err(Error::Input(what));
+        }
+        let state = self.state();
+        state.kept(first)?;
+        state.kept(last)?;
+        match state.manifest.chain.kept_before(first) {
+            None => self.snapshot(last),
+            Some(before) => {
+                let levels = state.levels_between(before, last);
+                View::window(state.view_parts(last, &self.path)?, &levels)
+            }
+        }
+    }
+
+    /// The keys of all vertices, also of those that were removed.
+    pub fn dictionary(&self) -> Arc<Dictionary> {
+        Arc::clone(&self.state().dictionary)
+    }
+
+    /// Reads every byte again, whatever was verified before, and holds every structure against the others: every
+    /// snapshot, too, is counted and compared with what the manifest says of it. A handle that does not write looks at
+    /// what the directory holds now.
     ///
     /// Cost: reads every file twice.
     ///
     /// # Errors
     /// The first fault, with its place.
     pub fn verify(&self, pool: &base::parallel::Pool) -> Result<VerifyReport> {
-        verify::verify(&*self.storage, &self.path, &self.manifest, pool)
-    }
-
-    /// Sizes of what is on disk.
-    pub fn stats(&self) -> Stats {
-        let mut files = vec![(names::MANIFEST.to_owned(), self.manifest.valid_len)];
-        files.extend(self.manifest.files().map(|file| (file.name.clone(), file.len)));
-        let sides: Vec<_> =
-            [run::Side::Out, run::Side::In].into_iter().filter_map(|side| self.view.side(side)).collect();
-        let num_arcs = self.manifest.newest().num_arcs * sides.len() as u64;
-        let is_table = |file: &&FileRecord| {
-            let kinds = [run::Side::Out, run::Side::In].map(|side| [side.targets(), side.table()]);
-            kinds.as_flattened().contains(&file.kind)
+        let state = match &self.writer {
+            Some(_) => State::read(&*self.storage, &self.path, None)?,
+            None => State::read_beside_writer(&*self.storage, &self.path, None)?,
         };
-        let table_bytes: u64 = self.manifest.newest().files.iter().filter(is_table).map(|file| file.len).sum();
-        let pages: Vec<_> = sides.iter().map(|side| side.count_pages()).collect();
-        Stats {
-            bytes: files.iter().map(|(_, bytes)| bytes).sum(),
-            files,
-            bytes_per_edge: if num_arcs == 0 { 0.0 } else { table_bytes as f64 / num_arcs as f64 },
-            dense_pages: pages.iter().map(|pages| pages.dense).sum(),
-            empty_pages: pages.iter().map(|pages| pages.empty).sum(),
-            patched_pages: pages.iter().map(|pages| pages.patched).sum(),
-            runs: 1,
-            levels: self.manifest.snapshots.len(),
+        if self.writer.is_some() && state.manifest != self.state().manifest {
+            let manifest = self.path.join(names::MANIFEST);
+            return Err(base::Error::corrupt(&manifest, 0, "the manifest is not what was written last").into());
         }
+        verify::verify(&*self.storage, &self.path, &state, pool)
     }
 
-    /// Cuts off what an interrupted append left behind the last valid record of the manifest.
-    fn cut_torn_tail(&self) -> Result<()> {
-        let file = self.storage.open_write(&self.path.join(names::MANIFEST))?;
-        if file.len()? > self.manifest.valid_len {
-            file.set_len(self.manifest.valid_len)?;
-            file.sync()?;
-        }
-        Ok(())
+    pub(crate) fn state(&self) -> Arc<State> {
+        Arc::clone(&self.state.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Removes our files that the manifest does not name.
-    fn remove_garbage(&self) -> Result<()> {
-        for name in unknown_files(&*self.storage, &self.path, &self.manifest)? {
-            if names::is_ours(&name) {
-                self.storage.remove_file(&self.path.join(name))?;
-            }
-        }
-        Ok(())
+    fn set_state(&self, state: Arc<State>) {
+        let old = std::mem::replace(&mut *self.state.write().unwrap_or_else(PoisonError::into_inner), state);
+        // Unmapping takes a while: readers need not wait for it.
+        drop(old);
+    }
+
+    /// The time of a new snapshot.
+    fn time(&self) -> u64 {
+        self.unix_time.unwrap_or_else(now)
     }
 }
 
-impl From<&Snapshot> for SnapshotInfo {
-    fn from(snapshot: &Snapshot) -> Self {
-        Self {
-            number: snapshot.number,
-            name: snapshot.name.clone(),
-            unix_time: snapshot.unix_time,
-            num_vertices: snapshot.vertex_bound,
-            num_edges: snapshot.num_edges,
-            added: snapshot.num_added,
-            removed: snapshot.num_removed,
-            bytes: snapshot.num_bytes(),
-        }
+/// Checks the name that a snapshot is to have.
+pub(crate) fn check_name(name: Option<&str>, manifest: Option<&Manifest>) -> Result<()> {
+    let Some(name) = name else { return Ok(()) };
+    if name.bytes().all(|b| b.is_ascii_digit()) || name.len() > MAX_NAME_BYTES {
+        let what = format!("{name:?} cannot name a snapshot: a name is no number and has 1 to {MAX_NAME_BYTES} bytes");
+        return Err(Error::Input(what));
+    }
+    let holder =
+        manifest.and_then(|manifest| manifest.chain.kept().find(|version| version.name.as_deref() == Some(name)));
+    match holder {
+        Some(version) => Err(Error::Input(format!("snapshot {} has the name {name:?} already", version.number))),
+        None => Ok(()),
     }
 }
 
@@ -259,75 +293,7 @@ fn require_manifest(storage: &dyn Storage, path: &Path) -> Result<()> {
 
 /// The names in a database directory that the manifest does not know.
 pub(crate) fn unknown_files(storage: &dyn Storage, path: &Path, manifest: &Manifest) -> Result<Vec<String>> {
-    let is_known = |name: &String| {
-        name == names::MANIFEST || name == names::LOCK || manifest.files().any(|file| file.name == *name)
-    };
+    let known: std::collections::HashSet<&str> = manifest.files.iter().map(|file| &*file.name).collect();
+    let is_known = |name: &String| name == names::MANIFEST || name == names::LOCK || known.contains(&**name);
     Ok(storage.list(path)?.into_iter().filter(|name| !is_known(name)).collect())
-}
-
-/// Opens a file that the manifest names, and compares it with what the manifest says of it.
-pub(crate) fn open_file(
-    storage: &dyn Storage,
-    directory: &Path,
-    manifest: &Manifest,
-    record: &FileRecord,
-) -> Result<FramedFile> {
-    let file = FramedFile::open(storage, &directory.join(&record.name), record.kind, manifest.created.id)?;
-    if (file.len(), file.header_crc()) != (record.len, record.header_crc) {
-        return Err(file.corrupt("the file is not the one that the manifest names"));
-    }
-    Ok(file)
-}
-
-/// Opens the newest snapshot: headers, directories and indexes of its files are verified.
-pub(crate) fn open_view(storage: &dyn Storage, directory: &Path, manifest: &Manifest) -> Result<View> {
-    let snapshot = manifest.newest();
-    let options = manifest.created.options;
-    let corrupt =
-        |what: String| Error::from(base::Error::corrupt(&directory.join(names::MANIFEST), manifest.valid_len, what));
-    let open = |kind: FileKind| {
-        let record = snapshot.file(kind);
-        let record = record.ok_or_else(|| corrupt(format!("snapshot {} has no file {kind:?}", snapshot.number)))?;
-        open_file(storage, directory, manifest, record)
-    };
-    let rules = ListRules { vertex_bound: snapshot.vertex_bound as usize, multigraph: options.multigraph };
-    let open_side = |side: run::Side| -> Result<_> {
-        let (table, targets) = (open(side.table())?, open(side.targets())?);
-        let weights = options.weight_type.map(|_| open(side.weights())).transpose()?;
-        Ok((table, targets, weights))
-    };
-    let out_files = open_side(run::Side::Out)?;
-    let in_files = options.stores_in_lists().then(|| open_side(run::Side::In)).transpose()?;
-    let base = BaseRun::open(
-        &side_files(&out_files, &options),
-        in_files.as_ref().map(|files| side_files(files, &options)).as_ref(),
-        rules,
-    )?;
-    if base.num_arcs() != snapshot.num_arcs {
-        let what = format!("{} targets expected, {} found", snapshot.num_arcs, base.num_arcs());
-        return Err(out_files.1.corrupt(what));
-    }
-    let parts = match options.keys {
-        KeyScheme::Dense => Vec::new(),
-        KeyScheme::Integer | KeyScheme::String => vec![open(FileKind::Dictionary)?],
-    };
-    let dictionary = Dictionary::open(options.keys, snapshot.vertex_bound, &parts)?;
-    View::open(ViewParts {
-        num_vertices: snapshot.vertex_bound - base.dead().len() as u64,
-        base,
-        steps: Vec::new(),
-        options,
-        vertex_bound: snapshot.vertex_bound as usize,
-        num_edges: snapshot.num_edges,
-        num_arcs: snapshot.num_arcs,
-        dictionary: Arc::new(dictionary),
-        path: directory.to_owned(),
-    })
-}
-
-fn side_files<'a>(
-    (table, targets, weights): &'a (FramedFile, FramedFile, Option<FramedFile>),
-    options: &GraphOptions,
-) -> SideFiles<'a> {
-    SideFiles { table, targets, weights: weights.as_ref().zip(options.weight_type) }
 }

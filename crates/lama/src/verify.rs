@@ -1,21 +1,24 @@
 //! Reads everything and holds every structure against the others.
 
+mod lives;
+mod sums;
+mod walk;
+
 use std::path::Path;
 
-use base::VertexId;
 use base::checksum::{BLOCK_BYTES, CheckedBytes};
 use base::parallel::Pool;
 use base::storage::Storage;
-use graph::{Direction, Graph};
+use graph::Graph;
 
-use crate::manifest::Manifest;
-use crate::options::GraphOptions;
-use crate::patched::WholePage;
-use crate::run;
-use crate::store::{open_file, open_view, unknown_files};
-use crate::table::PAGE_VERTICES;
-use crate::view::View;
+use crate::dictionary::Dictionary;
+use crate::run::Side;
+use crate::store::{State, open_file, unknown_files};
 use crate::{Result, names};
+
+use lives::Lives;
+use sums::Sums;
+use walk::Walk;
 
 /// The bytes of a section that one worker verifies at a time.
 const CHUNK_BYTES: usize = 256 * BLOCK_BYTES;
@@ -33,38 +36,40 @@ pub struct VerifyReport {
     pub num_files: usize,
     /// Their bytes.
     pub num_bytes: u64,
-    /// Vertices of the newest snapshot.
+    /// Snapshots.
+    pub num_snapshots: usize,
+    /// Vertices of the newest version.
     pub num_vertices: u64,
-    /// Edges of the newest snapshot.
+    /// Edges of the newest version.
     pub num_edges: u64,
-    /// Entries of all lists, of both sides.
+    /// Entries of all its lists, of both sides.
     pub num_arcs: u64,
     /// Names in the directory that the manifest does not know: harmless.
     pub unknown_files: Vec<String>,
 }
 
-pub(crate) fn verify(storage: &dyn Storage, path: &Path, expected: &Manifest, pool: &Pool) -> Result<VerifyReport> {
-    let manifest_path = path.join(names::MANIFEST);
-    let manifest = Manifest::decode(&storage.read_copy(&manifest_path)?, &manifest_path)?;
-    if manifest != *expected {
-        return Err(base::Error::corrupt(&manifest_path, 0, "the manifest is not what it was at opening").into());
-    }
-    for record in manifest.files() {
-        let file = open_file(storage, path, &manifest, record)?;
+/// Verifies a state that was opened just now: nothing of it was verified for readers before.
+pub(crate) fn verify(storage: &dyn Storage, path: &Path, state: &State, pool: &Pool) -> Result<VerifyReport> {
+    let manifest = &state.manifest;
+    for record in &manifest.files {
+        let file = open_file(storage, path, manifest, record)?;
         file.sections().try_for_each(|section| verify_section(section, pool))?;
     }
-    let view = open_view(storage, path, &manifest)?;
-    let snapshot = manifest.newest();
-    let num_arcs = check_lists(&view, &manifest, &manifest_path, pool)?;
-    check_dictionary(&view, pool)?;
-    let num_bytes = manifest.files().map(|file| file.len).sum::<u64>() + manifest.valid_len;
+    for file in state.level_files() {
+        state.levels_of(file).iter().try_for_each(|level| level.verify())?;
+    }
+    let newest = manifest.chain.newest();
+    check_versions(state, path, pool)?;
+    check_dictionary(&state.dictionary, pool)?;
+    let num_sides = if manifest.created.options.stores_in_lists() { 2 } else { 1 };
     Ok(VerifyReport {
-        num_files: manifest.files().count() + 1,
-        num_bytes,
-        num_vertices: snapshot.vertex_bound,
-        num_edges: snapshot.num_edges,
-        num_arcs,
-        unknown_files: unknown_files(storage, path, &manifest)?,
+        num_files: manifest.files.len() + 1,
+        num_bytes: manifest.num_file_bytes() + state.manifest_bytes,
+        num_snapshots: manifest.chain.kept().count(),
+        num_vertices: newest.num_vertices,
+        num_edges: newest.num_edges,
+        num_arcs: newest.num_arcs * num_sides,
+        unknown_files: unknown_files(storage, path, manifest)?,
     })
 }
 
@@ -73,108 +78,46 @@ fn verify_section(section: &CheckedBytes, pool: &Pool) -> Result<()> {
     Ok(results.into_iter().collect::<base::Result<()>>()?)
 }
 
-/// What is added up over all lists of a side; none of it depends on the order of the edges.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Sums {
-    num_arcs: u64,
-    num_loops: u64,
-    /// Entries whose target is not larger than their vertex.
-    num_not_ascending: u64,
-    /// A hash of all (vertex, target, weight).
-    forward: u64,
-    /// A hash of all (target, vertex, weight).
-    backward: u64,
-}
-
-fn check_lists(view: &View, manifest: &Manifest, manifest_path: &Path, pool: &Pool) -> Result<u64> {
-    let options = &manifest.created.options;
-    let snapshot = manifest.newest();
-    let out_sums = sum_side(&view, run::Side::Out, pool)?;
-    let faults = [
-        (out_sums.num_arcs != snapshot.num_arcs, "degrees do not add up to the number of entries"),
-        (out_sums.num_edges(options) != snapshot.num_edges, "the number of edges is not that of the lists"),
-        (
-            options.direction == Direction::Undirected && out_sums.forward != out_sums.backward,
-            "the lists of an undirected graph are not symmetric",
-        ),
-        (options.ordered && out_sums.num_not_ascending > 0, "an edge of an ordered graph leads to its smaller end"),
-    ];
-    let corrupt = |what: &str| base::Error::corrupt(manifest_path, manifest.valid_len, what);
-    if let Some((_, what)) = faults.iter().find(|(is_fault, _)| *is_fault) {
-        return Err(corrupt(what).into());
-    }
-    let mut num_arcs = out_sums.num_arcs;
-    if options.stores_in_lists() {
-        let in_sums = sum_side(&view, run::Side::In, pool)?;
-        if (in_sums.num_arcs, in_sums.backward) != (out_sums.num_arcs, out_sums.forward) {
-            return Err(corrupt("in-lists are not the reverse of out-lists").into());
-        }
-        num_arcs += in_sums.num_arcs;
-    }
-    view.check()?;
-    Ok(num_arcs)
-}
-
-impl Sums {
-    fn num_edges(&self, options: &GraphOptions) -> u64 {
-        match options.direction {
-            Direction::Directed => self.num_arcs,
-            Direction::Undirected => (self.num_arcs + self.num_loops) / 2,
+/// Walks through all versions from the base run, and reads the oldest and the newest as their readers do.
+fn check_versions(state: &State, path: &Path, pool: &Pool) -> Result<()> {
+    let chain = &state.manifest.chain;
+    let options = &state.manifest.created.options;
+    let manifest_path = path.join(names::MANIFEST);
+    let corrupt =
+        |number: u32, what: &str| base::Error::corrupt(&manifest_path, 0, format!("version {number}: {what}"));
+    let lives = Lives::new(state).map_err(|(number, what)| corrupt(number, &what))?;
+    let out_sums = Walk::new(state, path, Side::Out, &lives)?.sums(pool)?;
+    let in_sums = match options.stores_in_lists() {
+        true => Some(Walk::new(state, path, Side::In, &lives)?.sums(pool)?),
+        false => None,
+    };
+    for (index, version) in chain.versions.iter().enumerate() {
+        let in_sums = in_sums.as_ref().map(|sums| &sums[index]);
+        if let Some(what) = out_sums[index].fault(in_sums, version, options) {
+            return Err(corrupt(version.number, what).into());
         }
     }
-
-    fn plus(self, other: Self) -> Self {
-        Self {
-            num_arcs: self.num_arcs + other.num_arcs,
-            num_loops: self.num_loops + other.num_loops,
-            num_not_ascending: self.num_not_ascending + other.num_not_ascending,
-            forward: self.forward.wrapping_add(other.forward),
-            backward: self.backward.wrapping_add(other.backward),
-        }
-    }
-
-    fn add_page(&mut self, first: VertexId, page: &WholePage) {
-        for (index, ends) in page.offsets.windows(2).enumerate() {
-            let source = first.wrapping_add(index as VertexId);
-            for place in ends[0] as usize..ends[1] as usize {
-                let target = page.targets[place];
-                let weight = page.weights.get(place).copied().unwrap_or(0);
-                self.num_loops += u64::from(source == target);
-                self.num_not_ascending += u64::from(target <= source);
-                self.forward = self.forward.wrapping_add(hash(source, target, weight));
-                self.backward = self.backward.wrapping_add(hash(target, source, weight));
+    let ends = [0, chain.versions.len() - 1];
+    for index in ends.into_iter().filter(|&index| chain.versions[index].number != chain.anchor) {
+        let view = state.view(chain.versions[index].number, path)?;
+        for (side, sums) in [(Side::Out, Some(&out_sums)), (Side::In, in_sums.as_ref())] {
+            let Some((side, sums)) = view.side(side).zip(sums) else { continue };
+            if Sums::of_side(side, &view, path, pool)? != sums[index] {
+                return Err(corrupt(chain.versions[index].number, "its readers see other lists").into());
             }
         }
-        self.num_arcs += page.targets.len() as u64;
+        view.check()?;
     }
+    Ok(())
 }
 
-fn sum_side(view: &View, side: run::Side, pool: &Pool) -> Result<Sums> {
-    let Some(side) = view.side(side) else { return Ok(Sums::default()) };
-    let results = pool.map_chunks(0..side.num_pages(), CHUNK_PAGES, |_, pages| {
-        let mut sums = Sums::default();
-        for page in pages {
-            sums.add_page((page * PAGE_VERTICES) as VertexId, &side.whole_page(page)?);
-        }
-        Ok(sums)
-    });
-    results.into_iter().try_fold(Sums::default(), |all, sums: base::Result<Sums>| Ok(all.plus(sums?)))
-}
-
-/// Mixes an edge so that sums over different sets of edges differ.
-#[inline]
-fn hash(source: VertexId, target: VertexId, weight: u64) -> u64 {
-    let mut z = (u64::from(source) << 32 | u64::from(target)) ^ weight.wrapping_mul(0xd6e8_feb8_6659_fd93);
-    z = (z ^ (z >> 32)).wrapping_mul(0xbea2_25f9_eb34_556d);
-    z = (z ^ (z >> 29)).wrapping_mul(0x9fb2_1c65_1e98_df25);
-    z ^ (z >> 32)
-}
-
-fn check_dictionary(view: &View, pool: &Pool) -> Result<()> {
-    let dictionary = view.dictionary();
+fn check_dictionary(dictionary: &Dictionary, pool: &Pool) -> Result<()> {
     let ranges = dictionary.ranges(CHUNK_KEYS);
     let results = pool.map_chunks(0..ranges.len(), 1, |_, chunk| {
-        ranges[chunk].iter().try_for_each(|(part, ranks)| dictionary.check_order(*part, ranks.clone()))
+        ranges[chunk].iter().try_for_each(|(part, ranks)| {
+            dictionary.check_order(*part, ranks.clone())?;
+            dictionary.check_apart(*part, ranks.clone())
+        })
     });
     results.into_iter().collect()
 }

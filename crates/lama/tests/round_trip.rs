@@ -93,8 +93,9 @@ proptest! {
 
         let store = Store::open(disk, path).unwrap();
         prop_assert_eq!(store.options(), &model.options);
-        prop_assert_eq!(store.snapshots()[0].num_edges, model.csr.num_edges());
-        prop_assert_eq!(store.snapshots()[0].name.as_deref(), Some("first"));
+        let snapshots = store.snapshots();
+        prop_assert_eq!(snapshots[0].num_edges, model.csr.num_edges());
+        prop_assert_eq!(snapshots[0].name.as_deref(), Some("first"));
         let view = store.view().unwrap();
         model.compare(&view).unwrap();
         let report = store.verify(&Pool::new(2).unwrap()).unwrap();

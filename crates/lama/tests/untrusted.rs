@@ -62,6 +62,12 @@ fn interesting(bytes: &[u8]) -> Vec<usize> {
     places
 }
 
+/// Computes the checksum of a manifest again.
+fn seal_manifest(manifest: &mut [u8]) {
+    let crc = crc32c(&[&manifest[..8], &manifest[12..]].concat());
+    put_crc(manifest, 8, crc);
+}
+
 /// Puts the file into the database with a manifest that agrees to it: its checksum follows its name and length.
 fn replace(disk: &FaultStorage, name: &str, mut bytes: Vec<u8>, old_crc: u32) {
     let crc = seal(&mut bytes);
@@ -72,10 +78,7 @@ fn replace(disk: &FaultStorage, name: &str, mut bytes: Vec<u8>, old_crc: u32) {
     let at = record + string.len() + 8;
     assert_eq!(u32_at(&manifest, at), old_crc as usize);
     put_crc(&mut manifest, at, crc);
-    let first_len = 16 + u32_at(&manifest, 4) + 4;
-    let end = manifest.len() - 4;
-    let record_crc = crc32c(&manifest[first_len..end]);
-    put_crc(&mut manifest, end, record_crc);
+    seal_manifest(&mut manifest);
     disk.set_contents(manifest_path, &manifest);
     disk.set_contents(&Path::new("db").join(name), &bytes);
 }

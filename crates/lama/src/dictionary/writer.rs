@@ -44,7 +44,7 @@ pub struct FinishedDictionary {
 }
 
 impl DictionaryKeys<'_> {
-    fn scheme(&self) -> KeyScheme {
+    pub(crate) fn scheme(&self) -> KeyScheme {
         match self {
             Self::Dense(_) => KeyScheme::Dense,
             Self::Integers { .. } => KeyScheme::Integer,
@@ -52,7 +52,7 @@ impl DictionaryKeys<'_> {
         }
     }
 
-    fn len(&self) -> u64 {
+    pub(crate) fn len(&self) -> u64 {
         match self {
             Self::Dense(num_keys) => *num_keys,
             Self::Integers { by_id, .. } => by_id.len() as u64,
@@ -60,7 +60,11 @@ impl DictionaryKeys<'_> {
         }
     }
 
-    fn sorted(&self) -> Option<&[VertexId]> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    pub(super) fn sorted(&self) -> Option<&[VertexId]> {
         match self {
             Self::Dense(_) => None,
             Self::Integers { sorted, .. } | Self::Strings { sorted, .. } => *sorted,
@@ -76,7 +80,7 @@ impl DictionaryKeys<'_> {
         (is_range && last_fits).then(|| by_id.first().copied().unwrap_or(0))
     }
 
-    fn check(&self, scheme: KeyScheme) -> Result<()> {
+    pub(super) fn check(&self, scheme: KeyScheme) -> Result<()> {
         let bad = |what: String| Err(Error::Input(what));
         if self.scheme() != scheme {
             return bad(format!("{scheme:?} keys expected, {:?} keys found", self.scheme()));
@@ -145,15 +149,25 @@ impl Facts {
     }
 }
 
-/// Writes the keys as the part with this number, under a temporary name.
+/// Which part of a dictionary is written, and where.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PartFile<'a> {
+    pub storage: &'a dyn Storage,
+    pub directory: &'a Path,
+    pub id: DatabaseId,
+    /// The number of the part's file.
+    pub number: u32,
+    /// The id of the first key.
+    pub first_id: u64,
+}
+
+/// Writes the keys as a part, under a temporary name.
 pub(crate) fn write_dictionary(
-    storage: &dyn Storage,
-    directory: &Path,
+    part: PartFile<'_>,
     keys: &DictionaryKeys<'_>,
     scheme: KeyScheme,
-    id: DatabaseId,
-    number: u32,
 ) -> Result<FinishedDictionary> {
+    let PartFile { storage, directory, id, number, first_id } = part;
     keys.check(scheme)?;
     let num_keys = keys.len();
     if scheme == KeyScheme::Dense {
@@ -166,7 +180,7 @@ pub(crate) fn write_dictionary(
         _ => Layout::Integers,
     };
     let has_sorted_ids = keys.sorted().is_some();
-    let facts = Facts { layout, has_sorted_ids, first_id: 0, num_keys, first_key: range_start.unwrap_or(0) };
+    let facts = Facts { layout, has_sorted_ids, first_id, num_keys, first_key: range_start.unwrap_or(0) };
     let mut file = FileWriter::create(storage, &directory.join(names::temporary(&names::dictionary(number))))?;
     let mut section = |kind, bytes: &[u8]| {
         file.begin_section(kind)?;

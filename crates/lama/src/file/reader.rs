@@ -38,7 +38,7 @@ impl FramedFile {
     /// Opens the file of this kind and database.
     ///
     /// # Errors
-    /// It is not there, it is another kind's or database's, a newer version wrote it, or it is damaged.
+    /// It is not there, it is another kind's, version's or database's, or it is damaged.
     pub fn open(storage: &dyn Storage, path: &Path, kind: FileKind, id: DatabaseId) -> Result<Self> {
         let bytes = storage.read(path)?;
         let header = read_header(&bytes, path)?;
@@ -135,8 +135,8 @@ fn read_header(bytes: &FileBytes, path: &Path) -> Result<Header> {
         Some((version, header))
     };
     let (version, header) = read().ok_or_else(|| corrupt(0, "the header is cut"))?;
-    if version > FORMAT_VERSION {
-        return Err(Error::NewerVersion { path: path.to_owned(), found: version, supported: FORMAT_VERSION });
+    if version != FORMAT_VERSION {
+        return Err(Error::OtherVersion { path: path.to_owned(), found: version, supported: FORMAT_VERSION });
     }
     if !decoder.zeros() {
         return Err(corrupt(0, "the reserved part of the header is not zero"));
@@ -273,10 +273,10 @@ mod tests {
         assert!(of(FileKind::Dictionary, ID).contains("kind Dictionary expected, Some(OutTable)"));
         assert!(of(FileKind::OutTable, DatabaseId([8; 16])).contains("another database"));
         let mut bytes = disk.contents("file".as_ref()).unwrap();
-        bytes[4] = 2;
+        bytes[4] = 3;
         let crc = crc32c(&bytes[..HEADER_CHECKED_BYTES]);
         bytes[HEADER_CHECKED_BYTES..HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
         disk.set_contents("file".as_ref(), &bytes);
-        assert!(matches!(open(&disk), Err(Error::NewerVersion { found: 2, .. })));
+        assert!(matches!(open(&disk), Err(Error::OtherVersion { found: 3, .. })));
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn compose_levels(levels: &[Level], writer: &mut LevelWriter, options
 }
 
 /// Who died in these levels and did not return, and the other way round; both ascend.
-fn net_deaths(levels: &[Level]) -> Result<(Vec<VertexId>, Vec<VertexId>)> {
+pub(crate) fn net_deaths(levels: &[Level]) -> Result<(Vec<VertexId>, Vec<VertexId>)> {
     let mut signed: Vec<(VertexId, i32)> = Vec::new();
     for level in levels {
         signed.extend(level.died()?.iter().map(|&vertex| (vertex, 1)));

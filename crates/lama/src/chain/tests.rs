@@ -1,0 +1,270 @@
+use super::*;
+use proptest::prelude::*;
+
+fn version(number: u32, is_kept: bool) -> Version {
+    Version {
+        number,
+        is_kept,
+        name: None,
+        unix_time: 0,
+        vertex_bound: 0,
+        num_vertices: 0,
+        num_edges: u64::from(number),
+        num_arcs: 0,
+        num_added: 1,
+        num_removed: 0,
+        level: (number > 1).then_some(level(number)),
+    }
+}
+
+/// Versions 1 to `newest`, all kept, the base run at 1.
+fn chain(newest: u32) -> Chain {
+    let versions = (1..=newest).map(|number| version(number, true)).collect();
+    Chain { versions, anchor: 1, delta_runs: Vec::new() }
+}
+
+fn numbers(chain: &Chain) -> Vec<(u32, bool)> {
+    chain.versions.iter().map(|version| (version.number, version.is_kept)).collect()
+}
+
+fn level(file: u32) -> LevelRef {
+    LevelRef { file, index: 0 }
+}
+
+fn never(_: &[LevelRef], _: LevelRef) -> bool {
+    false
+}
+
+#[test]
+fn a_dropped_version_goes_into_the_next() {
+    let plan = chain(4).without(&[2], never);
+    assert_eq!(numbers(&plan.chain), [(1, true), (3, true), (4, true)]);
+    assert_eq!(plan.compositions, [Composition { from: 1, to: 3, parts: vec![level(2), level(3)] }]);
+    assert_eq!(plan.chain.versions[1].level, Some(LevelRef::composed(0)));
+    assert_eq!(plan.recounts, [3]);
+    let plan = chain(5).without(&[2, 3, 4], never);
+    assert_eq!(plan.compositions, [Composition { from: 1, to: 5, parts: (2..=5).map(level).collect() }]);
+}
+
+#[test]
+fn anchor_and_newest_stay_hidden() {
+    let plan = chain(3).without(&[1], never);
+    assert_eq!(numbers(&plan.chain), [(1, false), (2, true), (3, true)]);
+    assert!(plan.compositions.is_empty() && plan.recounts.is_empty());
+    assert_eq!(plan.chain.versions[1].num_added, 2, "the oldest has added everything");
+
+    let plan = plan.chain.without(&[3], never);
+    assert_eq!(numbers(&plan.chain), [(1, false), (2, true), (3, false)]);
+    let next = Version { level: Some(LevelRef::NEW), ..version(4, true) };
+    let plan = plan.chain.with(next, &[], never);
+    assert_eq!(numbers(&plan.chain), [(1, false), (2, true), (4, true)]);
+    assert_eq!(plan.compositions, [Composition { from: 2, to: 4, parts: vec![level(3), LevelRef::NEW] }]);
+    assert_eq!(plan.recounts, [4]);
+}
+
+#[test]
+fn a_merge_moves_the_anchor_and_forgets_what_is_older_than_everything() {
+    let dropped = chain(4).without(&[1, 2], never).chain;
+    assert_eq!(numbers(&dropped), [(1, false), (3, true), (4, true)]);
+    let plan = dropped.merged();
+    assert_eq!((numbers(&plan.chain), plan.chain.anchor), (vec![(3, true), (4, true)], 4));
+    assert!(plan.compositions.is_empty());
+    assert_eq!(plan.chain.versions[0].level, None);
+    let backward = vec![(level(4), Sense::Backward)];
+    assert_eq!((plan.chain.steps(4), plan.chain.steps(3)), (vec![], backward));
+
+    let only = plan.chain.without(&[3], never);
+    assert_eq!(numbers(&only.chain), [(4, true)]);
+    assert_eq!(only.chain.level_refs().count(), 0);
+}
+
+#[test]
+fn small_levels_stay_apart_while_composing_them_costs_too_much() {
+    let stays = |parts: &[LevelRef], _: LevelRef| parts == [level(2)];
+    let plan = chain(4).without(&[2, 3], stays);
+    assert_eq!(numbers(&plan.chain), [(1, true), (2, false), (4, true)]);
+    assert_eq!(plan.compositions, [Composition { from: 2, to: 4, parts: vec![level(3), level(4)] }]);
+    assert_eq!(plan.chain.levels_between(1, 4), [level(2), LevelRef::composed(0)]);
+    assert_eq!(plan.recounts, [4]);
+}
+
+#[test]
+fn delta_runs_shorten_the_way() {
+    let run = |from, to, file| DeltaRun { from, to, level: level(file) };
+    let mut chain = chain(8);
+    chain.anchor = 3;
+    chain.delta_runs = vec![run(4, 7, 47), run(3, 6, 36), run(6, 8, 68), run(1, 3, 13)];
+    let files = |number| chain.steps(number).iter().map(|(level, _)| level.file).collect::<Vec<_>>();
+    assert_eq!((files(8), files(7), files(6)), (vec![36, 68], vec![36, 7], vec![36]));
+    assert_eq!((files(5), files(3), files(2), files(1)), (vec![4, 5], vec![], vec![3], vec![13]));
+    assert!(chain.steps(1).iter().all(|(_, sense)| *sense == Sense::Backward));
+    assert_eq!((chain.newest_range(1), chain.newest_range(2)), (None, None), "too few, and there already");
+    assert_eq!((chain.newest_range(3), chain.newest_range(100)), (Some((5, 8)), Some((3, 8))));
+    assert_eq!(chain.with_delta_run(run(3, 8, 38)).delta_runs, [run(1, 3, 13), run(3, 8, 38)]);
+    assert!(chain.merged().chain.delta_runs.is_empty());
+}
+
+#[test]
+fn retention_spares_names_and_the_newest() {
+    let mut chain = chain(6);
+    chain.versions[1].name = Some("two".into());
+    chain.versions.iter_mut().for_each(|version| version.unix_time = u64::from(version.number) * 86_400);
+    assert!(chain.given_up(Retention::All, u64::MAX).is_empty());
+    assert_eq!(chain.given_up(Retention::Last(2), 0), [1, 3, 4]);
+    assert_eq!(chain.given_up(Retention::Last(1), 0), [1, 3, 4, 5]);
+    assert_eq!(chain.given_up(Retention::Named, 0), [1, 3, 4, 5]);
+    assert_eq!(chain.given_up(Retention::Days(2), 6 * 86_400), [1, 3]);
+    assert_eq!(chain.given_up(Retention::Days(2), u64::MAX), [1, 3, 4, 5]);
+}
+
+#[test]
+fn what_is_no_chain_is_refused() {
+    let refused = |change: fn(&mut Chain)| {
+        let mut chain = chain(3);
+        assert_eq!(chain.check(), Ok(()));
+        change(&mut chain);
+        assert!(chain.check().is_err(), "{chain:?}");
+    };
+    refused(|chain| chain.versions.clear());
+    refused(|chain| chain.versions[0].level = Some(level(1)));
+    refused(|chain| chain.versions[2].level = None);
+    refused(|chain| chain.versions[2].number = 2);
+    refused(|chain| chain.versions[0].number = 0);
+    refused(|chain| chain.versions[0].vertex_bound = 7);
+    refused(|chain| chain.versions[2].num_vertices = 7);
+    refused(|chain| chain.anchor = 4);
+    refused(|chain| chain.versions.iter_mut().for_each(|version| version.is_kept = false));
+    refused(|chain| chain.versions.iter_mut().for_each(|version| version.name = Some("x".into())));
+    refused(|chain| chain.delta_runs.push(DeltaRun { from: 2, to: 2, level: level(9) }));
+    refused(|chain| chain.delta_runs.push(DeltaRun { from: 2, to: 5, level: level(9) }));
+}
+
+/// Plays plans: gives every level its range of versions, and checks that compositions join what follows.
+#[derive(Debug, Default)]
+struct Levels {
+    ranges: HashMap<LevelRef, (u32, u32)>,
+    next_file: u32,
+}
+
+impl Levels {
+    fn write(&mut self, range: (u32, u32)) -> LevelRef {
+        self.next_file += 1;
+        let place = level(self.next_file);
+        self.ranges.insert(place, range);
+        place
+    }
+
+    fn carry_out(&mut self, plan: Plan, new: Option<(u32, u32)>) -> Chain {
+        let mut places = HashMap::new();
+        if let Some(range) = new {
+            self.ranges.insert(LevelRef::NEW, range);
+            places.insert(LevelRef::NEW, self.write(range));
+        }
+        for (index, composition) in plan.compositions.iter().enumerate() {
+            let ranges: Vec<_> = composition.parts.iter().map(|part| self.ranges[part]).collect();
+            assert!(ranges.len() > 1 && ranges.windows(2).all(|pair| pair[0].1 == pair[1].0), "{ranges:?}");
+            assert_eq!((ranges[0].0, ranges[ranges.len() - 1].1), (composition.from, composition.to));
+            let place = self.write((composition.from, composition.to));
+            places.insert(LevelRef::composed(index as u32), place);
+        }
+        let mut chain = plan.chain;
+        chain.relocate(&places);
+        chain
+    }
+
+    /// The chain has these versions for users, every way in it is whole, and it keeps nothing that nobody needs.
+    fn check(&self, chain: &Chain, kept: &[u32], is_strict: bool) {
+        assert_eq!(chain.check(), Ok(()));
+        assert_eq!(chain.kept().map(|version| version.number).collect::<Vec<_>>(), kept);
+        let newest = chain.newest().number;
+        for version in &chain.versions {
+            let mut place = chain.anchor;
+            for (step, sense) in chain.steps(version.number) {
+                let (from, to) = self.ranges[&step];
+                let (start, end) = if sense == Sense::Forward { (from, to) } else { (to, from) };
+                assert_eq!(start, place);
+                place = end;
+            }
+            assert_eq!(place, version.number);
+            let is_needed = version.is_kept || version.number == newest || version.number == chain.anchor;
+            assert!(is_needed || !is_strict, "{version:?}");
+        }
+        for pair in kept.windows(2) {
+            let mut place = pair[0];
+            for level in chain.levels_between(pair[0], pair[1]) {
+                assert_eq!(self.ranges[&level].0, place);
+                place = self.ranges[&level].1;
+            }
+            assert_eq!(place, pair[1]);
+        }
+        let oldest = chain.versions[0].number;
+        assert!(oldest == chain.anchor || oldest == kept[0]);
+    }
+}
+
+#[derive(Clone, Debug)]
+enum Step {
+    Append { last: Option<u32>, stays: bool },
+    Drop(Vec<prop::sample::Index>),
+    MergeAll,
+    MergeNewest(u32),
+}
+
+fn step() -> impl Strategy<Value = Step> {
+    let drops = prop::collection::vec(any::<prop::sample::Index>(), 1..4);
+    prop_oneof![
+        4 => (prop::option::of(1_u32..6), any::<bool>()).prop_map(|(last, stays)| Step::Append { last, stays }),
+        3 => drops.prop_map(Step::Drop),
+        1 => Just(Step::MergeAll),
+        2 => (1_u32..9).prop_map(Step::MergeNewest),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(512))]
+
+    #[test]
+    fn a_chain_does_what_a_set_of_versions_does(steps in prop::collection::vec(step(), 1..60)) {
+        let mut levels = Levels::default();
+        let mut chain = chain(1);
+        let mut kept = vec![1];
+        let (mut next, mut is_strict) = (2, true);
+        for step in steps {
+            match step {
+                Step::Append { last, stays } => {
+                    let retention = last.map_or(Retention::All, Retention::Last);
+                    let from = chain.newest().number;
+                    let new = Version { level: Some(LevelRef::NEW), ..version(next, true) };
+                    let mut longer = chain.clone();
+                    longer.versions.push(new.clone());
+                    let given_up = longer.given_up(retention, 0);
+                    let plan = chain.with(new, &given_up, |parts, next| stays && parts.len() < 2 && next.file % 2 == 0);
+                    chain = levels.carry_out(plan, Some((from, next)));
+                    kept.push(next);
+                    kept.retain(|number| !given_up.contains(number));
+                    is_strict &= !stays;
+                    next += 1;
+                }
+                Step::Drop(which) => {
+                    let dropped: Vec<u32> = which.iter().map(|index| kept[index.index(kept.len())]).collect();
+                    if kept.iter().any(|number| !dropped.contains(number)) {
+                        chain = levels.carry_out(chain.without(&dropped, never), None);
+                        kept.retain(|number| !dropped.contains(number));
+                        is_strict = true;
+                    }
+                }
+                Step::MergeAll => {
+                    chain = levels.carry_out(chain.merged(), None);
+                    is_strict = true;
+                }
+                Step::MergeNewest(num_levels) => {
+                    if let Some((from, to)) = chain.newest_range(num_levels) {
+                        let level = levels.write((from, to));
+                        chain = chain.with_delta_run(DeltaRun { from, to, level });
+                    }
+                }
+            }
+            levels.check(&chain, &kept, is_strict);
+        }
+    }
+}

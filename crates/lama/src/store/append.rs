@@ -1,0 +1,193 @@
+//! Adds a snapshot.
+
+use base::{MAX_VERTICES, VertexId};
+use graph::{Direction, Graph};
+
+use super::draft::Draft;
+use super::levels::estimated_bytes;
+use super::{SnapshotInfo, Store, check_name};
+use crate::chain::{LevelRef, Version};
+use crate::changes::ChangedArc;
+use crate::dictionary::{DictionaryKeys, PartFile};
+use crate::manifest::Manifest;
+use crate::options::{GraphOptions, KeyScheme};
+use crate::view::View;
+use crate::{Error, Result};
+
+/// What a new snapshot changes in the newest version of the graph: *effective* changes only. What is added was not
+/// there, what is removed was there, with the weight that is given. A new weight of an edge is both: the edge with its
+/// old weight is removed, with its new one added.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct LevelChanges<'a> {
+    /// The vertex bound from now on: vertices from the old bound on are new.
+    pub vertex_bound: usize,
+    /// Vertices that die, ascending. Their edges are among the removed ones.
+    pub died: &'a [VertexId],
+    /// Vertices that had died and live again, ascending.
+    pub returned: &'a [VertexId],
+    /// The keys of the new vertices, as for a dictionary of only them; none where there are none, or keys are ids.
+    pub keys: Option<DictionaryKeys<'a>>,
+    /// What is added to out-lists, sorted; of an undirected graph, an arc for each end.
+    pub out_added: &'a [ChangedArc],
+    /// What is removed from out-lists, sorted.
+    pub out_removed: &'a [ChangedArc],
+    /// The same for in-lists, where the graph stores them on their own: the arcs of the out-lists, turned around.
+    pub in_added: &'a [ChangedArc],
+    /// What is removed from in-lists.
+    pub in_removed: &'a [ChangedArc],
+    /// The edges added; of an undirected graph, each counted once.
+    pub num_edges_added: u64,
+    /// The edges removed.
+    pub num_edges_removed: u64,
+}
+
+impl Store {
+    /// Adds a snapshot, also where nothing changes; gives up those that the retention no longer keeps, and packs small
+    /// levels.
+    ///
+    /// Cost: what the changes have in bytes, three syncs of files and two of the directory.
+    ///
+    /// # Errors
+    /// The changes break a rule, the name is no name or taken, the handle is read-only or poisoned, the disk failed.
+    /// The database is then as before; only where the manifest could not be replaced, that is not known.
+    pub fn append(&self, changes: &LevelChanges<'_>, name: Option<&str>) -> Result<SnapshotInfo> {
+        let mut draft = self.begin()?;
+        check_name(name, Some(&draft.state.manifest))?;
+        let view = draft.state.newest(&self.path)?;
+        check_changes(changes, &view, &self.options)?;
+        let mut manifest = draft.state.manifest.clone();
+        let version = self.next_version(changes, &manifest, name)?;
+        let number = version.number;
+
+        let mut longer = manifest.chain.clone();
+        longer.versions.push(version.clone());
+        let given_up = longer.given_up(manifest.retention, version.unix_time);
+        let new_bytes = estimated_bytes(changes, &self.options);
+        let bytes_of = |place: &LevelRef| draft.state.level_at(*place).map_or(new_bytes, |level| level.num_bytes());
+        // What is composed at every append is composed with things of its own size: each level a few times in all.
+        let may_stay =
+            |parts: &[LevelRef], next: LevelRef| parts.iter().map(bytes_of).sum::<u64>() > 2 * bytes_of(&next);
+        let plan = manifest.chain.with(version, &given_up, may_stay);
+        manifest.chain = draft.carry_out(plan, Some(changes))?;
+        let needs_keys = |keys: &DictionaryKeys<'_>| !keys.is_empty() && keys.scheme() != KeyScheme::Dense;
+        if let Some(keys) = changes.keys.filter(needs_keys) {
+            manifest.dictionary = draft.add_keys(&keys)?;
+        }
+        manifest.next_number = number + 1;
+        manifest.bytes_loaded = manifest.bytes_loaded.saturating_add(new_bytes);
+        let state = draft.publish(manifest)?;
+        let info = state.snapshots().pop();
+        info.ok_or_else(|| Error::NoSnapshot { number, existing: Vec::new() })
+    }
+
+    fn next_version(&self, changes: &LevelChanges<'_>, manifest: &Manifest, name: Option<&str>) -> Result<Version> {
+        let newest = manifest.chain.newest();
+        let sum = |old: u64, added: u64, removed: u64, what: &str| {
+            let sum = old.checked_add(added).and_then(|sum| sum.checked_sub(removed));
+            sum.ok_or_else(|| Error::Input(format!("{removed} {what} removed of {old}, and {added} added")))
+        };
+        let number = manifest.next_number;
+        if number == u32::MAX {
+            return Err(Error::Input("there are no numbers left for snapshots".into()));
+        }
+        let num_new = changes.vertex_bound as u64 - newest.vertex_bound + changes.returned.len() as u64;
+        let (num_added, num_removed) = (changes.out_added.len() as u64, changes.out_removed.len() as u64);
+        Ok(Version {
+            number,
+            is_kept: true,
+            name: name.map(str::to_owned),
+            unix_time: self.time(),
+            vertex_bound: changes.vertex_bound as u64,
+            num_vertices: sum(newest.num_vertices, num_new, changes.died.len() as u64, "vertices")?,
+            num_edges: sum(newest.num_edges, changes.num_edges_added, changes.num_edges_removed, "edges")?,
+            num_arcs: sum(newest.num_arcs, num_added, num_removed, "arcs")?,
+            num_added: changes.num_edges_added,
+            num_removed: changes.num_edges_removed,
+            level: Some(LevelRef::NEW),
+        })
+    }
+}
+
+impl Draft<'_> {
+    /// Writes the keys of new vertices; gives the numbers of the parts of the dictionary.
+    fn add_keys(&mut self, keys: &DictionaryKeys<'_>) -> Result<Vec<u32>> {
+        let number = self.next_file();
+        let place = PartFile {
+            storage: &*self.store.storage,
+            directory: &self.store.path,
+            id: self.state.manifest.created.id,
+            number,
+            first_id: 0,
+        };
+        let dictionary = &self.state.dictionary;
+        dictionary.check_new(keys)?;
+        let added = dictionary.write_addition(keys, place)?;
+        if let Some(file) = added.file.file {
+            self.add(file);
+        }
+        Ok(added.numbers)
+    }
+}
+
+/// Refuses changes that cannot be those of a graph of this kind. That they are effective is not looked at.
+pub(crate) fn check_changes(changes: &LevelChanges<'_>, newest: &View, options: &GraphOptions) -> Result<()> {
+    let bad = |what: String| Err(Error::Input(what));
+    let (old_bound, bound) = (newest.vertex_bound(), changes.vertex_bound);
+    if bound < old_bound || bound > MAX_VERTICES {
+        return bad(format!("a vertex bound from {old_bound} to {MAX_VERTICES} expected, {bound} found"));
+    }
+    let num_new = (bound - old_bound) as u64;
+    if let Some(keys) = changes.keys.filter(|keys| keys.scheme() != options.keys) {
+        return bad(format!("{:?} keys expected, {:?} keys found", options.keys, keys.scheme()));
+    }
+    let num_keys = changes.keys.map_or(0, |keys| keys.len());
+    if num_keys != num_new && (options.keys != KeyScheme::Dense || changes.keys.is_some()) {
+        return bad(format!("{num_keys} keys for {num_new} new vertices"));
+    }
+    for (vertices, was_live, what) in [(changes.died, true, "dies"), (changes.returned, false, "returns")] {
+        if vertices.windows(2).any(|pair| pair[0] >= pair[1]) {
+            return bad("vertices that die or return are not in ascending order".into());
+        }
+        let fits = |&vertex: &VertexId| {
+            let is_new = (old_bound..bound).contains(&(vertex as usize));
+            (vertex as usize) < bound && (is_new || newest.is_live(vertex)) == was_live
+        };
+        if let Some(vertex) = vertices.iter().find(|vertex| !fits(vertex)) {
+            return bad(format!("vertex {vertex} {what}, which it cannot"));
+        }
+    }
+    check_arcs(changes, options)
+}
+
+/// Checks order, ends and numbers of the arcs.
+pub(crate) fn check_arcs(changes: &LevelChanges<'_>, options: &GraphOptions) -> Result<()> {
+    let bad = |what: &str| Err(Error::Input(what.to_owned()));
+    let sides = [(changes.out_added, changes.in_added), (changes.out_removed, changes.in_removed)];
+    for (out_arcs, in_arcs) in sides {
+        if in_arcs.len() != if options.stores_in_lists() { out_arcs.len() } else { 0 } {
+            return bad("in-lists do not change as out-lists do");
+        }
+        for arcs in [out_arcs, in_arcs] {
+            if !arcs.is_sorted() || (!options.multigraph && has_pair(arcs)) {
+                return bad("changed arcs are not sorted, or stand twice");
+            }
+            if arcs.iter().any(|arc| arc.list.max(arc.neighbour) as usize >= changes.vertex_bound) {
+                return bad("a changed arc has an end that is no vertex");
+            }
+        }
+    }
+    let counts = [
+        (changes.num_edges_added, changes.out_added.len() as u64),
+        (changes.num_edges_removed, changes.out_removed.len() as u64),
+    ];
+    let fits = |(num_edges, num_arcs): &(u64, u64)| match options.direction {
+        Direction::Directed => num_edges == num_arcs,
+        Direction::Undirected => (num_arcs.div_ceil(2)..=*num_arcs).contains(num_edges),
+    };
+    if counts.iter().all(fits) { Ok(()) } else { bad("the number of changed edges is not that of the arcs") }
+}
+
+/// Whether two arcs that follow each other have the same ends.
+fn has_pair(arcs: &[ChangedArc]) -> bool {
+    arcs.windows(2).any(|pair| (pair[0].list, pair[0].neighbour) == (pair[1].list, pair[1].neighbour))
+}

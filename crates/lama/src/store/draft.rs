@@ -1,0 +1,169 @@
+//! A change of the database on its way: files that are written, and how they become part of it at once or never.
+
+use std::path::Path;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+use base::storage::Storage;
+
+use super::{State, Store, Writer};
+use crate::file::WrittenFile;
+use crate::manifest::{FileRecord, Manifest};
+use crate::{Error, Result, names};
+
+/// A change that one writer prepares. Dropped before it is published, it takes its files away.
+pub(super) struct Draft<'a> {
+    pub store: &'a Store,
+    writer: MutexGuard<'a, Writer>,
+    /// What the change starts from.
+    pub state: Arc<State>,
+    /// What becomes part of the database.
+    written: Vec<WrittenFile>,
+    /// The bytes of all that was written, also of what does not become part of it.
+    num_bytes: u64,
+    /// Names that files of this change got already.
+    named: Vec<String>,
+    is_finished: bool,
+}
+
+impl Store {
+    /// Begins a change; others wait until it is done.
+    ///
+    /// # Errors
+    /// The handle only reads, or is poisoned.
+    pub(super) fn begin(&self) -> Result<Draft<'_>> {
+        let writer = self.writer.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })?;
+        let writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        if writer.is_poisoned {
+            return Err(Error::Poisoned { path: self.path.clone() });
+        }
+        let (state, written, named) = (self.state(), Vec::new(), Vec::new());
+        Ok(Draft { store: self, writer, state, written, num_bytes: 0, named, is_finished: false })
+    }
+}
+
+impl Draft<'_> {
+    /// A number for a file, that no other file ever has.
+    pub fn next_file(&mut self) -> u32 {
+        let number = self.writer.next_file;
+        self.writer.next_file += 1;
+        number
+    }
+
+    /// Counts a file that was only needed on the way.
+    pub fn add_scratch(&mut self, file: &WrittenFile) {
+        self.num_bytes += file.len;
+    }
+
+    /// Adds a file that becomes part of the database.
+    pub fn add(&mut self, file: WrittenFile) {
+        self.num_bytes += file.len;
+        self.written.push(file);
+    }
+
+    /// The bytes of the files so far.
+    pub fn num_bytes(&self) -> u64 {
+        self.num_bytes
+    }
+
+    /// Makes `manifest` the database's. Its table of files and its counters are filled in here.
+    ///
+    /// When this returns, the change survives a power cut. What the manifest no longer names is removed then; views
+    /// that use it keep it.
+    ///
+    /// # Errors
+    /// The disk failed: the change did not happen; or it is not known whether it did, and the handle writes no more.
+    pub fn publish(mut self, mut manifest: Manifest) -> Result<Arc<State>> {
+        let (storage, path) = (&*self.store.storage, &*self.store.path);
+        let mut records = Vec::new();
+        for file in &self.written {
+            // A name that was given must be taken away again, also if it is not known whether it was.
+            self.named.push(published_name(file));
+            records.push(give_name(storage, path, file)?);
+        }
+        if !records.is_empty() {
+            storage.sync_dir(path)?;
+        }
+        let needed = manifest.needed_files();
+        let files = self.state.manifest.files.iter().cloned().chain(records);
+        manifest.files = files.filter(|file| needed.contains_key(&file.name)).collect();
+        manifest.next_file = self.writer.next_file;
+        manifest.bytes_written = manifest.bytes_written.saturating_add(self.num_bytes);
+        let bytes = manifest.encode();
+        // Whatever could be wrong with it is found before it counts.
+        let manifest = Manifest::decode(&bytes, &path.join(names::MANIFEST))?;
+        let next = State::open(storage, path, manifest, bytes.len() as u64, Some(&self.state))?;
+        let temporary = path.join(names::temporary(names::MANIFEST));
+        write_manifest(storage, &temporary, &bytes)?;
+
+        let renamed = storage.rename(&temporary, &path.join(names::MANIFEST)).and_then(|()| storage.sync_dir(path));
+        if let Err(error) = renamed {
+            // Whether the disk holds the old manifest or the new one is not known: no file of either may go.
+            self.writer.is_poisoned = true;
+            self.is_finished = true;
+            return Err(error.into());
+        }
+        self.is_finished = true;
+        let next = Arc::new(next);
+        self.store.set_state(Arc::clone(&next));
+        self.remove_needless(&next.manifest);
+        Ok(next)
+    }
+
+    /// Removes what only the old manifest names. What stays is garbage, which the next writer removes.
+    fn remove_needless(&self, new: &Manifest) {
+        let (storage, path) = (&*self.store.storage, &*self.store.path);
+        let kept: std::collections::HashSet<&str> = new.files.iter().map(|file| &*file.name).collect();
+        let published = self.named.iter().map(|name| &**name);
+        let old = self.state.manifest.files.iter().map(|file| &*file.name);
+        for name in old.chain(published).filter(|name| !kept.contains(name)) {
+            let _ = storage.remove_file(&path.join(name));
+        }
+        remove_temporaries(storage, path);
+    }
+}
+
+impl Drop for Draft<'_> {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            let (storage, path) = (&*self.store.storage, &*self.store.path);
+            for name in &self.named {
+                let _ = storage.remove_file(&path.join(name));
+            }
+            remove_temporaries(storage, path);
+        }
+    }
+}
+
+/// Removes files of the database that have no name of their own yet; scratch files are somebody else's.
+fn remove_temporaries(storage: &dyn Storage, path: &Path) {
+    for name in storage.list(path).unwrap_or_default() {
+        let is_ours = |name: &str| names::is_data(name) || name == names::MANIFEST;
+        if name.strip_prefix(names::TEMPORARY).is_some_and(is_ours) {
+            let _ = storage.remove_file(&path.join(name));
+        }
+    }
+}
+
+/// The name that a written file keeps.
+fn published_name(file: &WrittenFile) -> String {
+    let temporary = file.path.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    temporary.strip_prefix(names::TEMPORARY).unwrap_or(&temporary).to_owned()
+}
+
+/// Gives a written file the name that it keeps.
+pub(crate) fn give_name(storage: &dyn Storage, directory: &Path, file: &WrittenFile) -> Result<FileRecord> {
+    let name = published_name(file);
+    storage.rename(&file.path, &directory.join(&name))?;
+    Ok(FileRecord { kind: file.kind, name, len: file.len, header_crc: file.header_crc })
+}
+
+/// Writes a manifest under a temporary name, durably.
+pub(crate) fn write_manifest(storage: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<()> {
+    // An attempt that failed may have left one.
+    if storage.exists(path)? {
+        storage.remove_file(path)?;
+    }
+    let file = storage.create(path)?;
+    file.write_at(0, bytes)?;
+    Ok(file.sync()?)
+}

@@ -1,0 +1,137 @@
+//! Gives up snapshots, and tells what changed between two.
+
+use std::ops::Range;
+
+use base::VertexId;
+use base::parallel::Pool;
+use base::progress::Progress;
+use graph::Direction;
+
+use super::Store;
+use super::counts::for_each_net_page;
+use crate::changes::ChangedArc;
+use crate::level::net_deaths;
+use crate::options::Retention;
+use crate::run::Side;
+use crate::table::PAGE_VERTICES;
+use crate::{Error, Result};
+
+/// What changed from one snapshot to another, in all: what came and went in between is not in it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Diff {
+    /// Edges that the second snapshot has and the first has not, sorted; of an undirected graph once, from the smaller
+    /// end. An edge with another weight is added and removed.
+    pub added: Vec<ChangedArc>,
+    /// Edges that the first snapshot has and the second has not.
+    pub removed: Vec<ChangedArc>,
+    /// Vertices that only the second snapshot can have, for they are younger than the first. Those of them that did not
+    /// live to see it are among the dead.
+    pub new_vertices: Range<VertexId>,
+    /// Vertices that live in the first snapshot and not in the second, ascending; and new ones that are dead again.
+    pub died: Vec<VertexId>,
+    /// Vertices that are dead in the first snapshot and live in the second, ascending.
+    pub returned: Vec<VertexId>,
+}
+
+impl Store {
+    /// What changed after snapshot `a` up to snapshot `b`; where `a` is the younger one, what would have to change to
+    /// get back.
+    ///
+    /// Cost: reads the levels in between, and holds what they change.
+    ///
+    /// # Errors
+    /// [`Error::NoSnapshot`]; a level is damaged.
+    pub fn diff(&self, a: u32, b: u32) -> Result<Diff> {
+        let state = self.state();
+        let (first, last) = (a.min(b), a.max(b));
+        let old_bound = state.kept(first)?.vertex_bound as VertexId;
+        let new_bound = state.kept(last)?.vertex_bound as VertexId;
+        let levels = state.levels_between(first, last);
+        let is_undirected = self.options.direction == Direction::Undirected;
+        let mut diff = Diff { new_vertices: old_bound..new_bound, ..Diff::default() };
+        for_each_net_page(&levels, Side::Out, |page, net| {
+            let first = (page * PAGE_VERTICES) as VertexId;
+            for list in net.lists() {
+                let vertex = first + VertexId::from(list.local);
+                let extend = |arcs: &mut Vec<ChangedArc>, targets: &[VertexId], weights: &[u64]| {
+                    let arcs_of_list = targets.iter().enumerate().map(|(place, &neighbour)| ChangedArc {
+                        list: vertex,
+                        neighbour,
+                        weight: weights.get(place).copied().unwrap_or(0),
+                    });
+                    arcs.extend(arcs_of_list.filter(|arc| !is_undirected || arc.list <= arc.neighbour));
+                };
+                extend(&mut diff.added, list.added, list.added_weights);
+                extend(&mut diff.removed, list.removed, list.removed_weights);
+            }
+            Ok(())
+        })?;
+        (diff.died, diff.returned) = net_deaths(&levels)?;
+        Ok(if a <= b { diff } else { diff.reversed() })
+    }
+
+    /// Gives up snapshots, all of them or, on an error, none. What the newest one changed stays, though no snapshot
+    /// shows it until the next one; the changes of another one go to the next younger.
+    ///
+    /// Cost: the levels of these snapshots and of those that follow them are read and written as one.
+    ///
+    /// # Errors
+    /// [`Error::NoSnapshot`]; no snapshot would be left; as [`append`](Self::append).
+    pub fn drop_snapshots(&self, numbers: &[u32], _pool: &Pool, progress: &dyn Progress) -> Result<()> {
+        let mut draft = self.begin()?;
+        for &number in numbers {
+            draft.state.kept(number)?;
+        }
+        let mut manifest = draft.state.manifest.clone();
+        if manifest.chain.kept().all(|version| numbers.contains(&version.number)) {
+            return Err(Error::Input("no snapshot would be left; remove the database instead".into()));
+        }
+        if numbers.is_empty() {
+            return Ok(());
+        }
+        let plan = manifest.chain.without(numbers, |_, _| false);
+        manifest.chain = draft.carry_out(plan, None)?;
+        progress.check()?;
+        draft.publish(manifest)?;
+        Ok(())
+    }
+
+    /// Sets which snapshots are kept, from now on after each append, and gives up the others now; says which.
+    ///
+    /// Cost: as [`drop_snapshots`](Self::drop_snapshots).
+    ///
+    /// # Errors
+    /// The rule keeps nothing; as [`append`](Self::append).
+    pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
+        if retention == Retention::Last(0) {
+            return Err(Error::Input("a database keeps at least its last snapshot".into()));
+        }
+        let mut draft = self.begin()?;
+        let mut manifest = draft.state.manifest.clone();
+        let given_up = manifest.chain.given_up(retention, self.time());
+        manifest.retention = retention;
+        if manifest == draft.state.manifest && given_up.is_empty() {
+            return Ok(given_up);
+        }
+        let plan = manifest.chain.without(&given_up, |_, _| false);
+        manifest.chain = draft.carry_out(plan, None)?;
+        draft.publish(manifest)?;
+        Ok(given_up)
+    }
+}
+
+impl Diff {
+    /// The way back. Vertices that are younger die on it.
+    fn reversed(self) -> Self {
+        let bound = self.new_vertices.start;
+        let is_old = |vertex: &VertexId| *vertex < bound;
+        let young = self.new_vertices.clone().filter(|vertex| self.died.binary_search(vertex).is_err());
+        Self {
+            added: self.removed,
+            removed: self.added,
+            new_vertices: bound..bound,
+            died: self.returned.iter().copied().filter(is_old).chain(young).collect(),
+            returned: self.died.iter().copied().filter(is_old).collect(),
+        }
+    }
+}

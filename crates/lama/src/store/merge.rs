@@ -1,0 +1,211 @@
+//! Merges levels into runs, so that readers have fewer of them to look at. No snapshot is lost by it.
+
+use std::ops::Range;
+
+use base::parallel::Pool;
+use base::progress::Progress;
+use graph::{Graph, Weight, WeightType};
+
+use super::draft::Draft;
+use super::{State, Store};
+use crate::Result;
+use crate::chain::DeltaRun;
+use crate::patched::WholePage;
+use crate::run::{RunWriter, Side};
+use crate::table::PAGE_VERTICES;
+use crate::view::View;
+
+/// The pages that one worker makes at a time.
+const CHUNK_PAGES: usize = 4;
+
+/// The pages that are made before they are written, for each worker.
+const BATCH_PAGES: usize = 32;
+
+/// A base run is worth while once this part of its entries has changed.
+const MERGE_SHARE: u64 = 16;
+
+/// Once this part has changed, there is a new base run whatever it costs.
+const OVERDUE_SHARE: u64 = 3;
+
+/// So few changes do not slow anybody down.
+const MIN_CHANGED_ARCS: u64 = 4096;
+
+/// Bytes that may be written for each byte that was loaded or appended.
+const WRITE_AMPLIFICATION: u64 = 4;
+
+/// What is merged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MergeScope {
+    /// Everything, into a new base run of the newest version.
+    All,
+    /// The newest so many levels, into one delta run.
+    Newest(u32),
+}
+
+/// What a merge did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MergeReport {
+    /// The bytes of the files that it wrote.
+    pub bytes_written: u64,
+    /// The levels that readers of the newest version had to apply before it.
+    pub levels_before: usize,
+    /// And after it.
+    pub levels_after: usize,
+}
+
+impl Store {
+    /// Merges. Where there is nothing to merge, nothing happens.
+    ///
+    /// Cost: of [`MergeScope::All`], the graph is read and written once, a few pages at a time; of
+    /// [`MergeScope::Newest`], these levels are.
+    ///
+    /// # Errors
+    /// The graph is damaged, the caller wanted it, the handle is read-only or poisoned, or the disk failed; the
+    /// database is then as before.
+    pub fn merge(&self, scope: MergeScope, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
+        let draft = self.begin()?;
+        match scope {
+            MergeScope::All => draft.merge_all(pool, progress),
+            MergeScope::Newest(num_levels) => draft.merge_newest(num_levels),
+        }
+    }
+
+    /// Merges everything if enough changed since the last time, and if that does not write more than four times what
+    /// was loaded and appended; once a third has changed, in any case. `None`: there was no need.
+    ///
+    /// # Errors
+    /// As [`merge`](Self::merge).
+    pub fn maintain(&self, pool: &Pool, progress: &dyn Progress) -> Result<Option<MergeReport>> {
+        let draft = self.begin()?;
+        if needs_merge(&draft.state) { draft.merge_all(pool, progress).map(Some) } else { Ok(None) }
+    }
+}
+
+/// Whether it is time for a new base run.
+fn needs_merge(state: &State) -> bool {
+    let manifest = &state.manifest;
+    let newest = manifest.chain.newest();
+    let arcs_of = |(added, removed): (u64, u64)| added.saturating_add(removed);
+    let steps = state.steps(newest.number);
+    let num_changed = steps.iter().map(|(level, _)| arcs_of(level.num_arcs(Side::Out))).fold(0, u64::saturating_add);
+    let num_arcs = state.base.num_arcs();
+    if num_changed < MIN_CHANGED_ARCS || num_changed < num_arcs / MERGE_SHARE {
+        return false;
+    }
+    let run_bytes: u64 =
+        manifest.files.iter().filter(|file| crate::names::is_run(&file.name)).map(|file| file.len).sum();
+    let level_bytes: u64 = steps.iter().map(|(level, _)| level.num_bytes()).sum();
+    let allowed = manifest.bytes_loaded.saturating_mul(WRITE_AMPLIFICATION);
+    let is_allowed = manifest.bytes_written.saturating_add(run_bytes).saturating_add(level_bytes) <= allowed;
+    is_allowed || num_changed >= num_arcs / OVERDUE_SHARE
+}
+
+impl Draft<'_> {
+    fn merge_all(mut self, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
+        let mut manifest = self.state.manifest.clone();
+        let newest = manifest.chain.newest().number;
+        let levels_before = manifest.chain.steps(newest).len();
+        if manifest.chain.anchor == newest {
+            return Ok(MergeReport::default());
+        }
+        let view = self.state.view(newest, &self.store.path)?;
+        let number = self.next_file();
+        let (storage, path, options) = (&*self.store.storage, &*self.store.path, &self.store.options);
+        let bound = view.vertex_bound();
+        let writer = RunWriter::create(storage, path, options, manifest.created.id, bound, number)?;
+        progress.stage("merging", Some(view.num_arcs()));
+        write_lists(&view, &writer, pool, progress)?;
+        let run = writer.finish_with_dead(&view.dead())?;
+        run.files.into_iter().for_each(|file| self.add(file));
+        let plan = manifest.chain.merged();
+        manifest.run = number;
+        manifest.chain = self.carry_out(plan, None)?;
+        let bytes_written = self.num_bytes();
+        self.publish(manifest)?;
+        Ok(MergeReport { bytes_written, levels_before, levels_after: 0 })
+    }
+
+    fn merge_newest(mut self, num_levels: u32) -> Result<MergeReport> {
+        let mut manifest = self.state.manifest.clone();
+        let newest = manifest.chain.newest().number;
+        let levels_before = manifest.chain.steps(newest).len();
+        let Some((from, to)) = manifest.chain.newest_range(num_levels) else {
+            return Ok(MergeReport { levels_before, levels_after: levels_before, bytes_written: 0 });
+        };
+        let levels = self.state.levels_between(from, to);
+        let level = self.write_composed(levels, from, to)?;
+        manifest.chain = manifest.chain.with_delta_run(DeltaRun { from, to, level });
+        let levels_after = manifest.chain.steps(newest).len();
+        let bytes_written = self.num_bytes();
+        self.publish(manifest)?;
+        Ok(MergeReport { bytes_written, levels_before, levels_after })
+    }
+}
+
+/// Writes all lists of a view.
+fn write_lists(view: &View, writer: &RunWriter, pool: &Pool, progress: &dyn Progress) -> Result<()> {
+    let num_pages = view.vertex_bound().div_ceil(PAGE_VERTICES);
+    if view.side(Side::In).is_some() && pool.num_threads() > 1 {
+        // Each side is written in its order, so two workers do not wait for each other.
+        let answers = pool.map_chunks(0..2, 1, |_, side| {
+            let side = [Side::Out, Side::In][side.start];
+            (0..num_pages).try_for_each(|page| {
+                progress.check()?;
+                let whole = whole_page(view, side, page)?;
+                append(writer, view, side, page, &whole, progress)
+            })
+        });
+        return answers.into_iter().collect();
+    }
+    for side in [Side::Out, Side::In].into_iter().filter(|&side| view.side(side).is_some()) {
+        for first in (0..num_pages).step_by(BATCH_PAGES * pool.num_threads()) {
+            let batch = first..num_pages.min(first + BATCH_PAGES * pool.num_threads());
+            progress.check()?;
+            let read = |_, pages: Range<usize>| -> Result<Vec<WholePage>> {
+                pages.map(|page| whole_page(view, side, page)).collect()
+            };
+            let mut page = first;
+            for pages in pool.map_chunks(batch, CHUNK_PAGES, read) {
+                for whole in pages? {
+                    append(writer, view, side, page, &whole, progress)?;
+                    page += 1;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+fn whole_page(view: &View, side: Side, page: usize) -> Result<WholePage> {
+    match view.side(side) {
+        Some(side) => Ok(side.whole_page(page)?),
+        None => Ok(WholePage::default()),
+    }
+}
+
+fn append(
+    writer: &RunWriter,
+    view: &View,
+    side: Side,
+    page: usize,
+    whole: &WholePage,
+    progress: &dyn Progress,
+) -> Result<()> {
+    let num_vertices = (view.vertex_bound() - page * PAGE_VERTICES).min(PAGE_VERTICES);
+    let ends = whole.offsets.get(..=num_vertices).unwrap_or_default();
+    let degrees: Vec<u32> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
+    if side == Side::Out {
+        progress.advance(whole.targets.len() as u64);
+    }
+    match view.options().weight_type {
+        None => writer.append::<u32>(side, &degrees, &whole.targets, &[]),
+        Some(WeightType::U32) => writer.append(side, &degrees, &whole.targets, &typed::<u32>(&whole.weights)),
+        Some(WeightType::I64) => writer.append(side, &degrees, &whole.targets, &typed::<i64>(&whole.weights)),
+        Some(WeightType::F32) => writer.append(side, &degrees, &whole.targets, &typed::<f32>(&whole.weights)),
+        Some(WeightType::F64) => writer.append(side, &degrees, &whole.targets, &typed::<f64>(&whole.weights)),
+    }
+}
+
+fn typed<W: Weight>(bits: &[u64]) -> Vec<W> {
+    bits.iter().map(|&bits| W::of_bits(bits)).collect()
+}

@@ -1,0 +1,275 @@
+//! What a reader sees: a manifest, and the files that it names, open.
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base::storage::Storage;
+
+use crate::base_run::{BaseRun, SideFiles};
+use crate::chain::{LevelRef, Version};
+use crate::dictionary::Dictionary;
+use crate::file::{FileKind, FramedFile};
+use crate::level::{Level, LevelFile};
+use crate::lists::ListRules;
+use crate::manifest::{FileRecord, Manifest};
+use crate::side::Sense;
+use crate::view::{View, ViewParts};
+use crate::{Error, Result, names, run};
+
+/// How often a reader starts again because a writer removed what it was opening.
+const MAX_RETRIES: usize = 1000;
+
+/// A database as it was published at one moment. Everything is open, so that nobody can take it away.
+#[derive(Debug)]
+pub(crate) struct State {
+    pub manifest: Manifest,
+    /// The bytes of the manifest.
+    pub manifest_bytes: u64,
+    pub base: Arc<BaseRun>,
+    pub dictionary: Arc<Dictionary>,
+    level_files: HashMap<u32, Arc<LevelFile>>,
+    newest: Mutex<Option<View>>,
+}
+
+impl State {
+    /// Reads the manifest and opens what it names; takes over from `old` what is the same.
+    ///
+    /// # Errors
+    /// Something is missing, damaged, or does not fit together.
+    pub fn read(storage: &dyn Storage, path: &Path, old: Option<&Self>) -> Result<Self> {
+        let manifest_path = path.join(names::MANIFEST);
+        let bytes = storage.read_copy(&manifest_path)?;
+        Self::open(storage, path, Manifest::decode(&bytes, &manifest_path)?, bytes.len() as u64, old)
+    }
+
+    /// As [`read`](Self::read), while a writer may publish: where a file is gone, there is a newer manifest that does
+    /// not name it.
+    pub fn read_beside_writer(storage: &dyn Storage, path: &Path, old: Option<&Self>) -> Result<Self> {
+        let manifest_path = path.join(names::MANIFEST);
+        let mut bytes = storage.read_copy(&manifest_path)?;
+        for _ in 0..MAX_RETRIES {
+            let manifest = Manifest::decode(&bytes, &manifest_path)?;
+            let error = match Self::open(storage, path, manifest, bytes.len() as u64, old) {
+                Err(Error::Base(error)) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => error,
+                answer => return answer,
+            };
+            let newer = storage.read_copy(&manifest_path)?;
+            if newer == bytes {
+                return Err(error.into());
+            }
+            bytes = newer;
+        }
+        Self::read(storage, path, old)
+    }
+
+    /// Opens what a manifest names.
+    pub fn open(
+        storage: &dyn Storage,
+        path: &Path,
+        manifest: Manifest,
+        manifest_bytes: u64,
+        old: Option<&Self>,
+    ) -> Result<Self> {
+        let records = manifest.files.iter().map(|file| (&*file.name, file)).collect();
+        let files = Files { storage, path, records, manifest: &manifest };
+        let base = match old.filter(|old| old.manifest.run == manifest.run) {
+            Some(old) => Arc::clone(&old.base),
+            None => files.open_run()?,
+        };
+        let mut level_files = HashMap::new();
+        for LevelRef { file: number, .. } in manifest.chain.level_refs() {
+            if level_files.contains_key(&number) {
+                continue;
+            }
+            let file = match old.and_then(|old| old.level_files.get(&number)) {
+                Some(file) => Arc::clone(file),
+                None => {
+                    let file = files.open(FileKind::Level, &names::level(number))?;
+                    Arc::new(LevelFile::open(&file, &manifest.created.options)?)
+                }
+            };
+            level_files.insert(number, file);
+        }
+        let known = old.map(|old| &*old.dictionary);
+        let open = |number: u32| files.open(FileKind::Dictionary, &names::dictionary(number));
+        let (scheme, num_keys) = (manifest.created.options.keys, manifest.chain.newest().vertex_bound);
+        let dictionary = Arc::new(Dictionary::join(scheme, num_keys, &manifest.dictionary, known, open)?);
+        let state = Self { manifest, manifest_bytes, base, dictionary, level_files, newest: Mutex::new(None) };
+        state.check_levels(path)?;
+        Ok(state)
+    }
+
+    /// Every level is there and leads from where to where the chain says.
+    fn check_levels(&self, path: &Path) -> Result<()> {
+        let chain = &self.manifest.chain;
+        let check = |place: LevelRef, from: u32, to: u32| {
+            let Some(level) = self.level_at(place) else {
+                let what = format!("{} has no level {}", names::level(place.file), place.index);
+                return Err(base::Error::corrupt(&path.join(names::MANIFEST), 0, what));
+            };
+            let vertex_bound = chain.version(to).map_or(0, |version| version.vertex_bound);
+            if (level.from(), level.to(), level.vertex_bound() as u64) != (from, to, vertex_bound) {
+                return Err(level.corrupt(format!(
+                    "a level from version {from} to {to} with {vertex_bound} ids expected, one from {} to {} with {} \
+                     found",
+                    level.from(),
+                    level.to(),
+                    level.vertex_bound()
+                )));
+            }
+            Ok(())
+        };
+        for pair in chain.versions.windows(2) {
+            if let Some(place) = pair[1].level {
+                check(place, pair[0].number, pair[1].number)?;
+            }
+        }
+        chain.delta_runs.iter().try_for_each(|run| check(run.level, run.from, run.to))?;
+        Ok(())
+    }
+
+    /// A level of an open file.
+    pub fn level_at(&self, place: LevelRef) -> Option<&Level> {
+        self.level_files.get(&place.file)?.levels().get(place.index as usize)
+    }
+
+    /// A level that the manifest names: it was there when the state was made.
+    pub fn level(&self, place: LevelRef) -> &Level {
+        self.level_at(place).expect("levels were looked at when they were opened")
+    }
+
+    /// All levels of a file that is open.
+    pub fn levels_of(&self, file: u32) -> &[Level] {
+        self.level_files.get(&file).map_or(&[], |file| file.levels())
+    }
+
+    /// The numbers of the files with levels, ascending.
+    pub fn level_files(&self) -> Vec<u32> {
+        let mut numbers: Vec<u32> = self.level_files.keys().copied().collect();
+        numbers.sort_unstable();
+        numbers
+    }
+
+    /// The levels after a version up to another.
+    pub fn levels_between(&self, after: u32, last: u32) -> Vec<Level> {
+        let places = self.manifest.chain.levels_between(after, last).into_iter();
+        places.map(|place| self.level(place).clone()).collect()
+    }
+
+    /// A snapshot that users see.
+    ///
+    /// # Errors
+    /// [`Error::NoSnapshot`].
+    pub fn kept(&self, number: u32) -> Result<&Version> {
+        let chain = &self.manifest.chain;
+        chain
+            .version(number)
+            .filter(|version| version.is_kept)
+            .ok_or_else(|| Error::NoSnapshot { number, existing: chain.kept().map(|version| version.number).collect() })
+    }
+
+    /// The newest version; all of these views are one.
+    pub fn newest(&self, path: &Path) -> Result<View> {
+        let mut newest = self.newest.lock().unwrap_or_else(PoisonError::into_inner);
+        let view = match &*newest {
+            Some(view) => view.clone(),
+            None => newest.insert(self.view(self.manifest.chain.newest().number, path)?).clone(),
+        };
+        graph::Graph::check(&view)?;
+        Ok(view)
+    }
+
+    /// A version of the chain, kept or not.
+    pub fn view(&self, number: u32, path: &Path) -> Result<View> {
+        View::open(self.view_parts(number, path)?)
+    }
+
+    /// What a view of a version is made of.
+    pub fn view_parts(&self, number: u32, path: &Path) -> Result<ViewParts> {
+        let chain = &self.manifest.chain;
+        let version = chain.version(number).ok_or_else(|| Error::NoSnapshot { number, existing: Vec::new() })?;
+        Ok(ViewParts {
+            base: Arc::clone(&self.base),
+            steps: self.steps(number),
+            options: self.manifest.created.options,
+            vertex_bound: version.vertex_bound as usize,
+            num_vertices: version.num_vertices,
+            num_edges: version.num_edges,
+            num_arcs: version.num_arcs,
+            dictionary: Arc::clone(&self.dictionary),
+            path: path.to_owned(),
+        })
+    }
+
+    /// What leads from the base run to a version.
+    pub fn steps(&self, number: u32) -> Vec<(Level, Sense)> {
+        let steps = self.manifest.chain.steps(number).into_iter();
+        steps.map(|(place, sense)| (self.level(place).clone(), sense)).collect()
+    }
+}
+
+/// The files of a manifest, to be opened.
+struct Files<'a> {
+    storage: &'a dyn Storage,
+    path: &'a Path,
+    records: HashMap<&'a str, &'a FileRecord>,
+    manifest: &'a Manifest,
+}
+
+/// The files of one side of a run: table, targets, weights.
+type RunFiles = (FramedFile, FramedFile, Option<FramedFile>);
+
+impl Files<'_> {
+    fn open(&self, kind: FileKind, name: &str) -> Result<FramedFile> {
+        match self.records.get(name) {
+            Some(record) if record.kind == kind => open_file(self.storage, self.path, self.manifest, record),
+            _ => {
+                let what = format!("there is no file {name}");
+                Err(base::Error::corrupt(&self.path.join(names::MANIFEST), 0, what).into())
+            }
+        }
+    }
+
+    fn open_side(&self, side: run::Side) -> Result<RunFiles> {
+        let column = |kind| self.open(kind, &names::run(self.manifest.run, run::column_name(kind)));
+        let weights = self.manifest.created.options.weight_type.map(|_| column(side.weights())).transpose()?;
+        Ok((column(side.table())?, column(side.targets())?, weights))
+    }
+
+    fn open_run(&self) -> Result<Arc<BaseRun>> {
+        let (options, chain) = (&self.manifest.created.options, &self.manifest.chain);
+        let Some(anchor) = chain.version(chain.anchor) else {
+            let what = "the base run is of no version";
+            return Err(base::Error::corrupt(&self.path.join(names::MANIFEST), 0, what).into());
+        };
+        let out_files = self.open_side(run::Side::Out)?;
+        let in_files = options.stores_in_lists().then(|| self.open_side(run::Side::In)).transpose()?;
+        let rules = ListRules { vertex_bound: anchor.vertex_bound as usize, multigraph: options.multigraph };
+        let in_side = in_files.as_ref().map(|files| side_files(files, options.weight_type));
+        let base = BaseRun::open(&side_files(&out_files, options.weight_type), in_side.as_ref(), rules)?;
+        if base.num_arcs() != anchor.num_arcs {
+            let what = format!("{} targets expected, {} found", anchor.num_arcs, base.num_arcs());
+            return Err(out_files.1.corrupt(what));
+        }
+        Ok(base)
+    }
+}
+
+fn side_files((table, targets, weights): &RunFiles, weight_type: Option<graph::WeightType>) -> SideFiles<'_> {
+    SideFiles { table, targets, weights: weights.as_ref().zip(weight_type) }
+}
+
+/// Opens a file that the manifest names, and compares it with what the manifest says of it.
+pub(crate) fn open_file(
+    storage: &dyn Storage,
+    directory: &Path,
+    manifest: &Manifest,
+    record: &FileRecord,
+) -> Result<FramedFile> {
+    let file = FramedFile::open(storage, &directory.join(&record.name), record.kind, manifest.created.id)?;
+    if (file.len(), file.header_crc()) != (record.len, record.header_crc) {
+        return Err(file.corrupt("the file is not the one that the manifest names"));
+    }
+    Ok(file)
+}

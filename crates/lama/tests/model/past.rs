@@ -1,0 +1,469 @@
+//! A graph with a past, in memory: one set of edges for each snapshot.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use anden_lama::{
+    ChangedArc, DictionaryKeys, GraphOptions, Key, KeyScheme, LevelChanges, Result, RunWriter, Side, Store, View,
+};
+use base::VertexId;
+use base::storage::Storage;
+use graph::{Direction, Graph, InEdges, Weight, WeightType, WeightedEdges};
+
+use super::IDENTITY;
+
+/// Splitmix64.
+#[derive(Clone, Debug)]
+pub struct Random(pub u64);
+
+impl Random {
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    pub fn below(&mut self, bound: usize) -> usize {
+        (self.next() % bound.max(1) as u64) as usize
+    }
+}
+
+/// The graph at one version.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Content {
+    pub options: GraphOptions,
+    pub keys: Vec<Key>,
+    pub dead: BTreeSet<VertexId>,
+    /// Of each edge the bits of its weights, sorted; of an undirected one from its smaller end.
+    pub edges: BTreeMap<(VertexId, VertexId), Vec<u64>>,
+}
+
+/// The arcs of both sides, sorted.
+type Arcs = (Vec<ChangedArc>, Vec<ChangedArc>);
+
+impl Content {
+    /// A graph with so many vertices and no edges.
+    pub fn new(options: GraphOptions, num_vertices: usize) -> Self {
+        let mut content = Self { options, keys: Vec::new(), dead: BTreeSet::new(), edges: BTreeMap::new() };
+        content.add_vertices(num_vertices);
+        content
+    }
+
+    pub fn add_vertices(&mut self, num_vertices: usize) {
+        for id in self.keys.len()..self.keys.len() + num_vertices {
+            let number = (id as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+            self.keys.push(match self.options.keys {
+                KeyScheme::Dense => Key::Integer(id as u64),
+                KeyScheme::Integer => Key::Integer(number),
+                KeyScheme::String => Key::from(format!("ключ {number}")),
+            });
+        }
+    }
+
+    /// Adds an edge, or gives it another weight; of a multigraph one more.
+    pub fn add_edge(&mut self, source: VertexId, target: VertexId, weight: u32) {
+        let bits = match self.options.weight_type {
+            None => 0,
+            Some(WeightType::U32) => weight.bits(),
+            Some(WeightType::I64) => (i64::from(weight) - 50).bits(),
+            Some(WeightType::F32) => (weight as f32 / 3.0).bits(),
+            Some(WeightType::F64) => (f64::from(weight) / 7.0).bits(),
+        };
+        let weights = self.edges.entry(self.ends(source, target)).or_default();
+        if !self.options.multigraph {
+            weights.clear();
+        }
+        weights.push(bits);
+        weights.sort_unstable();
+    }
+
+    pub fn remove_edge(&mut self, source: VertexId, target: VertexId) {
+        self.edges.remove(&self.ends(source, target));
+    }
+
+    pub fn remove_vertex(&mut self, vertex: VertexId) {
+        self.edges.retain(|&(source, target), _| source != vertex && target != vertex);
+        self.dead.insert(vertex);
+    }
+
+    fn ends(&self, source: VertexId, target: VertexId) -> (VertexId, VertexId) {
+        match self.options.direction {
+            Direction::Undirected if source > target => (target, source),
+            _ => (source, target),
+        }
+    }
+
+    fn live(&self, random: &mut Random) -> Option<VertexId> {
+        let vertex = random.below(self.keys.len()) as VertexId;
+        Some(vertex).filter(|vertex| (*vertex as usize) < self.keys.len() && !self.dead.contains(vertex))
+    }
+
+    /// Changes a little of everything.
+    pub fn evolve(&mut self, random: &mut Random) {
+        if random.below(3) == 0 {
+            self.add_vertices(random.below(5));
+        }
+        for _ in 0..random.below(12) {
+            if let (Some(source), Some(target)) = (self.live(random), self.live(random)) {
+                self.add_edge(source, target, random.below(100) as u32);
+            }
+        }
+        for _ in 0..random.below(6) {
+            let place = random.below(self.edges.len());
+            if let Some((&(source, target), _)) = self.edges.iter().nth(place) {
+                match random.below(3) {
+                    0 => self.add_edge(source, target, random.below(100) as u32),
+                    _ => self.remove_edge(source, target),
+                }
+            }
+        }
+        if random.below(4) == 0
+            && let Some(vertex) = self.live(random)
+        {
+            self.remove_vertex(vertex);
+        }
+        if random.below(3) == 0
+            && let Some(&vertex) = self.dead.iter().nth(random.below(self.dead.len()))
+        {
+            self.dead.remove(&vertex);
+        }
+    }
+
+    /// The arcs of out-lists and in-lists; in-lists are empty where the graph stores none.
+    fn arcs(&self) -> Arcs {
+        let (mut out, mut inward) = (Vec::new(), Vec::new());
+        for (&(source, target), weights) in &self.edges {
+            for &weight in weights {
+                out.push(ChangedArc { list: source, neighbour: target, weight });
+                let reverse = ChangedArc { list: target, neighbour: source, weight };
+                match self.options.direction {
+                    Direction::Undirected if source != target => out.push(reverse),
+                    Direction::Directed if self.options.in_edges => inward.push(reverse),
+                    _ => {}
+                }
+            }
+        }
+        out.sort_unstable();
+        inward.sort_unstable();
+        (out, inward)
+    }
+
+    pub fn num_edges(&self) -> u64 {
+        self.edges.values().map(|weights| weights.len() as u64).sum()
+    }
+
+    /// The edges as arcs, an undirected one from its smaller end.
+    pub fn edge_arcs(&self) -> Vec<ChangedArc> {
+        let edges = self.edges.iter();
+        edges
+            .flat_map(|(&(list, neighbour), weights)| {
+                weights.iter().map(move |&weight| ChangedArc { list, neighbour, weight })
+            })
+            .collect()
+    }
+
+    /// What leads from `old` to this graph.
+    pub fn changes_from(&self, old: &Self) -> Changes {
+        let ((out, inward), (old_out, old_in)) = (self.arcs(), old.arcs());
+        let first = old.keys.len();
+        let mut sorted: Vec<VertexId> = (0..(self.keys.len() - first) as VertexId).collect();
+        sorted.sort_by_key(|&v| &self.keys[first + v as usize]);
+        Changes {
+            options: self.options,
+            vertex_bound: self.keys.len(),
+            died: self.dead.difference(&old.dead).copied().collect(),
+            returned: old.dead.difference(&self.dead).copied().collect(),
+            out_added: minus(&out, &old_out),
+            out_removed: minus(&old_out, &out),
+            in_added: minus(&inward, &old_in),
+            in_removed: minus(&old_in, &inward),
+            num_edges_added: minus(&self.edge_arcs(), &old.edge_arcs()).len() as u64,
+            num_edges_removed: minus(&old.edge_arcs(), &self.edge_arcs()).len() as u64,
+            keys: self.keys[first..].to_vec(),
+            sorted,
+        }
+    }
+
+    /// Writes the graph as a new database with one snapshot.
+    pub fn write(&self, storage: Arc<dyn Storage>, path: &Path, name: Option<&str>) -> Result<Store> {
+        assert!(self.dead.is_empty(), "a load knows no dead vertices");
+        let builder = Store::create_as(storage, path, self.options, IDENTITY)?;
+        let run = builder.run_writer(self.keys.len())?;
+        let (out, inward) = self.arcs();
+        self.append_lists(&run, Side::Out, &out)?;
+        if self.options.in_edges && self.options.direction == Direction::Directed {
+            self.append_lists(&run, Side::In, &inward)?;
+        }
+        let run = run.finish()?;
+        let changes = self.changes_from(&Self::new(self.options, 0));
+        let dictionary = changes.with_keys(|keys| builder.write_dictionary(keys))?;
+        builder.publish(run, dictionary, self.num_edges(), name)
+    }
+
+    fn append_lists(&self, run: &RunWriter, side: Side, arcs: &[ChangedArc]) -> Result<()> {
+        match self.options.weight_type {
+            None => self.append_typed(run, side, arcs, |_| None::<u32>),
+            Some(WeightType::U32) => self.append_typed(run, side, arcs, |bits| Some(u32::of_bits(bits))),
+            Some(WeightType::I64) => self.append_typed(run, side, arcs, |bits| Some(i64::of_bits(bits))),
+            Some(WeightType::F32) => self.append_typed(run, side, arcs, |bits| Some(f32::of_bits(bits))),
+            Some(WeightType::F64) => self.append_typed(run, side, arcs, |bits| Some(f64::of_bits(bits))),
+        }
+    }
+
+    fn append_typed<W: Weight>(
+        &self,
+        run: &RunWriter,
+        side: Side,
+        arcs: &[ChangedArc],
+        weight: impl Fn(u64) -> Option<W>,
+    ) -> Result<()> {
+        let mut degrees = vec![0; self.keys.len()];
+        arcs.iter().for_each(|arc| degrees[arc.list as usize] += 1);
+        let targets: Vec<VertexId> = arcs.iter().map(|arc| arc.neighbour).collect();
+        let weights: Vec<W> = arcs.iter().filter_map(|arc| weight(arc.weight)).collect();
+        run.append(side, &degrees, &targets, &weights)
+    }
+
+    /// Everything that the view answers is what this graph answers; or the damage that the view reports.
+    ///
+    /// # Panics
+    /// If an answer is wrong and no damage is reported.
+    pub fn compare(&self, view: &View) -> Result<()> {
+        self.compare_edges(view)?;
+        assert_eq!(view.num_vertices(), self.keys.len() - self.dead.len());
+        for (id, key) in self.keys.iter().enumerate() {
+            let id = id as VertexId;
+            assert_eq!(view.key(id)?, *key);
+            assert_eq!(view.vertex_dead_or_alive(key)?, Some((id, !self.dead.contains(&id))), "{key}");
+            assert_eq!(view.vertex(key)?, Some(id).filter(|id| !self.dead.contains(id)));
+            assert_eq!(view.is_live(id), !self.dead.contains(&id));
+        }
+        let mut younger = self.clone();
+        younger.add_vertices(1);
+        assert_eq!(view.vertex(&younger.keys[self.keys.len()])?, None);
+        assert!(view.key(self.keys.len() as VertexId).is_err());
+        Ok(())
+    }
+
+    /// The edges of the view are those of this graph.
+    pub fn compare_edges(&self, view: &View) -> Result<()> {
+        let (out, inward) = self.arcs();
+        let found_out = arcs_of(view, Side::Out);
+        let found_in = view.has_in_edges().then(|| arcs_of(view, Side::In));
+        view.check()?;
+        assert_eq!(view.vertex_bound(), self.keys.len());
+        assert_eq!((view.num_edges(), view.num_arcs()), (self.num_edges(), out.len() as u64));
+        if self.options.direction == Direction::Undirected {
+            assert_eq!(found_in.as_ref(), Some(&out));
+        } else {
+            assert_eq!(found_in, self.options.in_edges.then_some(inward));
+        }
+        assert_eq!(found_out, out);
+        Ok(())
+    }
+}
+
+/// The arcs of a side, from lists and, if there are any, weights; degrees agree with them.
+fn arcs_of(view: &View, side: Side) -> Vec<ChangedArc> {
+    let mut arcs = Vec::new();
+    for list in 0..view.vertex_bound() as VertexId {
+        let mut targets = Vec::new();
+        let mut body = |fragment: &[VertexId]| {
+            assert!(fragment.is_sorted());
+            targets.extend_from_slice(fragment);
+            ControlFlow::Continue(())
+        };
+        let (_, degree) = match side {
+            Side::Out => (view.for_each_out_fragment(list, &mut body), view.out_degree(list)),
+            Side::In => (view.for_each_in_fragment(list, &mut body), view.in_degree(list)),
+        };
+        let mut found = match view.weight_type() {
+            None => targets.iter().map(|&neighbour| ChangedArc { list, neighbour, weight: 0 }).collect(),
+            Some(WeightType::U32) => weighted::<u32>(view, side, list),
+            Some(WeightType::I64) => weighted::<i64>(view, side, list),
+            Some(WeightType::F32) => weighted::<f32>(view, side, list),
+            Some(WeightType::F64) => weighted::<f64>(view, side, list),
+        };
+        found.sort_unstable();
+        targets.sort_unstable();
+        if view.check().is_ok() {
+            assert_eq!(degree, targets.len(), "{side:?} {list}");
+            let neighbours: Vec<VertexId> = found.iter().map(|arc| arc.neighbour).collect();
+            assert_eq!(targets, neighbours, "{side:?} {list}");
+        }
+        arcs.extend(found);
+    }
+    arcs
+}
+
+fn weighted<W: Weight>(view: &View, side: Side, list: VertexId) -> Vec<ChangedArc> {
+    let mut arcs = Vec::new();
+    let body = |targets: &[VertexId], weights: &[W]| {
+        let pairs = targets.iter().zip(weights);
+        arcs.extend(pairs.map(|(&neighbour, weight)| ChangedArc { list, neighbour, weight: weight.bits() }));
+        ControlFlow::Continue(())
+    };
+    let _ = match side {
+        Side::Out => view.for_each_weighted_out_fragment(list, body),
+        Side::In => view.for_each_weighted_in_fragment(list, body),
+    };
+    arcs
+}
+
+/// The elements of a sorted multiset that another does not have.
+pub fn minus(all: &[ChangedArc], other: &[ChangedArc]) -> Vec<ChangedArc> {
+    let mut rest = Vec::new();
+    let mut other = other.iter().peekable();
+    for arc in all {
+        while other.next_if(|&other| other < arc).is_some() {}
+        if other.next_if(|&other| other == arc).is_none() {
+            rest.push(*arc);
+        }
+    }
+    rest
+}
+
+/// What an append takes, with its memory.
+#[derive(Clone, Debug)]
+pub struct Changes {
+    options: GraphOptions,
+    pub vertex_bound: usize,
+    pub died: Vec<VertexId>,
+    pub returned: Vec<VertexId>,
+    pub out_added: Vec<ChangedArc>,
+    pub out_removed: Vec<ChangedArc>,
+    pub in_added: Vec<ChangedArc>,
+    pub in_removed: Vec<ChangedArc>,
+    pub num_edges_added: u64,
+    pub num_edges_removed: u64,
+    keys: Vec<Key>,
+    sorted: Vec<VertexId>,
+}
+
+impl Changes {
+    fn with_keys<R>(&self, body: impl FnOnce(DictionaryKeys<'_>) -> R) -> R {
+        let sorted = (!self.sorted.is_sorted()).then_some(&self.sorted[..]);
+        match self.options.keys {
+            KeyScheme::Dense => body(DictionaryKeys::Dense(self.keys.len() as u64)),
+            KeyScheme::Integer => {
+                let number = |key: &Key| match key {
+                    Key::Integer(key) => *key,
+                    Key::String(key) => panic!("{key:?} is no number"),
+                };
+                let by_id: Vec<u64> = self.keys.iter().map(number).collect();
+                body(DictionaryKeys::Integers { by_id: &by_id, sorted })
+            }
+            KeyScheme::String => {
+                let texts: Vec<String> = self.keys.iter().map(Key::to_string).collect();
+                let mut offsets = vec![0];
+                texts.iter().for_each(|text| offsets.push(offsets[offsets.len() - 1] + text.len() as u64));
+                body(DictionaryKeys::Strings { text: texts.concat().as_bytes(), offsets: &offsets, sorted })
+            }
+        }
+    }
+
+    /// Calls `body` with the changes as an append takes them.
+    pub fn with<R>(&self, body: impl FnOnce(&LevelChanges<'_>) -> R) -> R {
+        self.with_keys(|keys| {
+            body(&LevelChanges {
+                vertex_bound: self.vertex_bound,
+                died: &self.died,
+                returned: &self.returned,
+                keys: Some(keys),
+                out_added: &self.out_added,
+                out_removed: &self.out_removed,
+                in_added: &self.in_added,
+                in_removed: &self.in_removed,
+                num_edges_added: self.num_edges_added,
+                num_edges_removed: self.num_edges_removed,
+            })
+        })
+    }
+}
+
+/// What a database with a past must show.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Past {
+    /// What users see, with its number and name, oldest first.
+    pub snapshots: Vec<(u32, Option<String>, Content)>,
+    pub newest: Content,
+    pub next_number: u32,
+}
+
+impl Past {
+    pub fn new(first: Content, name: Option<&str>) -> Self {
+        let snapshots = vec![(1, name.map(str::to_owned), first.clone())];
+        Self { snapshots, newest: first, next_number: 2 }
+    }
+
+    pub fn append(&mut self, content: Content, name: Option<&str>) {
+        self.snapshots.push((self.next_number, name.map(str::to_owned), content.clone()));
+        self.newest = content;
+        self.next_number += 1;
+    }
+
+    pub fn forget(&mut self, numbers: &[u32]) {
+        self.snapshots.retain(|(number, ..)| !numbers.contains(number));
+    }
+
+    pub fn numbers(&self) -> Vec<u32> {
+        self.snapshots.iter().map(|(number, ..)| *number).collect()
+    }
+
+    /// The database shows all of this.
+    ///
+    /// # Panics
+    /// If an answer is wrong and no damage is reported.
+    pub fn compare(&self, store: &Store) -> Result<()> {
+        let mut before: Option<&Content> = None;
+        let infos = store.snapshots();
+        assert_eq!(infos.iter().map(|info| info.number).collect::<Vec<_>>(), self.numbers());
+        for ((number, name, content), info) in self.snapshots.iter().zip(infos) {
+            content.compare(&store.snapshot(*number)?)?;
+            assert_eq!((&info.name, info.num_edges), (name, content.num_edges()), "snapshot {number}");
+            assert_eq!(info.num_vertices, (content.keys.len() - content.dead.len()) as u64, "snapshot {number}");
+            let edges = content.edge_arcs();
+            let old_edges = before.map_or(Vec::new(), Content::edge_arcs);
+            let counts = (minus(&edges, &old_edges).len() as u64, minus(&old_edges, &edges).len() as u64);
+            assert_eq!((info.added, info.removed), counts, "snapshot {number}");
+            before = Some(content);
+        }
+        self.newest.compare(&store.view()?)
+    }
+
+    /// The window is what `last` has and the snapshot before `first` has not.
+    pub fn compare_window(&self, store: &Store, first: usize, last: usize) -> Result<()> {
+        let mut expected = self.snapshots[last].2.clone();
+        if first > 0 {
+            let old = self.snapshots[first - 1].2.edge_arcs();
+            let added = minus(&expected.edge_arcs(), &old);
+            expected.edges.clear();
+            for arc in added {
+                expected.edges.entry((arc.list, arc.neighbour)).or_default().push(arc.weight);
+            }
+        }
+        expected.compare_edges(&store.window(self.snapshots[first].0, self.snapshots[last].0)?)
+    }
+
+    pub fn compare_diff(&self, store: &Store, a: usize, b: usize) -> Result<()> {
+        let ((a, _, old), (b, _, new)) = (&self.snapshots[a], &self.snapshots[b]);
+        let diff = store.diff(*a, *b)?;
+        let (edges, old_edges) = (new.edge_arcs(), old.edge_arcs());
+        assert_eq!((&diff.added, &diff.removed), (&minus(&edges, &old_edges), &minus(&old_edges, &edges)));
+        let is_live = |content: &Content, v: &VertexId| (*v as usize) < content.keys.len() && !content.dead.contains(v);
+        let bound = old.keys.len().max(new.keys.len()) as VertexId;
+        let (died, returned): (Vec<_>, Vec<_>) =
+            (0..bound).filter(|v| is_live(old, v) != is_live(new, v)).partition(|v| is_live(old, v));
+        let is_new = |v: &VertexId| diff.new_vertices.contains(v);
+        assert_eq!(diff.died.iter().copied().filter(|v| !is_new(v)).collect::<Vec<_>>(), died);
+        let born = diff.new_vertices.clone().filter(|v| !diff.died.contains(v));
+        let mut returning: Vec<VertexId> = diff.returned.iter().copied().chain(born).collect();
+        returning.sort_unstable();
+        assert_eq!(returning, returned);
+        Ok(())
+    }
+}

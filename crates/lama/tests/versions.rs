@@ -1,0 +1,152 @@
+//! Appends, drops, merges and everything else in any order, against a plain model that keeps one set of edges for each
+//! snapshot.
+
+mod model;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anden_lama::{GraphOptions, KeyScheme, MergeScope, Retention, Store};
+use base::parallel::Pool;
+use base::progress::Silent;
+use base::storage::FaultStorage;
+use graph::{Direction, WeightType};
+use model::past::{Content, Past, Random};
+
+fn path() -> &'static Path {
+    Path::new("db")
+}
+
+fn options(random: &mut Random) -> GraphOptions {
+    let weights = [None, Some(WeightType::U32), Some(WeightType::I64), Some(WeightType::F32), Some(WeightType::F64)];
+    GraphOptions {
+        direction: if random.below(3) == 0 { Direction::Undirected } else { Direction::Directed },
+        multigraph: random.below(4) == 0,
+        ordered: false,
+        keys: [KeyScheme::Integer, KeyScheme::String, KeyScheme::Dense][random.below(3)],
+        weight_type: weights[random.below(weights.len())],
+        in_edges: random.below(4) > 0,
+    }
+}
+
+/// A database and what it must show, with the hands that change both.
+struct Pair {
+    disk: FaultStorage,
+    store: Store,
+    past: Past,
+    retention: Retention,
+    pool: Pool,
+}
+
+impl Pair {
+    fn new(random: &mut Random) -> Self {
+        let mut first = Content::new(options(random), [0, 3, 40, 1025, 2100][random.below(5)]);
+        for _ in 0..random.below(5) {
+            first.evolve(random);
+            first.dead.clear();
+        }
+        let disk = FaultStorage::default();
+        let store = first.write(Arc::new(disk.clone()), path(), None).unwrap();
+        let pool = Pool::new(1 + random.below(2)).unwrap();
+        Self { disk, store, past: Past::new(first, None), retention: Retention::All, pool }
+    }
+
+    fn append(&mut self, random: &mut Random) {
+        let mut content = self.past.newest.clone();
+        if random.below(8) > 0 {
+            content.evolve(random);
+        }
+        let number = self.past.next_number;
+        let name = (random.below(4) == 0).then(|| format!("v{number}"));
+        let info = content.changes_from(&self.past.newest).with(|changes| self.store.append(changes, name.as_deref()));
+        assert_eq!(info.unwrap().number, number);
+        self.past.append(content, name.as_deref());
+        self.past.forget(&self.given_up());
+    }
+
+    fn given_up(&self) -> Vec<u32> {
+        let kept = &self.past.snapshots;
+        let older = kept[..kept.len() - 1].iter().enumerate();
+        let goes = |place: usize| match self.retention {
+            Retention::All | Retention::Days(_) => false,
+            Retention::Last(num_kept) => kept.len() - place > num_kept as usize,
+            Retention::Named => true,
+        };
+        older.filter(|(place, (_, name, _))| name.is_none() && goes(*place)).map(|(_, (number, ..))| *number).collect()
+    }
+
+    fn step(&mut self, random: &mut Random) {
+        let num_kept = self.past.snapshots.len();
+        let (a, b) = (random.below(num_kept), random.below(num_kept));
+        match random.below(16) {
+            0..7 => self.append(random),
+            7 => {
+                let numbers: Vec<u32> = self.past.numbers().into_iter().filter(|_| random.below(3) == 0).collect();
+                let answer = self.store.drop_snapshots(&numbers, &self.pool, &Silent);
+                if numbers.len() == num_kept {
+                    assert!(answer.unwrap_err().to_string().contains("no snapshot would be left"));
+                } else {
+                    answer.unwrap();
+                    self.past.forget(&numbers);
+                }
+            }
+            8 => {
+                self.store.merge(MergeScope::All, &self.pool, &Silent).unwrap();
+            }
+            9 => {
+                let scope = MergeScope::Newest(random.below(6) as u32);
+                let report = self.store.merge(scope, &self.pool, &Silent).unwrap();
+                assert!(report.levels_after <= report.levels_before);
+            }
+            10 => {
+                self.retention =
+                    [Retention::All, Retention::Last(3), Retention::Named, Retention::Days(1)][random.below(4)];
+                let given_up = self.given_up();
+                assert_eq!(self.store.retain(self.retention).unwrap(), given_up);
+                self.past.forget(&given_up);
+            }
+            11 => self.past.compare_window(&self.store, a.min(b), a.max(b)).unwrap(),
+            12 => self.past.compare_diff(&self.store, a, b).unwrap(),
+            13 => {
+                let reader = Store::open_read_only(Arc::new(self.disk.clone()), path()).unwrap();
+                self.past.compare(&reader).unwrap();
+                assert!(!reader.refresh().unwrap());
+            }
+            14 => self.reopen(),
+            _ => {
+                let report = self.store.verify(&self.pool).unwrap();
+                assert_eq!((report.num_snapshots, report.unknown_files.len()), (num_kept, 0));
+                assert_eq!(report.num_bytes, self.store.stats().bytes);
+            }
+        }
+    }
+
+    fn reopen(&mut self) {
+        // The lock must be free before it is taken again.
+        let read_only = Store::open_read_only(Arc::new(self.disk.clone()), path()).unwrap();
+        drop(std::mem::replace(&mut self.store, read_only));
+        let store = Store::open(Arc::new(self.disk.clone()), path()).unwrap();
+        self.store = store.with_unix_time(model::IDENTITY.unix_time);
+        assert_eq!(self.store.retention(), self.retention);
+    }
+}
+
+#[test]
+fn any_order_of_everything_shows_what_the_model_shows() {
+    let num_steps = 60;
+    for seed in 0..48 {
+        println!("seed {seed}");
+        let random = &mut Random(seed);
+        let mut pair = Pair::new(random);
+        for step in 0..num_steps {
+            pair.step(random);
+            if step % 4 == 0 {
+                pair.past.compare(&pair.store).unwrap();
+            }
+        }
+        pair.past.compare(&pair.store).unwrap();
+        pair.store.verify(&pair.pool).unwrap();
+        pair.reopen();
+        pair.past.compare(&pair.store).unwrap();
+    }
+}
