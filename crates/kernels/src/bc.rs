@@ -28,7 +28,8 @@ use base::VertexId;
 use base::memory::{as_atomic_u64, zeroed_huge};
 use graph::InEdges;
 
-use crate::context::require_vertex;
+use crate::context::{bytes_for, require_vertex};
+use crate::edge_map::{LEAN_BYTES, SEARCH_BYTES};
 use crate::{Context, Error, Result};
 
 pub use verify::verify;
@@ -69,13 +70,23 @@ pub struct BcResult {
 /// The betweenness centrality of every vertex.
 ///
 /// *Cost*: for each source, every edge that leads out of a reached vertex, twice. *Memory*: 20 bytes a
-/// vertex and some bits. *Determinism*: equal to 1e-9 of a score's size, since path counts beyond 2^53
+/// vertex and some bits, 12 bytes a source, and 12 to 16 for each vertex of the largest frontier that is
+/// pushed, or less where the budget asks for it. *Determinism*: equal to 1e-9 of a score's size, since path counts beyond 2^53
 /// are rounded.
 ///
 /// # Errors
-/// A source does not exist, there are more shortest paths between two vertices than an `f64` can hold
+/// A source does not exist, the budget is too small, there are more shortest paths between two vertices than an `f64` can hold
 /// (about 1e308), the graph is damaged, or the work was cancelled.
 pub fn bc<G: InEdges>(ctx: &Context<'_>, graph: &G, params: &BcParams) -> Result<BcResult> {
+    let bound = graph.vertex_bound() as u64;
+    let num_sources = match &params.sources {
+        BcSources::All => bound,
+        BcSources::Given(sources) => sources.len() as u64,
+        BcSources::Sampled { count, .. } => bound.min(*count as u64),
+    };
+    // A list of them grows to twice its length, by way of three times that.
+    let held = bytes_for(graph, HELD_BYTES) + 12 * num_sources;
+    let lean = ctx.must_save("bc", held + SEARCH_BYTES * bound, held + LEAN_BYTES * bound)?;
     let sources = match &params.sources {
         BcSources::All => (0..graph.vertex_bound() as VertexId).filter(|&v| graph.is_live(v)).collect(),
         BcSources::Given(sources) => {
@@ -85,10 +96,13 @@ pub fn bc<G: InEdges>(ctx: &Context<'_>, graph: &G, params: &BcParams) -> Result
         BcSources::Sampled { count, seed } => sample(graph, *count, *seed),
     };
     ctx.progress.stage("betweenness centrality", Some(sources.len() as u64));
-    ctx.pool.enter(|| brandes(ctx, graph, sources))
+    ctx.pool.enter(|| brandes(ctx, graph, sources, lean))
 }
 
-fn brandes<G: InEdges>(ctx: &Context<'_>, graph: &G, sources: Vec<VertexId>) -> Result<BcResult> {
+/// What is held for each vertex: its score, its number of paths, its place in a level, and bitmaps.
+const HELD_BYTES: u64 = 8 + 8 + 4 + 1;
+
+fn brandes<G: InEdges>(ctx: &Context<'_>, graph: &G, sources: Vec<VertexId>, lean: bool) -> Result<BcResult> {
     let bound = graph.vertex_bound();
     let mut scores = zeroed_huge::<u64>(bound);
     let mut values = zeroed_huge::<u64>(bound);
@@ -96,8 +110,9 @@ fn brandes<G: InEdges>(ctx: &Context<'_>, graph: &G, sources: Vec<VertexId>) -> 
         if i > 0 {
             ctx.pool.for_each_part_mut(&mut values, 1 << 16, |_, part| part.fill(0));
         }
-        let levels = paths::count(ctx, graph, source, as_atomic_u64(&mut values))?;
-        let is_finite = dependencies::add(ctx, graph, &levels, as_atomic_u64(&mut values), as_atomic_u64(&mut scores))?;
+        let levels = paths::count(ctx, graph, source, as_atomic_u64(&mut values), lean)?;
+        let is_finite =
+            dependencies::add(ctx, graph, source, &levels, as_atomic_u64(&mut values), as_atomic_u64(&mut scores))?;
         if !is_finite {
             let needs = "fewer than 1e308 shortest paths between any two vertices";
             return Err(Error::Unsupported { kernel: "bc", needs });

@@ -26,8 +26,9 @@ use base::memory::{as_atomic_u32, zeroed_huge};
 use base::{NO_VERTEX, VertexId};
 use graph::InEdges;
 
-use crate::context::require_vertex;
-use crate::{Beamer, Context, EdgeFunctor, EdgeMapOptions, Policy, Result, VertexSubset, edge_map};
+use crate::context::{bytes_for, require_vertex};
+use crate::edge_map::SEARCH_BYTES;
+use crate::{Beamer, Context, EdgeFunctor, EdgeMapOptions, LEAN_BYTES, Policy, Result, VertexSubset, edge_map};
 
 pub use verify::verify;
 
@@ -61,15 +62,21 @@ pub const UNREACHED: u32 = u32::MAX;
 /// The hops from one vertex to all others.
 ///
 /// *Cost*: every edge at most once in either direction, usually far fewer. *Memory*: 4 bytes a vertex
-/// for the hops, a few bits for bitmaps, 4 bytes for parents; without in-edges 12 bytes for each
-/// vertex of the largest frontier. *Determinism*: the same at any number of threads.
+/// for the hops, a few bits for bitmaps, 4 bytes for parents, and 12 to 16 bytes for each vertex of the
+/// largest frontier that is pushed, or less where the budget asks for it: 12 bytes a vertex are enough.
+/// *Determinism*: the same at any number of threads.
 ///
 /// # Errors
-/// The source does not exist, the graph is damaged, or the work was cancelled.
+/// The source does not exist, the budget is too small, the graph is damaged, or the work was cancelled.
 pub fn bfs<G: InEdges>(ctx: &Context<'_>, graph: &G, params: &BfsParams) -> Result<BfsResult> {
     require_vertex(graph, params.source)?;
-    ctx.pool.enter(|| search(ctx, graph, params))
+    let lean =
+        ctx.must_save("bfs", bytes_for(graph, HELD_BYTES + SEARCH_BYTES), bytes_for(graph, HELD_BYTES + LEAN_BYTES))?;
+    ctx.pool.enter(|| search(ctx, graph, params, lean))
 }
+
+/// What a search holds for each vertex: hops, parents, and the bitmap.
+const HELD_BYTES: u64 = 4 + 4 + 1;
 
 /// The state of one search: hops are 0 until a vertex is visited.
 struct Search<'a> {
@@ -115,7 +122,7 @@ impl EdgeFunctor for Search<'_> {
     }
 }
 
-fn search<G: InEdges>(ctx: &Context<'_>, graph: &G, params: &BfsParams) -> Result<BfsResult> {
+fn search<G: InEdges>(ctx: &Context<'_>, graph: &G, params: &BfsParams, lean: bool) -> Result<BfsResult> {
     let (source, bound) = (params.source, graph.vertex_bound());
     ctx.progress.stage("breadth-first search", Some(graph.num_vertices() as u64));
     let mut hops = zeroed_huge::<u32>(bound);
@@ -129,7 +136,7 @@ fn search<G: InEdges>(ctx: &Context<'_>, graph: &G, params: &BfsParams) -> Resul
         reached += frontier.len() as u64;
         ctx.progress.advance(frontier.len() as u64);
         search.level += 1;
-        let mut options = EdgeMapOptions { policy: Policy::Beamer(&mut beamer), distinct: false };
+        let mut options = EdgeMapOptions { policy: Policy::Beamer(&mut beamer), distinct: false, lean };
         frontier = edge_map(ctx, graph, &mut frontier, &search, &mut options)?;
     }
     let depth = search.level - 1;

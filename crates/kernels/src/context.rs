@@ -39,6 +39,23 @@ impl<'a> Context<'a> {
             _ => Ok(()),
         }
     }
+
+    /// Whether a kernel must work with less memory than is fastest.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] if the budget is less than `least`, the fewest bytes that it can do with.
+    pub(crate) fn must_save(&self, kernel: &'static str, wanted: u64, least: u64) -> Result<bool> {
+        self.require_memory(kernel, least)?;
+        Ok(!self.allows(wanted))
+    }
+}
+
+/// Bytes that a kernel may hold whatever the size of the graph: tables of its workers, samples.
+pub(crate) const FIXED_BYTES: u64 = 1 << 16;
+
+/// `bytes_a_vertex` for each vertex of the graph, and what does not depend on it.
+pub(crate) fn bytes_for(graph: &impl Graph, bytes_a_vertex: u64) -> u64 {
+    bytes_a_vertex * graph.vertex_bound() as u64 + FIXED_BYTES
 }
 
 /// Refuses a vertex that is not in the graph.

@@ -110,14 +110,32 @@ pub struct EdgeMapOptions<'a> {
     pub policy: Policy<'a>,
     /// Keeps each target once in the result although the functor may say yes to it several times.
     pub distinct: bool,
+    /// Makes lists only of frontiers that have few vertices and edges, and bitmaps of all others, which
+    /// may take longer: an edge map then takes at most [`LEAN_BYTES`] a vertex.
+    pub lean: bool,
 }
+
+/// The most bytes a vertex that one edge map takes, its frontier and result included, where each vertex
+/// is in one frontier of a search only.
+pub(crate) const SEARCH_BYTES: u64 = 17;
+
+/// The same where frontiers share vertices. A list takes up to twice its length, the starts of its edges
+/// as much again, and the lists of the workers three times their length while they grow.
+pub(crate) const ROUND_BYTES: u64 = 29;
+
+/// The same with [`EdgeMapOptions::lean`]: lists of a sixteenth of the vertices, and bitmaps.
+pub const LEAN_BYTES: u64 = 3;
+
+/// The part of the vertices that a list may hold when memory is to be saved.
+const LEAN_PART: u64 = 16;
 
 /// Applies `functor` to the edges from `frontier` to the targets that meet its condition; gives the
 /// targets of which it said yes.
 ///
 /// The frontier may change its form. *Cost*: the edges of the frontier (push), or the in-edges of
 /// the targets that meet the condition, each list up to the point where its owner is done (pull).
-/// *Memory*: a bitmap, or 12 bytes for each vertex of a small frontier and 4 for each of the result.
+/// *Memory*: a bitmap, or 12 bytes for each vertex of a small frontier and 4 for each of the result; see
+/// [`EdgeMapOptions::lean`].
 /// *Determinism*: the result is the same set at any number of threads if the functor's answers do
 /// not depend on order.
 ///
@@ -173,7 +191,13 @@ fn run<W: Copy, G: InEdges, L: Lists<W, Offset = G::Offset>, F: EdgeFunctor<W>>(
         return Ok(VertexSubset::empty(bound));
     }
     let run = Run { ctx, graph, lists, functor, distinct: options.distinct };
-    let form = options.policy.choose(ctx, graph, frontier)?;
+    let mut form = options.policy.choose(ctx, graph, frontier)?;
+    if form == policy::Form::SparsePush && options.lean {
+        let size = frontier.len() as u64 + policy::out_arcs(ctx, graph, frontier);
+        if size > bound as u64 / LEAN_PART {
+            form = policy::Form::DensePush;
+        }
+    }
     let result = match form {
         policy::Form::Pull => {
             frontier.make_dense(ctx.pool);

@@ -21,6 +21,6 @@ mod vertex_subset;
 pub mod wcc;
 
 pub use context::Context;
-pub use edge_map::{Beamer, EdgeFunctor, EdgeMapOptions, Policy, edge_map, weighted_edge_map};
+pub use edge_map::{Beamer, EdgeFunctor, EdgeMapOptions, LEAN_BYTES, Policy, edge_map, weighted_edge_map};
 pub use error::{Error, Result};
 pub use vertex_subset::{VertexSubset, vertex_filter, vertex_map};

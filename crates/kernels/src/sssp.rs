@@ -32,7 +32,8 @@ mod weights;
 use base::VertexId;
 use graph::{Distance, InEdges, Weight, WeightType, WeightedEdges};
 
-use crate::context::require_vertex;
+use crate::context::{bytes_for, require_vertex};
+use crate::edge_map::{LEAN_BYTES, ROUND_BYTES};
 use crate::{Context, Error, Result};
 
 pub use verify::verify;
@@ -100,12 +101,13 @@ pub enum DistanceValue {
 /// The least sums of weights from one vertex to all others.
 ///
 /// *Cost*: each vertex relaxes its out-edges each time its bucket finds its distance improved.
-/// *Memory*: 8 to 12 bytes a vertex, and 4 for each entry of a bucket. *Determinism*: the same at any
+/// *Memory*: 8 to 12 bytes a vertex, and 4 for each entry of a bucket; where the budget does not allow 24
+/// bytes a vertex, or entries come to more, Bellman-Ford takes over, which can do with 12. *Determinism*: the same at any
 /// number of threads, floats bit for bit: of all paths the least sum taken from the source on.
 ///
 /// # Errors
 /// The source does not exist; the graph has no weights, a negative one or a NaN (the error names the
-/// edge); `delta` is not above 0; the graph is damaged; the work was cancelled.
+/// edge); `delta` is not above 0; the budget is too small; the graph is damaged; the work was cancelled.
 pub fn sssp<G: InEdges + WeightedEdges>(ctx: &Context<'_>, graph: &G, params: &SsspParams) -> Result<SsspResult> {
     require_vertex(graph, params.source)?;
     if let Some(delta) = params.delta.filter(|&delta| delta.is_nan() || delta <= 0.0) {
@@ -170,10 +172,17 @@ where
     W: Weight<Distance: Kind>,
     G: InEdges + WeightedEdges,
 {
-    let values = match params.algorithm {
-        SsspAlgorithm::DeltaStepping => delta_stepping::distances::<W, G>(ctx, graph, params)?,
-        SsspAlgorithm::BellmanFord => bellman_ford::distances::<W, G>(ctx, graph, params)?,
-    };
+    let least = bytes_for(graph, bellman_ford::HELD_BYTES + LEAN_BYTES);
+    let stepping_bytes = bytes_for(graph, delta_stepping::HELD_BYTES) + delta_stepping::worker_bytes(ctx);
+    let save_buckets = ctx.must_save("sssp", stepping_bytes, least)?;
+    if params.algorithm == SsspAlgorithm::DeltaStepping
+        && !save_buckets
+        && let Some(values) = delta_stepping::distances::<W, G>(ctx, graph, params)?
+    {
+        return Ok(summarize(ctx, params.source, values));
+    }
+    let lean = !ctx.allows(bytes_for(graph, bellman_ford::HELD_BYTES + ROUND_BYTES));
+    let values = bellman_ford::distances::<W, G>(ctx, graph, params, lean)?;
     Ok(summarize(ctx, params.source, values))
 }
 

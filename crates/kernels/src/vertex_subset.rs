@@ -218,9 +218,13 @@ impl WorkerLists {
 
     /// All lists as one.
     pub(crate) fn join(self) -> Vec<VertexId> {
-        let mut lists = self.0.into_iter().map(|list| list.into_inner().unwrap_or_else(|e| e.into_inner()));
-        let mut all = lists.next().unwrap_or_default();
-        lists.for_each(|list| all.extend_from_slice(&list));
+        let lists = self.0.into_iter().map(|list| list.into_inner().unwrap_or_else(|e| e.into_inner()));
+        let mut lists: Vec<Vec<VertexId>> = lists.filter(|list| !list.is_empty()).collect();
+        if lists.len() <= 1 {
+            return lists.pop().unwrap_or_default();
+        }
+        let mut all = Vec::with_capacity(lists.iter().map(Vec::len).sum());
+        lists.into_iter().for_each(|list| all.extend_from_slice(&list));
         all
     }
 }

@@ -35,6 +35,7 @@ use base::VertexId;
 use base::memory::{as_atomic_u32, zeroed_huge};
 use graph::{Direction, InEdges};
 
+use crate::context::bytes_for;
 use crate::vertex_subset::CHUNK;
 use crate::{Context, Result};
 
@@ -64,8 +65,10 @@ pub struct WccResult {
 /// same at any number of threads.
 ///
 /// # Errors
-/// The graph is damaged, or the work was cancelled.
+/// The budget is too small, the graph is damaged, or the work was cancelled.
 pub fn wcc<G: InEdges>(ctx: &Context<'_>, graph: &G, _params: &WccParams) -> Result<WccResult> {
+    // Labels, sizes, and the bitmap of a core.
+    ctx.require_memory("wcc", bytes_for(graph, 4 + 4 + 1))?;
     ctx.pool.enter(|| afforest(ctx, graph))
 }
 

@@ -19,6 +19,7 @@ const GRAIN: usize = 64;
 pub(super) fn add<G: Graph>(
     ctx: &Context<'_>,
     graph: &G,
+    source: VertexId,
     levels: &Levels,
     values: &[AtomicU64],
     scores: &[AtomicU64],
@@ -26,9 +27,9 @@ pub(super) fn add<G: Graph>(
     let next = AtomicBitmap::new(graph.vertex_bound());
     let is_finite = AtomicBool::new(true);
     let value = |v: VertexId| f64::from_bits(values[v as usize].load(Ordering::Relaxed));
-    for index in (0..levels.len()).rev() {
+    let mut later: &[VertexId] = &[];
+    for level in levels.backwards() {
         ctx.progress.check()?;
-        let level = levels.level(index);
         ctx.pool.for_each_chunk(0..level.len(), GRAIN, |_, chunk| {
             if ctx.progress.is_cancelled() {
                 return;
@@ -45,7 +46,7 @@ pub(super) fn add<G: Graph>(
                     is_finite.store(false, Ordering::Relaxed);
                 }
                 // The source is an end of every path.
-                if index > 0 {
+                if u != source {
                     let score = &scores[u as usize];
                     let sum = f64::from_bits(score.load(Ordering::Relaxed)) + dependency;
                     score.store(sum.to_bits(), Ordering::Relaxed);
@@ -53,20 +54,19 @@ pub(super) fn add<G: Graph>(
                 values[u as usize].store(((1.0 + dependency) / paths).to_bits(), Ordering::Relaxed);
             }
         });
-        replace_bits(ctx, &next, levels, index);
+        replace_bits(ctx, &next, later, level);
+        later = level;
     }
     ctx.progress.check()?;
     Ok(is_finite.into_inner())
 }
 
 /// Makes `next` the bitmap of one level instead of the level after it.
-fn replace_bits(ctx: &Context<'_>, next: &AtomicBitmap, levels: &Levels, index: usize) {
-    if index + 1 < levels.len() {
-        each_word(ctx, levels.level(index + 1), |word, bit| {
-            next.words()[word].fetch_and(!bit, Ordering::Relaxed);
-        });
-    }
-    each_word(ctx, levels.level(index), |word, bit| {
+fn replace_bits(ctx: &Context<'_>, next: &AtomicBitmap, later: &[VertexId], level: &[VertexId]) {
+    each_word(ctx, later, |word, bit| {
+        next.words()[word].fetch_and(!bit, Ordering::Relaxed);
+    });
+    each_word(ctx, level, |word, bit| {
         next.words()[word].fetch_or(bit, Ordering::Relaxed);
     });
 }

@@ -3,9 +3,10 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::VertexId;
-use base::bitmap::AtomicBitmap;
+use base::bitmap::{AtomicBitmap, Bitmap};
 use graph::InEdges;
 
+use crate::vertex_subset::Members;
 use crate::{Beamer, Context, EdgeFunctor, EdgeMapOptions, Policy, Result, VertexSubset, edge_map, vertex_map};
 
 /// A search begins to pull when the frontier has more than this part of the arcs that are left. A pull
@@ -15,24 +16,49 @@ const ALPHA: u64 = 3;
 /// The vertices of each level of a search, one level after the other.
 pub(super) struct Levels {
     vertices: Vec<VertexId>,
-    starts: Vec<usize>,
+    /// A bit at the place of the first vertex of each level: a path has as many levels as vertices.
+    starts: Bitmap,
 }
 
 impl Levels {
-    /// The number of levels.
-    pub(super) fn len(&self) -> usize {
-        self.starts.len() - 1
+    fn new(num_vertices: usize) -> Self {
+        Self { vertices: Vec::with_capacity(num_vertices), starts: Bitmap::new(num_vertices) }
     }
 
-    /// The vertices of one level.
-    pub(super) fn level(&self, index: usize) -> &[VertexId] {
-        &self.vertices[self.starts[index]..self.starts[index + 1]]
+    /// The levels, the last first.
+    pub(super) fn backwards(&self) -> impl Iterator<Item = &[VertexId]> {
+        let mut rest = &self.vertices[..];
+        std::iter::from_fn(move || {
+            let start = last_one(self.starts.words(), rest.len())?;
+            let level = &rest[start..];
+            rest = &rest[..start];
+            Some(level)
+        })
     }
 
     fn push(&mut self, level: &VertexSubset) {
-        self.vertices.extend(level.to_list());
-        self.starts.push(self.vertices.len());
+        self.starts.set(self.vertices.len());
+        match level.members() {
+            Members::Dense(bits, _) => self.vertices.extend(bits.iter_ones().map(|v| v as VertexId)),
+            Members::Sparse(list) => {
+                let start = self.vertices.len();
+                self.vertices.extend_from_slice(list);
+                self.vertices[start..].sort_unstable();
+            }
+            Members::All => self.vertices.extend(0..level.bound() as VertexId),
+        }
     }
+}
+
+/// The last bit that is set before `end`.
+fn last_one(words: &[u64], end: usize) -> Option<usize> {
+    let mut index = end / 64;
+    let mut word = words.get(index).map_or(0, |word| word & ((1 << (end % 64)) - 1));
+    while word == 0 {
+        index = index.checked_sub(1)?;
+        word = words[index];
+    }
+    Some(index * 64 + 63 - word.leading_zeros() as usize)
 }
 
 /// Adds the paths of a vertex in the frontier to its successors'. Counts are the bits of an `f64`.
@@ -92,11 +118,12 @@ pub(super) fn count<G: InEdges>(
     graph: &G,
     source: VertexId,
     counts: &[AtomicU64],
+    lean: bool,
 ) -> Result<Levels> {
     let bound = graph.vertex_bound();
     let count = Count { counts, finished: AtomicBitmap::new(bound) };
     counts[source as usize].store(1.0_f64.to_bits(), Ordering::Relaxed);
-    let mut levels = Levels { vertices: Vec::new(), starts: vec![0] };
+    let mut levels = Levels::new(graph.num_vertices());
     let mut frontier = VertexSubset::single(bound, source);
     let mut beamer = Beamer::new(graph.num_arcs()).with_thresholds(ALPHA, Beamer::BETA);
     while !frontier.is_empty() {
@@ -104,8 +131,22 @@ pub(super) fn count<G: InEdges>(
             count.finished.set(v as usize);
         });
         levels.push(&frontier);
-        let mut options = EdgeMapOptions { policy: Policy::Beamer(&mut beamer), distinct: false };
+        let mut options = EdgeMapOptions { policy: Policy::Beamer(&mut beamer), distinct: false, lean };
         frontier = edge_map(ctx, graph, &mut frontier, &count, &mut options)?;
     }
     Ok(levels)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn levels_come_back_in_reverse() {
+        let mut levels = Levels::new(200);
+        let wanted: Vec<Vec<VertexId>> =
+            vec![vec![7], (10..140).collect(), vec![150], vec![3, 5], (160..199).collect()];
+        wanted.iter().for_each(|level| levels.push(&VertexSubset::from_list(200, level.clone())));
+        assert!(levels.backwards().eq(wanted.iter().rev()));
+    }
 }

@@ -108,7 +108,7 @@ impl Policy<'_> {
 }
 
 /// The number of edges that leave the frontier.
-fn out_arcs<G: InEdges>(ctx: &Context<'_>, graph: &G, frontier: &VertexSubset) -> u64 {
+pub(super) fn out_arcs<G: InEdges>(ctx: &Context<'_>, graph: &G, frontier: &VertexSubset) -> u64 {
     // One counter a worker, far enough apart that they do not share a cache line.
     #[repr(align(128))]
     struct Counter(AtomicU64);

@@ -53,7 +53,7 @@ fn expected(csr: &Csr, frontier: &[VertexId], weighted: bool) -> (Vec<(VertexId,
 
 fn check_forms<G: InEdges + WeightedEdges>(pool: &Pool, csr: &Csr, graph: &G, list: &[VertexId], what: &str) {
     let ctx = Context::new(pool);
-    for (policy, weighted) in (0..3).flat_map(|policy| [(policy, false), (policy, true)]) {
+    for (policy, weighted, lean) in (0..12).map(|choice| (choice % 3, choice / 3 % 2 == 1, choice / 6 == 1)) {
         let policy = || match policy {
             0 => Policy::Push,
             1 => Policy::Ligra,
@@ -61,7 +61,7 @@ fn check_forms<G: InEdges + WeightedEdges>(pool: &Pool, csr: &Csr, graph: &G, li
         };
         let note = Note(Mutex::new(Vec::new()));
         let mut frontier = VertexSubset::from_list(graph.vertex_bound(), list.to_vec());
-        let mut options = EdgeMapOptions { policy: policy(), distinct: true };
+        let mut options = EdgeMapOptions { policy: policy(), distinct: true, lean };
         let next = match weighted {
             true => weighted_edge_map::<u32, _>(&ctx, graph, &mut frontier, &note, &mut options),
             false => edge_map(&ctx, graph, &mut frontier, &note, &mut options),
@@ -69,7 +69,7 @@ fn check_forms<G: InEdges + WeightedEdges>(pool: &Pool, csr: &Csr, graph: &G, li
         let mut edges = note.0.into_inner().unwrap();
         edges.sort_unstable();
         let (wanted_edges, wanted_targets) = expected(csr, list, weighted);
-        assert_eq!(edges, wanted_edges, "{what}, weighted: {weighted}");
+        assert_eq!(edges, wanted_edges, "{what}, weighted: {weighted}, lean: {lean}");
         assert_eq!(next.unwrap().to_list(), wanted_targets, "{what}, weighted: {weighted}");
     }
 }
@@ -99,7 +99,7 @@ fn a_pull_without_in_edges_is_refused() {
     let csr = testkit::graphs().into_iter().find(|g| g.name == "path").unwrap().build().unwrap();
     let graph = Pieces::new(&csr).without_in_edges();
     let note = Note(Mutex::new(Vec::new()));
-    let mut options = EdgeMapOptions { policy: Policy::Pull, distinct: true };
+    let mut options = EdgeMapOptions { policy: Policy::Pull, distinct: true, lean: false };
     let mut all = VertexSubset::single(csr.vertex_bound(), 0);
     let result = edge_map(&Context::new(&pool), &graph, &mut all, &note, &mut options);
     assert!(matches!(result, Err(Error::Unsupported { .. })));

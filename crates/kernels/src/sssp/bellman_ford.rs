@@ -39,10 +39,14 @@ impl EdgeFunctor for RelaxUnit<'_> {
     }
 }
 
+/// What is held for each vertex: its distance, and a bit that keeps frontiers distinct.
+pub(super) const HELD_BYTES: u64 = 8 + 1;
+
 pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
     params: &SsspParams,
+    lean: bool,
 ) -> Result<Vec<W::Distance>> {
     let is_weighted = graph.weight_type().is_some();
     if is_weighted && params.weights.is_none() {
@@ -54,7 +58,7 @@ pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
     bits[params.source as usize] = W::Distance::default().to_bits();
     let relax = RelaxUnit(Relax(as_atomic_u64(&mut bits)));
     let mut frontier = VertexSubset::single(bound, params.source);
-    let mut options = EdgeMapOptions { distinct: true, ..EdgeMapOptions::default() };
+    let mut options = EdgeMapOptions { distinct: true, lean, ..EdgeMapOptions::default() };
     while !frontier.is_empty() {
         ctx.progress.advance(frontier.len() as u64);
         frontier = match is_weighted {

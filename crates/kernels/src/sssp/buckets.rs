@@ -46,11 +46,12 @@ pub(super) struct Buckets {
     first: u64,
     near: Vec<Vec<VertexId>>,
     far: Vec<VertexId>,
+    num_entries: usize,
 }
 
 impl Buckets {
     pub(super) fn new() -> Self {
-        Self { first: 0, near: vec![Vec::new(); WINDOW], far: Vec::new() }
+        Self { first: 0, near: vec![Vec::new(); WINDOW], far: Vec::new(), num_entries: 0 }
     }
 
     #[inline(always)]
@@ -61,6 +62,12 @@ impl Buckets {
             Some(list) => list.push(vertex),
             None => self.far.push(vertex),
         }
+        self.num_entries += 1;
+    }
+
+    /// The number of entries.
+    pub(super) fn num_entries(&self) -> usize {
+        self.num_entries
     }
 
     /// The lowest bucket of the window, from `start` on, that has an entry.
@@ -72,21 +79,29 @@ impl Buckets {
 
     /// The entries of a bucket, which is empty then.
     pub(super) fn take(&mut self, bucket: u64) -> Vec<VertexId> {
-        match self.near.get_mut(bucket.wrapping_sub(self.first) as usize) {
-            Some(list) => std::mem::take(list),
-            None => Vec::new(),
+        let mut entries = Vec::new();
+        self.swap(bucket, &mut entries);
+        entries
+    }
+
+    /// Exchanges `empty` for the entries of a bucket.
+    pub(super) fn swap(&mut self, bucket: u64, empty: &mut Vec<VertexId>) {
+        if let Some(list) = self.near.get_mut(bucket.wrapping_sub(self.first) as usize) {
+            std::mem::swap(list, empty);
+            self.num_entries -= empty.len();
         }
     }
 
-    /// The entries of a bucket of the window.
-    pub(super) fn list(&mut self, bucket: u64) -> Option<&mut Vec<VertexId>> {
-        self.near.get_mut(bucket.wrapping_sub(self.first) as usize)
+    /// The number of entries of a bucket of the window.
+    pub(super) fn len_of(&self, bucket: u64) -> usize {
+        self.near.get(bucket.wrapping_sub(self.first) as usize).map_or(0, Vec::len)
     }
 
     /// The lowest bucket beyond the window. `bucket_of` says where an entry belongs now, or nothing
     /// if it needs no more work; such entries are dropped.
     pub(super) fn lowest_far(&mut self, bucket_of: impl Fn(VertexId) -> Option<u64>) -> Option<u64> {
         let mut lowest = None;
+        self.num_entries -= self.far.len();
         self.far.retain(|&v| {
             let bucket = bucket_of(v);
             lowest = match (lowest, bucket) {
@@ -95,12 +110,14 @@ impl Buckets {
             };
             bucket.is_some()
         });
+        self.num_entries += self.far.len();
         lowest
     }
 
     /// Moves the window, whose buckets are all empty, to begin at `first`.
     pub(super) fn advance(&mut self, first: u64, bucket_of: impl Fn(VertexId) -> Option<u64>) {
         self.first = first;
+        self.num_entries -= self.far.len();
         for vertex in std::mem::take(&mut self.far) {
             if let Some(bucket) = bucket_of(vertex) {
                 self.push(bucket, vertex);
@@ -135,11 +152,13 @@ mod tests {
             buckets.push(10_000 + u64::from(v) * 600, v);
         }
         assert_eq!((buckets.lowest(0), buckets.lowest(3), buckets.lowest(4)), (Some(3), Some(3), None));
+        assert_eq!((buckets.len_of(3), buckets.num_entries()), (1, 5));
         assert_eq!(buckets.take(3), [77]);
         assert_eq!(buckets.lowest_far(bucket_of), Some(10_000));
         buckets.advance(10_000, bucket_of);
         assert_eq!(buckets.take(10_000), [0]);
         assert_eq!(buckets.take(10_600), [1]);
         assert_eq!((buckets.lowest(10_000), buckets.lowest_far(bucket_of)), (None, Some(11_200)));
+        assert_eq!(buckets.num_entries(), 1);
     }
 }

@@ -46,11 +46,24 @@ const SERIAL_EDGES: usize = 4096;
 /// this one was the best on a road network and a grid.
 const SMALL_EDGES: usize = 1536;
 
+/// What is held for each vertex: its cell and its distance, or its cell and entries in buckets.
+pub(super) const HELD_BYTES: u64 = 24;
+
+/// What the workers hold however small the graph is.
+pub(super) fn worker_bytes(ctx: &Context<'_>) -> u64 {
+    ctx.pool.num_threads() as u64 * (1 << 16)
+}
+
+/// What an entry of a bucket takes: a list has room for up to twice its length, and while it grows, three
+/// times.
+const ENTRY_BYTES: usize = 12;
+
+/// The distances; nothing where the buckets take more memory than the budget allows.
 pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
     params: &SsspParams,
-) -> Result<Vec<W::Distance>> {
+) -> Result<Option<Vec<W::Distance>>> {
     let is_weighted = graph.weight_type().is_some();
     let statistics = match params.weights {
         Some(statistics) => statistics,
@@ -60,13 +73,26 @@ pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
     let is_integer = matches!(W::TYPE, WeightType::U32 | WeightType::I64);
     let delta = params.delta.unwrap_or_else(|| statistics.delta(is_integer));
     let width = Width::new(delta, is_integer);
-    if W::TYPE == WeightType::U32
-        && let Some(distances) = step::<AtomicU32, W, G>(ctx, graph, params.source, width)?
-    {
-        return Ok(distances);
+    let mut outcome = Outcome::TooFar;
+    if W::TYPE == WeightType::U32 {
+        outcome = step::<AtomicU32, W, G>(ctx, graph, params.source, width)?;
     }
-    let distances = step::<AtomicU64, W, G>(ctx, graph, params.source, width)?;
-    Ok(distances.unwrap_or_default())
+    if matches!(outcome, Outcome::TooFar) {
+        outcome = step::<AtomicU64, W, G>(ctx, graph, params.source, width)?;
+    }
+    Ok(match outcome {
+        Outcome::Found(distances) => Some(distances),
+        Outcome::TooFar | Outcome::TooMuch => None,
+    })
+}
+
+/// How a search ended.
+enum Outcome<T> {
+    Found(T),
+    /// A distance did not fit its cell.
+    TooFar,
+    /// The buckets took too much memory.
+    TooMuch,
 }
 
 /// The work of all rounds.
@@ -80,6 +106,10 @@ struct Stepping<'a, C, W, G> {
     settled: AtomicBitmap,
     /// A distance did not fit its cell.
     overflowed: AtomicBool,
+    /// The most entries that a worker may hold.
+    max_entries: usize,
+    /// A worker came to that.
+    is_full: AtomicBool,
     ones: [W; GRAIN],
     mean_degree: usize,
 }
@@ -103,14 +133,14 @@ impl Worker {
     }
 }
 
-/// The distances; nothing where they do not fit the cells.
 fn step<C: Cell, W: Weight, G: InEdges + WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
     source: VertexId,
     width: Width,
-) -> Result<Option<Vec<W::Distance>>> {
+) -> Result<Outcome<Vec<W::Distance>>> {
     let mut words = C::unreached::<W::Distance>(ctx.pool, graph.vertex_bound());
+    let words_bytes = size_of_val(&words[..]);
     let stepping = Stepping::<C, W, G> {
         ctx,
         graph,
@@ -119,17 +149,29 @@ fn step<C: Cell, W: Weight, G: InEdges + WeightedEdges>(
         cells: C::share(&mut words),
         settled: AtomicBitmap::new(graph.vertex_bound()),
         overflowed: AtomicBool::new(false),
+        max_entries: max_entries(ctx, words_bytes),
+        is_full: AtomicBool::new(false),
         ones: [W::ONE; GRAIN],
         mean_degree: (graph.num_arcs() / graph.num_vertices().max(1) as u64) as usize + 1,
     };
     stepping.cells[source as usize].lower(marked(W::Distance::default()));
-    stepping.run(source)?;
-    let fits = !stepping.overflowed.into_inner();
-    Ok(fits.then(|| C::into_distances(ctx.pool, words)))
+    let outcome = stepping.run(source)?;
+    Ok(match outcome {
+        Outcome::Found(()) => Outcome::Found(C::into_distances(ctx.pool, words)),
+        Outcome::TooFar => Outcome::TooFar,
+        Outcome::TooMuch => Outcome::TooMuch,
+    })
+}
+
+/// The entries that the budget leaves room for beside the cells, for each worker.
+fn max_entries(ctx: &Context<'_>, cells_bytes: usize) -> usize {
+    let held = (cells_bytes + cells_bytes / 32) as u64 + worker_bytes(ctx);
+    let num_bytes = ctx.memory.map_or(u64::MAX, |memory| memory.saturating_sub(held));
+    num_bytes as usize / (ENTRY_BYTES * ctx.pool.num_threads())
 }
 
 impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
-    fn run(&self, source: VertexId) -> Result<()> {
+    fn run(&self, source: VertexId) -> Result<Outcome<()>> {
         let pool = self.ctx.pool;
         let mut workers: Vec<_> = (0..pool.num_threads()).map(|_| Mutex::new(Worker::new())).collect();
         let (mut current, mut entries) = (0, vec![source]);
@@ -138,11 +180,14 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
             self.ctx.progress.advance(entries.len() as u64);
             self.work_off(&workers, current, &mut entries);
             if self.overflowed.load(Ordering::Relaxed) {
-                return Ok(());
+                return Ok(Outcome::TooFar);
+            }
+            if self.is_full.load(Ordering::Relaxed) {
+                return Ok(Outcome::TooMuch);
             }
             (current, entries) = self.next_bucket(&mut workers, current, entries);
         }
-        Ok(())
+        Ok(Outcome::Found(()))
     }
 
     /// Relaxes the edges of all entries of the lowest bucket.
@@ -192,11 +237,9 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
     /// Goes on with the worker's own part of the bucket while that is small, which saves rounds.
     fn fuse(&self, current: u64, worker: &mut Worker) {
         let mut entries = Vec::new();
-        while let Some(list) = worker.buckets.list(current)
-            && (1..FUSION_LIMIT).contains(&list.len())
-        {
+        while (1..FUSION_LIMIT).contains(&worker.buckets.len_of(current)) {
             entries.clear();
-            entries.append(list);
+            worker.buckets.swap(current, &mut entries);
             self.relax(&entries, worker);
         }
     }
@@ -274,6 +317,12 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
     }
 
     fn work_off_batch(&self, worker: &mut Worker) {
+        if worker.buckets.num_entries() + worker.taken.len() > self.max_entries {
+            // All that follows is in vain, but takes no more memory.
+            self.is_full.store(true, Ordering::Relaxed);
+            worker.batch_len = 0;
+            return;
+        }
         for &(target, new) in &worker.batch[..worker.batch_len] {
             let cell = &self.cells[target as usize];
             if new < cell.load() && cell.lower(new) {

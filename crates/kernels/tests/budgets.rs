@@ -1,0 +1,111 @@
+//! A kernel that walks the graph keeps to its budget of memory, or says beforehand how much it needs.
+//!
+//! One test alone in its own program: the account of the heap is the process's.
+
+use anden_kernels::bc::{BcParams, BcSources, bc};
+use anden_kernels::bfs::{BfsParams, bfs};
+use anden_kernels::sssp::{SsspAlgorithm, SsspParams, sssp};
+use anden_kernels::wcc::{WccParams, wcc};
+use anden_kernels::{Context, Error, Result};
+use base::memory::{CountingAllocator, heap_peak, reset_heap_peak};
+use base::parallel::Pool;
+use graph::generate::{Generator, GridParams, RmatParams};
+use graph::{Csr, CsrBuilder, Direction, Graph};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+const N: u32 = 20_000;
+
+fn built(direction: Direction, edges: impl IntoIterator<Item = (u32, u32, u32)>) -> Csr {
+    let mut builder = CsrBuilder::<u32>::new(direction, N as usize);
+    edges.into_iter().for_each(|(source, target, weight)| builder.edge(source, target, weight));
+    builder.build_weighted().unwrap()
+}
+
+/// Graphs whose frontiers, levels or buckets are as large as they get.
+fn graphs(pool: &Pool) -> Vec<(&'static str, Csr)> {
+    let rmat = RmatParams { scale: 14, degree: 16, ..RmatParams::default() };
+    let grid = GridParams { width: 140, height: 140, ..GridParams::default() };
+    let generated = |generator: Generator| generator.with_weights(1..=255).unwrap().csr(pool).unwrap();
+    let star = || (1..N).map(|v| (0, v, 1 + v % 97));
+    // Every leaf is reached again and again, each time by a little less.
+    let slow = (1..100).flat_map(|i| {
+        let leaves = (100..N).map(move |leaf| (i, leaf, 100_000 - 900 * i));
+        leaves.chain([(i - 1, i, 1)])
+    });
+    let out_only = |csr: &Csr| Csr::directed(csr.out_lists().clone(), None).unwrap();
+    let star_out = built(Direction::Directed, star());
+    let two_steps = built(Direction::Directed, star().chain((1..N / 2).map(|v| (v, N / 2 + v, 1))));
+    vec![
+        ("star out, no in-edges", out_only(&star_out)),
+        ("star out", star_out),
+        ("two steps, no in-edges", out_only(&two_steps)),
+        ("two steps", two_steps),
+        ("undirected star", built(Direction::Undirected, star())),
+        ("path", built(Direction::Directed, (1..N).map(|v| (v - 1, v, 3)))),
+        ("slow", built(Direction::Directed, slow)),
+        ("rmat", generated(Generator::rmat(&rmat).unwrap())),
+        ("grid", generated(Generator::grid(&grid).unwrap())),
+    ]
+}
+
+/// What a run with a budget gave, in a form that can be compared.
+type Outcome = Result<Vec<u64>>;
+
+/// A kernel, run from its context and a graph.
+type Kernel = fn(&Context<'_>, &Csr) -> Outcome;
+
+fn run_sssp(ctx: &Context<'_>, csr: &Csr, algorithm: SsspAlgorithm) -> Outcome {
+    let result = sssp(ctx, csr, &SsspParams { algorithm, ..SsspParams::default() })?;
+    let anden_kernels::sssp::Distances::Integer(distances) = result.distances else { return Ok(vec![]) };
+    Ok(distances)
+}
+
+fn kernels() -> [(&'static str, Kernel); 5] {
+    // The copy is the test's, so it takes a part that fits in any budget.
+    const PART: usize = 64;
+    [
+        ("bfs", |ctx, csr| {
+            let result = bfs(ctx, csr, &BfsParams { source: 0, parents: true })?;
+            Ok(result.hops.iter().rev().take(PART).map(|&hops| hops.into()).chain([result.reached]).collect())
+        }),
+        ("wcc", |ctx, csr| {
+            let result = wcc(ctx, csr, &WccParams::default())?;
+            Ok(vec![result.components, result.largest])
+        }),
+        ("sssp", |ctx, csr| run_sssp(ctx, csr, SsspAlgorithm::DeltaStepping)),
+        ("bellman-ford", |ctx, csr| run_sssp(ctx, csr, SsspAlgorithm::BellmanFord)),
+        ("bc", |ctx, csr| {
+            let result = bc(ctx, csr, &BcParams { sources: BcSources::Given(vec![0]) })?;
+            Ok(result.scores.iter().rev().take(PART).map(|score| score.round() as u64).collect())
+        }),
+    ]
+}
+
+#[test]
+fn budgets_are_kept_or_refused() {
+    for threads in [1, 3] {
+        let pool = Pool::new(threads).unwrap();
+        for (name, csr) in graphs(&pool) {
+            for (kernel, run) in kernels() {
+                let with = |memory| run(&Context { memory, ..Context::new(&pool) }, &csr);
+                let wanted = with(None).unwrap();
+                let Err(Error::Memory { needed, .. }) = with(Some(0)) else {
+                    panic!("{kernel} x {name}: a budget of nothing must be refused");
+                };
+                assert!(needed <= 40 * csr.vertex_bound() as u64 + (1 << 17), "{kernel} x {name} needs {needed} bytes");
+                assert!(matches!(with(Some(needed - 1)), Err(Error::Memory { .. })), "{kernel} x {name}");
+                for tenths in [10, 13, 17, 25, 40, 80] {
+                    let budget = needed * tenths / 10;
+                    let before = reset_heap_peak();
+                    let found = with(Some(budget)).unwrap();
+                    let peak = (heap_peak() - before) as u64;
+                    println!("{kernel:12} x {name:22} x {threads} threads: {peak} bytes of {budget}");
+                    assert!(peak <= budget, "{kernel} x {name} x {threads} threads holds {peak} bytes of {budget}");
+                    assert_eq!(found, wanted, "{kernel} x {name} x {threads} threads, {budget} bytes");
+                }
+            }
+        }
+    }
+}
