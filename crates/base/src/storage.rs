@@ -71,6 +71,9 @@ pub trait Storage: Debug + Send + Sync {
 pub trait StorageFile: Debug + Send + Sync {
     /// Writes all of `bytes` at `offset`, growing the file where needed.
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()>;
+    /// Hints that `len` bytes from `offset` on, which are written, will not change: the disk may take
+    /// them now, so that a later sync waits for less.
+    fn hasten(&self, _offset: u64, _len: u64) {}
     /// Makes everything written so far durable.
     fn sync(&self) -> Result<()>;
     /// Cuts or extends (with zeros) the file.

@@ -12,6 +12,8 @@ use crate::options::DatabaseId;
 
 /// Small appends are gathered up to this; one of at least this size is written from where it is.
 const BUFFER_BYTES: usize = 1 << 20;
+/// Bytes that the disk is told to take at once.
+const HASTE_BYTES: u64 = 8 << 20;
 
 /// A file that nobody else sees yet. Dropped before [`finish`](Self::finish), it stays behind as it is.
 #[derive(Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct FileWriter {
     buffer: Vec<u8>,
     /// The bytes on the disk, the header included.
     num_written: u64,
+    /// Of those, the bytes that the disk was told to take.
+    num_hastened: u64,
     sections: Vec<Section>,
 }
 
@@ -49,7 +53,9 @@ impl FileWriter {
     pub fn create(storage: &dyn Storage, path: &Path) -> Result<Self> {
         let file = storage.create(path)?;
         let buffer = Vec::new();
-        Ok(Self { file, path: path.to_owned(), buffer, num_written: HEADER_BYTES as u64, sections: Vec::new() })
+        let start = HEADER_BYTES as u64;
+        let path = path.to_owned();
+        Ok(Self { file, path, buffer, num_written: start, num_hastened: start, sections: Vec::new() })
     }
 
     /// Ends the section before and begins another.
@@ -118,16 +124,26 @@ impl FileWriter {
             return Ok(());
         }
         self.flush()?;
+        self.write(bytes)
+    }
+
+    fn write(&mut self, bytes: &[u8]) -> Result<()> {
         self.file.write_at(self.num_written, bytes)?;
         self.num_written += bytes.len() as u64;
+        // Nobody writes there again: the disk works while more is made ready, and syncing waits for less.
+        if self.num_written - self.num_hastened >= HASTE_BYTES {
+            self.file.hasten(self.num_hastened, self.num_written - self.num_hastened);
+            self.num_hastened = self.num_written;
+        }
         Ok(())
     }
 
     fn flush(&mut self) -> Result<()> {
         if !self.buffer.is_empty() {
-            self.file.write_at(self.num_written, &self.buffer)?;
-            self.num_written += self.buffer.len() as u64;
-            self.buffer.clear();
+            let mut buffer = std::mem::take(&mut self.buffer);
+            self.write(&buffer)?;
+            buffer.clear();
+            self.buffer = buffer;
         }
         Ok(())
     }
