@@ -47,6 +47,24 @@ fn and_count_ones_avx512(a: &[u64], b: &[u64]) -> u64 {
     _mm512_reduce_add_epi64(counts) as u64 + and_count_ones_portable(a_rest, b_rest)
 }
 
+/// Which of 32 bytes are no decimal digits, a bit each, that of the first byte lowest.
+#[inline(always)]
+pub fn non_digits(bytes: &[u8; 32]) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE2 is part of x86_64; both loads lie within the 32 bytes and need no alignment.
+    unsafe {
+        let half = |at: usize| {
+            let bytes = _mm_loadu_si128(bytes.as_ptr().add(at).cast());
+            // Digits become the ten smallest signed bytes.
+            let shifted = _mm_add_epi8(bytes, _mm_set1_epi8(0x80_u8.wrapping_sub(b'0') as i8));
+            _mm_movemask_epi8(_mm_cmpgt_epi8(shifted, _mm_set1_epi8(-128 + 9))) as u32
+        };
+        half(0) | half(16) << 16
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    bytes.iter().rev().fold(0, |mask, byte| mask << 1 | u32::from(!byte.is_ascii_digit()))
+}
+
 /// The bytes of one cache line, the unit of [`stream_line`].
 pub const LINE_BYTES: usize = 64;
 
@@ -92,6 +110,18 @@ mod tests {
         let b: Vec<u64> = a.iter().map(|x| x.rotate_left(17)).collect();
         for len in 0..a.len() {
             assert_eq!(and_count_ones(&a[..len], &b), and_count_ones_portable(&a[..len], &b), "{len} words");
+        }
+    }
+
+    #[test]
+    fn digits_are_told_from_all_other_bytes() {
+        for byte in 0..=255_u8 {
+            for place in 0..32 {
+                let mut bytes = [if byte.is_ascii_digit() { b' ' } else { b'5' }; 32];
+                bytes[place] = byte;
+                let expected = if byte.is_ascii_digit() { !(1 << place) } else { 1 << place };
+                assert_eq!(non_digits(&bytes), expected, "byte {byte} at {place}");
+            }
         }
     }
 

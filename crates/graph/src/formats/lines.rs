@@ -6,7 +6,7 @@
 
 use super::blocks::TextBlock;
 use super::key::FieldKey;
-use super::number::{parse_weight, short_number, weight_range, whole_weight};
+use super::number::{parse_weight, short_number, short_pair, weight_range, whole_weight};
 use super::options::{KeyKind, OnError};
 use super::outcome::{Faults, unexpected};
 use crate::{Weight, WeightType};
@@ -121,6 +121,9 @@ pub(super) fn parse_edges<K: FieldKey, W: Weight>(
     let mut at = block.start;
     while at < block.end {
         if K::KIND == KeyKind::Integer {
+            if kind == EdgeLines::Plain && !is_weighted {
+                at = pair_lines(bytes, at, &mut parsed);
+            }
             at = match (kind, is_weighted) {
                 (EdgeLines::Plain | EdgeLines::OrVertices, false) => {
                     integer_lines::<K, W, 0, false>(bytes, at, &mut parsed, u64::MAX)
@@ -166,6 +169,19 @@ pub(super) fn parse_edges<K: FieldKey, W: Weight>(
         at = end + 1;
     }
     parsed
+}
+
+/// Parses lines of two very short numbers; returns where the first line begins that is something else.
+#[inline(always)]
+fn pair_lines<K: FieldKey, W: Weight>(bytes: &[u8], mut at: usize, parsed: &mut Parsed<K, W>) -> usize {
+    while let Some(line) = bytes.get(at..).and_then(|rest| rest.first_chunk())
+        && let Some((source, target, num_bytes)) = short_pair(line)
+        && let (Some(source), Some(target)) = (K::from_digits(source), K::from_digits(target))
+    {
+        parsed.edges.push((source, target));
+        at += num_bytes;
+    }
+    at
 }
 
 /// Parses lines of `TAG` bytes and two or three short numbers; returns where the first line begins

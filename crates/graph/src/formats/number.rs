@@ -23,10 +23,47 @@ pub(super) fn short_number(bytes: &[u8], at: usize) -> (u64, usize) {
 
 const POWERS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 
+/// The two numbers, of at most eight digits each, of a line that begins with `line` and holds nothing else but the
+/// blank between them, and the length of the line; `None` for any other line.
+///
+/// Where the next line begins follows from a few instructions, without the values.
+#[inline(always)]
+pub(super) fn short_pair(line: &[u8; 32]) -> Option<(u64, u64, usize)> {
+    let ends = base::simd::non_digits(line);
+    let first = ends.trailing_zeros() as usize;
+    let second = (ends & ends.wrapping_sub(1)).trailing_zeros() as usize;
+    // A missing number wraps to a large count.
+    let (num_first, num_second) = (first.wrapping_sub(1), second.wrapping_sub(first + 2));
+    if num_first >= 8 || num_second >= 8 || !matches!(line[first], b' ' | b'\t') || line[second] != b'\n' {
+        return None;
+    }
+    let source = eight_digits(load(line, 0), first);
+    let target = eight_digits(load(line, first + 1), second - first - 1);
+    Some((source, target, second + 1))
+}
+
+#[inline(always)]
+fn load(line: &[u8; 32], at: usize) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&line[at..at + 8]);
+    u64::from_le_bytes(bytes)
+}
+
+/// The value of the first `count` of eight bytes, which are digits; 1 to 8.
+#[inline(always)]
+fn eight_digits(bytes: u64, count: usize) -> u64 {
+    // The digits move to the end of the word, zeros before them.
+    let values = (bytes ^ (0x30 * ONES)) << (64 - 8 * count);
+    let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
+    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
+    (fours * 10_000 + (fours >> 32)) & 0xffff_ffff
+}
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+
 /// The value and the count of the at most eight digits at `at`.
 #[inline(always)]
 fn digits(bytes: &[u8], at: usize) -> (u64, usize) {
-    const ONES: u64 = 0x0101_0101_0101_0101;
     let Some(chunk) = bytes.get(at..).and_then(|rest| rest.first_chunk::<8>()) else { return (0, 0) };
     // A byte of `values` is what its digit stands for, or at least ten. The sum sets the top bit of a
     // byte from ten upwards and carries into no other.
@@ -36,12 +73,7 @@ fn digits(bytes: &[u8], at: usize) -> (u64, usize) {
     if count == 0 {
         return (0, 0);
     }
-    // The digits move to the end of the word, zeros before them.
-    let values = values << (64 - 8 * count);
-    let pairs = (values * 10 + (values >> 8)) & 0x00ff_00ff_00ff_00ff;
-    let fours = (pairs * 100 + (pairs >> 16)) & 0x0000_ffff_0000_ffff;
-    let eight = fours * 10_000 + (fours >> 32);
-    (eight & 0xffff_ffff, count)
+    (eight_digits(u64::from_le_bytes(*chunk), count), count)
 }
 
 /// A whole token as an unsigned number.
@@ -172,6 +204,21 @@ mod tests {
         assert_eq!(whole_weight::<i64>(7), Some(7));
         assert_eq!(convert_weight::<u32>(-1), None);
         assert_eq!(convert_weight::<f64>(-1), Some(-1.0));
+    }
+
+    #[test]
+    fn pairs_of_short_numbers_are_lines() {
+        let pair = |text: &str| {
+            let mut line = [b'7'; 32];
+            line[..text.len()].copy_from_slice(text.as_bytes());
+            short_pair(&line)
+        };
+        assert_eq!(pair("0 1\n"), Some((0, 1, 4)));
+        assert_eq!(pair("12345678\t98765432\n"), Some((12_345_678, 98_765_432, 18)));
+        assert_eq!(pair("00000042 7\n"), Some((42, 7, 11)));
+        let others = ["", "\n", " 1 2\n", "1  2\n", "1 2 \n", "1 2\r\n", "1\n2 3\n", "1 \n", "-1 2\n", "1 2 3\n"];
+        let long = ["123456789 1\n", "1 123456789\n", "1234567890123456789012345678901", "1,2\n", "# 1\n", "1 2#\n"];
+        others.iter().chain(&long).for_each(|text| assert_eq!(pair(text), None, "{text:?}"));
     }
 
     #[test]
