@@ -11,7 +11,7 @@ use super::arcs::Payload;
 use super::lists::{ListSink, Lists};
 use super::options::Duplicates;
 use super::partition::Parts;
-use super::sort::Sorter;
+use super::sort::ListSorter;
 use crate::{Error, Result};
 
 /// Whether the arcs that were taken are wanted again, for the other side.
@@ -41,7 +41,6 @@ pub(crate) fn assemble<P: Payload>(
     pool: &Pool,
     progress: &dyn Progress,
 ) -> Result<Vec<usize>> {
-    let list_bits = parts.list_bits();
     let ranges: Vec<_> = (0..parts.len()).map(|part| parts.lists(part)).collect();
     let work: Vec<_> = parts.split().into_iter().zip(&ranges).enumerate().collect();
     let lens = Mutex::new(vec![0; work.len()]);
@@ -53,9 +52,11 @@ pub(crate) fn assemble<P: Payload>(
             return;
         }
         let mut sorter = sorters[worker].lock().unwrap_or_else(|e| e.into_inner());
-        let sorter = sorter.get_or_insert_with(|| Sorter::new(order.neighbour_bits, list_bits));
+        let sorter = sorter.get_or_insert_with(|| ListSorter::new(order.neighbour_bits));
         let mut collected = turns.spare();
-        collected.collect(sorter.sort(part), lists.clone(), order.duplicates);
+        let len = part.len() as u64;
+        sorter.sort(&mut [&mut *part], lists.clone(), &mut collected);
+        collected.merge(lists.start as VertexId, order.duplicates);
         if retain == Retain::Merged {
             let mut places = part.iter_mut();
             collected.for_each_arc(lists.start as VertexId, |arc| {
@@ -65,7 +66,7 @@ pub(crate) fn assemble<P: Payload>(
             });
             lens.lock().unwrap_or_else(|e| e.into_inner())[index] = collected.len();
         }
-        progress.advance(part.len() as u64);
+        progress.advance(len);
         turns.submit(index, lists.start as VertexId, collected);
     });
     turns.finish()?;

@@ -13,12 +13,16 @@ use std::sync::{Mutex, MutexGuard};
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
-use bytemuck::Zeroable;
+use base::simd::{stream_fence, stream_line};
+use bytemuck::{Pod, Zeroable};
 
+use super::Load;
 use super::arcs::KeyedArc;
 use super::assemble::{Order, Retain, Turnstile};
+use super::keys::KeyMap;
 use super::lists::ListSink;
-use super::sort::{Sorter, bits_below};
+use super::raw::KeyForm;
+use super::sort::{ListSorter, bits_below};
 use crate::{Error, Result};
 
 /// An entry of a list.
@@ -28,63 +32,95 @@ pub(crate) type Entry = KeyedArc<()>;
 const LINE_ARCS: usize = 8;
 /// The most parts.
 const MAX_PARTS: usize = 2048;
-/// The most entries of a chunk: 16 KB.
-const MAX_CHUNK: usize = 2048;
+/// The most lines of a chunk: 16 KB.
+const MAX_CHUNK_LINES: usize = 256;
 /// A part of so many entries is not too large to be sorted by one worker.
 const LARGE_PART: usize = 1 << 20;
 /// Nor is one of at most so many times the mean.
 const MAX_SKEW: usize = 8;
 
+/// Entries that move together: a line of the cache.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(C, align(64))]
+struct Line([Entry; LINE_ARCS]);
+
 /// A piece of memory for entries, and how many it holds.
-type Chunk<'a> = (&'a mut [Entry], usize);
+struct Chunk<'a> {
+    lines: &'a mut [Line],
+    num_entries: usize,
+}
+
+impl Chunk<'_> {
+    /// Whether a line may follow. One that was moved before it was full is the last of its chunk, so
+    /// that all lines stay aligned.
+    fn is_open(&self) -> bool {
+        self.num_entries.is_multiple_of(LINE_ARCS) && self.num_entries / LINE_ARCS < self.lines.len()
+    }
+
+    fn entries(&self) -> &[Entry] {
+        &bytemuck::cast_slice(self.lines)[..self.num_entries]
+    }
+
+    fn entries_mut(&mut self) -> &mut [Entry] {
+        &mut bytemuck::cast_slice_mut(self.lines)[..self.num_entries]
+    }
+}
 
 /// The sizes of chunks and parts.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shape {
-    /// The entries of a chunk.
-    chunk: usize,
+struct Shape {
+    /// The lines of a chunk.
+    chunk_lines: usize,
     /// The number of parts.
     parts: usize,
 }
 
 impl Shape {
     /// As large as they may be without chunks that are half empty taking up more than an eighth of
-    /// `num_arcs`; `None` where that leaves nothing of use.
-    pub(crate) fn new(num_arcs: usize, num_threads: usize) -> Option<Self> {
-        let room = num_arcs / (8 * num_threads);
-        let parts = (room / LINE_ARCS).checked_ilog2().map(|log| (1 << log).min(MAX_PARTS))?;
-        let chunk = (room / parts / LINE_ARCS * LINE_ARCS).min(MAX_CHUNK);
-        (parts > 1 && chunk > 0).then_some(Self { chunk, parts })
+    /// `num_lines`; `None` where that leaves nothing of use.
+    fn new(num_lines: usize, num_threads: usize) -> Option<Self> {
+        let room = num_lines / (8 * num_threads);
+        let parts = room.checked_ilog2().map(|log| (1 << log).min(MAX_PARTS))?;
+        let chunk_lines = (room / parts).min(MAX_CHUNK_LINES);
+        (parts > 1).then_some(Self { chunk_lines, parts })
+    }
+
+    fn chunk_entries(&self) -> usize {
+        self.chunk_lines * LINE_ARCS
     }
 }
 
 /// Memory for all chunks.
 pub(crate) struct Arena<'a> {
     shape: Shape,
-    fresh: Mutex<ChunksExactMut<'a, Entry>>,
-    used: Mutex<Vec<&'a mut [Entry]>>,
+    fresh: Mutex<ChunksExactMut<'a, Line>>,
+    used: Mutex<Vec<&'a mut [Line]>>,
 }
 
 impl<'a> Arena<'a> {
-    pub(crate) fn new(memory: &'a mut [Entry], shape: Shape) -> Self {
-        Self { shape, fresh: Mutex::new(memory.chunks_exact_mut(shape.chunk)), used: Mutex::new(Vec::new()) }
+    /// Divides `memory`, which need not have been touched yet, for so many workers; `None` where it is too small.
+    pub(crate) fn new(memory: &'a mut [Entry], num_threads: usize) -> Option<Self> {
+        // A vector of lines would be aligned from the start, but touched as a whole when it is allocated.
+        let (_, lines, _) = bytemuck::pod_align_to_mut::<Entry, Line>(memory);
+        let shape = Shape::new(lines.len(), num_threads)?;
+        let fresh = Mutex::new(lines.chunks_exact_mut(shape.chunk_lines));
+        Some(Self { shape, fresh, used: Mutex::new(Vec::new()) })
     }
 
     /// A chunk; none where all are in use.
-    fn take(&self) -> Option<&'a mut [Entry]> {
-        if let Some(chunk) = lock(&self.used).pop() {
-            return Some(chunk);
-        }
-        lock(&self.fresh).next()
+    fn take(&self) -> Option<Chunk<'a>> {
+        let used = lock(&self.used).pop();
+        let lines = used.or_else(|| lock(&self.fresh).next())?;
+        Some(Chunk { lines, num_entries: 0 })
     }
 
-    fn give_back(&self, chunks: impl IntoIterator<Item = &'a mut [Entry]>) {
-        lock(&self.used).extend(chunks);
+    fn give_back(&self, chunk: Chunk<'a>) {
+        lock(&self.used).push(chunk.lines);
     }
 
     /// Whether `num_threads` workers can each spread `num_arcs` entries, and turn all of them later.
     pub(crate) fn has_room(&self, num_arcs: usize, num_threads: usize) -> bool {
-        let each = 2 * self.shape.parts + num_arcs.div_ceil(self.shape.chunk);
+        let each = 2 * self.shape.parts + num_arcs.div_ceil(self.shape.chunk_entries());
         lock(&self.fresh).len() + lock(&self.used).len() >= each * num_threads
     }
 }
@@ -98,7 +134,7 @@ pub(crate) struct Spreader<'a, 'b> {
     arena: &'b Arena<'a>,
     /// The bits of a list within its part.
     list_bits: u32,
-    lines: Vec<[Entry; LINE_ARCS]>,
+    lines: Vec<Line>,
     fills: Vec<u8>,
     parts: Vec<Vec<Chunk<'a>>>,
     /// There was no chunk left when one was needed.
@@ -109,19 +145,32 @@ impl<'a, 'b> Spreader<'a, 'b> {
     pub(crate) fn new(arena: &'b Arena<'a>, list_bits: u32) -> Self {
         let num_parts = arena.shape.parts;
         let parts = (0..num_parts).map(|_| Vec::new()).collect();
-        let lines = vec![[Entry::zeroed(); LINE_ARCS]; num_parts];
-        Self { arena, list_bits, lines, fills: vec![0; num_parts], parts, is_short: false }
+        Self {
+            arena,
+            list_bits,
+            lines: vec![Line::zeroed(); num_parts],
+            fills: vec![0; num_parts],
+            parts,
+            is_short: false,
+        }
     }
 
+    /// Makes parts wide enough for `list`.
+    pub(crate) fn reach(&mut self, list: VertexId) {
+        if (list >> self.list_bits) as usize >= self.parts.len() {
+            self.flush();
+            while (list >> self.list_bits) as usize >= self.parts.len() {
+                self.join();
+            }
+        }
+    }
+
+    /// Adds an entry of a list that parts reach.
     #[inline(always)]
     pub(crate) fn push(&mut self, entry: Entry) {
-        let mut part = (entry.list() >> self.list_bits) as usize;
-        if part >= self.fills.len() {
-            self.widen(entry.list());
-            part = (entry.list() >> self.list_bits) as usize;
-        }
+        let part = (entry.list() >> self.list_bits) as usize;
         let fill = self.fills[part] as usize;
-        self.lines[part][fill % LINE_ARCS] = entry;
+        self.lines[part].0[fill % LINE_ARCS] = entry;
         self.fills[part] = fill as u8 + 1;
         if fill + 1 == LINE_ARCS {
             self.flush_line(part);
@@ -129,43 +178,18 @@ impl<'a, 'b> Spreader<'a, 'b> {
     }
 
     fn flush_line(&mut self, part: usize) {
-        let fill = std::mem::take(&mut self.fills[part]) as usize;
-        if fill == LINE_ARCS
-            && let Some((chunk, used)) = self.parts[part].last_mut()
-            && let Some(line) = chunk[*used..].first_chunk_mut::<LINE_ARCS>()
-        {
-            // A length that is known here is moved by a few instructions in place of a call.
-            *line = self.lines[part];
-            *used += LINE_ARCS;
-            return;
+        let num_entries = std::mem::take(&mut self.fills[part]) as usize;
+        let chunks = &mut self.parts[part];
+        if !chunks.last().is_some_and(Chunk::is_open) {
+            chunks.extend(self.arena.take());
         }
-        let mut rest = &self.lines[part][..fill];
-        while !rest.is_empty() {
-            let chunks = &mut self.parts[part];
-            match chunks.last_mut() {
-                Some((chunk, used)) if *used < chunk.len() => {
-                    let (now, later) = rest.split_at(rest.len().min(chunk.len() - *used));
-                    chunk[*used..*used + now.len()].copy_from_slice(now);
-                    *used += now.len();
-                    rest = later;
-                }
-                _ => match self.arena.take() {
-                    Some(chunk) => chunks.push((chunk, 0)),
-                    None => {
-                        self.is_short = true;
-                        return;
-                    }
-                },
+        match chunks.last_mut().filter(|chunk| chunk.is_open()) {
+            Some(chunk) => {
+                let target = &mut chunk.lines[chunk.num_entries / LINE_ARCS];
+                stream_line(bytemuck::cast_mut(target), bytemuck::cast_ref(&self.lines[part]));
+                chunk.num_entries += num_entries;
             }
-        }
-    }
-
-    /// Joins parts until there is one for `list`.
-    #[cold]
-    fn widen(&mut self, list: VertexId) {
-        self.flush();
-        while (list >> self.list_bits) as usize >= self.parts.len() {
-            self.join();
+            None => self.is_short = true,
         }
     }
 
@@ -182,16 +206,21 @@ impl<'a, 'b> Spreader<'a, 'b> {
     }
 
     fn flush(&mut self) {
-        (0..self.fills.len()).for_each(|part| self.flush_line(part));
+        for part in 0..self.fills.len() {
+            if self.fills[part] > 0 {
+                self.flush_line(part);
+            }
+        }
+        stream_fence();
     }
 
     /// Calls `body` with everything so far and gives the memory back.
     pub(crate) fn drain(&mut self, mut body: impl FnMut(&[Entry]) -> Result<()>) -> Result<()> {
         self.flush();
         for part in &mut self.parts {
-            for (chunk, used) in part.drain(..) {
-                body(&chunk[..used])?;
-                self.arena.give_back([chunk]);
+            for chunk in part.drain(..) {
+                body(chunk.entries())?;
+                self.arena.give_back(chunk);
             }
         }
         Ok(())
@@ -231,12 +260,12 @@ impl<'a> Buckets<'a> {
 
     /// The number of entries.
     pub(crate) fn len(&self) -> usize {
-        self.parts.iter().map(part_len).sum()
+        self.parts.iter().map(|part| part_len(part)).sum()
     }
 
     /// Whether one part is so large that the workers would wait for it.
     pub(crate) fn is_skewed(&self) -> bool {
-        let largest = self.parts.iter().map(part_len).max().unwrap_or(0);
+        let largest = self.parts.iter().map(|part| part_len(part)).max().unwrap_or(0);
         largest > LARGE_PART && largest > MAX_SKEW * self.len() / self.parts.len()
     }
 
@@ -248,56 +277,56 @@ impl<'a> Buckets<'a> {
 
     /// All entries, in pieces.
     pub(crate) fn pieces(&self) -> Vec<&[Entry]> {
-        self.parts.iter().flatten().map(|(chunk, used)| &chunk[..*used]).collect()
+        self.parts.iter().flatten().map(Chunk::entries).collect()
     }
 
     /// Calls `body(worker, entries)` with all entries, in no order.
     pub(crate) fn for_each_mut(&mut self, pool: &Pool, body: impl Fn(usize, &mut [Entry]) + Sync) {
         pool.for_each_item(self.parts.iter_mut().collect(), |worker, part| {
-            part.iter_mut().for_each(|(chunk, used)| body(worker, &mut chunk[..*used]));
+            part.iter_mut().for_each(|chunk| body(worker, chunk.entries_mut()));
         });
     }
 
-    /// Sorts every part and hands the lists, which begin at `bounds`, to `sink`.
+    /// Maps and sorts every part and hands the lists, which begin at `bounds`, to `sink`.
     pub(crate) fn assemble(
         &mut self,
         bounds: &[u64],
+        map: &KeyMap,
         order: Order,
         retain: Retain,
         sink: &mut dyn ListSink<()>,
-        pool: &Pool,
-        progress: &dyn Progress,
+        load: &Load<'_>,
     ) -> Result<()> {
-        let list_bits = bits_below(bounds.last().copied().unwrap_or(0));
+        let Load { pool, progress, .. } = *load;
         let turns = Turnstile::new(sink, 2 * pool.num_threads());
-        let workers: Vec<_> = (0..pool.num_threads()).map(|_| Mutex::new((None, Vec::new()))).collect();
+        let sorters: Vec<_> = (0..pool.num_threads()).map(|_| Mutex::new(None)).collect();
         let work: Vec<_> = self.parts.iter_mut().zip(bounds.windows(2)).enumerate().collect();
         pool.for_each_item(work, |worker, (index, (part, bounds))| {
             let _watch = turns.watch();
             if turns.has_failed() || turns.note(progress.check().map_err(Error::from)).is_none() {
                 return;
             }
-            let mut state = lock(&workers[worker]);
-            let (sorter, entries) = &mut *state;
-            let sorter = sorter.get_or_insert_with(|| Sorter::new(order.neighbour_bits, list_bits));
-            entries.clear();
-            part.iter().for_each(|(chunk, used)| entries.extend_from_slice(&chunk[..*used]));
+            let mut sorter = lock(&sorters[worker]);
+            let sorter = sorter.get_or_insert_with(|| ListSorter::new(order.neighbour_bits));
+            let mut pieces: Vec<_> = part.iter_mut().map(Chunk::entries_mut).collect();
+            pieces.iter_mut().for_each(|piece| map.apply(KeyForm::Numbers, piece));
             let mut lists = turns.spare();
-            lists.collect(sorter.sort(entries), bounds[0]..bounds[1], order.duplicates);
+            sorter.sort(&mut pieces, bounds[0]..bounds[1], &mut lists);
+            progress.advance(lists.len() as u64);
+            lists.merge(bounds[0] as VertexId, order.duplicates);
             if retain == Retain::Merged {
-                let mut places = part.iter_mut().flat_map(|(chunk, _)| chunk.iter_mut());
+                let mut places = part.iter_mut().flat_map(|chunk| chunk.entries_mut());
                 lists.for_each_arc(bounds[0] as VertexId, |arc| {
                     if let Some(place) = places.next() {
                         *place = arc;
                     }
                 });
                 let mut left = lists.len();
-                for (chunk, used) in part.iter_mut() {
-                    *used = left.min(chunk.len());
-                    left -= *used;
+                for chunk in part.iter_mut() {
+                    chunk.num_entries = left.min(chunk.num_entries);
+                    left -= chunk.num_entries;
                 }
             }
-            progress.advance(entries.len() as u64);
             turns.submit(index, bounds[0] as VertexId, lists);
         });
         turns.finish()
@@ -319,13 +348,14 @@ impl<'a> Buckets<'a> {
         let spread: Vec<_> = shares.iter().map(|_| Mutex::new(None)).collect();
         pool.for_each_item(shares.into_iter().enumerate().collect(), |_, (index, share)| {
             let mut spreader = Spreader::new(arena, list_bits);
+            spreader.reach(num_lists.saturating_sub(1) as VertexId);
             for part in share {
                 if progress.is_cancelled() {
                     return;
                 }
-                for (chunk, used) in part {
-                    chunk[..used].iter().for_each(|entry| spreader.push(entry.turned()));
-                    arena.give_back([chunk]);
+                for chunk in part {
+                    chunk.entries().iter().for_each(|entry| spreader.push(entry.turned()));
+                    arena.give_back(chunk);
                 }
             }
             *lock(&spread[index]) = Some(spreader);
@@ -335,6 +365,6 @@ impl<'a> Buckets<'a> {
     }
 }
 
-fn part_len(part: &Vec<Chunk<'_>>) -> usize {
-    part.iter().map(|(_, used)| used).sum()
+fn part_len(part: &[Chunk<'_>]) -> usize {
+    part.iter().map(|chunk| chunk.num_entries).sum()
 }

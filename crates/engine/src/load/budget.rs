@@ -4,8 +4,8 @@ use crate::{Error, Result};
 
 /// The program itself, its stacks and tables, and the buffers of the files that it writes.
 const FIXED_BYTES: u64 = 20 << 20;
-/// The most text that one worker takes at once.
-const MAX_BLOCK_BYTES: usize = 4 << 20;
+/// The most text that one worker takes at once: it stays, with its edges, in a second-level cache.
+const MAX_BLOCK_BYTES: usize = 1 << 20;
 /// The least: no line is longer.
 const MIN_BLOCK_BYTES: usize = 64 << 10;
 /// Parsed edges take up to so many times the bytes of their text.

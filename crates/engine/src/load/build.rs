@@ -8,12 +8,13 @@ use lama::{FinishedDictionary, FinishedRun, RunWriter, Side};
 use super::Load;
 use super::arcs::{Expand, KeyedArc, Payload};
 use super::assemble::{Order, Retain, assemble};
-use super::buckets::{Arena, Buckets, Entry, Shape};
+use super::buckets::{Arena, Buckets, Entry};
 use super::external::{SortedRuns, merge};
 use super::ingest::{Ingested, InputKey, Plan, ingest};
 use super::keys::KeyMap;
 use super::lists::{ListSink, Lists};
 use super::map::{for_each_block, resolve};
+use super::options::Duplicates;
 use super::partition::{Parts, partition};
 use super::raw::{KeyForm, RawEdges};
 use super::scratch::Scratch;
@@ -77,10 +78,9 @@ pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Sourc
 
     let plan = Plan { scheme: graph.keys, io_order: load.options.io_order, expand, copies };
     let mut memory = if P::IS_WEIGHTED { Vec::new() } else { set_aside(load, source, expand)? };
-    let shape = Shape::new(memory.len(), load.pool.num_threads());
-    let arena = shape.map(|shape| Arena::new(&mut memory, shape));
+    let arena = Arena::new(&mut memory, load.pool.num_threads());
     let mut ingested = ingest::<K, P>(load, source, plan, arena.as_ref(), &scratch)?;
-    let (keys, map) = resolve::<K, P>(load, &mut ingested, source.facts().num_vertices)?;
+    let (keys, map) = resolve::<K, P>(load, &mut ingested, source.facts().num_vertices, expand)?;
     let dictionary = load.builder.write_dictionary(keys.as_dictionary())?;
     let num_vertices = keys.len();
     let bounds = ingested.buckets.as_ref().map(|buckets| buckets.bounds(num_vertices, |key| keys.num_below(key)));
@@ -210,25 +210,25 @@ impl Sides<'_> {
         map: &KeyMap,
     ) -> Result<u64> {
         let Load { pool, progress, .. } = *self.load;
-        if !map.is_identity() {
-            buckets.for_each_mut(pool, |_, entries| map.apply(KeyForm::Numbers, entries));
-        }
-        progress.check()?;
         progress.stage("sort", Some(buckets.len() as u64));
         let mut out_sink = RunSink::new(self.writer, Side::Out);
         let evened_bytes = (3 * buckets.len() * size_of::<Entry>()) as u64;
         if buckets.is_skewed() && evened_bytes < self.load.budget.for_edges(map.num_bytes())? {
             let lists = 0..self.num_vertices;
+            buckets.for_each_mut(pool, |_, entries| map.apply(KeyForm::Numbers, entries));
+            progress.check()?;
             let parts = partition(&buckets.pieces(), Expand::AsGiven, lists, pool, progress)?;
             self.append_parts(parts, &mut out_sink)?;
         } else {
-            buckets.assemble(bounds, self.order(), self.retain(), &mut out_sink, pool, progress)?;
+            buckets.assemble(bounds, map, self.order(), self.retain(), &mut out_sink, self.load)?;
             if self.has_in_side {
                 progress.stage("sort in-edges", Some(2 * out_sink.num_arcs));
                 let mut turned = buckets.turn(arena, self.num_vertices, pool, progress)?;
                 let bounds = turned.bounds(self.num_vertices, |list| list);
                 let mut in_sink = RunSink::new(self.writer, Side::In);
-                turned.assemble(&bounds, self.list_order(), Retain::Nothing, &mut in_sink, pool, progress)?;
+                // Parallel edges are merged by now.
+                let order = Order { duplicates: Duplicates::Keep, ..self.list_order() };
+                turned.assemble(&bounds, &KeyMap::default(), order, Retain::Nothing, &mut in_sink, self.load)?;
             }
         }
         Ok(out_sink.num_edges(self.load.options.graph.direction))

@@ -153,7 +153,7 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             KeyForm::Numbers => {
                 state.max_number = state.max_number.max(largest.map(u64::from));
                 state.vertices.extend(block.vertices.iter().map(|key| key.as_u64() as u32));
-                if self.spread(state, &block)? {
+                if self.spread(state, &block, largest.unwrap_or(0))? {
                     return Ok(());
                 }
                 self.slabs.add(&mut state.slab, target, block.edges.len(), limit as usize, |arcs| {
@@ -180,6 +180,7 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
         &self,
         state: &mut Worker<'a, 'b, P, K::Table>,
         block: &EdgeBlock<K, P::Weight>,
+        largest: u32,
     ) -> Result<bool> {
         let Some(arena) = self.arena else { return Ok(false) };
         let edges = block.edges.iter().map(|(u, v)| Entry::new(u.as_u64() as u32, v.as_u64() as u32, ()));
@@ -200,6 +201,7 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             state.vertices.extend(edges.clone().filter(|edge| edge.list() == edge.neighbour()).map(|edge| edge.list()));
         }
         let spreader = state.spreader.get_or_insert_with(|| Spreader::new(arena, 0));
+        spreader.reach(largest);
         edges.for_each(|edge| self.plan.expand.entries(edge, |entry| spreader.push(entry)));
         Ok(true)
     }
@@ -245,6 +247,7 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
         if let Some(spreader) = spreaders.first_mut() {
             // The ascending beginning of an input that does not ascend as a whole.
             for block in std::mem::take(&mut edges).in_memory() {
+                spreader.reach(max_number.unwrap_or(0) as u32);
                 let given = block.iter().map(|edge| Entry::from_key(edge.key(), ()));
                 given.for_each(|edge| self.plan.expand.entries(edge, |entry| spreader.push(entry)));
             }

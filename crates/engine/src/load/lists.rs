@@ -6,6 +6,7 @@ use base::VertexId;
 
 use super::arcs::{KeyedArc, Payload};
 use super::options::Duplicates;
+use super::sort::ListSorter;
 use crate::Result;
 
 /// The lists of consecutive vertices.
@@ -28,44 +29,47 @@ impl<P: Payload> Default for Lists<P> {
 }
 
 impl<P: Payload> Lists<P> {
-    /// Empty lists of `num_lists` vertices; keeps what is allocated.
-    pub(crate) fn reset(&mut self, num_lists: usize) {
+    /// Empty lists of `num_lists` vertices and room for `len` entries, which hold anything.
+    pub(crate) fn reset(&mut self, num_lists: usize, len: usize) {
         self.degrees.clear();
         self.degrees.resize(num_lists, 0);
-        self.neighbours.clear();
-        self.weights.clear();
+        self.neighbours.resize(len, 0);
+        self.weights.resize(if P::IS_WEIGHTED { len } else { 0 }, bytemuck::Zeroable::zeroed());
         self.num_loops = 0;
     }
 
-    /// Takes the arcs of `lists`, sorted by key and, where keys are equal, in input order; leaves
-    /// one of each group of parallel edges unless `duplicates` keeps them.
-    pub(crate) fn collect(&mut self, sorted: &[KeyedArc<P>], lists: Range<u64>, duplicates: Duplicates) {
-        self.reset((lists.end - lists.start) as usize);
-        if sorted.is_empty() {
+    /// Leaves one of each group of parallel edges, unless `duplicates` keeps them all; lists ascend, `first` is the
+    /// first vertex.
+    pub(crate) fn merge(&mut self, first: VertexId, duplicates: Duplicates) {
+        if duplicates == Duplicates::Keep {
             return;
         }
-        let first = lists.start as VertexId;
-        self.neighbours.resize(sorted.len(), 0);
-        if P::IS_WEIGHTED {
-            self.weights.reserve(sorted.len());
-        }
-        let (mut len, mut previous, mut kept) = (0_usize, u64::MAX, P::zeroed());
-        for &arc in sorted {
-            let is_new = arc.key() != previous || duplicates == Duplicates::Keep;
-            previous = arc.key();
-            len += usize::from(is_new);
-            self.neighbours[len - 1] = arc.neighbour();
-            self.degrees[(arc.list() - first) as usize] += u32::from(is_new);
-            self.num_loops += u64::from(is_new && arc.list() == arc.neighbour());
-            if P::IS_WEIGHTED {
-                kept = if is_new { arc.payload() } else { kept.merge(arc.payload(), duplicates) };
-                if !is_new {
-                    self.weights.pop();
+        let (mut start, mut len) = (0, 0);
+        for (list, degree) in (first..).zip(&mut self.degrees) {
+            let end = start + *degree as usize;
+            let (kept_start, mut previous) = (len, VertexId::MAX);
+            for i in start..end {
+                let neighbour = self.neighbours[i];
+                let is_new = neighbour != previous;
+                previous = neighbour;
+                self.neighbours[len] = neighbour;
+                if P::IS_WEIGHTED {
+                    let weight = self.weights[i];
+                    self.weights[len] = weight;
+                    if !is_new {
+                        let kept = P::from_weight(self.weights[len - 1]);
+                        let merged = kept.merge(P::from_weight(weight), duplicates);
+                        self.weights[len - 1] = merged.weight().unwrap_or(weight);
+                    }
                 }
-                self.weights.extend(kept.weight());
+                self.num_loops -= u64::from(!is_new && neighbour == list);
+                len += usize::from(is_new);
             }
+            *degree = (len - kept_start) as u32;
+            start = end;
         }
         self.neighbours.truncate(len);
+        self.weights.truncate(len);
     }
 
     /// Sorts each list, merges parallel edges and counts loops, where that is not done.
@@ -85,8 +89,8 @@ impl<P: Payload> Lists<P> {
         if !is_arranged {
             let mut arcs = Vec::with_capacity(self.len());
             self.for_each_arc(first, |arc| arcs.push(arc));
-            arcs.sort_by_key(|arc| arc.key());
-            self.collect(&arcs, lists.clone(), duplicates);
+            ListSorter::new(VertexId::BITS).sort(&mut [&mut arcs], lists.clone(), self);
+            self.merge(first, duplicates);
         }
     }
 
@@ -119,11 +123,14 @@ pub(crate) trait ListSink<P: Payload>: Send {
 mod tests {
     use super::*;
 
-    fn collect(duplicates: Duplicates) -> Lists<u32> {
-        let arcs = [(7, 2, 5), (7, 7, 9), (7, 7, 3), (7, 7, 4), (9, 0, 1), (9, 0, 1)];
-        let arcs = arcs.map(|(list, neighbour, weight)| KeyedArc::new(list, neighbour, weight));
-        let mut lists = Lists::default();
-        lists.collect(&arcs, 7..11, duplicates);
+    fn merged(duplicates: Duplicates) -> Lists<u32> {
+        let mut lists = Lists::<u32> {
+            degrees: vec![4, 0, 2, 0],
+            neighbours: vec![2, 7, 7, 7, 0, 0],
+            weights: vec![5, 9, 3, 4, 1, 1],
+            num_loops: 3,
+        };
+        lists.merge(7, duplicates);
         lists
     }
 
@@ -132,12 +139,12 @@ mod tests {
         for (duplicates, weights) in
             [(Duplicates::Min, [5, 3, 1]), (Duplicates::Last, [5, 4, 1]), (Duplicates::Sum, [5, 16, 2])]
         {
-            let lists = collect(duplicates);
+            let lists = merged(duplicates);
             assert_eq!(lists.degrees, [2, 0, 1, 0]);
             assert_eq!(lists.neighbours, [2, 7, 0]);
             assert_eq!((&*lists.weights, lists.num_loops), (&weights[..], 1));
         }
-        let lists = collect(Duplicates::Keep);
+        let lists = merged(Duplicates::Keep);
         assert_eq!(lists.degrees, [4, 0, 2, 0]);
         assert_eq!((&*lists.weights, lists.num_loops), (&[5, 9, 3, 4, 1, 1][..], 3));
     }
@@ -157,7 +164,7 @@ mod tests {
 
     #[test]
     fn entries_are_found_again() {
-        let lists = collect(Duplicates::Keep);
+        let lists = merged(Duplicates::Keep);
         let mut found = Vec::new();
         lists.for_each_arc(7, |arc| found.push((arc.list(), arc.neighbour(), arc.payload())));
         assert_eq!(found, [(7, 2, 5), (7, 7, 9), (7, 7, 3), (7, 7, 4), (9, 0, 1), (9, 0, 1)]);

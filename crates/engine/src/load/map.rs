@@ -6,7 +6,7 @@ use base::MAX_VERTICES;
 use lama::KeyScheme;
 
 use super::Load;
-use super::arcs::{KeyedArc, Payload};
+use super::arcs::{Expand, KeyedArc, Payload};
 use super::buckets::Buckets;
 use super::ingest::{Ingested, InputKey};
 use super::intern::KeyTable;
@@ -22,11 +22,12 @@ const SMALL_KEY: u64 = 16 << 20;
 
 /// The keys of all vertices, and the way from what stands in raw edges to ids.
 ///
-/// `known` is the number of vertices where the input says that keys are the numbers below it.
+/// `expand` tells what edges were spread as; `known` is the number of vertices where the input says that keys are the numbers below it.
 pub(crate) fn resolve<K: InputKey, P: Payload>(
     load: &Load<'_>,
     ingested: &mut Ingested<'_, P, K::Table>,
     known: Option<u64>,
+    expand: Expand,
 ) -> Result<(VertexKeys, KeyMap)> {
     load.progress.stage("map keys", None);
     let known = known.unwrap_or(0);
@@ -40,7 +41,7 @@ pub(crate) fn resolve<K: InputKey, P: Payload>(
     let num_named = 2 * (ingested.edges.num_edges() + num_spread) as u64 + ingested.vertices.len() as u64 + known;
     let serves = num_numbers <= SMALL_KEY.max(MAX_SPARSITY.saturating_mul(num_named));
     if num_numbers > 0 && tables_are_empty && serves && !load.options.io_order {
-        return by_bitmap(load, ingested, num_numbers, known);
+        return by_bitmap(load, ingested, num_numbers, known, expand);
     }
     by_tables::<K, P>(load, ingested, known)
 }
@@ -50,14 +51,17 @@ fn by_bitmap<P: Payload, T>(
     ingested: &mut Ingested<'_, P, T>,
     num_numbers: u64,
     known: u64,
+    expand: Expand,
 ) -> Result<(VertexKeys, KeyMap)> {
     load.budget.for_edges(Presence::num_bytes(num_numbers))?;
     let presence = Presence::new(num_numbers - 1);
     if let Some(buckets) = &mut ingested.buckets {
+        // Where each end has an entry of its own, those tell everything.
+        let are_doubled = expand == Expand::Both;
         buckets.for_each_mut(load.pool, |_, entries| {
-            for entry in entries {
-                presence.set(entry.list().into());
-                presence.set(entry.neighbour().into());
+            entries.iter().for_each(|entry| presence.set(entry.list().into()));
+            if !are_doubled {
+                entries.iter().for_each(|entry| presence.set(entry.neighbour().into()));
             }
         });
     }

@@ -43,11 +43,6 @@ impl<P: Payload> Parts<P> {
         self.bounds.len() - 1
     }
 
-    /// The bits of a list within its part.
-    pub(crate) fn list_bits(&self) -> u32 {
-        self.list_bits
-    }
-
     /// The lists that part `index` covers.
     pub(crate) fn lists(&self, index: usize) -> Range<u64> {
         part_lists(&self.lists, self.list_bits, index)

@@ -9,8 +9,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::VertexId;
+use graph::Direction;
 use graph::formats::{self, SerializedGraph, SourceSummary};
-use graph::{Direction, Weight};
 use lama::{DictionaryKeys, KeyScheme, Side};
 
 use super::Load;
@@ -156,7 +156,7 @@ fn read_piece<P: Payload>(
     let num_arcs = (piece.arcs.end - piece.arcs.start) as usize;
     offsets.resize(num_lists + 1, 0);
     graph.read_offsets(side, piece.vertices.start, offsets)?;
-    lists.reset(num_lists);
+    lists.reset(num_lists, num_arcs);
     for (degree, pair) in lists.degrees.iter_mut().zip(offsets.windows(2)) {
         let too_long = || disagreement(graph, "a list has more than 2^32 neighbours");
         *degree = u32::try_from(pair[1] - pair[0]).map_err(|_| too_long())?;
@@ -164,9 +164,7 @@ fn read_piece<P: Payload>(
     if offsets[0] != piece.arcs.start || offsets[num_lists] != piece.arcs.end {
         return Err(disagreement(graph, "the file changed while it was read"));
     }
-    lists.neighbours.resize(num_arcs, 0);
     if P::IS_WEIGHTED {
-        lists.weights.resize(num_arcs, P::Weight::ONE);
         graph.read_weighted(side, piece.arcs.start, &mut lists.neighbours, &mut lists.weights)?;
     } else {
         graph.read_neighbours(side, piece.arcs.start, &mut lists.neighbours)?;

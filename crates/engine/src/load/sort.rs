@@ -1,105 +1,169 @@
-//! Sorting a few ten thousand arcs inside the processor's cache.
+//! Making lists of a few ten thousand arcs inside the processor's cache.
 //!
 //! A stable radix sort, least digit first: parallel edges stay in input order, which is what `last`,
-//! `keep` and sums of floats need to be the same at any number of threads.
+//! `keep` and sums of floats need to be the same at any number of threads. The last digit is the
+//! list, so that the last pass writes the lists themselves; the first reads the arcs from where they
+//! are.
+
+use std::ops::Range;
+
+use base::VertexId;
 
 use super::arcs::{KeyedArc, Payload};
+use super::lists::Lists;
 
 /// The widest digit: its counters take 8 KB, so those of all passes fit the first-level cache.
 const DIGIT_BITS: u32 = 11;
 const NUM_BUCKETS: usize = 1 << DIGIT_BITS;
-/// Below so many arcs, comparing beats counting.
-const FEW: usize = 384;
 
-/// A part of a key.
+/// A part of a neighbour.
 #[derive(Clone, Copy, Debug)]
 struct Digit {
     shift: u32,
-    mask: u64,
+    mask: u32,
 }
 
-/// Sorts by the bits that it was made for; keeps its scratch space between calls.
-pub(crate) struct Sorter<P: Payload> {
+impl Digit {
+    #[inline(always)]
+    fn of<P: Payload>(self, arc: KeyedArc<P>) -> usize {
+        // No more buckets than there are: this spares a look at the bounds.
+        (arc.neighbour() >> self.shift & self.mask) as usize % NUM_BUCKETS
+    }
+}
+
+/// Makes lists; keeps its scratch space between calls.
+pub(crate) struct ListSorter<P: Payload> {
     digits: Vec<Digit>,
-    mask: u64,
-    spare: Vec<KeyedArc<P>>,
     counts: Vec<[u32; NUM_BUCKETS]>,
+    /// Where the next entry of each list goes.
+    places: Vec<u32>,
+    spares: [Vec<KeyedArc<P>>; 2],
 }
 
-impl<P: Payload> Sorter<P> {
-    /// Sorts by the low `neighbour_bits` of the neighbour, under the low `list_bits` of the list.
-    pub(crate) fn new(neighbour_bits: u32, list_bits: u32) -> Self {
-        let mut digits = Vec::new();
-        for (start, num_bits) in [(0, neighbour_bits), (32, list_bits)] {
-            let num_digits = num_bits.div_ceil(DIGIT_BITS);
-            let mut low = 0;
-            for i in 0..num_digits {
-                let high = num_bits * (i + 1) / num_digits;
-                digits.push(Digit { shift: start + low, mask: (1 << (high - low)) - 1 });
-                low = high;
-            }
-        }
-        let mask = digits.iter().fold(0, |mask, digit| mask | digit.mask << digit.shift);
+impl<P: Payload> ListSorter<P> {
+    /// Sorts each list by the low `neighbour_bits` of the neighbours; at 0 lists stay in the order of the arcs.
+    pub(crate) fn new(neighbour_bits: u32) -> Self {
+        let num_digits = neighbour_bits.div_ceil(DIGIT_BITS);
+        let end = |digit: u32| neighbour_bits * digit / num_digits;
+        let digit = |i| Digit { shift: end(i), mask: ((1_u64 << (end(i + 1) - end(i))) - 1) as u32 };
+        let digits: Vec<_> = (0..num_digits).map(digit).collect();
         let counts = vec![[0; NUM_BUCKETS]; digits.len()];
-        Self { digits, mask, spare: Vec::new(), counts }
+        Self { digits, counts, places: Vec::new(), spares: Default::default() }
     }
 
-    /// Sorts `arcs`; the result lies in `arcs` or in scratch space, whichever it came to.
-    pub(crate) fn sort<'a>(&'a mut self, arcs: &'a mut [KeyedArc<P>]) -> &'a mut [KeyedArc<P>] {
-        let mask = self.mask;
-        if arcs.len() <= FEW {
-            if P::IS_WEIGHTED {
-                arcs.sort_by_key(|arc| arc.key() & mask);
-            } else {
-                // Equal arcs without a payload cannot be told apart.
-                arcs.sort_unstable_by_key(|arc| (arc.key() & mask, arc.key()));
-            }
-            return arcs;
-        }
-        self.count(arcs);
-        if self.spare.len() < arcs.len() {
-            // Grown without copying: what the scratch space holds is of no use.
-            drop(std::mem::take(&mut self.spare));
-            self.spare = base::memory::zeroed_huge(arcs.len());
-        }
-        let spare = &mut self.spare[..arcs.len()];
-        let (mut from, mut to) = (arcs, spare);
-        for (digit, counts) in self.digits.iter().zip(&mut self.counts) {
-            let first = (from[0].key() >> digit.shift & digit.mask) as usize;
-            if counts[first] as usize == from.len() {
+    /// Makes the lists of `lists` of the arcs in `pieces`, none of which belongs elsewhere. Parallel edges are kept, in
+    /// the order of the arcs. What the pieces hold afterwards is undefined.
+    ///
+    /// Cost: a sweep that counts, one more for each digit, and one for the lists.
+    pub(crate) fn sort(&mut self, pieces: &mut [&mut [KeyedArc<P>]], lists: Range<u64>, into: &mut Lists<P>) {
+        let first = lists.start as VertexId;
+        let len = pieces.iter().map(|piece| piece.len()).sum();
+        assert!(u32::try_from(len).is_ok(), "more arcs than the counters hold");
+        into.reset((lists.end - lists.start) as usize, len);
+        self.count(pieces, first, into);
+        self.places.clear();
+        self.places.extend(into.degrees.iter().scan(0, |end, &degree| {
+            let start = *end;
+            *end += degree;
+            Some(start)
+        }));
+
+        let [spare, other] = &mut self.spares;
+        let (mut is_spread, mut is_in_other) = (false, false);
+        for (&digit, counts) in self.digits.iter().zip(&mut self.counts) {
+            if counts.iter().any(|&count| count as usize == len) {
                 continue;
             }
             let mut start = 0;
             for count in &mut counts[..=digit.mask as usize] {
                 start += std::mem::replace(count, start);
             }
-            for &arc in &*from {
-                let next = &mut counts[(arc.key() >> digit.shift & digit.mask) as usize % NUM_BUCKETS];
-                to[*next as usize] = arc;
-                *next += 1;
+            if !is_spread {
+                let to = grown(spare, len);
+                pieces.iter().for_each(|piece| spread(piece, digit, counts, to));
+                is_spread = true;
+                continue;
             }
-            std::mem::swap(&mut from, &mut to);
+            // A single piece, whose arcs are elsewhere by now, is scratch space as well.
+            let other = match pieces {
+                [piece] => &mut **piece,
+                _ => grown(other, len),
+            };
+            let spare = &mut spare[..len];
+            let (from, to) = if is_in_other { (other, spare) } else { (spare, other) };
+            spread(from, digit, counts, to);
+            is_in_other = !is_in_other;
         }
-        from
+        match (is_spread, is_in_other, pieces) {
+            (false, _, pieces) => pieces.iter().for_each(|piece| fill(piece, first, &mut self.places, into)),
+            (true, false, _) => fill(&spare[..len], first, &mut self.places, into),
+            (true, true, [piece]) => fill(piece, first, &mut self.places, into),
+            (true, true, _) => fill(&other[..len], first, &mut self.places, into),
+        }
     }
 
-    /// Counts the values of every digit in one sweep.
-    fn count(&mut self, arcs: &[KeyedArc<P>]) {
-        assert!(u32::try_from(arcs.len()).is_ok(), "more arcs than the counters hold");
+    /// Counts the values of every digit, the degrees and the loops in one sweep.
+    fn count(&mut self, pieces: &[&mut [KeyedArc<P>]], first: VertexId, into: &mut Lists<P>) {
         self.counts.iter_mut().for_each(|counts| counts.fill(0));
-        let each = |digits: &[Digit], counts: &mut [[u32; NUM_BUCKETS]]| {
-            for arc in arcs {
-                for (digit, counts) in digits.iter().zip(&mut *counts) {
-                    counts[(arc.key() >> digit.shift & digit.mask) as usize % NUM_BUCKETS] += 1;
-                }
+        let (digits, counts) = (&*self.digits, &mut *self.counts);
+        for piece in pieces {
+            match (digits, &mut *counts) {
+                // The usual numbers of digits, with loops that the compiler unrolls.
+                ([], _) => count(piece, first, into, |_| {}),
+                (&[low, high], [lows, highs]) => count(piece, first, into, |arc| {
+                    lows[low.of(arc)] += 1;
+                    highs[high.of(arc)] += 1;
+                }),
+                (digits, counts) => count(piece, first, into, |arc| {
+                    digits.iter().zip(&mut *counts).for_each(|(digit, counts)| counts[digit.of(arc)] += 1);
+                }),
             }
-        };
-        match (&*self.digits, &mut *self.counts) {
-            // The usual case, with a loop that the compiler unrolls.
-            (digits @ [_, _, _], counts @ [_, _, _]) => each(digits, counts),
-            (digits, counts) => each(digits, counts),
         }
     }
+}
+
+/// Counts the degrees and the loops of `arcs`, and what `body` counts.
+#[inline(always)]
+fn count<P: Payload>(arcs: &[KeyedArc<P>], first: VertexId, into: &mut Lists<P>, mut body: impl FnMut(KeyedArc<P>)) {
+    let degrees = &mut *into.degrees;
+    let mut num_loops = 0;
+    for &arc in arcs {
+        degrees[(arc.list() - first) as usize] += 1;
+        num_loops += u64::from(arc.list() == arc.neighbour());
+        body(arc);
+    }
+    into.num_loops += num_loops;
+}
+
+/// Spreads arcs by a digit; `places` says where the next arc of each value goes.
+fn spread<P: Payload>(from: &[KeyedArc<P>], digit: Digit, places: &mut [u32; NUM_BUCKETS], to: &mut [KeyedArc<P>]) {
+    for &arc in from {
+        let place = &mut places[digit.of(arc)];
+        to[*place as usize] = arc;
+        *place += 1;
+    }
+}
+
+/// Spreads arcs over their lists; `places` says where the next entry of each list goes.
+fn fill<P: Payload>(arcs: &[KeyedArc<P>], first: VertexId, places: &mut [u32], into: &mut Lists<P>) {
+    let (neighbours, weights) = (&mut *into.neighbours, &mut *into.weights);
+    for &arc in arcs {
+        let place = &mut places[(arc.list() - first) as usize];
+        neighbours[*place as usize] = arc.neighbour();
+        if let Some(weight) = arc.payload().weight() {
+            weights[*place as usize] = weight;
+        }
+        *place += 1;
+    }
+}
+
+/// Scratch space, grown without copying: what it holds is of no use.
+fn grown<P: Payload>(spare: &mut Vec<KeyedArc<P>>, len: usize) -> &mut [KeyedArc<P>] {
+    if spare.len() < len {
+        drop(std::mem::take(spare));
+        *spare = base::memory::zeroed_huge(len);
+    }
+    &mut spare[..len]
 }
 
 /// The number of bits that hold every value below `bound`.
@@ -112,24 +176,31 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sorts_stably_by_the_bits_asked_for() {
-        for (neighbour_bits, list_bits) in [(32, 32), (22, 10), (5, 3), (0, 9), (17, 0), (1, 12)] {
-            let mut sorter = Sorter::<u32>::new(neighbour_bits, list_bits);
-            for len in [0, 1, 50, FEW, FEW + 1, 5000] {
+    fn lists_are_sorted_stably_by_the_bits_asked_for() {
+        for (neighbour_bits, list_bits) in [(32, 9), (30, 3), (22, 10), (5, 3), (0, 9), (17, 0), (1, 12)] {
+            let mut sorter = ListSorter::<u32>::new(neighbour_bits);
+            for (len, num_pieces) in [(0, 0), (1, 1), (50, 3), (5000, 1), (5000, 7)] {
+                let first = 5_u64 << 20;
                 let mut state = 88172645463325252_u64;
                 let mut arcs: Vec<_> = (0..len as u32)
                     .map(|i| {
                         state ^= state << 13;
                         state ^= state >> 7;
                         state ^= state << 17;
-                        KeyedArc::from_key(state & 0x0000_0fff_0000_0fff, i)
+                        let list = first + (state >> 40) % (1 << list_bits);
+                        KeyedArc::new(list as u32, (state as u32) % 100 * 0x0290_2903, i)
                     })
                     .collect();
-                let mask = ((1_u64 << list_bits) - 1) << 32 | ((1_u64 << neighbour_bits) - 1);
-                let mut expected: Vec<_> = arcs.iter().map(|a| (a.key(), a.payload())).collect();
-                expected.sort_by_key(|&(key, _)| key & mask);
-                let sorted: Vec<_> = sorter.sort(&mut arcs).iter().map(|a| (a.key(), a.payload())).collect();
+                let mask = ((1_u64 << neighbour_bits) - 1) as u32;
+                let mut expected: Vec<_> = arcs.iter().map(|a| (a.list(), a.neighbour(), a.payload())).collect();
+                expected.sort_by_key(|&(list, neighbour, _)| (list, neighbour & mask));
+                let mut lists = Lists::default();
+                let mut pieces: Vec<_> = arcs.chunks_mut(len / num_pieces.max(1) + 1).collect();
+                sorter.sort(&mut pieces, first..first + (1 << list_bits), &mut lists);
+                let mut sorted = Vec::new();
+                lists.for_each_arc(first as u32, |a| sorted.push((a.list(), a.neighbour(), a.payload())));
                 assert_eq!(sorted, expected, "{neighbour_bits} and {list_bits} bits, {len} arcs");
+                assert_eq!(lists.degrees.len(), 1 << list_bits);
             }
         }
     }

@@ -70,7 +70,7 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
         if !self.lists.degrees.is_empty() {
             self.sink.append(self.first, &self.lists)?;
             self.first += self.lists.degrees.len() as VertexId;
-            self.lists.reset(0);
+            self.lists.reset(0, 0);
         }
         Ok(())
     }
