@@ -84,7 +84,7 @@ impl Dictionary {
         num_keys: u64,
         numbers: &[u32],
         known: Option<&Self>,
-        open: impl Fn(u32) -> Result<FramedFile>,
+        open: impl Fn(u32) -> Result<Arc<FramedFile>>,
     ) -> Result<Self> {
         let known = known.map_or(&[][..], |dictionary| &dictionary.parts);
         let mut parts: Vec<Arc<Part>> = Vec::new();

@@ -35,7 +35,7 @@ pub(crate) use append::check_arcs;
 pub(crate) use counts::net_counts;
 pub(crate) use draft::{give_name, write_manifest};
 pub(crate) use levels::{SMALL_FILE_BYTES, estimated_bytes};
-pub(crate) use state::{State, open_file};
+pub(crate) use state::State;
 
 /// The longest name of a snapshot, in bytes.
 const MAX_NAME_BYTES: usize = 255;

@@ -13,7 +13,7 @@ use graph::Graph;
 
 use crate::dictionary::Dictionary;
 use crate::run::Side;
-use crate::store::{State, open_file, unknown_files};
+use crate::store::{State, unknown_files};
 use crate::{Result, names};
 
 use lives::Lives;
@@ -51,8 +51,9 @@ pub struct VerifyReport {
 /// Verifies a state that was opened just now: nothing of it was verified for readers before.
 pub(crate) fn verify(storage: &dyn Storage, path: &Path, state: &State, pool: &Pool) -> Result<VerifyReport> {
     let manifest = &state.manifest;
-    for record in &manifest.files {
-        let file = open_file(storage, path, manifest, record)?;
+    let mut names: Vec<&String> = state.files.keys().collect();
+    names.sort_unstable();
+    for file in names.into_iter().map(|name| &state.files[name]) {
         file.sections().try_for_each(|section| verify_section(section, pool))?;
     }
     for file in state.level_files() {

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use anden_lama::{Result, Store};
 use base::parallel::Pool;
 use base::storage::{FaultStorage, Storage};
+use model::past::Past;
 use model::{Model, samples};
 
 /// Opens the database, compares everything that it answers with the model, and verifies it.
@@ -43,6 +44,50 @@ fn samples() -> Vec<Sample> {
         Sample { name, model, disk, files }
     };
     samples::all().into_iter().map(sample).collect()
+}
+
+/// As [`read_everything`], of a database with a past.
+fn read_all_versions(past: &Past, disk: FaultStorage, pool: &Pool) -> Result<()> {
+    let store = Store::open_read_only(Arc::new(disk), "db".as_ref())?;
+    past.compare(&store)?;
+    let last = past.snapshots.len() - 1;
+    past.compare_window(&store, 1, last)?;
+    past.compare_diff(&store, last, 1)?;
+    store.verify(pool).map(drop)
+}
+
+/// The places of a file that are tried: all of a manifest, and some of every block of others.
+fn places(path: &Path, len: usize) -> Vec<usize> {
+    let step = if path.ends_with("MANIFEST") { 1 } else { 3 };
+    (0..len).filter(|place| place % step == place / 4096 % step).collect()
+}
+
+#[test]
+fn damage_of_a_database_with_a_past_is_found() {
+    let (pool, serial) = (Pool::new(0).unwrap(), Pool::new(1).unwrap());
+    let (whole, past) = samples::versions();
+    read_all_versions(&past, whole.duplicate(), &serial).unwrap();
+    let (mut num_files, mut num_places) = (0, 0);
+    for name in whole.list("db".as_ref()).unwrap().into_iter().filter(|name| name != "LOCK") {
+        let path = Path::new("db").join(name);
+        let bytes = whole.contents(&path).unwrap();
+        let places = places(&path, bytes.len());
+        (num_files, num_places) = (num_files + 1, num_places + 2 * places.len());
+        pool.for_each_chunk(0..places.len(), 16, |_, chunk| {
+            for &place in &places[chunk] {
+                let mut flipped = bytes.clone();
+                flipped[place] ^= 1 << (place % 8);
+                for damaged in [&flipped[..], &bytes[..place]] {
+                    let disk = whole.duplicate();
+                    disk.set_contents(&path, damaged);
+                    let place = format!("{}, byte {place} of {}", path.display(), bytes.len());
+                    let error = read_all_versions(&past, disk, &serial).expect_err(&place).to_string();
+                    assert!(error.contains(&*path.to_string_lossy()), "{place}: {error}");
+                }
+            }
+        });
+    }
+    println!("damage[versions]: {num_files} files, {num_places} flips and cuts, all refused by name");
 }
 
 /// Damages each file at each of its places and demands that the damage is found and the file named.

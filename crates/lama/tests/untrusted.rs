@@ -10,11 +10,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anden_lama::{Result, Store};
+use anden_lama::{Result, Store, View};
 use base::checksum::{BLOCK_BYTES, crc32c};
 use base::parallel::Pool;
 use base::storage::{FaultStorage, Storage};
-use graph::{Graph, InEdges};
+use graph::{Graph, InEdges, SingleFragment, WeightedEdges};
 use model::samples;
 
 fn u32_at(bytes: &[u8], at: usize) -> usize {
@@ -101,6 +101,89 @@ fn read_everything(disk: FaultStorage, pool: &Pool) -> Result<()> {
     let verified = store.verify(pool).map(drop);
     view.check()?;
     verified
+}
+
+/// Reads every snapshot, a window and a diff.
+fn read_all_versions(disk: FaultStorage, pool: &Pool) -> Result<()> {
+    let store = Store::open_read_only(Arc::new(disk), "db".as_ref())?;
+    let mut answer = Ok(());
+    let numbers: Vec<u32> = store.snapshots().iter().map(|info| info.number).collect();
+    let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
+    let second = numbers.get(1).copied().unwrap_or(first);
+    let views = numbers.iter().map(|&number| store.snapshot(number));
+    for view in views.chain([store.view(), store.window(second, last)]) {
+        answer = answer.and(view.and_then(|view| read_view(&view)));
+    }
+    answer = answer.and(store.diff(last, first).map(|diff| {
+        let bound = diff.new_vertices.end.max(1 << 12);
+        assert!(diff.added.iter().chain(&diff.removed).all(|arc| arc.list.max(arc.neighbour) < bound));
+    }));
+    let _ = store.stats();
+    store.verify(pool).map(drop).and(answer)
+}
+
+fn read_view(view: &View) -> Result<()> {
+    let bound = view.vertex_bound();
+    let check = |list: &[u32]| {
+        assert!(list.iter().all(|&target| (target as usize) < bound));
+        ControlFlow::Continue(())
+    };
+    for v in 0..bound as u32 {
+        let _ = view.for_each_out_fragment(v, check);
+        let _ = view.for_each_in_fragment(v, check);
+        let _ = view.for_each_weighted_out_fragment::<f32>(v, |list, _| check(list));
+        let _ = (view.out_degree(v), view.out_list(v), view.is_live(v));
+        if let Ok(key) = view.key(v) {
+            let _ = view.vertex(&key);
+        }
+    }
+    Ok(view.check()?)
+}
+
+/// Tries `disk` and says whether it was refused.
+fn is_refused(place: &str, pool: &Pool, disk: impl FnOnce() -> FaultStorage) -> bool {
+    let tries = std::panic::catch_unwind(AssertUnwindSafe(|| read_all_versions(disk(), pool).is_err()));
+    tries.unwrap_or_else(|_| panic!("{place}"))
+}
+
+#[test]
+fn lies_about_versions_do_no_harm() {
+    let (pool, serial) = (Pool::new(0).unwrap(), Pool::new(1).unwrap());
+    let (whole, _) = samples::versions();
+    assert!(!is_refused("nothing changed", &serial, || whole.duplicate()));
+    for name in whole.list("db".as_ref()).unwrap() {
+        let is_manifest = name == "MANIFEST";
+        if !is_manifest && !name.starts_with("level-") && !name.starts_with("dict-") {
+            continue;
+        }
+        let bytes = whole.contents(&Path::new("db").join(&name)).unwrap();
+        let mut sealed = bytes.clone();
+        let old_crc = if is_manifest { 0 } else { seal(&mut sealed) };
+        assert!(sealed == bytes, "{name}: the checksums are not those of docs/format.md");
+        let places = if is_manifest { (4..bytes.len()).collect() } else { interesting(&bytes) };
+        let num_refused = AtomicUsize::new(0);
+        pool.for_each_chunk(0..places.len(), 16, |_, chunk| {
+            for &place in &places[chunk] {
+                for value in [bytes[place].wrapping_add(1), bytes[place] ^ 0xff] {
+                    let mut lie = bytes.clone();
+                    lie[place] = value;
+                    let disk = || {
+                        let disk = whole.duplicate();
+                        if is_manifest {
+                            seal_manifest(&mut lie);
+                            disk.set_contents("db/MANIFEST".as_ref(), &lie);
+                        } else {
+                            replace(&disk, &name, lie, old_crc);
+                        }
+                        disk
+                    };
+                    let refused = is_refused(&format!("{name}, byte {place} = {value}"), &serial, disk);
+                    num_refused.fetch_add(refused.into(), Ordering::Relaxed);
+                }
+            }
+        });
+        println!("lies[{name}]: {}, of them refused: {}", 2 * places.len(), num_refused.into_inner());
+    }
 }
 
 #[test]

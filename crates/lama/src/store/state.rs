@@ -1,5 +1,6 @@
 //! What a reader sees: a manifest, and the files that it names, open.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -28,6 +29,8 @@ pub(crate) struct State {
     pub manifest_bytes: u64,
     pub base: Arc<BaseRun>,
     pub dictionary: Arc<Dictionary>,
+    /// All files, by name.
+    pub files: HashMap<String, Arc<FramedFile>>,
     level_files: HashMap<u32, Arc<LevelFile>>,
     newest: Mutex<Option<View>>,
 }
@@ -72,7 +75,7 @@ impl State {
         old: Option<&Self>,
     ) -> Result<Self> {
         let records = manifest.files.iter().map(|file| (&*file.name, file)).collect();
-        let files = Files { storage, path, records, manifest: &manifest };
+        let files = Files { storage, path, records, manifest: &manifest, opened: RefCell::default() };
         let base = match old.filter(|old| old.manifest.run == manifest.run) {
             Some(old) => Arc::clone(&old.base),
             None => files.open_run()?,
@@ -95,7 +98,13 @@ impl State {
         let open = |number: u32| files.open(FileKind::Dictionary, &names::dictionary(number));
         let (scheme, num_keys) = (manifest.created.options.keys, manifest.chain.newest().vertex_bound);
         let dictionary = Arc::new(Dictionary::join(scheme, num_keys, &manifest.dictionary, known, open)?);
-        let state = Self { manifest, manifest_bytes, base, dictionary, level_files, newest: Mutex::new(None) };
+        let mut opened = files.opened.take();
+        if let Some(old) = old {
+            let kept = old.files.iter().filter(|(name, _)| files.records.contains_key(&***name));
+            opened.extend(kept.map(|(name, file)| (name.clone(), Arc::clone(file))));
+        }
+        let newest = Mutex::new(None);
+        let state = Self { manifest, manifest_bytes, base, dictionary, files: opened, level_files, newest };
         state.check_levels(path)?;
         Ok(state)
     }
@@ -215,15 +224,20 @@ struct Files<'a> {
     path: &'a Path,
     records: HashMap<&'a str, &'a FileRecord>,
     manifest: &'a Manifest,
+    opened: RefCell<HashMap<String, Arc<FramedFile>>>,
 }
 
 /// The files of one side of a run: table, targets, weights.
-type RunFiles = (FramedFile, FramedFile, Option<FramedFile>);
+type RunFiles = (Arc<FramedFile>, Arc<FramedFile>, Option<Arc<FramedFile>>);
 
 impl Files<'_> {
-    fn open(&self, kind: FileKind, name: &str) -> Result<FramedFile> {
+    fn open(&self, kind: FileKind, name: &str) -> Result<Arc<FramedFile>> {
         match self.records.get(name) {
-            Some(record) if record.kind == kind => open_file(self.storage, self.path, self.manifest, record),
+            Some(record) if record.kind == kind => {
+                let file = Arc::new(open_file(self.storage, self.path, self.manifest, record)?);
+                self.opened.borrow_mut().insert(name.to_owned(), Arc::clone(&file));
+                Ok(file)
+            }
             _ => {
                 let what = format!("there is no file {name}");
                 Err(base::Error::corrupt(&self.path.join(names::MANIFEST), 0, what).into())
@@ -257,16 +271,11 @@ impl Files<'_> {
 }
 
 fn side_files((table, targets, weights): &RunFiles, weight_type: Option<graph::WeightType>) -> SideFiles<'_> {
-    SideFiles { table, targets, weights: weights.as_ref().zip(weight_type) }
+    SideFiles { table, targets, weights: weights.as_deref().zip(weight_type) }
 }
 
 /// Opens a file that the manifest names, and compares it with what the manifest says of it.
-pub(crate) fn open_file(
-    storage: &dyn Storage,
-    directory: &Path,
-    manifest: &Manifest,
-    record: &FileRecord,
-) -> Result<FramedFile> {
+fn open_file(storage: &dyn Storage, directory: &Path, manifest: &Manifest, record: &FileRecord) -> Result<FramedFile> {
     let file = FramedFile::open(storage, &directory.join(&record.name), record.kind, manifest.created.id)?;
     if (file.len(), file.header_crc()) != (record.len, record.header_crc) {
         return Err(file.corrupt("the file is not the one that the manifest names"));

@@ -1,7 +1,12 @@
-//! Two small databases that between them use every structure of the format.
+//! Small databases that between them use every structure of the format.
 
+use anden_lama::MergeScope;
+use base::parallel::Pool;
+use base::progress::Silent;
+use base::storage::FaultStorage;
 use graph::{Direction, WeightType};
 
+use super::past::{Content, Past, Random};
 use super::*;
 
 /// Directed, with weights, in-lists and string keys in no order.
@@ -37,4 +42,49 @@ pub fn multigraph() -> Model {
 /// All of them, with their names.
 pub fn all() -> Vec<(&'static str, Model)> {
     vec![("directed", directed()), ("undirected", undirected()), ("multigraph", multigraph())]
+}
+
+/// A database with a past: six snapshots kept of eight, the base run in the middle, a delta run, vertices that died and
+/// returned, three parts of the dictionary.
+pub fn versions() -> (FaultStorage, Past) {
+    versions_at("db")
+}
+
+/// The same at another path.
+pub fn versions_at(path: &str) -> (FaultStorage, Past) {
+    let options =
+        GraphOptions { keys: KeyScheme::String, weight_type: Some(WeightType::F32), ..GraphOptions::default() };
+    write_versions(options, path)
+}
+
+/// The same at another path, of another kind of graph.
+pub fn write_versions(options: GraphOptions, path: &str) -> (FaultStorage, Past) {
+    let pool = Pool::new(1).unwrap();
+    let random = &mut Random(7);
+    let mut content = Content::new(options, 40);
+    for i in 0..70_u32 {
+        content.add_edge(i * i % 37, i * 11 % 40, i);
+    }
+    let disk = FaultStorage::default();
+    let store = content.write(Arc::new(disk.clone()), path.as_ref(), Some("first")).unwrap();
+    let mut past = Past::new(content.clone(), Some("first"));
+    for number in 2..=8_u32 {
+        content.evolve(random);
+        content.add_vertices(1);
+        match number {
+            3 => content.remove_vertex(5),
+            6 => drop(content.dead.remove(&5)),
+            _ => {}
+        }
+        let name = (number == 7).then_some("seventh");
+        content.changes_from(&past.newest).with(|changes| store.append(changes, name)).unwrap();
+        past.append(content.clone(), name);
+        if number == 4 {
+            store.merge(MergeScope::All, &pool, &Silent).unwrap();
+        }
+    }
+    store.drop_snapshots(&[2, 6], &pool, &Silent).unwrap();
+    past.forget(&[2, 6]);
+    store.merge(MergeScope::Newest(3), &pool, &Silent).unwrap();
+    (disk, past)
 }
