@@ -1,14 +1,19 @@
 //! A database: a directory with a graph in it.
 
+use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use base::parallel::Pool;
 use base::progress::Progress;
 use base::storage::{DiskStorage, Storage};
 use graph::formats::InputPath;
-use lama::{Dictionary, DictionaryKeys, GraphOptions, KeyScheme, SnapshotInfo, Stats, Store, VerifyReport, View};
+use lama::{
+    Dictionary, DictionaryKeys, Diff, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention, SnapshotInfo, Stats,
+    Store, VerifyReport, View,
+};
 
+use crate::append::{AppendOptions, AppendReport, Changes};
 use crate::load::{LoadOptions, LoadReport};
 use crate::{Error, Result};
 
@@ -18,6 +23,8 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub struct Database {
     store: Store,
+    /// Held from a look at the newest version to the snapshot that follows from it.
+    turn: Mutex<()>,
 }
 
 impl Database {
@@ -42,7 +49,7 @@ impl Database {
             KeyScheme::String => DictionaryKeys::Strings { text: &[], offsets: &[0], sorted: None },
         })?;
         let run = builder.run_writer(0)?.finish()?;
-        Ok(Self { store: builder.publish(run, dictionary, 0, None)? })
+        Ok(builder.publish(run, dictionary, 0, None)?.into())
     }
 
     /// Makes a database at `path` from `inputs`.
@@ -78,7 +85,7 @@ impl Database {
         progress: &dyn Progress,
     ) -> Result<(Self, LoadReport)> {
         let (store, report) = crate::load::load(storage, path, inputs, options, pool, progress)?;
-        Ok((Self { store }, report))
+        Ok((store.into(), report))
     }
 
     /// Opens a database as its one writer.
@@ -95,7 +102,7 @@ impl Database {
     /// As [`open`](Self::open).
     pub fn open_in(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         require(&*storage, path)?;
-        Ok(Self { store: Store::open(storage, path)? })
+        Ok(Store::open(storage, path)?.into())
     }
 
     /// Opens a database for reading, beside a writer if there is one.
@@ -112,7 +119,47 @@ impl Database {
     /// As [`open_read_only`](Self::open_read_only).
     pub fn open_read_only_in(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         require(&*storage, path)?;
-        Ok(Self { store: Store::open_read_only(storage, path)? })
+        Ok(Store::open_read_only(storage, path)?.into())
+    }
+
+    /// Makes a snapshot of what `inputs` add and [`AppendOptions::remove`] removes.
+    ///
+    /// Removals come first: an edge that is removed and added is there afterwards, and a removed vertex
+    /// that edges are added to is there with these alone. What is there already is not added again,
+    /// except to a multigraph; a weight replaces the one before. What is not there is not removed.
+    /// The snapshot is made even where nothing changes.
+    ///
+    /// Cost: grows with what is asked for, not with the graph; but for the first vertex that is removed
+    /// from a directed graph without in-lists, the graph is read. Maintenance, where it is due, merges
+    /// as [`merge`](Self::merge) does.
+    ///
+    /// # Errors
+    /// The handle cannot write, an option does not fit the graph, an input is not what it should be (with
+    /// file and line), the changes do not fit the memory, the disk failed, or the caller wanted it. The
+    /// database is then as it was; only what happens during maintenance, after the snapshot is made,
+    /// leaves it there.
+    pub fn append(
+        &self,
+        inputs: &[InputPath],
+        options: &AppendOptions,
+        pool: &Pool,
+        progress: &dyn Progress,
+    ) -> Result<AppendReport> {
+        crate::append::append(&self.store, &self.turn, inputs, options, pool, progress)
+    }
+
+    /// As [`append`](Self::append), with what a program made up; of `options`, files are not looked at.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); a key or a weight that does not fit the graph.
+    pub fn append_changes(
+        &self,
+        changes: &Changes,
+        options: &AppendOptions,
+        pool: &Pool,
+        progress: &dyn Progress,
+    ) -> Result<AppendReport> {
+        crate::append::append_changes(&self.store, &self.turn, changes, options, pool, progress)
     }
 
     /// The directory.
@@ -138,6 +185,77 @@ impl Database {
         Ok(self.store.view()?)
     }
 
+    /// The graph at a snapshot.
+    ///
+    /// # Errors
+    /// There is none with this number, or it was dropped; damage in the files that it needs.
+    pub fn snapshot(&self, number: u32) -> Result<View> {
+        Ok(self.store.snapshot(number)?)
+    }
+
+    /// The number of the snapshot with this name; `None` where there is none.
+    pub fn snapshot_number(&self, name: &str) -> Option<u32> {
+        self.store.number_of(name)
+    }
+
+    /// The edges that the snapshots of `window`, both ends included, added and its last one still has;
+    /// of the oldest snapshot all edges count as added.
+    ///
+    /// Cost: reads the levels of the window, and keeps what they add in memory.
+    ///
+    /// # Errors
+    /// An end is no snapshot, or the window is reversed; damage in the files that it needs.
+    pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
+        Ok(self.store.window(*window.start(), *window.end())?)
+    }
+
+    /// What changes on the way from snapshot `from` to snapshot `to`, which may be the older one.
+    ///
+    /// # Errors
+    /// One of them is no snapshot; damage in the files that it needs.
+    pub fn diff(&self, from: u32, to: u32) -> Result<Diff> {
+        Ok(self.store.diff(from, to)?)
+    }
+
+    /// Folds runs, so that what was appended is read as fast as what was loaded. No snapshot is lost.
+    ///
+    /// Cost: with [`MergeScope::All`], that of writing the graph anew.
+    ///
+    /// # Errors
+    /// The handle cannot write, the disk failed, or the caller wanted it: the database is as it was.
+    pub fn merge(&self, scope: MergeScope, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
+        self.require_writer()?;
+        Ok(self.store.merge(scope, pool, progress)?)
+    }
+
+    /// Drops snapshots, all of them or none. What the newest changed stays committed: it is in the
+    /// default view and goes into the next snapshot.
+    ///
+    /// # Errors
+    /// One is not there, or none would be left; the handle cannot write, the disk failed, or the caller
+    /// wanted it: the database is as it was.
+    pub fn drop_snapshots(&self, numbers: &[u32], pool: &Pool, progress: &dyn Progress) -> Result<()> {
+        self.require_writer()?;
+        Ok(self.store.drop_snapshots(numbers, pool, progress)?)
+    }
+
+    /// Sets which snapshots are kept, now and after every append; returns those that it dropped.
+    /// Snapshots with names and the newest one stay.
+    ///
+    /// # Errors
+    /// The handle cannot write, or the disk failed.
+    pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
+        self.require_writer()?;
+        Ok(self.store.retain(retention)?)
+    }
+
+    fn require_writer(&self) -> Result<()> {
+        match self.store.is_read_only() {
+            true => Err(Error::ReadOnly { path: self.store.path().to_owned() }),
+            false => Ok(()),
+        }
+    }
+
     /// All snapshots, oldest first.
     pub fn snapshots(&self) -> Vec<SnapshotInfo> {
         self.store.snapshots()
@@ -159,6 +277,12 @@ impl Database {
     /// Sizes of what is on disk.
     pub fn stats(&self) -> Stats {
         self.store.stats()
+    }
+}
+
+impl From<Store> for Database {
+    fn from(store: Store) -> Self {
+        Self { store, turn: Mutex::new(()) }
     }
 }
 

@@ -24,6 +24,12 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// A database that was opened for reading was to be changed.
+    #[error("{}: is open for reading only; open it for writing to change it", path.display())]
+    ReadOnly {
+        /// The path.
+        path: PathBuf,
+    },
     /// An option contradicts another, or the input.
     #[error("{0}")]
     Option(String),
@@ -70,9 +76,14 @@ impl Error {
                 error => base_kind(error),
             },
             Self::Lama(lama::Error::Base(error)) => base_kind(error),
-            Self::Lama(lama::Error::NotFound { .. }) | Self::NotFound { .. } => ErrorKind::NotFound,
+            Self::Lama(lama::Error::NotFound { .. } | lama::Error::NoSnapshot { .. }) | Self::NotFound { .. } => {
+                ErrorKind::NotFound
+            }
+            Self::Lama(lama::Error::Poisoned { .. }) => ErrorKind::Io,
             Self::Lama(lama::Error::Exists { .. }) => ErrorKind::Conflict,
-            Self::Graph(_) | Self::Lama(_) | Self::Option(_) | Self::Memory { .. } => ErrorKind::InvalidInput,
+            Self::Graph(_) | Self::Lama(_) | Self::Option(_) | Self::Memory { .. } | Self::ReadOnly { .. } => {
+                ErrorKind::InvalidInput
+            }
         }
     }
 }

@@ -1,17 +1,21 @@
 //! Floor 3 of Anden: the database.
 //!
 //! A [`Database`] is a directory with a graph in it. [`Database::load`] makes one from files; its
-//! [`view`](Database::view) is what algorithms read.
+//! [`view`](Database::view) is what algorithms read. [`Database::append`] makes a new snapshot of it, and
+//! older ones can be looked at, compared, merged and dropped.
 
 #![forbid(unsafe_code)]
 
+mod append;
 mod database;
 mod error;
 mod load;
 
+pub use append::{AppendOptions, AppendReport, Changes, EdgeWeight, ExpectedGraph, ExpectedWeights, Maintenance};
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use lama::{
-    DatabaseId, Dictionary, GraphOptions, Identity, Key, KeyRef, KeyScheme, SnapshotInfo, Stats, VerifyReport, View,
+    ChangedArc, DatabaseId, Dictionary, Diff, GraphOptions, Identity, Key, KeyRef, KeyScheme, MergeReport, MergeScope,
+    Retention, SnapshotInfo, Stats, VerifyReport, View,
 };
-pub use load::{Duplicates, LoadOptions, LoadReport};
+pub use load::{Duplicates, LoadOptions, LoadReport, Spread};

@@ -33,6 +33,7 @@ mod report;
 mod scratch;
 mod serialized;
 mod sort;
+mod spread;
 mod stream;
 
 use std::path::Path;
@@ -48,9 +49,15 @@ use lama::{KeyScheme, Store, StoreBuilder};
 
 pub use options::{Duplicates, LoadOptions};
 pub use report::LoadReport;
+pub use spread::Spread;
 
-use self::budget::Budget;
+pub(crate) use self::arcs::{Expand, KeyedArc, Payload};
+pub(crate) use self::budget::Budget;
 use self::build::Built;
+pub(crate) use self::ingest::InputKey;
+pub(crate) use self::intern::KeyTable;
+pub(crate) use self::keys::{Joined, VertexKeys, check_num_vertices};
+use self::spread::Spreader;
 use crate::Result;
 
 /// What all steps of a load share.
@@ -59,6 +66,7 @@ pub(crate) struct Load<'a> {
     pub(crate) options: &'a LoadOptions,
     pub(crate) budget: Budget,
     pub(crate) builder: &'a StoreBuilder,
+    pub(crate) spreader: Option<&'a Spreader>,
     pub(crate) storage: &'a Arc<dyn Storage>,
     pub(crate) pool: &'a Pool,
     pub(crate) progress: &'a dyn Progress,
@@ -83,13 +91,32 @@ pub(crate) fn load(
         Some(identity) => Store::create_as(Arc::clone(&storage), path, options.graph, identity)?,
         None => Store::create(Arc::clone(&storage), path, options.graph)?,
     };
-    let load = Load { options: &options, budget, builder: &builder, storage: &storage, pool, progress };
+    let is_weighted = options.graph.weight_type.is_some();
+    let spreader = Spreader::new(&options.spread, options.graph.direction, is_weighted, budget);
+    let load = Load {
+        options: &options,
+        budget,
+        builder: &builder,
+        spreader: spreader.as_ref(),
+        storage: &storage,
+        pool,
+        progress,
+    };
     let built = match source.serialized().filter(|graph| serialized::fits(graph, &options)) {
         Some(graph) => by_weight_type(&load, SerializedStep(graph))?,
         None => by_weight_type(&load, SourceStep(&mut source))?,
     };
     progress.check()?;
-    let store = builder.publish(built.run, built.dictionary, built.num_edges, options.name.as_deref())?;
+    let name = options.name.as_deref();
+    let store = match spreader {
+        None => builder.publish(built.run, built.dictionary, built.num_edges, name)?,
+        Some(spreader) => {
+            let levels = spreader.write(&builder, built.num_vertices as usize, progress)?;
+            let mut names = vec![None; options.spread.num_snapshots as usize];
+            names[options.spread.num_snapshots as usize - 1] = name;
+            builder.publish_many(built.run, built.dictionary, built.num_edges, levels, &names)?
+        }
+    };
     let report = LoadReport {
         vertices: built.num_vertices,
         edges: built.num_edges,
@@ -105,7 +132,7 @@ pub(crate) fn load(
 
 /// A step that is compiled for each type of weight.
 trait Step {
-    fn run<P: arcs::Payload>(self, load: &Load<'_>) -> Result<Built>;
+    fn run<P: Payload>(self, load: &Load<'_>) -> Result<Built>;
 }
 
 fn by_weight_type(load: &Load<'_>, step: impl Step) -> Result<Built> {
@@ -121,7 +148,7 @@ fn by_weight_type(load: &Load<'_>, step: impl Step) -> Result<Built> {
 struct SerializedStep<'a>(&'a formats::SerializedGraph);
 
 impl Step for SerializedStep<'_> {
-    fn run<P: arcs::Payload>(self, load: &Load<'_>) -> Result<Built> {
+    fn run<P: Payload>(self, load: &Load<'_>) -> Result<Built> {
         serialized::build::<P>(load, self.0)
     }
 }
@@ -129,7 +156,7 @@ impl Step for SerializedStep<'_> {
 struct SourceStep<'a>(&'a mut Source);
 
 impl Step for SourceStep<'_> {
-    fn run<P: arcs::Payload>(self, load: &Load<'_>) -> Result<Built> {
+    fn run<P: Payload>(self, load: &Load<'_>) -> Result<Built> {
         match load.options.graph.keys {
             KeyScheme::String => build::build::<formats::Span, P>(load, self.0),
             KeyScheme::Integer => build::build::<u64, P>(load, self.0),

@@ -47,6 +47,12 @@ impl Budget {
         Error::Memory { what: what.to_owned(), needed, budget: self.total }
     }
 
+    /// Refuses `num_bytes` that do not fit beside the program and the input that is read at the moment.
+    pub(crate) fn check(&self, what: &str, num_bytes: u64) -> Result<()> {
+        let needed = self.overhead() + num_bytes;
+        if needed > self.total { Err(self.too_small(what, needed)) } else { Ok(()) }
+    }
+
     fn overhead(&self) -> u64 {
         FIXED_BYTES + self.block_bytes as u64 * blocks_held(self.num_threads)
     }

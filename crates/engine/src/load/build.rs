@@ -19,6 +19,7 @@ use super::partition::{Parts, partition};
 use super::raw::{KeyForm, RawEdges};
 use super::scratch::Scratch;
 use super::sort::bits_below;
+use super::spread::Spreader;
 use super::stream::ListBuilder;
 use crate::Result;
 
@@ -34,14 +35,15 @@ pub(crate) struct Built {
 /// Appends to one side of a run and counts.
 pub(crate) struct RunSink<'a> {
     writer: &'a RunWriter,
+    spreader: Option<&'a Spreader>,
     side: Side,
     pub(crate) num_arcs: u64,
     pub(crate) num_loops: u64,
 }
 
 impl<'a> RunSink<'a> {
-    pub(crate) fn new(writer: &'a RunWriter, side: Side) -> Self {
-        Self { writer, side, num_arcs: 0, num_loops: 0 }
+    pub(crate) fn new(load: &Load<'a>, writer: &'a RunWriter, side: Side) -> Self {
+        Self { writer, spreader: load.spreader, side, num_arcs: 0, num_loops: 0 }
     }
 
     /// The edges whose entries were appended.
@@ -54,7 +56,10 @@ impl<'a> RunSink<'a> {
 }
 
 impl<P: Payload> ListSink<P> for RunSink<'_> {
-    fn append(&mut self, _first: VertexId, lists: &Lists<P>) -> Result<()> {
+    fn append(&mut self, first: VertexId, lists: &Lists<P>) -> Result<()> {
+        if let Some(spreader) = self.spreader {
+            spreader.note(self.side, first, lists)?;
+        }
         self.num_arcs += lists.len() as u64;
         self.num_loops += lists.num_loops;
         Ok(self.writer.append(self.side, &lists.degrees, &lists.neighbours, &lists.weights)?)
@@ -155,7 +160,7 @@ impl Sides<'_> {
     fn sort_in_memory<P: Payload>(&self, edges: RawEdges<P>, is_sorted: bool) -> Result<u64> {
         let Load { pool, progress, .. } = *self.load;
         let lists = 0..self.num_vertices;
-        let mut out_sink = RunSink::new(self.writer, Side::Out);
+        let mut out_sink = RunSink::new(self.load, self.writer, Side::Out);
         let blocks = edges.in_memory();
         progress.stage("sort", Some((edges.num_edges() * self.expand.factor()) as u64));
         if is_sorted && self.expand == Expand::AsGiven {
@@ -193,7 +198,7 @@ impl Sides<'_> {
     fn append_in_lists<P: Payload>(&self, mut turned: Parts<P>) -> Result<()> {
         let Load { pool, progress, .. } = *self.load;
         progress.stage("sort in-edges", None);
-        let mut in_sink = RunSink::new(self.writer, Side::In);
+        let mut in_sink = RunSink::new(self.load, self.writer, Side::In);
         assemble(&mut turned, self.list_order(), Retain::Nothing, &mut in_sink, pool, progress).map(|_| ())
     }
 
@@ -211,7 +216,7 @@ impl Sides<'_> {
     ) -> Result<u64> {
         let Load { pool, progress, .. } = *self.load;
         progress.stage("sort", Some(buckets.len() as u64));
-        let mut out_sink = RunSink::new(self.writer, Side::Out);
+        let mut out_sink = RunSink::new(self.load, self.writer, Side::Out);
         let evened_bytes = (3 * buckets.len() * size_of::<Entry>()) as u64;
         if buckets.is_skewed() && evened_bytes < self.load.budget.for_edges(map.num_bytes())? {
             let lists = 0..self.num_vertices;
@@ -225,7 +230,7 @@ impl Sides<'_> {
                 progress.stage("sort in-edges", Some(2 * out_sink.num_arcs));
                 let mut turned = buckets.turn(arena, self.num_vertices, pool, progress)?;
                 let bounds = turned.bounds(self.num_vertices, |list| list);
-                let mut in_sink = RunSink::new(self.writer, Side::In);
+                let mut in_sink = RunSink::new(self.load, self.writer, Side::In);
                 // Parallel edges are merged by now.
                 let order = Order { duplicates: Duplicates::Keep, ..self.list_order() };
                 turned.assemble(&bounds, &KeyMap::default(), order, Retain::Nothing, &mut in_sink, self.load)?;
@@ -248,7 +253,8 @@ impl Sides<'_> {
             SortedRuns::<P>::new(scratch, expand, order, self.num_vertices, chunk, pool, progress)
         };
         let turned = self.has_in_side.then(|| runs(Expand::AsGiven, self.list_order(), (num_arcs / 5).max(1)));
-        let mut out_sink = TurningSink { sink: RunSink::new(self.writer, Side::Out), turned, buffer: Vec::new() };
+        let mut out_sink =
+            TurningSink { sink: RunSink::new(self.load, self.writer, Side::Out), turned, buffer: Vec::new() };
         progress.stage("sort", Some((edges.num_edges() * self.expand.factor()) as u64));
         if self.expand == Expand::AsGiven && edges.is_sorted() && map.keeps_order() {
             let mut builder = ListBuilder::new(&mut out_sink, duplicates);
@@ -266,7 +272,7 @@ impl Sides<'_> {
         let TurningSink { sink, turned, .. } = out_sink;
         if let Some(turned) = turned {
             progress.stage("merge in-edges", Some(sink.num_arcs));
-            let mut in_sink = RunSink::new(self.writer, Side::In);
+            let mut in_sink = RunSink::new(self.load, self.writer, Side::In);
             merge(turned.finish()?, num_arcs / 5, duplicates, &mut in_sink, progress)?;
         }
         Ok(sink.num_edges(self.load.options.graph.direction))

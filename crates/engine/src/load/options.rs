@@ -4,6 +4,7 @@ use graph::Direction;
 use graph::formats::{KeyKind, SourceOptions};
 use lama::{GraphOptions, Identity, KeyScheme};
 
+use super::spread::Spread;
 use crate::{Error, Result};
 
 /// What becomes of parallel edges.
@@ -42,9 +43,11 @@ pub struct LoadOptions {
     /// The most of it to hold edges in while they are sorted, in bytes; `None`: what keys and buffers
     /// leave.
     pub sort_memory: Option<u64>,
+    /// Over how many snapshots the edges are spread.
+    pub spread: Spread,
     /// How inputs are read. Keys and weights are read as `graph` needs them.
     pub source: SourceOptions,
-    /// The name of the snapshot.
+    /// The name of the snapshot; of several, of the last.
     pub name: Option<String>,
     /// Fixes the identity of the database, so that the same input gives the same bytes.
     pub identity: Option<Identity>,
@@ -54,6 +57,7 @@ impl LoadOptions {
     /// The same options, in agreement with each other.
     pub(crate) fn agreed(&self) -> Result<Self> {
         let mut agreed = self.clone();
+        agreed.spread.check()?;
         if agreed.graph.ordered && agreed.graph.direction == Direction::Undirected {
             return Err(Error::Option("a graph is undirected or ordered, not both".into()));
         }

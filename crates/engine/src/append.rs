@@ -1,0 +1,227 @@
+//! From changes to a new snapshot.
+//!
+//! Edges that are to be added and removed are read and their keys become ids ([`requests`], [`ids`]);
+//! vertices that go take their edges along ([`vertices`]). What is left once all of that is held
+//! against the newest version ([`effective`]) is the level of the new snapshot.
+//!
+//! The work grows with what is asked for, not with the graph, save one case: to remove a vertex of a
+//! directed graph without in-lists is to look for the edges that lead to it.
+
+mod arcs;
+mod changes;
+mod effective;
+mod ids;
+mod options;
+mod requests;
+mod vertices;
+
+use std::sync::Mutex;
+use std::time::Instant;
+
+use base::parallel::Pool;
+use base::progress::Progress;
+use graph::formats::{InputPath, Source, SourceSummary};
+use graph::{Direction, Graph};
+use lama::{GraphOptions, KeyScheme, LevelChanges, Store, View};
+
+pub use changes::{Changes, EdgeWeight};
+pub use options::{AppendOptions, AppendReport, ExpectedGraph, ExpectedWeights, Maintenance};
+
+use self::arcs::{sort_arcs, sort_entries, turned};
+use self::effective::{Asked, Effective, compare};
+use self::ids::{Resolved, Unknown, resolve};
+use self::requests::{Reading, Requests, added_by, read_source, removed_by};
+use self::vertices::{VertexChanges, entries_of};
+use crate::load::{Budget, Expand};
+use crate::{Error, Result};
+
+/// Appends files.
+pub(crate) fn append(
+    store: &Store,
+    turn: &Mutex<()>,
+    inputs: &[InputPath],
+    options: &AppendOptions,
+    pool: &Pool,
+    progress: &dyn Progress,
+) -> Result<AppendReport> {
+    let append = Append::begin(store, options, pool, progress)?;
+    let graph = store.options();
+    let mut sources = options.sources(graph);
+    sources.block_bytes = sources.block_bytes.min(append.budget.block_bytes);
+    let mut source = Source::open(inputs, sources)?;
+    let is_undirected = source.facts().direction == Some(Direction::Undirected);
+    let expand = expansion(graph, is_undirected);
+    let added = read_source(append.reading(), &mut source)?;
+    let mut source = Source::open(&options.remove, options.removals(graph))?;
+    let removed = read_source(Reading { graph: &unweighted(graph), ..append.reading() }, &mut source)?;
+    append.finish(turn, added, removed, expand, options.name.as_deref())
+}
+
+/// Appends what a program made up.
+pub(crate) fn append_changes(
+    store: &Store,
+    turn: &Mutex<()>,
+    changes: &Changes,
+    options: &AppendOptions,
+    pool: &Pool,
+    progress: &dyn Progress,
+) -> Result<AppendReport> {
+    let append = Append::begin(store, options, pool, progress)?;
+    let graph = store.options();
+    let added = added_by(append.reading(), changes)?;
+    let removed = removed_by(Reading { graph: &unweighted(graph), ..append.reading() }, changes)?;
+    let name = changes.name.as_deref().or(options.name.as_deref());
+    append.finish(turn, added, removed, expansion(graph, false), name)
+}
+
+/// The entries that an edge makes.
+fn expansion(graph: &GraphOptions, is_input_undirected: bool) -> Expand {
+    match (graph.direction, graph.ordered) {
+        (_, true) => Expand::Ordered,
+        (Direction::Undirected, _) => Expand::Both,
+        // An edge without a direction leads both ways.
+        (Direction::Directed, _) if is_input_undirected => Expand::Both,
+        (Direction::Directed, _) => Expand::AsGiven,
+    }
+}
+
+/// Removals name edges, not their weights.
+fn unweighted(graph: &GraphOptions) -> GraphOptions {
+    GraphOptions { weight_type: None, ..*graph }
+}
+
+/// An append under way.
+struct Append<'a> {
+    start: Instant,
+    store: &'a Store,
+    options: &'a AppendOptions,
+    budget: Budget,
+    pool: &'a Pool,
+    progress: &'a dyn Progress,
+}
+
+impl<'a> Append<'a> {
+    fn begin(store: &'a Store, options: &'a AppendOptions, pool: &'a Pool, progress: &'a dyn Progress) -> Result<Self> {
+        let start = Instant::now();
+        base::memory::reset_resident_peak();
+        if store.is_read_only() {
+            return Err(Error::ReadOnly { path: store.path().to_owned() });
+        }
+        options.check(store.options())?;
+        let budget = Budget::new(options.memory, None, pool.num_threads())?;
+        Ok(Self { start, store, options, budget, pool, progress })
+    }
+
+    fn reading(&self) -> Reading<'_> {
+        Reading {
+            graph: self.store.options(),
+            io_order: self.options.io_order,
+            budget: &self.budget,
+            pool: self.pool,
+            progress: self.progress,
+        }
+    }
+
+    /// Finds out what changes, and makes a snapshot of it.
+    fn finish(
+        &self,
+        turn: &Mutex<()>,
+        added: Requests,
+        removed: Requests,
+        expand: Expand,
+        name: Option<&str>,
+    ) -> Result<AppendReport> {
+        let Self { store, pool, progress, .. } = *self;
+        // What changes is found out against the newest version: nobody may make a newer one meanwhile.
+        let turn = turn.lock().unwrap_or_else(|e| e.into_inner());
+        let view = store.view()?;
+        let summary = joined(&added.summary, &removed.summary);
+        progress.stage("map keys", None);
+        let change = self.change(&view, added, removed, expand)?;
+        progress.check()?;
+        progress.stage("write", None);
+        let Change { resolved, vertices, effective, .. } = &change;
+        let (in_added, in_removed) = match store.options() {
+            GraphOptions { direction: Direction::Directed, in_edges: true, .. } => {
+                (turned(&effective.added, pool), turned(&effective.removed, pool))
+            }
+            _ => (Vec::new(), Vec::new()),
+        };
+        let has_new_keys = resolved.vertex_bound > view.vertex_bound() && store.options().keys != KeyScheme::Dense;
+        let snapshot = store.append(
+            &LevelChanges {
+                vertex_bound: resolved.vertex_bound,
+                died: &vertices.died,
+                returned: &vertices.returned,
+                keys: has_new_keys.then(|| resolved.new_keys.as_dictionary()),
+                out_added: &effective.added,
+                out_removed: &effective.removed,
+                in_added: &in_added,
+                in_removed: &in_removed,
+                num_edges_added: effective.num_added,
+                num_edges_removed: effective.num_removed,
+            },
+            name,
+        )?;
+        drop((in_added, in_removed, view, turn));
+        let mut report = AppendReport {
+            vertices: snapshot.num_vertices,
+            edges: snapshot.num_edges,
+            snapshot: snapshot.number,
+            added: change.effective.num_added,
+            removed: change.effective.num_removed,
+            missing: change.effective.num_missing + change.vertices.num_missing,
+            snapshot_bytes: snapshot.bytes,
+            skipped: summary.num_skipped,
+            first_skipped: summary.first_skipped,
+            ..AppendReport::default()
+        };
+        drop(change);
+        if self.options.maintenance == Maintenance::WhenDue
+            && let Some(merged) = store.maintain(pool, progress)?
+        {
+            report.maintenance_bytes = merged.bytes_written;
+        }
+        report.bytes = store.stats().bytes;
+        report.seconds = self.start.elapsed().as_secs_f64();
+        report.peak_bytes = base::memory::resident_peak();
+        Ok(report)
+    }
+
+    /// What changes in `view`.
+    fn change(&self, view: &View, mut added: Requests, mut removed: Requests, expand: Expand) -> Result<Change> {
+        let Self { pool, progress, .. } = *self;
+        let resolved = resolve(&added, view, Unknown::Create, pool)?;
+        resolved.apply(&mut added.blocks, pool);
+        resolve(&removed, view, Unknown::Ignore, pool)?.apply(&mut removed.blocks, pool);
+        progress.check()?;
+        let vertices = VertexChanges::new(view, &added.blocks, &removed.blocks);
+
+        progress.stage("sort", None);
+        let graph = view.options();
+        let entries = arcs::added(added.blocks, expand);
+        let added = sort_arcs(entries, graph.weight_type, self.options.duplicates(graph), pool);
+        let of_vertices = entries_of(view, &vertices.cleared, pool, progress)?;
+        let removed = arcs::removed(removed.blocks, expansion(graph, false));
+        let removals = sort_entries(removed.entries, of_vertices, pool);
+        progress.check()?;
+        let mut effective = compare(view, &Asked { added, removed: removals }, pool, progress)?;
+        effective.num_missing += removed.num_unknown;
+        Ok(Change { resolved, vertices, effective })
+    }
+}
+
+/// What an append changes.
+struct Change {
+    resolved: Resolved,
+    vertices: VertexChanges,
+    effective: Effective,
+}
+
+fn joined(first: &SourceSummary, second: &SourceSummary) -> SourceSummary {
+    SourceSummary {
+        num_edges: first.num_edges + second.num_edges,
+        num_skipped: first.num_skipped + second.num_skipped,
+        first_skipped: first.first_skipped.clone().or_else(|| second.first_skipped.clone()),
+    }
+}

@@ -1,0 +1,113 @@
+//! Entries of lists that are asked for, in order.
+
+use base::parallel::Pool;
+use base::{NO_VERTEX, VertexId};
+use graph::WeightType;
+use lama::ChangedArc;
+
+use super::requests::Block;
+use crate::load::{Duplicates, Expand, KeyedArc, Payload};
+
+/// Entries of a smaller share are sorted by one worker.
+const MIN_SHARE: usize = 16 << 10;
+
+/// The entries that the edges of `blocks`, whose keys are ids, make; in input order.
+pub(crate) fn added(blocks: Vec<Block>, expand: Expand) -> Vec<ChangedArc> {
+    let num_edges: usize = blocks.iter().map(|block| block.edges.len()).sum();
+    let mut arcs = Vec::with_capacity(num_edges * expand.factor());
+    for block in blocks {
+        for (i, &(source, target)) in block.edges.iter().enumerate() {
+            let weight = block.weights.get(i).copied().unwrap_or(0);
+            expand.entries(KeyedArc::new(source, target, ()), |entry| {
+                arcs.push(ChangedArc { list: entry.list(), neighbour: entry.neighbour(), weight });
+            });
+        }
+    }
+    arcs
+}
+
+/// Entries that are to go.
+#[derive(Debug, Default, PartialEq)]
+pub(crate) struct RemovedEntries {
+    /// Lists and neighbours, in input order.
+    pub(crate) entries: Vec<(VertexId, VertexId)>,
+    /// Edges of which an end has never been a vertex.
+    pub(crate) num_unknown: u64,
+}
+
+/// The entries that the edges of `blocks`, whose keys are ids, have made.
+pub(crate) fn removed(blocks: Vec<Block>, expand: Expand) -> RemovedEntries {
+    let mut removed = RemovedEntries::default();
+    for (source, target) in blocks.into_iter().flat_map(|block| block.edges) {
+        if source == NO_VERTEX || target == NO_VERTEX {
+            removed.num_unknown += 1;
+        } else {
+            expand.entries(KeyedArc::new(source, target, ()), |entry| {
+                removed.entries.push((entry.list(), entry.neighbour()));
+            });
+        }
+    }
+    removed
+}
+
+/// Sorts entries that come in input order, and merges parallel ones as `duplicates` says; those that
+/// it keeps ascend by the bits of their weights.
+pub(crate) fn sort_arcs(
+    mut arcs: Vec<ChangedArc>,
+    weight_type: Option<WeightType>,
+    duplicates: Duplicates,
+    pool: &Pool,
+) -> Vec<ChangedArc> {
+    if duplicates == Duplicates::Keep {
+        sort_in_parallel(&mut arcs, pool, <[ChangedArc]>::sort);
+        return arcs;
+    }
+    sort_in_parallel(&mut arcs, pool, |arcs| arcs.sort_by_key(|arc| (arc.list, arc.neighbour)));
+    match weight_type {
+        None => arcs.dedup(),
+        Some(WeightType::U32) => merge_parallel::<u32>(&mut arcs, duplicates),
+        Some(WeightType::I64) => merge_parallel::<i64>(&mut arcs, duplicates),
+        Some(WeightType::F32) => merge_parallel::<f32>(&mut arcs, duplicates),
+        Some(WeightType::F64) => merge_parallel::<f64>(&mut arcs, duplicates),
+    }
+    arcs
+}
+
+fn merge_parallel<P: Payload<Weight = P> + graph::Weight>(arcs: &mut Vec<ChangedArc>, duplicates: Duplicates) {
+    arcs.dedup_by(|next, kept| {
+        let is_same = (next.list, next.neighbour) == (kept.list, kept.neighbour);
+        if is_same {
+            kept.weight = P::of_bits(kept.weight).merge(P::of_bits(next.weight), duplicates).bits();
+        }
+        is_same
+    });
+}
+
+/// Sorts entries that are to go, each once.
+pub(crate) fn sort_entries(
+    mut entries: Vec<(VertexId, VertexId)>,
+    mut more: Vec<(VertexId, VertexId)>,
+    pool: &Pool,
+) -> Vec<(VertexId, VertexId)> {
+    entries.append(&mut more);
+    sort_in_parallel(&mut entries, pool, <[(VertexId, VertexId)]>::sort);
+    entries.dedup();
+    entries
+}
+
+/// The same arcs as entries of the lists of their other ends, sorted.
+pub(crate) fn turned(arcs: &[ChangedArc], pool: &Pool) -> Vec<ChangedArc> {
+    let turn = |arc: &ChangedArc| ChangedArc { list: arc.neighbour, neighbour: arc.list, weight: arc.weight };
+    let mut turned: Vec<_> = arcs.iter().map(turn).collect();
+    sort_in_parallel(&mut turned, pool, <[ChangedArc]>::sort);
+    turned
+}
+
+/// Lets each worker sort a share, then merges the shares: `sort` must be one that finds them sorted.
+fn sort_in_parallel<T: Send>(items: &mut [T], pool: &Pool, sort: impl Fn(&mut [T]) + Sync) {
+    let share = items.len().div_ceil(pool.num_threads()).max(MIN_SHARE);
+    if share < items.len() {
+        pool.for_each_part_mut(items, share, |_, part| sort(part));
+    }
+    sort(items);
+}

@@ -1,0 +1,132 @@
+//! From the keys of an append to vertex ids.
+//!
+//! A key that the database knows has its id already, also where its vertex was removed; the others
+//! get the ids after those, in the order in which they come.
+
+use base::parallel::Pool;
+use base::{NO_VERTEX, VertexId};
+use graph::Graph;
+use lama::{Key, KeyScheme, View};
+
+use super::requests::{Block, Requests};
+use crate::Result;
+use crate::load::{VertexKeys, check_num_vertices};
+
+/// Keys that a worker looks up at once.
+const GRAIN: usize = 4 << 10;
+
+/// The ids of the keys of some requests.
+pub(crate) struct Resolved {
+    /// By place among all keys; [`NO_VERTEX`] where there is no vertex. `None`: the place is the id.
+    ids: Option<Vec<VertexId>>,
+    /// The keys of new vertices, by id.
+    pub(crate) new_keys: VertexKeys,
+    /// One more than the largest id, new ones included.
+    pub(crate) vertex_bound: usize,
+}
+
+/// What becomes of a key that is not known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// A vertex is made.
+    Create,
+    /// It is no vertex.
+    Ignore,
+}
+
+impl Resolved {
+    /// Turns places of keys into ids.
+    pub(crate) fn apply(&self, blocks: &mut [Block], pool: &Pool) {
+        let bound = self.vertex_bound as VertexId;
+        pool.for_each_item(blocks.iter_mut().collect(), |_, block: &mut Block| match &self.ids {
+            Some(ids) => block.map(|place| ids[place as usize]),
+            None => block.map(|id| if id < bound { id } else { NO_VERTEX }),
+        });
+    }
+}
+
+/// Finds the ids of all keys of `requests`.
+///
+/// Cost: a search in the dictionary for each distinct key, in ascending order.
+pub(crate) fn resolve(requests: &Requests, view: &View, unknown: Unknown, pool: &Pool) -> Result<Resolved> {
+    let old_bound = view.vertex_bound();
+    match &requests.keys {
+        VertexKeys::Dense(_) => {
+            debug_assert_eq!(view.options().keys, KeyScheme::Dense);
+            let named = requests.blocks.iter().flat_map(|block| {
+                let ends = block.edges.iter().flat_map(|&(source, target)| [source, target]);
+                ends.chain(block.vertices.iter().copied())
+            });
+            let largest = if unknown == Unknown::Create { named.max() } else { None };
+            let vertex_bound = largest.map_or(old_bound, |largest| old_bound.max(largest as usize + 1));
+            check_num_vertices(vertex_bound as u64)?;
+            let new_keys = VertexKeys::Dense((vertex_bound - old_bound) as u64);
+            Ok(Resolved { ids: None, new_keys, vertex_bound })
+        }
+        keys => {
+            let mut ids = find_all(keys, view, pool)?;
+            let mut new_places = Vec::new();
+            if unknown == Unknown::Create {
+                for (place, id) in ids.iter_mut().enumerate().filter(|(_, id)| **id == NO_VERTEX) {
+                    check_num_vertices((old_bound + new_places.len() + 1) as u64)?;
+                    *id = (old_bound + new_places.len()) as VertexId;
+                    new_places.push(place);
+                }
+            }
+            let vertex_bound = old_bound + new_places.len();
+            Ok(Resolved { ids: Some(ids), new_keys: select(keys, &new_places), vertex_bound })
+        }
+    }
+}
+
+/// The id of each key, live or not; [`NO_VERTEX`] where there is none.
+fn find_all(keys: &VertexKeys, view: &View, pool: &Pool) -> Result<Vec<VertexId>> {
+    let key_at = |place: usize| -> Key {
+        match keys {
+            VertexKeys::Dense(_) => Key::Integer(place as u64),
+            VertexKeys::Integers { by_id, .. } => Key::Integer(by_id[place]),
+            VertexKeys::Strings { text, offsets, .. } => {
+                let bytes = &text[offsets[place] as usize..offsets[place + 1] as usize];
+                // Keys are checked where they are read.
+                Key::String(String::from_utf8_lossy(bytes).into_owned())
+            }
+        }
+    };
+    let found = pool.map_chunks(0..keys.len() as usize, GRAIN, |_, places| -> Result<Vec<VertexId>> {
+        places.map(|place| Ok(view.vertex_dead_or_alive(&key_at(place))?.map_or(NO_VERTEX, |found| found.0))).collect()
+    });
+    let mut ids = Vec::with_capacity(keys.len() as usize);
+    for part in found {
+        ids.extend(part?);
+    }
+    Ok(ids)
+}
+
+/// The keys at these ascending places.
+fn select(keys: &VertexKeys, places: &[usize]) -> VertexKeys {
+    match keys {
+        VertexKeys::Dense(_) => VertexKeys::Dense(places.len() as u64),
+        VertexKeys::Integers { by_id, sorted } => {
+            let by_id: Vec<u64> = places.iter().map(|&place| by_id[place]).collect();
+            let sorted = sorted.is_some().then(|| order(by_id.len(), |index| by_id[index]));
+            VertexKeys::Integers { by_id, sorted }
+        }
+        VertexKeys::Strings { text: all, offsets: bounds, sorted } => {
+            let (mut text, mut offsets) = (Vec::new(), vec![0]);
+            for &place in places {
+                text.extend_from_slice(&all[bounds[place] as usize..bounds[place + 1] as usize]);
+                offsets.push(text.len() as u64);
+            }
+            let key = |index: usize| &text[offsets[index] as usize..offsets[index + 1] as usize];
+            let sorted = sorted.is_some().then(|| order(places.len(), key));
+            VertexKeys::Strings { text, offsets, sorted }
+        }
+    }
+}
+
+/// Positions in the order of their keys.
+fn order<K: Ord>(len: usize, key: impl Fn(usize) -> K) -> Vec<VertexId> {
+    let mut positions: Vec<VertexId> = (0..len as VertexId).collect();
+    positions.sort_unstable_by_key(|&position| key(position as usize));
+    positions
+}

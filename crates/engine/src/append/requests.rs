@@ -1,0 +1,261 @@
+//! What is asked for, before its keys are ids.
+//!
+//! As in a load, each worker gives numbers to the keys that it meets, and the tables of the workers
+//! are joined to one ascending list of distinct keys; nothing depends on the number of workers.
+
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use base::VertexId;
+use base::parallel::Pool;
+use base::progress::Progress;
+use graph::formats::{EdgeBlock, FieldKey, Source, SourceSummary, Span};
+use graph::{Weight, WeightType};
+use lama::{GraphOptions, Key, KeyScheme};
+
+use super::changes::{Changes, fitting_key, weight_bits};
+use crate::load::{Budget, InputKey, Joined, KeyTable, Payload, VertexKeys};
+use crate::{Error, Result};
+
+/// What an edge takes at most at once, from the text to the level: its numbers, its entries in the
+/// lists of both ends, room to sort them, and the entries that turn out to change something.
+const EDGE_BYTES: u64 = 160;
+/// Tables of keys are held twice, and more, while they are joined.
+const JOIN_FACTOR: u64 = 3;
+/// Edges of a program that are taken at once, so that the text of their keys stays small.
+const EDGES_AT_ONCE: usize = 1 << 16;
+
+/// Edges and vertices that are asked for, in the order of the input.
+pub(crate) struct Requests {
+    /// All keys, each once: ascending, or in input order. Dense keys are ids, and not listed.
+    pub(crate) keys: VertexKeys,
+    /// By block; ends are places in `keys`.
+    pub(crate) blocks: Vec<Block>,
+    pub(crate) summary: SourceSummary,
+}
+
+/// One block of the input.
+#[derive(Debug, Default)]
+pub(crate) struct Block {
+    sequence: u64,
+    worker: usize,
+    /// Ends of edges: numbers that the worker gave, then places among all keys, then ids.
+    pub(crate) edges: Vec<(u32, u32)>,
+    /// The bits of each edge's weight; empty without weights.
+    pub(crate) weights: Vec<u64>,
+    pub(crate) vertices: Vec<u32>,
+}
+
+/// What reading shares with the rest of an append.
+#[derive(Clone, Copy)]
+pub(crate) struct Reading<'a> {
+    pub(crate) graph: &'a GraphOptions,
+    pub(crate) io_order: bool,
+    pub(crate) budget: &'a Budget,
+    pub(crate) pool: &'a Pool,
+    pub(crate) progress: &'a dyn Progress,
+}
+
+/// Reads files.
+pub(crate) fn read_source(reading: Reading<'_>, source: &mut Source) -> Result<Requests> {
+    match reading.graph.keys {
+        KeyScheme::Integer => read_keys::<u64>(reading, source),
+        KeyScheme::String => read_keys::<Span>(reading, source),
+        KeyScheme::Dense => read_keys::<u32>(reading, source),
+    }
+}
+
+fn read_keys<K: InputKey>(reading: Reading<'_>, source: &mut Source) -> Result<Requests> {
+    match reading.graph.weight_type {
+        None => read_blocks::<K, ()>(reading, source),
+        Some(WeightType::U32) => read_blocks::<K, u32>(reading, source),
+        Some(WeightType::I64) => read_blocks::<K, i64>(reading, source),
+        Some(WeightType::F32) => read_blocks::<K, f32>(reading, source),
+        Some(WeightType::F64) => read_blocks::<K, f64>(reading, source),
+    }
+}
+
+fn read_blocks<K: InputKey, P: Payload>(reading: Reading<'_>, source: &mut Source) -> Result<Requests> {
+    let Reading { pool, progress, .. } = reading;
+    progress.stage("read", source.facts().input_bytes);
+    let num_vertices = source.facts().num_vertices.unwrap_or(0);
+    let (bytes_read, bytes_told) = (source.bytes_read(), AtomicU64::new(0));
+    let collector = Collector::<K>::new(reading);
+    let summary = source.for_each_block(pool, |worker, block: EdgeBlock<K, P::Weight>| -> Result<()> {
+        progress.check()?;
+        let now = bytes_read.load(Ordering::Relaxed);
+        progress.advance(now.saturating_sub(bytes_told.fetch_max(now, Ordering::Relaxed)));
+        let weights =
+            if P::IS_WEIGHTED { block.weights.iter().map(|weight| weight.bits()).collect() } else { Vec::new() };
+        if P::IS_WEIGHTED && !block.weights.iter().all(|weight| weight.is_number()) {
+            return Err(Error::Option("a weight is not a number (NaN)".into()));
+        }
+        collector.take(worker, block.sequence, &block, weights)
+    })?;
+    collector.name_below(num_vertices)?;
+    collector.finish(summary)
+}
+
+/// Takes what a program made up: edges and vertices to be added.
+pub(crate) fn added_by(reading: Reading<'_>, changes: &Changes) -> Result<Requests> {
+    let edges: Vec<_> = changes.added.iter().map(|(source, target, _)| (source, target)).collect();
+    let weights = changes.added.iter().map(|edge| weight_bits(edge, reading.graph)).collect::<Result<Vec<_>>>()?;
+    let weights = if reading.graph.weight_type.is_some() { weights } else { Vec::new() };
+    take_keys(reading, &edges, &weights, &changes.added_vertices)
+}
+
+/// Takes what a program made up: edges and vertices to be removed.
+pub(crate) fn removed_by(reading: Reading<'_>, changes: &Changes) -> Result<Requests> {
+    let edges: Vec<_> = changes.removed.iter().map(|(source, target)| (source, target)).collect();
+    take_keys(reading, &edges, &[], &changes.removed_vertices)
+}
+
+fn take_keys(reading: Reading<'_>, edges: &[(&Key, &Key)], weights: &[u64], vertices: &[Key]) -> Result<Requests> {
+    match reading.graph.keys {
+        KeyScheme::Integer => take_as::<u64>(reading, edges, weights, vertices),
+        KeyScheme::String => take_as::<Span>(reading, edges, weights, vertices),
+        KeyScheme::Dense => take_as::<u32>(reading, edges, weights, vertices),
+    }
+}
+
+fn take_as<K: InputKey>(
+    reading: Reading<'_>,
+    edges: &[(&Key, &Key)],
+    weights: &[u64],
+    vertices: &[Key],
+) -> Result<Requests> {
+    let collector = Collector::<K>::new(reading);
+    let scheme = reading.graph.keys;
+    let mut sequence = 0;
+    let mut take = |edges: &[(&Key, &Key)], weights: &[u64], vertices: &[Key]| -> Result<()> {
+        reading.progress.check()?;
+        let mut block = EdgeBlock::<K, u32> {
+            sequence,
+            edges: Vec::with_capacity(edges.len()),
+            weights: Vec::new(),
+            vertices: Vec::with_capacity(vertices.len()),
+            text: Vec::new(),
+        };
+        for (source, target) in edges {
+            let source = key_in_text(source, scheme, &mut block.text)?;
+            block.edges.push((source, key_in_text(target, scheme, &mut block.text)?));
+        }
+        for vertex in vertices {
+            block.vertices.push(key_in_text(vertex, scheme, &mut block.text)?);
+        }
+        sequence += 1;
+        collector.take(0, block.sequence, &block, weights.to_vec())
+    };
+    for (i, edges) in edges.chunks(EDGES_AT_ONCE).enumerate() {
+        let first = i * EDGES_AT_ONCE;
+        take(edges, weights.get(first..first + edges.len()).unwrap_or_default(), &[])?;
+    }
+    vertices.chunks(EDGES_AT_ONCE).try_for_each(|vertices| take(&[], &[], vertices))?;
+    collector.finish(SourceSummary::default())
+}
+
+/// A key as blocks hold it.
+fn key_in_text<K: FieldKey>(key: &Key, scheme: KeyScheme, text: &mut Vec<u8>) -> Result<K> {
+    let found = match fitting_key(key, scheme)? {
+        Key::Integer(number) => K::from_digits(number),
+        Key::String(key) => K::from_owned(key.as_bytes(), 0, text),
+    };
+    found.ok_or_else(|| Error::Option(format!("vertex {key}: expected {}", K::RANGE)))
+}
+
+/// Collects blocks and their keys, from several workers.
+struct Collector<'a, K: InputKey> {
+    reading: Reading<'a>,
+    workers: Vec<Mutex<Worker<K::Table>>>,
+    key_bytes: AtomicU64,
+    num_edges: AtomicU64,
+}
+
+struct Worker<T> {
+    table: T,
+    table_bytes: u64,
+    blocks: Vec<Block>,
+}
+
+impl<'a, K: InputKey> Collector<'a, K> {
+    fn new(reading: Reading<'a>) -> Self {
+        let worker =
+            |_| Mutex::new(Worker { table: K::Table::new(reading.io_order), table_bytes: 0, blocks: Vec::new() });
+        Self {
+            reading,
+            workers: (0..reading.pool.num_threads()).map(worker).collect(),
+            key_bytes: AtomicU64::new(0),
+            num_edges: AtomicU64::new(0),
+        }
+    }
+
+    fn take<W>(&self, worker: usize, sequence: u64, block: &EdgeBlock<K, W>, weights: Vec<u64>) -> Result<()> {
+        let mut state = self.workers[worker].lock().unwrap_or_else(|e| e.into_inner());
+        let Worker { table, table_bytes, blocks } = &mut *state;
+        let mut edges = Vec::with_capacity(block.edges.len());
+        // The place in the input: blocks have far fewer keys than 2^32.
+        let mut position = sequence << 32;
+        table.intern_edges(&block.edges, &block.text, position, |_, source, target| edges.push((source, target)));
+        position += 2 * block.edges.len() as u64;
+        let vertices = (position..).zip(&block.vertices);
+        let vertices = vertices.map(|(position, &key)| table.intern(key, &block.text, position)).collect();
+        blocks.push(Block { sequence, worker, edges, weights, vertices });
+
+        let grown = table.num_bytes() as u64 - *table_bytes;
+        *table_bytes += grown;
+        self.check_room(grown, (block.edges.len() + block.vertices.len()) as u64)
+    }
+
+    /// Refuses what does not fit in the memory that is allowed.
+    fn check_room(&self, key_bytes: u64, num_edges: u64) -> Result<()> {
+        let key_bytes = self.key_bytes.fetch_add(key_bytes, Ordering::Relaxed) + key_bytes;
+        let num_edges = self.num_edges.fetch_add(num_edges, Ordering::Relaxed) + num_edges;
+        let needed = JOIN_FACTOR * key_bytes + EDGE_BYTES * num_edges;
+        self.reading.budget.check("the changes of one snapshot, which must be in memory,", needed)
+    }
+
+    /// Names the vertices below `num_vertices`, of an input whose keys are numbers without gaps.
+    fn name_below(&self, num_vertices: u64) -> Result<()> {
+        let mut vertices = Vec::new();
+        let mut text = Vec::new();
+        for number in 0..num_vertices {
+            let key = K::from_digits(number).or_else(|| K::from_owned(number.to_string().as_bytes(), 0, &mut text));
+            vertices.extend(key);
+        }
+        if vertices.is_empty() {
+            return Ok(());
+        }
+        // After everything that was read.
+        let sequence = u64::from(u32::MAX);
+        let block = EdgeBlock::<K, u32> { sequence, edges: Vec::new(), weights: Vec::new(), vertices, text };
+        self.take(0, sequence, &block, Vec::new())
+    }
+
+    /// Joins the tables of all workers.
+    fn finish(self, summary: SourceSummary) -> Result<Requests> {
+        let Reading { pool, graph, .. } = self.reading;
+        let (mut tables, mut blocks) = (Vec::new(), Vec::new());
+        for worker in self.workers {
+            let mut worker = worker.into_inner().unwrap_or_else(|e| e.into_inner());
+            tables.push(worker.table);
+            blocks.append(&mut worker.blocks);
+        }
+        blocks.sort_unstable_by_key(|block| block.sequence);
+        let (keys, places) = K::Table::join(tables, pool)?;
+        if graph.keys != KeyScheme::Dense {
+            pool.for_each_item(blocks.iter_mut().collect(), |_, block: &mut Block| {
+                let places = &*places[block.worker];
+                block.map(|number| places[number as usize]);
+            });
+        }
+        Ok(Requests { keys, blocks, summary })
+    }
+}
+
+impl Block {
+    /// Replaces every end of an edge, and every vertex.
+    pub(crate) fn map(&mut self, to: impl Fn(u32) -> VertexId) {
+        self.edges.iter_mut().for_each(|(source, target)| (*source, *target) = (to(*source), to(*target)));
+        self.vertices.iter_mut().for_each(|vertex| *vertex = to(*vertex));
+    }
+}

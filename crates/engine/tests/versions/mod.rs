@@ -1,0 +1,321 @@
+//! A plain model of a graph with snapshots: one set of edges for each, and nothing shared.
+
+#![allow(dead_code, reason = "each test uses a part of it")]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use anden_engine::{Changes, Duplicates, EdgeWeight, GraphOptions, Key, KeyScheme, View};
+use graph::{Direction, Graph as _, InEdges, Page, Weight, WeightType, WeightedEdges};
+
+/// Edges by their ends, each with the weights of its parallel copies, ascending.
+pub type Edges = BTreeMap<(u32, u32), Vec<u32>>;
+
+/// A graph at one snapshot, between ids.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graph {
+    pub bound: u32,
+    pub live: BTreeSet<u32>,
+    pub edges: Edges,
+}
+
+impl Graph {
+    pub fn num_edges(&self) -> u64 {
+        self.edges.values().map(|weights| weights.len() as u64).sum()
+    }
+
+    /// The edges that are here and not in `other`: weights count, and so does how many there are.
+    pub fn minus(&self, other: &Self) -> Edges {
+        let mut left = self.edges.clone();
+        for (pair, weights) in &other.edges {
+            let Some(mine) = left.get_mut(pair) else { continue };
+            for weight in weights {
+                if let Some(place) = mine.iter().position(|mine| mine == weight) {
+                    mine.remove(place);
+                }
+            }
+        }
+        left.retain(|_, weights| !weights.is_empty());
+        left
+    }
+}
+
+/// A database by the book.
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub options: GraphOptions,
+    pub io_order: bool,
+    /// By id.
+    pub keys: Vec<Key>,
+    /// The snapshots that were not dropped.
+    pub snapshots: BTreeMap<u32, (Option<String>, Graph)>,
+    /// Everything that is committed.
+    pub newest: Graph,
+    pub next_number: u32,
+}
+
+/// Changes whose weights are small numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub added: Vec<(Key, Key, u32)>,
+    pub removed: Vec<(Key, Key)>,
+    pub added_vertices: Vec<Key>,
+    pub removed_vertices: Vec<Key>,
+    pub name: Option<String>,
+}
+
+impl Asked {
+    pub fn len(&self) -> usize {
+        self.added.len() + self.removed.len() + self.added_vertices.len() + self.removed_vertices.len()
+    }
+
+    /// The same as the library takes it.
+    pub fn changes(&self, options: &GraphOptions) -> Changes {
+        let weight = |weight: u32| {
+            options.weight_type.map(|weight_type| match weight_type {
+                WeightType::U32 | WeightType::I64 => EdgeWeight::from(weight),
+                // Halves, so that floats are met that are no integers.
+                WeightType::F32 | WeightType::F64 => EdgeWeight::Real(f64::from(weight) / 2.0),
+            })
+        };
+        let added = self.added.iter().map(|(u, v, w)| (u.clone(), v.clone(), weight(*w))).collect();
+        Changes {
+            added,
+            removed: self.removed.clone(),
+            added_vertices: self.added_vertices.clone(),
+            removed_vertices: self.removed_vertices.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+impl Model {
+    /// A new database, whose first snapshot is empty.
+    pub fn new(options: GraphOptions, io_order: bool) -> Self {
+        let snapshots = BTreeMap::from([(1, (None, Graph::default()))]);
+        Self { options, io_order, keys: Vec::new(), snapshots, newest: Graph::default(), next_number: 2 }
+    }
+
+    pub fn id(&self, key: &Key) -> Option<u32> {
+        self.keys.iter().position(|known| known == key).map(|id| id as u32)
+    }
+
+    /// The key of an edge in the map, if the graph has such edges.
+    fn pair(&self, source: u32, target: u32) -> Option<(u32, u32)> {
+        let turns = self.options.ordered || self.options.direction == Direction::Undirected;
+        if self.options.ordered && source == target {
+            return None;
+        }
+        Some(if turns { (source.min(target), source.max(target)) } else { (source, target) })
+    }
+
+    /// Gives ids to keys that are new.
+    fn number(&mut self, asked: &Asked) {
+        let ends = asked.added.iter().flat_map(|(u, v, _)| [u, v]);
+        let mut named: Vec<&Key> = ends.chain(&asked.added_vertices).collect();
+        if self.options.keys == KeyScheme::Dense {
+            let largest = named.iter().map(|key| if let Key::Integer(key) = key { *key } else { 0 }).max();
+            let bound = largest.map_or(0, |largest| largest + 1).max(self.newest.bound.into());
+            self.keys = (0..bound).map(Key::Integer).collect();
+            let old_bound = self.newest.bound;
+            self.newest.live.extend(old_bound..bound as u32);
+        } else {
+            if !self.io_order {
+                named.sort();
+            }
+            for key in named {
+                if !self.keys.contains(key) {
+                    self.keys.push(key.clone());
+                }
+            }
+        }
+        self.newest.bound = self.keys.len() as u32;
+    }
+
+    /// Changes the newest graph; makes no snapshot of it.
+    pub fn change(&mut self, asked: &Asked, duplicates: Duplicates) {
+        let known = |model: &Self, key: &Key| model.id(key).filter(|id| *id < model.newest.bound);
+        for key in &asked.removed_vertices {
+            let Some(gone) = known(self, key) else { continue };
+            self.newest.live.remove(&gone);
+            self.newest.edges.retain(|&(u, v), _| u != gone && v != gone);
+        }
+        for (u, v) in &asked.removed {
+            let ends = known(self, u).zip(known(self, v));
+            if let Some(pair) = ends.and_then(|(u, v)| self.pair(u, v)) {
+                self.newest.edges.remove(&pair);
+            }
+        }
+        self.number(asked);
+        let mut added = Edges::new();
+        for (u, v, weight) in &asked.added {
+            let (u, v) = (self.id(u).unwrap(), self.id(v).unwrap());
+            self.newest.live.extend([u, v]);
+            let weight = if self.options.weight_type.is_some() { *weight } else { 0 };
+            if let Some(pair) = self.pair(u, v) {
+                added.entry(pair).or_default().push(weight);
+            }
+        }
+        for (pair, weights) in added {
+            let weight = match duplicates {
+                Duplicates::Min => weights.iter().min(),
+                Duplicates::Last => weights.last(),
+                Duplicates::Sum => Some(&weights.iter().sum()),
+                Duplicates::Keep => None,
+            };
+            let known = self.newest.edges.entry(pair).or_default();
+            match weight {
+                Some(weight) => *known = vec![*weight],
+                None => known.extend(weights),
+            }
+            known.sort_unstable();
+        }
+        for key in &asked.added_vertices {
+            let id = self.id(key).unwrap();
+            self.newest.live.insert(id);
+        }
+    }
+
+    /// Makes a snapshot of the newest graph.
+    pub fn snapshot(&mut self, name: Option<String>) -> u32 {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.snapshots.insert(number, (name, self.newest.clone()));
+        number
+    }
+
+    /// The snapshot before, of those that were not dropped.
+    pub fn before(&self, number: u32) -> Option<&Graph> {
+        self.snapshots.range(..number).next_back().map(|(_, (_, graph))| graph)
+    }
+
+    /// What a window shows.
+    pub fn window(&self, first: u32, last: u32) -> Graph {
+        let mut graph = self.snapshots[&last].1.clone();
+        if let Some(before) = self.before(first) {
+            graph.edges = graph.minus(before);
+        }
+        graph
+    }
+
+    /// Holds a view against a graph, in every way in which it can be read.
+    pub fn check(&self, view: &View, graph: &Graph) {
+        match self.options.weight_type {
+            None => check_as::<u32>(self, view, graph, |_| 0),
+            Some(WeightType::U32) => check_as::<u32>(self, view, graph, Weight::bits),
+            Some(WeightType::I64) => check_as::<i64>(self, view, graph, |weight| i64::from(weight).bits()),
+            Some(WeightType::F32) => check_as::<f32>(self, view, graph, |weight| (weight as f32 / 2.0).bits()),
+            Some(WeightType::F64) => check_as::<f64>(self, view, graph, |weight| (f64::from(weight) / 2.0).bits()),
+        }
+    }
+}
+
+/// Targets and the bits of their weights, sorted.
+type List = Vec<(u32, u64)>;
+
+fn check_as<W: Weight>(model: &Model, view: &View, graph: &Graph, bits: impl Fn(u32) -> u64) {
+    let is_undirected = model.options.direction == Direction::Undirected;
+    let num_vertices = graph.live.len();
+    assert_eq!((view.vertex_bound(), view.num_vertices()), (graph.bound as usize, num_vertices), "vertices");
+    assert_eq!(view.num_edges(), graph.num_edges(), "edges");
+    assert_eq!(view.has_in_edges(), is_undirected || model.options.in_edges);
+    let mut out_lists: Vec<List> = vec![Vec::new(); graph.bound as usize];
+    let mut in_lists = out_lists.clone();
+    for (&(u, v), weights) in &graph.edges {
+        for &weight in weights {
+            out_lists[u as usize].push((v, bits(weight)));
+            in_lists[v as usize].push((u, bits(weight)));
+            if is_undirected && u != v {
+                out_lists[v as usize].push((u, bits(weight)));
+                in_lists[u as usize].push((v, bits(weight)));
+            }
+        }
+    }
+    let num_arcs: usize = out_lists.iter().map(Vec::len).sum();
+    assert_eq!(view.num_arcs(), num_arcs as u64, "arcs");
+    for v in 0..graph.bound {
+        let is_live = graph.live.contains(&v);
+        assert_eq!(view.is_live(v), is_live, "vertex {v}");
+        let key = &model.keys[v as usize];
+        assert_eq!(view.vertex(key).unwrap(), is_live.then_some(v), "vertex {key}");
+        assert_eq!(view.key(v).unwrap(), *key);
+        let (out_list, in_list) = (&mut out_lists[v as usize], &mut in_lists[v as usize]);
+        out_list.sort_unstable();
+        in_list.sort_unstable();
+        assert_eq!(view.out_degree(v), out_list.len(), "out-degree of {v}");
+        assert_eq!(list_of::<W>(view, v, Way::Out), *out_list, "out-list of {v}");
+        if view.has_in_edges() {
+            assert_eq!(view.in_degree(v), in_list.len(), "in-degree of {v}");
+            assert_eq!(list_of::<W>(view, v, Way::In), *in_list, "in-list of {v}");
+        }
+    }
+    check_pages(view, &out_lists);
+    view.check().unwrap();
+    for key in model.keys.iter().skip(graph.bound as usize) {
+        assert_eq!(view.vertex(key).unwrap(), None, "{key} comes later");
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Out,
+    In,
+}
+
+/// A list, and whether its pieces are as they should be.
+fn list_of<W: Weight>(view: &View, vertex: u32, way: Way) -> List {
+    let (mut list, mut targets_only) = (List::new(), Vec::new());
+    let mut plain = |targets: &[u32]| {
+        assert!(targets.is_sorted(), "a piece that does not ascend");
+        targets_only.extend_from_slice(targets);
+        ControlFlow::Continue(())
+    };
+    let _ = match way {
+        Way::Out => view.for_each_out_fragment(vertex, &mut plain),
+        Way::In => view.for_each_in_fragment(vertex, &mut plain),
+    };
+    targets_only.sort_unstable();
+    if view.weight_type().is_none() {
+        return targets_only.into_iter().map(|target| (target, 0)).collect();
+    }
+    let weighted = |targets: &[u32], weights: &[W]| {
+        assert!(targets.is_sorted() && targets.len() == weights.len(), "a weighted piece");
+        list.extend(targets.iter().zip(weights).map(|(&target, weight)| (target, weight.bits())));
+        ControlFlow::Continue(())
+    };
+    let _ = match way {
+        Way::Out => view.for_each_weighted_out_fragment::<W>(vertex, weighted),
+        Way::In => view.for_each_weighted_in_fragment::<W>(vertex, weighted),
+    };
+    list.sort_unstable();
+    assert!(list.iter().map(|entry| entry.0).eq(targets_only), "lists with and without weights differ");
+    list
+}
+
+/// The out-lists page by page.
+fn check_pages(view: &View, expected: &[List]) {
+    let mut next = 0;
+    let _ = view.for_each_out_page(0..expected.len() as u32, |page| {
+        let mut found: Vec<(u32, Vec<u32>)> = Vec::new();
+        match page {
+            Page::Dense(page) => found.extend(page.lists().map(|(vertex, targets)| (vertex, targets.to_vec()))),
+            Page::Empty(vertices) => found.extend(vertices.map(|vertex| (vertex, Vec::new()))),
+            Page::Patched(vertices) => vertices.for_each(|vertex| {
+                let mut all = Vec::new();
+                let _ = view.for_each_out_fragment(vertex, |targets| {
+                    all.extend_from_slice(targets);
+                    ControlFlow::Continue(())
+                });
+                all.sort_unstable();
+                found.push((vertex, all));
+            }),
+        }
+        for (vertex, targets) in found {
+            assert_eq!(vertex, next);
+            assert!(expected[vertex as usize].iter().map(|entry| entry.0).eq(targets), "page of {vertex}");
+            next += 1;
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(next as usize, expected.len(), "pages cover all vertices");
+}
