@@ -26,7 +26,7 @@ const GAP_DELTA: u32 = 2;
 
 /// A kernel, with what the benchmark holds it to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Kernel {
+pub(crate) enum Kernel {
     /// With the 32-bit scores that GAP has.
     PageRank,
     /// With 64-bit scores, which users get unless they ask for less.
@@ -39,8 +39,8 @@ enum Kernel {
 }
 
 /// What one run took.
-struct Run {
-    seconds: f64,
+pub(crate) struct Run {
+    pub(crate) seconds: f64,
     preparation_seconds: f64,
     peak_bytes: usize,
 }
@@ -49,7 +49,7 @@ impl Kernel {
     const ALL: [Self; 7] =
         [Self::PageRank, Self::PageRank64, Self::Bfs, Self::Wcc, Self::Sssp, Self::Bc, Self::Triangles];
 
-    fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::PageRank => "pagerank f32",
             Self::PageRank64 => "pagerank f64",
@@ -104,7 +104,7 @@ impl Kernel {
         }
     }
 
-    fn run<G>(self, setting: &Setting, graph: &G, source: VertexId) -> Result<Run>
+    pub(crate) fn run<G>(self, setting: &Setting, graph: &G, source: VertexId) -> Result<Run>
     where
         G: InEdges + WeightedEdges + SingleFragment,
     {
@@ -230,7 +230,7 @@ fn against_gapbs(
 }
 
 /// Sources with edges, spread over the ids.
-fn sources(graph: &impl Graph) -> Vec<VertexId> {
+pub(crate) fn sources(graph: &impl Graph) -> Vec<VertexId> {
     const NUM_SOURCES: usize = 8;
     let bound = graph.vertex_bound();
     let start = |i: usize| (bound as u64 * (2 * i as u64 + 1) / (2 * NUM_SOURCES as u64)) as usize;

@@ -15,6 +15,7 @@ mod load;
 mod machine;
 mod report;
 mod setting;
+mod snapshots;
 mod tables;
 
 use std::path::PathBuf;
@@ -47,7 +48,9 @@ enum Benchmark {
     Load(Options),
     /// Every kernel on one snapshot against the plain CSR, and against GAP's programs.
     Kernels(Options),
-    /// Both on a small graph with few repetitions: do they run, and is nothing far off?
+    /// A graph as a series of snapshots: load, size, merge, append, and kernels against the plain CSR.
+    Snapshots(Options),
+    /// All on a small graph with few repetitions: do they run, and is nothing far off?
     Quick(Options),
     /// What changed between two reports beyond their noise.
     Compare {
@@ -87,7 +90,7 @@ struct Options {
     /// Pairs of runs in comparisons with GAP, and repetitions of loads [default: 5; quick: 1].
     #[arg(long)]
     gap_pairs: Option<usize>,
-    /// Only this kernel, by the name in the report (kernels).
+    /// Only this kernel, by the name in the report (kernels, snapshots).
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
     /// Where to write files; what is made there is used again [default: a temporary directory].
@@ -100,10 +103,12 @@ struct Defaults {
     scale: u32,
     num_pairs: usize,
     num_gap_pairs: usize,
+    /// Few snapshots.
+    is_quick: bool,
 }
 
-const FULL: Defaults = Defaults { scale: 22, num_pairs: 15, num_gap_pairs: 5 };
-const QUICK: Defaults = Defaults { scale: 16, num_pairs: 3, num_gap_pairs: 1 };
+const FULL: Defaults = Defaults { scale: 22, num_pairs: 15, num_gap_pairs: 5, is_quick: false };
+const QUICK: Defaults = Defaults { scale: 16, num_pairs: 3, num_gap_pairs: 1, is_quick: true };
 
 fn main() -> ExitCode {
     match run(Arguments::parse().benchmark) {
@@ -119,7 +124,8 @@ fn run(benchmark: Benchmark) -> Result<()> {
     match benchmark {
         Benchmark::Load(options) => measure(&options, &FULL, &["load"]),
         Benchmark::Kernels(options) => measure(&options, &FULL, &["kernels"]),
-        Benchmark::Quick(options) => measure(&options, &QUICK, &["load", "kernels"]),
+        Benchmark::Snapshots(options) => measure(&options, &FULL, &["snapshots"]),
+        Benchmark::Quick(options) => measure(&options, &QUICK, &["load", "kernels", "snapshots"]),
         Benchmark::Compare { before, after } => compare::compare(&before, &after),
         Benchmark::Tables { reports } => tables::print(&reports),
     }
@@ -153,6 +159,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
         let mut report = Report::new(name, setting.origin.to_string(), threads, options.json);
         match name {
             "load" => load::run(&setting, &graphs, &mut report)?,
+            "snapshots" => snapshots::run(&setting, &graphs, defaults.is_quick, &mut report)?,
             _ => kernels::run(&setting, &graphs, &mut report)?,
         }
         report.finish();

@@ -1,0 +1,307 @@
+//! `snapshots`: a graph as a series of snapshots, against the plain CSR of the same graph.
+//!
+//! The questions of LLAMA's figures 3 and 4: what do many snapshots cost to load, to keep, to merge and to
+//! analyse? Most of the edges are in the first snapshot, the others are spread over the rest at random.
+//! *Maintained* snapshots are as a load leaves them: the run is that of the newest. *Appended* ones are as
+//! bare appends leave them, without any maintenance: the run is that of the oldest, and the readers apply
+//! all levels.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Result, bail};
+use base::VertexId;
+use base::progress::Silent;
+use engine::{
+    AppendOptions, Changes, Database, EdgeWeight, GraphOptions, Key, KeyScheme, LoadOptions, Maintenance, MergeScope,
+    Spread, View,
+};
+use graph::formats::{InputPath, SerializedWeights, write_file, write_gapbs};
+use graph::{Graph, InEdges, SingleFragment, WeightType, WeightedEdges};
+
+use crate::graphs::{Forms, Graphs};
+use crate::harness::{Pairs, median, seconds};
+use crate::kernels::{Kernel, sources};
+use crate::report::{Line, Report};
+use crate::setting::Setting;
+
+/// The share of the edges in the first snapshot.
+const FIRST_SHARE: f64 = 0.8;
+
+/// What the tables of the paper count, but for the first, which is the other side.
+const NUM_SNAPSHOTS: [u32; 6] = [2, 6, 11, 51, 101, 201];
+
+/// The kernels of the paper, and shortest paths.
+const KERNELS: [Kernel; 5] = [Kernel::PageRank, Kernel::Bfs, Kernel::Wcc, Kernel::Triangles, Kernel::Sssp];
+
+/// Appends of so many edges are compared with one of ten times as many.
+const SMALL_SHARE: f64 = 0.001;
+
+/// Tiny levels, of one edge each.
+const NUM_TINY: u32 = 2000;
+
+/// Runs the benchmark; a quick one looks at few snapshots.
+pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut Report) -> Result<()> {
+    let wanted = |kernel: &Kernel| setting.kernel.as_ref().is_none_or(|name| name == kernel.name());
+    if !KERNELS.iter().any(wanted) {
+        bail!("--kernel: one of {} expected", KERNELS.map(Kernel::name).join(", "));
+    }
+    let counts = if is_quick { &[3][..] } else { &NUM_SNAPSHOTS };
+    let plain = graphs.plain()?;
+    let one = load(setting, &plain, 1, None)?;
+    for &count in counts {
+        let many = load(setting, &plain, count, None)?;
+        let name = format!("{count} snapshots");
+        report.line(ratio_line(&format!("{name}: load"), "s", many.seconds, (one.seconds, "1 snapshot"), ""));
+        let bytes = (one.bytes() / 1e6, "1 snapshot");
+        report.line(ratio_line(&format!("{name}: size"), "MB", many.bytes() / 1e6, bytes, "≤ 1.6 at 201"));
+        open_lines(&many, &name, report)?;
+        let target = if count <= 11 { "≤ 1.05" } else { "≤ 1.15" };
+        kernel_lines(setting, graphs, &many, (&format!("{name}, maintained"), target), wanted, report)?;
+        if count == *counts.last().unwrap_or(&count) {
+            let appended = append_all(setting, &many, None)?;
+            kernel_lines(setting, graphs, &appended, (&format!("{name}, appended"), "≤ 1.6"), wanted, report)?;
+            merge_lines(setting, &plain, &appended, &one, report)?;
+        }
+    }
+    append_lines(setting, &plain, report)?;
+    tiny_lines(setting, report)
+}
+
+/// A database in the scratch directory; dropped, it is removed.
+struct Loaded {
+    path: PathBuf,
+    database: Option<Database>,
+    seconds: f64,
+    num_snapshots: u32,
+    weights: Option<WeightType>,
+}
+
+impl Loaded {
+    fn database(&self) -> Result<&Database> {
+        self.database.as_ref().ok_or_else(|| anyhow::anyhow!("the database is closed"))
+    }
+
+    fn bytes(&self) -> f64 {
+        self.database.as_ref().map_or(0, |database| database.stats().bytes) as f64
+    }
+}
+
+impl Drop for Loaded {
+    fn drop(&mut self) {
+        self.database = None;
+        let _ = std::fs::remove_dir_all(&self.path);
+    }
+}
+
+fn load(setting: &Setting, forms: &Forms, num_snapshots: u32, weights: Option<WeightType>) -> Result<Loaded> {
+    let spread = Spread { num_snapshots, first_share: Some(FIRST_SHARE), seed: 1 };
+    load_file(setting, forms.serialized().to_owned(), forms.csr().direction(), spread, weights)
+}
+
+fn load_file(
+    setting: &Setting,
+    input: PathBuf,
+    direction: graph::Direction,
+    spread: Spread,
+    weights: Option<WeightType>,
+) -> Result<Loaded> {
+    let kind = if weights.is_some() { "weighted" } else { "plain" };
+    let name = format!("{kind}-{}-of-{}.anden", input.file_stem().unwrap_or_default().display(), spread.num_snapshots);
+    let path = setting.scratch.join(name);
+    if path.exists() {
+        std::fs::remove_dir_all(&path)?;
+    }
+    let graph = GraphOptions { direction, keys: KeyScheme::Dense, weight_type: weights, ..GraphOptions::default() };
+    let num_snapshots = spread.num_snapshots;
+    let options = LoadOptions { graph, spread, ..LoadOptions::default() };
+    let (time, loaded) = seconds(|| Database::load(&path, &[InputPath::File(input)], &options, &setting.pool, &Silent));
+    Ok(Loaded { path, database: Some(loaded?.0), seconds: time, num_snapshots, weights })
+}
+
+/// The same snapshots, made by appending: the first is loaded, every other is what it changed.
+fn append_all(setting: &Setting, many: &Loaded, weights: Option<WeightType>) -> Result<Loaded> {
+    let database = many.database()?;
+    let first = database.snapshot(1)?;
+    let is_weighted = weights.is_some();
+    let path = setting.scratch.join(if is_weighted { "first.wsg" } else { "first.sg" });
+    let serialized = if is_weighted { SerializedWeights::Write } else { SerializedWeights::Leave };
+    write_file(&path, |output| write_gapbs(&first, serialized, output))?;
+    let mut appended = load_file(setting, path.clone(), first.direction(), Spread::default(), weights)?;
+    std::fs::remove_file(path)?;
+    let options = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
+    for number in 2..=many.num_snapshots {
+        let changes = changes(database.diff(number - 1, number)?.added.iter().map(|arc| {
+            let weight = is_weighted.then_some(EdgeWeight::Integer(arc.weight as i64));
+            (arc.list, arc.neighbour, weight)
+        }));
+        let (time, done) = seconds(|| {
+            appended.database()?.append_changes(&changes, &options, &setting.pool, &Silent).map_err(anyhow::Error::from)
+        });
+        done?;
+        appended.seconds += time;
+    }
+    appended.num_snapshots = many.num_snapshots;
+    Ok(appended)
+}
+
+fn changes(edges: impl Iterator<Item = (VertexId, VertexId, Option<EdgeWeight>)>) -> Changes {
+    let key = |vertex: VertexId| Key::Integer(vertex.into());
+    Changes { added: edges.map(|(u, v, weight)| (key(u), key(v), weight)).collect(), ..Changes::default() }
+}
+
+/// Every kernel on the newest snapshot, and one on the oldest.
+fn kernel_lines(
+    setting: &Setting,
+    graphs: &Graphs<'_>,
+    snapshots: &Loaded,
+    (name, target): (&str, &str),
+    wanted: impl Fn(&Kernel) -> bool,
+    report: &mut Report,
+) -> Result<()> {
+    let plain = graphs.plain()?;
+    let is_appended = name.ends_with("appended");
+    for kernel in KERNELS.into_iter().filter(wanted) {
+        let name = format!("{name}: {}", kernel.name());
+        if kernel == Kernel::Sssp {
+            let weighted = graphs.weighted()?;
+            let weights = Some(WeightType::U32);
+            let many = load(setting, &weighted, snapshots.num_snapshots, weights)?;
+            let many = if is_appended { append_all(setting, &many, weights)? } else { many };
+            kernel_line(setting, kernel, (&many.database()?.view()?, weighted.csr()), (&name, target), report)?;
+        } else {
+            kernel_line(setting, kernel, (&snapshots.database()?.view()?, plain.csr()), (&name, target), report)?;
+        }
+    }
+    Ok(())
+}
+
+fn kernel_line(
+    setting: &Setting,
+    kernel: Kernel,
+    (view, csr): (&View, &(impl InEdges + WeightedEdges + SingleFragment)),
+    (name, target): (&str, &str),
+    report: &mut Report,
+) -> Result<()> {
+    if (view.num_arcs(), view.vertex_bound()) != (csr.num_arcs(), csr.vertex_bound()) {
+        bail!("{name}: {} arcs expected, {} found", csr.num_arcs(), view.num_arcs());
+    }
+    let sources = sources(csr);
+    let source = |pair: usize| sources[pair % sources.len()];
+    let pairs = Pairs::alternate(
+        setting.num_pairs,
+        |pair| anyhow::Ok(kernel.run(setting, view, source(pair))?.seconds),
+        |pair| Ok(kernel.run(setting, csr, source(pair))?.seconds),
+    )?;
+    report.line(Line::compared(name, &pairs, "mapped csr", target));
+    Ok(())
+}
+
+/// Opening the database at several of its snapshots, the slowest of them.
+fn open_lines(many: &Loaded, name: &str, report: &mut Report) -> Result<()> {
+    let mut slowest: f64 = 0.0;
+    for number in [1, many.num_snapshots.div_ceil(2), many.num_snapshots] {
+        let (time, view) = seconds(|| -> Result<View> { Ok(Database::open_read_only(&many.path)?.snapshot(number)?) });
+        view?;
+        slowest = slowest.max(time);
+    }
+    report.line(Line::figure(format!("{name}: open any"), "s", slowest, "≤ 0.2"));
+    Ok(())
+}
+
+/// Merging appended snapshots into one run; then all but the newest are dropped.
+fn merge_lines(setting: &Setting, forms: &Forms, many: &Loaded, one: &Loaded, report: &mut Report) -> Result<()> {
+    let database = many.database()?;
+    let name = format!("{} snapshots, appended", many.num_snapshots);
+    let (time, merged) = seconds(|| database.merge(MergeScope::All, &setting.pool, &Silent));
+    merged?;
+    let again = load(setting, forms, 1, None)?;
+    let loads = median(&[one.seconds, again.seconds]);
+    drop(again);
+    report.line(ratio_line(&format!("{name}: merge"), "s", time, (loads, "load of it sorted"), "≤ 2"));
+    let older: Vec<u32> = (1..many.num_snapshots).collect();
+    let (time, dropped) = seconds(|| database.drop_snapshots(&older, &setting.pool, &Silent));
+    dropped?;
+    report.line(Line::figure(format!("{name}: drop all but the newest"), "s", time, ""));
+    database.merge(MergeScope::All, &setting.pool, &Silent)?;
+    let bytes = (one.bytes() / 1e6, "1 snapshot");
+    report.line(ratio_line("all but the newest dropped: size", "MB", many.bytes() / 1e6, bytes, "within 2 %"));
+    Ok(())
+}
+
+/// Ten small appends against one of as many edges, time and bytes.
+fn append_lines(setting: &Setting, forms: &Forms, report: &mut Report) -> Result<()> {
+    // Eleven parts: the first is nearly everything, the other ten are as large as one small append each.
+    let spread = Spread { num_snapshots: 11, first_share: Some(1.0 - 10.0 * SMALL_SHARE), seed: 2 };
+    let direction = forms.csr().direction();
+    let parts = load_file(setting, forms.serialized().to_owned(), direction, spread, None)?;
+    let path = setting.scratch.join("small.sg");
+    let first = parts.database()?.snapshot(1)?;
+    write_file(&path, |output| write_gapbs(&first, SerializedWeights::Leave, output))?;
+    let options = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
+    let timed = |steps: &[(u32, u32)]| -> Result<(f64, f64)> {
+        let base = load_file(setting, path.clone(), direction, Spread::default(), None)?;
+        let before = base.bytes();
+        let mut total = 0.0;
+        for &(from, to) in steps {
+            let added = parts.database()?.diff(from, to)?.added;
+            let changes = changes(added.iter().map(|arc| (arc.list, arc.neighbour, None)));
+            let (time, done) = seconds(|| {
+                base.database()?.append_changes(&changes, &options, &setting.pool, &Silent).map_err(anyhow::Error::from)
+            });
+            done?;
+            total += time;
+        }
+        Ok((total, base.bytes() - before))
+    };
+    let steps: Vec<_> = (1..11).map(|number| (number, number + 1)).collect();
+    let (mut ten, mut one, mut bytes) = (Vec::new(), Vec::new(), (0.0, 0.0));
+    for _ in 0..setting.num_gap_pairs.clamp(1, 5) {
+        let (small, large) = (timed(&steps)?, timed(&[(1, 11)])?);
+        ten.push(small.0);
+        one.push(large.0);
+        bytes = (small.1, large.1);
+    }
+    std::fs::remove_file(path)?;
+    let other = (median(&one), "one of 1 %");
+    report.line(ratio_line("10 appends of .1 %", "s", median(&ten), other, "≤ 1.5"));
+    report.line(ratio_line("10 appends of .1 %: size", "MB", bytes.0 / 1e6, (bytes.1 / 1e6, "one of 1 %"), "≤ 1.5"));
+    Ok(())
+}
+
+/// Thousands of snapshots of one edge each.
+fn tiny_lines(setting: &Setting, report: &mut Report) -> Result<()> {
+    let path = setting.scratch.join("tiny.anden");
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let database = Database::create(&path, options)?;
+    let append = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
+    let start = Instant::now();
+    for number in 0..NUM_TINY {
+        let changes = changes(std::iter::once((number % 97, number, None)));
+        database.append_changes(&changes, &append, &setting.pool, &Silent)?;
+    }
+    let each = start.elapsed().as_secs_f64() / f64::from(NUM_TINY);
+    drop(database);
+    report.line(Line::figure("an append of one edge", "ms", each * 1e3, "synced"));
+    let num_files = std::fs::read_dir(&path)?.count() as f64;
+    report.line(Line::figure(format!("{NUM_TINY} tiny levels: files"), "", num_files, "< 200"));
+    let (time, view) = seconds(|| -> Result<u64> { Ok(Database::open_read_only(&path)?.view()?.num_edges()) });
+    if view? != u64::from(NUM_TINY) {
+        bail!("the graph of {NUM_TINY} tiny levels lost edges");
+    }
+    report.line(Line::figure(format!("{NUM_TINY} tiny levels: open"), "s", time, "≤ 1"));
+    std::fs::remove_dir_all(path)?;
+    Ok(())
+}
+
+fn ratio_line(name: &str, unit: &'static str, ours: f64, (other, other_name): (f64, &str), bound: &str) -> Line {
+    let ratio = ours / other;
+    Line {
+        name: name.to_owned(),
+        unit,
+        ours,
+        other: Some((other, other_name.to_owned())),
+        ratio: Some((ratio, ratio, ratio)),
+        bound: bound.to_owned(),
+    }
+}
