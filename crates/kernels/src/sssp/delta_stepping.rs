@@ -323,13 +323,16 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
             worker.batch_len = 0;
             return;
         }
+        let mut num_pushed = 0;
         for &(target, new) in &worker.batch[..worker.batch_len] {
             let cell = &self.cells[target as usize];
             if new < cell.load() && cell.lower(new) {
                 worker.buckets.push(self.width.bucket(distance_of::<W::Distance>(new)), target);
+                num_pushed += 1;
             }
         }
         worker.batch_len = 0;
+        worker.buckets.count(num_pushed);
     }
 
     /// The lowest bucket that has an entry, and its entries; none when all work is done.
