@@ -28,18 +28,19 @@ use crate::{Error, Result};
 /// An entry of a list.
 pub(crate) type Entry = KeyedArc<()>;
 
-/// Entries gathered for a part before they move.
-const LINE_ARCS: usize = 8;
+/// Entries gathered for a part before they move: few parts lie on a page that the processor has at hand, so that each
+/// move waits for one, and four lines of the cache make it worth while.
+const LINE_ARCS: usize = 32;
 /// The most parts.
 const MAX_PARTS: usize = 2048;
 /// The most lines of a chunk: 16 KB.
-const MAX_CHUNK_LINES: usize = 256;
+const MAX_CHUNK_LINES: usize = 64;
 /// A part of so many entries is not too large to be sorted by one worker.
 const LARGE_PART: usize = 1 << 20;
 /// Nor is one of at most so many times the mean.
 const MAX_SKEW: usize = 8;
 
-/// Entries that move together: a line of the cache.
+/// Entries that move together, on lines of the cache of their own.
 #[derive(Clone, Copy, Debug, Pod, Zeroable)]
 #[repr(C, align(64))]
 struct Line([Entry; LINE_ARCS]);
@@ -186,7 +187,9 @@ impl<'a, 'b> Spreader<'a, 'b> {
         match chunks.last_mut().filter(|chunk| chunk.is_open()) {
             Some(chunk) => {
                 let target = &mut chunk.lines[chunk.num_entries / LINE_ARCS];
-                stream_line(bytemuck::cast_mut(target), bytemuck::cast_ref(&self.lines[part]));
+                let target: &mut [[u32; 16]; LINE_ARCS / 8] = bytemuck::cast_mut(target);
+                let source: &[[u32; 16]; LINE_ARCS / 8] = bytemuck::cast_ref(&self.lines[part]);
+                target.iter_mut().zip(source).for_each(|(target, source)| stream_line(target, source));
                 chunk.num_entries += num_entries;
             }
             None => self.is_short = true,
