@@ -117,6 +117,10 @@ impl Database {
         Ok((Self { inner: loaded.0, session: session.clone() }, loaded.1))
     }
 
+    pub(crate) fn inner(&self) -> &engine::Database {
+        &self.inner
+    }
+
     /// The kind of graph.
     pub fn options(&self) -> &Options {
         self.inner.options()
@@ -131,27 +135,8 @@ impl Database {
         Ok(View::new(self.inner.view()?, self.session.clone(), name))
     }
 
-    /// The graph at a snapshot, by number or name.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`]: there is no such snapshot; damage that was met before.
-    pub fn snapshot(&self, number_or_name: &str) -> Result<View> {
-        let is_meant = |info: &&SnapshotInfo| {
-            info.number.to_string() == number_or_name || info.name.as_deref() == Some(number_or_name)
-        };
-        match self.snapshots().iter().find(is_meant) {
-            // A database of this version has one snapshot, the newest.
-            Some(_) => self.view(),
-            None => {
-                let numbers: Vec<String> = self.snapshots().iter().map(|info| info.number.to_string()).collect();
-                let known = numbers.join(", ");
-                Err(Error::NotFound(format!("snapshot {number_or_name} does not exist: there are {known}")))
-            }
-        }
-    }
-
     /// All snapshots, the oldest first.
-    pub fn snapshots(&self) -> &[SnapshotInfo] {
+    pub fn snapshots(&self) -> Vec<SnapshotInfo> {
         self.inner.snapshots()
     }
 

@@ -22,19 +22,25 @@
 mod analysis;
 mod database;
 mod degrees;
+mod diff;
 mod error;
 mod export;
 mod job;
 mod query;
 mod session;
+mod versions;
 mod view;
 
-pub use base::memory::CountingAllocator;
+pub use base::memory::{CountingAllocator, resident_peak};
 pub use base::progress::Progress;
 pub use base::{NO_VERTEX, VertexId};
 pub use database::{Database, stated_direction};
 pub use degrees::{DegreeBin, DegreeStatistics};
-pub use engine::{Duplicates, LoadOptions, LoadReport};
+pub use diff::{Diff, DiffEdge};
+pub use engine::{
+    AppendOptions, AppendReport, Changes, Duplicates, EdgeWeight, ExpectedGraph, ExpectedWeights, LoadOptions,
+    LoadReport, Maintenance, MergeReport, MergeScope, Retention, Spread,
+};
 pub use error::{Error, Result};
 pub use export::{ExportFormat, write_file};
 pub use graph::formats::{Format, InputPath, KeyKind, OnError, Output, SourceOptions};
@@ -47,4 +53,5 @@ pub use kernels::sssp::Distances;
 pub use lama::{GraphOptions as Options, Key, KeyRef, KeyScheme, SnapshotInfo, Stats, VerifyReport};
 pub use query::{Path, PathLength, Side};
 pub use session::Session;
-pub use view::View;
+pub use versions::SnapshotId;
+pub use view::{PieceStatistics, View};

@@ -1,5 +1,6 @@
 //! Read access to a graph at one snapshot, by key.
 
+use std::ops::ControlFlow;
 use std::sync::{Arc, OnceLock};
 
 use base::VertexId;
@@ -19,6 +20,15 @@ pub struct View {
     name: String,
     /// What kernels that add weights up want to know, once one has asked.
     weights: Arc<OnceLock<WeightStatistics>>,
+}
+
+/// In how many contiguous pieces lists lie; lists without entries do not count.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PieceStatistics {
+    /// The most pieces of a list; 0 of a graph without edges.
+    pub max: u64,
+    /// The mean over the lists; 0 of a graph without edges.
+    pub mean: f64,
 }
 
 impl std::fmt::Debug for View {
@@ -211,6 +221,27 @@ impl View {
             return Err(Error::Unsupported("in-degrees need in-edges: load without --out-only".into()));
         }
         self.degree_statistics(|vertex| self.graph.in_degree(vertex))
+    }
+
+    /// In how many pieces out-lists lie; reads all of them.
+    ///
+    /// # Errors
+    /// Damage met on the way.
+    pub fn piece_statistics(&self) -> Result<PieceStatistics> {
+        let (mut max, mut sum, mut num_lists) = (0, 0, 0);
+        for vertex in 0..self.vertex_bound() as VertexId {
+            let mut num_pieces = 0_u64;
+            let _ = self.graph.for_each_out_fragment(vertex, |targets| {
+                num_pieces += u64::from(!targets.is_empty());
+                ControlFlow::Continue(())
+            });
+            max = num_pieces.max(max);
+            sum += num_pieces;
+            num_lists += u64::from(num_pieces > 0);
+        }
+        self.graph.check()?;
+        let mean = if num_lists == 0 { 0.0 } else { sum as f64 / num_lists as f64 };
+        Ok(PieceStatistics { max, mean })
     }
 
     fn degree_statistics(&self, degree: impl Fn(VertexId) -> usize) -> Result<DegreeStatistics> {

@@ -7,6 +7,7 @@ mod load;
 mod make;
 mod parse;
 mod run;
+mod versions;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -14,13 +15,15 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use ask::{ExportArgs, ExportFormat, InfoArgs, Query, QueryArgs, Selection, VertexSide};
-pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadIds, LoadOnError, LoadWeight};
+pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
 pub use make::{GenerateArgs, GenerateCommon, Shape};
 pub use run::RunArgs;
+pub use versions::{AppendArgs, DiffArgs, DropArgs, KindArgs, MergeArgs, RetainArgs, retention_text};
 
 const TOP_EXAMPLES: &str = "\
 Examples:
   anden load social.anden edges.txt.gz           load a text edge list, one `source target` a line
+  anden append social.anden more.txt             a new snapshot with more edges
   anden info social.anden                        what is in it
   anden run social.anden pagerank                the vertices with the highest rank
   anden query social.anden path 12 345           the shortest path between two vertices
@@ -48,7 +51,7 @@ pub struct Global {
     /// Worker threads [default: one for each core]
     #[arg(long, global = true, value_name = "N", value_parser = parse::threads, help_heading = "Options of every verb")]
     pub threads: Option<usize>,
-    /// Hard memory budget of load and run: 512M, 4G
+    /// Hard memory budget of load, append and run: 512M, 4G
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse::bytes, help_heading = "Options of every verb")]
     pub memory: Option<u64>,
     /// No progress bars, and no report where the result is a file
@@ -60,6 +63,7 @@ pub struct Global {
 #[derive(Debug, Subcommand)]
 pub enum Verb {
     Load(LoadArgs),
+    Append(AppendArgs),
     Info(InfoArgs),
     Run(RunArgs),
     Query(QueryArgs),
@@ -73,6 +77,10 @@ pub enum Verb {
     /// List the snapshots of a database
     #[command(after_help = "Examples:\n  anden snapshots social.anden\n  anden snapshots social.anden --json")]
     Snapshots(DatabaseArgs),
+    Merge(MergeArgs),
+    Drop(DropArgs),
+    Diff(DiffArgs),
+    Retain(RetainArgs),
     /// Print the completions of a shell
     #[command(after_help = "Examples:\n  anden completions bash > ~/.local/share/bash-completion/completions/anden")]
     Completions {
@@ -85,27 +93,12 @@ pub enum Verb {
         /// Where to write `anden.1`, `anden-load.1` and so on [default: print `anden.1`]
         directory: Option<PathBuf>,
     },
-    /// Add edges as a new snapshot (not in this version yet)
-    #[command(hide = true)]
-    Append(Later),
     /// Replay updates (not in this version yet)
     #[command(hide = true)]
     Apply(Later),
     /// Make a snapshot of what is committed (not in this version yet)
     #[command(hide = true)]
     Checkpoint(Later),
-    /// Fold runs (not in this version yet)
-    #[command(hide = true)]
-    Merge(Later),
-    /// Drop snapshots (not in this version yet)
-    #[command(hide = true)]
-    Drop(Later),
-    /// Edges added and removed between snapshots (not in this version yet)
-    #[command(hide = true)]
-    Diff(Later),
-    /// Set what snapshots are kept (not in this version yet)
-    #[command(hide = true)]
-    Retain(Later),
 }
 
 /// The arguments of a verb that only names a database.

@@ -1,5 +1,7 @@
 //! What each verb does: call the library, print what it says.
 
+mod append;
+mod diff;
 mod export;
 mod generate;
 mod info;
@@ -9,6 +11,7 @@ mod query;
 mod run;
 mod snapshots;
 mod verify;
+mod versions;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -33,13 +36,13 @@ pub fn execute(cli: Cli) -> Result {
         Verb::Snapshots(args) => snapshots::execute(global, &args),
         Verb::Completions { shell } => manual::completions(shell),
         Verb::Man { directory } => manual::pages(directory.as_deref()),
-        Verb::Append(_) => Err(Failure::not_yet("verb append")),
+        Verb::Append(args) => append::execute(global, &args),
         Verb::Apply(_) => Err(Failure::not_yet("verb apply")),
         Verb::Checkpoint(_) => Err(Failure::not_yet("verb checkpoint")),
-        Verb::Merge(_) => Err(Failure::not_yet("verb merge")),
-        Verb::Drop(_) => Err(Failure::not_yet("verb drop")),
-        Verb::Diff(_) => Err(Failure::not_yet("verb diff")),
-        Verb::Retain(_) => Err(Failure::not_yet("verb retain")),
+        Verb::Merge(args) => versions::merge(global, &args),
+        Verb::Drop(args) => versions::drop(global, &args),
+        Verb::Diff(args) => diff::execute(global, &args),
+        Verb::Retain(args) => versions::retain(global, &args),
     }
 }
 
@@ -55,21 +58,24 @@ fn open(path: &Path, session: &Session) -> Result<Database> {
     Ok(Database::open_read_only_in(path, session)?)
 }
 
+/// Opens a database as its one writer.
+fn open_to_write(path: &Path, session: &Session) -> Result<Database> {
+    Ok(Database::open_in(path, session)?)
+}
+
 /// The version of the graph that is asked for.
 fn view(database: &Database, selection: &Selection) -> Result<View> {
     selection.refuse_what_comes_later()?;
-    Ok(match &selection.snapshot {
-        Some(snapshot) => database.snapshot(snapshot)?,
-        None => database.view()?,
+    Ok(match (&selection.snapshot, &selection.window) {
+        (Some(snapshot), _) => database.snapshot(snapshot)?,
+        (None, Some(window)) => database.window(window.clone())?,
+        (None, None) => database.view()?,
     })
 }
 
 impl Selection {
     /// Refuses what this version does not do yet, by name.
     fn refuse_what_comes_later(&self) -> Result {
-        if self.window.is_some() {
-            return Err(Failure::not_yet("--window"));
-        }
         if let Some(policy) = self.prefetch.as_deref().filter(|policy| !["auto", "off"].contains(policy)) {
             return Err(Failure::not_yet(format!("--prefetch {policy}")));
         }

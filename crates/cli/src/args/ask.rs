@@ -1,8 +1,11 @@
 //! `anden info`, `anden query` and `anden export`.
 
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+
+use super::parse;
 
 /// Which version of the graph is read, and how.
 #[derive(Args, Clone, Debug)]
@@ -11,9 +14,9 @@ pub struct Selection {
     /// The snapshot, by number or name [default: everything committed]
     #[arg(long, global = true, value_name = "N|NAME", conflicts_with = "window")]
     pub snapshot: Option<String>,
-    /// Only the edges added in these snapshots (not in this version yet)
-    #[arg(long, global = true, value_name = "A..B")]
-    pub window: Option<String>,
+    /// Only the edges added in these snapshots, both ends included
+    #[arg(long, global = true, value_name = "A..B", value_parser = parse::window)]
+    pub window: Option<RangeInclusive<u32>>,
     /// What is read ahead (in this version: auto and off)
     #[arg(long, global = true, value_name = "POLICY", value_parser = ["auto", "off", "neighbourhood", "sequential", "frontier"])]
     pub prefetch: Option<String>,
@@ -37,6 +40,7 @@ Examples:
   anden query social.anden neighbors 12 --in      who points to 12
   anden query social.anden khop 12 2              within two steps of 12
   anden query roads.anden path 1 264346 --weighted
+  anden query web.anden neighbors libc6 --snapshot 3
   anden query web.anden vertex libc6 --json";
 
 /// Ask about single vertices and edges
@@ -133,6 +137,7 @@ const EXPORT_EXAMPLES: &str = "\
 Examples:
   anden export social.anden edges.csv
   anden export social.anden social.sg             GAP's binary format; keys are replaced by ids
+  anden export social.anden then.csv --snapshot 3
   anden export social.anden - --format edgelist | wc -l";
 
 /// Write a graph to a file

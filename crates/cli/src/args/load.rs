@@ -27,9 +27,8 @@ pub struct LoadArgs {
     /// Files to read, `-` for standard input
     #[arg(value_name = "INPUT", required = true)]
     pub inputs: Vec<PathBuf>,
-    /// The format of the inputs; auto: by name, then by content
-    #[arg(long, value_enum, default_value_t = LoadFormat::Auto, value_name = "FORMAT")]
-    pub format: LoadFormat,
+    #[command(flatten)]
+    pub reading: ReadingArgs,
     /// An edge leads from its source to its target only (the default, unless the input says otherwise)
     #[arg(long, conflicts_with_all = ["undirected", "ordered"])]
     pub directed: bool,
@@ -45,9 +44,6 @@ pub struct LoadArgs {
     /// The type of the weights; implies --weights [default: u32 for gapbs and dimacs, f64 otherwise]
     #[arg(long, value_enum, value_name = "TYPE")]
     pub weight_type: Option<LoadWeight>,
-    /// The column of the weights in CSV; implies --weights
-    #[arg(long, value_name = "NAME")]
-    pub weight_column: Option<String>,
     /// What becomes of an edge that occurs again; by weight, keep: a multigraph
     #[arg(long, value_enum, value_name = "RULE")]
     pub duplicates: Option<LoadDuplicates>,
@@ -60,6 +56,23 @@ pub struct LoadArgs {
     /// What vertices are called; dense: 0..n-1, the key is the id
     #[arg(long, value_enum, default_value_t = LoadIds::Integer, value_name = "KIND")]
     pub ids: LoadIds,
+    /// Spread the edges over so many snapshots at random
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    pub snapshots: u32,
+    /// The share of the edges in the first snapshot [default: as much as in each of the others]
+    #[arg(long, value_name = "F", value_parser = parse::fraction)]
+    pub first_share: Option<f64>,
+    /// The seed of the spreading [default: 1]
+    #[arg(long, value_name = "S")]
+    pub seed: Option<u64>,
+}
+
+/// How inputs are read.
+#[derive(Args, Debug)]
+pub struct ReadingArgs {
+    /// The format of the inputs; auto: by name, then by content
+    #[arg(long, value_enum, default_value_t = LoadFormat::Auto, value_name = "FORMAT")]
+    pub format: LoadFormat,
     /// The column of the sources in CSV
     #[arg(long, value_name = "NAME")]
     pub source_column: Option<String>,
@@ -75,15 +88,9 @@ pub struct LoadArgs {
     /// What to do at a line that is no edge
     #[arg(long, value_enum, default_value_t = LoadOnError::Stop, value_name = "RULE")]
     pub on_error: LoadOnError,
-    /// Spread the edges over so many snapshots (in this version: 1)
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
-    pub snapshots: u64,
-    /// The share of the edges in the first snapshot (with --snapshots)
-    #[arg(long, value_name = "F", value_parser = parse::fraction)]
-    pub first_share: Option<f64>,
-    /// The seed of the spreading (with --snapshots)
-    #[arg(long, value_name = "S")]
-    pub seed: Option<u64>,
+    /// The column of the weights in CSV; implies --weights
+    #[arg(long, value_name = "NAME")]
+    pub weight_column: Option<String>,
 }
 
 /// `--format`.

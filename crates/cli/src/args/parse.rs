@@ -40,6 +40,12 @@ pub fn interval<T: std::str::FromStr + PartialOrd>(text: &str) -> Result<RangeIn
     }
 }
 
+/// `3..7`, snapshots; which way round they are is looked at later.
+pub fn window(text: &str) -> Result<RangeInclusive<u32>, String> {
+    let bounds = text.split_once("..").and_then(|(first, last)| Some(first.parse().ok()?..=last.parse().ok()?));
+    bounds.ok_or_else(|| "expected the numbers of two snapshots as in 3..7".into())
+}
+
 /// A number within bounds that are part of its meaning.
 pub fn fraction(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
@@ -87,6 +93,12 @@ mod tests {
         assert!(interval::<u32>("9..1").is_err());
         assert!(interval::<u32>("9").is_err());
         assert!(interval::<u32>("-1..4").is_err());
+    }
+
+    #[test]
+    fn windows_are_two_numbers() {
+        assert_eq!((window("3..7"), window("5..2").map(|w| *w.start())), (Ok(3..=7), Ok(5)));
+        assert!(["3", "3..", "..7", "a..b", "3...7"].iter().all(|text| window(text).is_err()));
     }
 
     #[test]

@@ -12,6 +12,8 @@ Examples:
   anden run social.anden pagerank --iterations 20 --output ranks.txt
   anden run social.anden bfs --source 12 --check            with the independent verifier
   anden run roads.anden sssp --source 1 --delta 5000 --repeat 5 --json
+  anden run social.anden wcc --snapshot tuesday
+  anden run social.anden pagerank --window 3..7             the edges that snapshots 3 to 7 added
   anden run social.anden bc --sources 16";
 
 /// Run an algorithm over the whole graph

@@ -39,7 +39,7 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         "ids": ids(database),
         "in_edges": view.has_in_edges(),
         "arcs": view.num_arcs(),
-        "snapshots": snapshots_json(database.snapshots()),
+        "snapshots": snapshots_json(&database.snapshots()),
         "runs": stats.runs,
         "levels": stats.levels,
         "bytes": stats.bytes,
@@ -50,6 +50,8 @@ fn object(database: &Database, view: &View) -> Result<Value> {
             "patched": stats.patched_pages,
         },
     });
+    let pieces = view.piece_statistics()?;
+    object["pieces"] = json!({ "max": pieces.max, "mean": pieces.mean });
     object["degrees"] = degrees_json(&view.out_degree_statistics()?);
     if let Some(degrees) = distinct_in_degrees(view)? {
         object["in_degrees"] = degrees_json(&degrees);
@@ -96,6 +98,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     let pages = [("dense", stats.dense_pages), ("empty", stats.empty_pages), ("patched", stats.patched_pages)];
     let pages: Vec<String> =
         pages.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{} {kind}", count(*n as u64))).collect();
+    let pieces = view.piece_statistics()?;
     let mut table = Table::new();
     table
         .pair("vertices", count(view.num_vertices() as u64))
@@ -104,6 +107,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         .pair("snapshots", count(database.snapshots().len() as u64))
         .pair("runs, levels", format!("{}, {}", stats.runs, stats.levels))
         .pair("pages", pages.join(", "))
+        .pair("pieces a vertex", format!("at most {}, mean {}", count(pieces.max), real(pieces.mean)))
         .pair("bytes", format!("{} ({} an edge and direction)", size(stats.bytes), real(stats.bytes_per_edge)));
     console.table(&table)?;
     let name = if view.is_directed() { "out-degree" } else { "degree" };

@@ -4,12 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anden::{
     Database, Direction, Duplicates, Format, InputPath, KeyKind, KeyScheme, LoadOptions, LoadReport, OnError, Options,
-    SourceOptions, WeightType,
+    SourceOptions, Spread, WeightType,
 };
 use serde_json::json;
 
 use super::session;
-use crate::args::{Global, LoadArgs, LoadDuplicates, LoadFormat, LoadIds, LoadOnError, LoadWeight};
+use crate::args::{Global, LoadArgs, LoadDuplicates, LoadFormat, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
 use crate::console::{Console, Table, count, duration, size};
 use crate::failure::{Failure, Result, complain};
 
@@ -68,48 +68,17 @@ fn table(database: &Database, report: &LoadReport) -> Table {
     table
 }
 
-fn input(path: &Path) -> InputPath {
+pub fn input(path: &Path) -> InputPath {
     if path == Path::new("-") { InputPath::Stdin } else { InputPath::File(path.to_owned()) }
 }
 
 fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
-    if args.snapshots > 1 {
-        return Err(Failure::not_yet(format!("--snapshots {}", args.snapshots)));
-    }
-    for (name, is_given) in [("--first-share", args.first_share.is_some()), ("--seed", args.seed.is_some())] {
-        if is_given {
-            return Err(Failure::not_yet(name));
-        }
-    }
-    let duplicates = match (args.duplicates, args.multigraph) {
-        (Some(LoadDuplicates::Min | LoadDuplicates::Last | LoadDuplicates::Sum), true) => {
-            return Err(Failure::Usage(
-                "--multigraph keeps parallel edges: it goes with --duplicates keep only".into(),
-            ));
-        }
-        (_, true) | (Some(LoadDuplicates::Keep), _) => Duplicates::Keep,
-        (Some(LoadDuplicates::Last), _) => Duplicates::Last,
-        (Some(LoadDuplicates::Sum), _) => Duplicates::Sum,
-        (Some(LoadDuplicates::Min) | None, _) => Duplicates::Min,
-    };
-    let format = format(args.format)?;
+    let duplicates = duplicates(args.duplicates, args.multigraph)?;
+    let format = format(args.reading.format)?;
     let weights = weight_type(args, format);
-    let keys = match args.ids {
-        LoadIds::Integer => KeyScheme::Integer,
-        LoadIds::String => KeyScheme::String,
-        LoadIds::Dense => KeyScheme::Dense,
-    };
-    let source = SourceOptions {
-        format,
-        weights,
-        keys: if keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer },
-        on_error: if args.on_error == LoadOnError::Skip { OnError::Skip } else { OnError::Stop },
-        source_column: args.source_column.clone(),
-        target_column: args.target_column.clone(),
-        weight_column: args.weight_column.clone(),
-        vertices: args.vertices.clone(),
-        ..SourceOptions::default()
-    };
+    let keys = key_scheme(args.ids);
+    let key_kind = if keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer };
+    let source = SourceOptions { weights, keys: key_kind, ..sources(&args.reading, format) };
     let direction = match (args.undirected, args.directed || args.ordered) {
         (true, _) => Direction::Undirected,
         (_, true) => Direction::Directed,
@@ -123,10 +92,46 @@ fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
         weight_type: weights,
         in_edges: !args.out_only,
     };
-    Ok(LoadOptions { graph, duplicates, io_order: args.io_order, source, ..LoadOptions::default() })
+    let spread = Spread { num_snapshots: args.snapshots, first_share: args.first_share, seed: args.seed.unwrap_or(1) };
+    Ok(LoadOptions { graph, duplicates, io_order: args.reading.io_order, source, spread, ..LoadOptions::default() })
 }
 
-fn format(format: LoadFormat) -> Result<Option<Format>> {
+/// How inputs are read, as far as the options say so.
+pub fn sources(args: &ReadingArgs, format: Option<Format>) -> SourceOptions {
+    SourceOptions {
+        format,
+        on_error: if args.on_error == LoadOnError::Skip { OnError::Skip } else { OnError::Stop },
+        source_column: args.source_column.clone(),
+        target_column: args.target_column.clone(),
+        weight_column: args.weight_column.clone(),
+        vertices: args.vertices.clone(),
+        ..SourceOptions::default()
+    }
+}
+
+pub fn duplicates(rule: Option<LoadDuplicates>, is_multigraph: bool) -> Result<Duplicates> {
+    Ok(match (rule, is_multigraph) {
+        (Some(LoadDuplicates::Min | LoadDuplicates::Last | LoadDuplicates::Sum), true) => {
+            return Err(Failure::Usage(
+                "--multigraph keeps parallel edges: it goes with --duplicates keep only".into(),
+            ));
+        }
+        (_, true) | (Some(LoadDuplicates::Keep), _) => Duplicates::Keep,
+        (Some(LoadDuplicates::Last), _) => Duplicates::Last,
+        (Some(LoadDuplicates::Sum), _) => Duplicates::Sum,
+        (Some(LoadDuplicates::Min) | None, _) => Duplicates::Min,
+    })
+}
+
+pub fn key_scheme(ids: LoadIds) -> KeyScheme {
+    match ids {
+        LoadIds::Integer => KeyScheme::Integer,
+        LoadIds::String => KeyScheme::String,
+        LoadIds::Dense => KeyScheme::Dense,
+    }
+}
+
+pub fn format(format: LoadFormat) -> Result<Option<Format>> {
     Ok(Some(match format {
         LoadFormat::Auto => return Ok(None),
         LoadFormat::Edgelist => Format::EdgeList,
@@ -141,16 +146,21 @@ fn format(format: LoadFormat) -> Result<Option<Format>> {
     }))
 }
 
+pub fn weight_type_of(weight: LoadWeight) -> WeightType {
+    match weight {
+        LoadWeight::U32 => WeightType::U32,
+        LoadWeight::I64 => WeightType::I64,
+        LoadWeight::F32 => WeightType::F32,
+        LoadWeight::F64 => WeightType::F64,
+    }
+}
+
 /// The type that is asked for; without one, that of the format: whole numbers where it has no others.
 fn weight_type(args: &LoadArgs, format: Option<Format>) -> Option<WeightType> {
-    match args.weight_type {
-        Some(LoadWeight::U32) => return Some(WeightType::U32),
-        Some(LoadWeight::I64) => return Some(WeightType::I64),
-        Some(LoadWeight::F32) => return Some(WeightType::F32),
-        Some(LoadWeight::F64) => return Some(WeightType::F64),
-        None => {}
+    if let Some(weight) = args.weight_type {
+        return Some(weight_type_of(weight));
     }
-    if !args.weights && args.weight_column.is_none() {
+    if !args.weights && args.reading.weight_column.is_none() {
         return None;
     }
     let is_whole = match format {

@@ -15,11 +15,11 @@ pub fn execute(global: &Global, args: &DatabaseArgs) -> Result {
     let snapshots = database.snapshots();
     let mut console = Console::new();
     if global.json {
-        console.object(&json!({ "snapshots": snapshots_json(snapshots) }))?;
+        console.object(&json!({ "snapshots": snapshots_json(&snapshots) }))?;
     } else {
         let mut table =
             Table::with_header(&["number", "name", "time (UTC)", "vertices", "edges", "added", "removed", "bytes"]);
-        for info in snapshots {
+        for info in &snapshots {
             table.row([
                 info.number.to_string(),
                 info.name.clone().unwrap_or_else(|| "-".into()),

@@ -177,6 +177,7 @@ fn info_and_snapshots() {
         "bytes",
         "bytes_per_edge",
         "pages",
+        "pieces",
     ];
     assert!(required.iter().all(|key| info.get(key).is_some()), "{info}");
     assert_eq!((&info["vertices"], &info["edges"], &info["directed"]), (&json!(6), &json!(6), &json!(true)));

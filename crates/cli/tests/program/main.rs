@@ -9,3 +9,4 @@ mod graphalytics;
 mod loading;
 mod scene;
 mod streams;
+mod versions;

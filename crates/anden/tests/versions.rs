@@ -1,0 +1,141 @@
+//! Versions through the façade.
+
+use std::path::PathBuf;
+
+use anden::{
+    AppendOptions, Changes, Database, EdgeWeight, Error, InputPath, Job, Key, KeyScheme, LoadOptions, Maintenance,
+    Options, Parameters, Retention, Session, Side, WeightType,
+};
+
+struct Scene {
+    folder: tempfile::TempDir,
+}
+
+impl Scene {
+    /// Three snapshots: `a b`, `b c`; then `c a` for `a b`, called `turned`; then vertex `b` gone.
+    fn new() -> (Self, Database) {
+        let scene = Self { folder: tempfile::tempdir().unwrap() };
+        let input = scene.folder.path().join("edges.txt");
+        std::fs::write(&input, "a b 1\nb c 2\n").unwrap();
+        let graph = Options { keys: KeyScheme::String, weight_type: Some(WeightType::F64), ..Options::default() };
+        let options = LoadOptions { graph, ..LoadOptions::default() };
+        let session = Session::new(2).unwrap();
+        let (db, _) = Database::load(scene.path(), &[InputPath::File(input)], &options, &session).unwrap();
+        let turned = Changes::default().remove_edge("a", "b").add_weighted_edge("c", "a", 0.5).named("turned");
+        assert_eq!(db.append(&turned).unwrap().snapshot, 2);
+        assert_eq!(db.append(&Changes::default().remove_vertex("b")).unwrap().vertices, 2);
+        (scene, db)
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("db")
+    }
+}
+
+fn keys(names: &[&str]) -> Vec<Key> {
+    names.iter().map(|&name| Key::from(name)).collect()
+}
+
+#[test]
+fn snapshots_by_number_and_by_name() {
+    let (_scene, db) = Scene::new();
+    assert_eq!(db.snapshot(1).unwrap().neighbors("a", Side::Out).unwrap(), keys(&["b"]));
+    let turned = db.snapshot("turned").unwrap();
+    assert_eq!((turned.name(), turned.num_edges()), ("snapshot 2", 2));
+    assert_eq!(db.snapshot("2").unwrap().neighbors("c", Side::Out).unwrap(), keys(&["a"]));
+    assert_eq!(db.view().unwrap().num_edges(), 1);
+    for missing in ["4", "0", "tuned", ""] {
+        let error = db.snapshot(missing).unwrap_err();
+        assert!(matches!(&error, Error::NotFound(text) if text.contains("1 to 3")), "{error}");
+    }
+}
+
+#[test]
+fn windows_and_differences() {
+    let (_scene, db) = Scene::new();
+    let window = db.window(2..=2).unwrap();
+    assert_eq!((window.name(), window.num_edges(), window.num_vertices()), ("window 2..2", 1, 3));
+    assert!(window.has_edge("c", "a").unwrap());
+    #[expect(clippy::reversed_empty_ranges, reason = "that is what is refused")]
+    let reversed = db.window(3..=2).unwrap_err();
+    assert!(matches!(&reversed, Error::InvalidInput(text) if text.contains("3..2")), "{reversed}");
+    assert!(matches!(db.window(2..=7), Err(Error::NotFound(_))));
+
+    let diff = db.diff(1, 3).unwrap();
+    assert_eq!((diff.num_added(), diff.num_removed(), diff.snapshots()), (1, 2, (1, 3)));
+    let added = diff.added().next().unwrap().unwrap();
+    assert_eq!(
+        (added.source, added.target, added.weight),
+        (anden::KeyRef::String("c"), anden::KeyRef::String("a"), Some(EdgeWeight::Real(0.5)))
+    );
+    assert_eq!((diff.added_vertices().unwrap(), diff.removed_vertices().unwrap()), (vec![], keys(&["b"])));
+    let back = db.diff("3", "turned").unwrap();
+    assert_eq!((back.num_added(), back.num_removed(), back.added_vertices().unwrap()), (1, 0, keys(&["b"])));
+}
+
+/// Every kernel gives on every version what it gives on the same graph loaded at once.
+#[test]
+fn kernels_run_on_every_version() {
+    let (scene, db) = Scene::new();
+    let views = [db.snapshot(1), db.snapshot(2), db.snapshot(3), db.window(1..=2), db.window(2..=3), db.window(3..=3)];
+    for view in views.map(Result::unwrap) {
+        for kernel in Job::table() {
+            let source = if kernel.needs == anden::Sources::One { vec!["c".into()] } else { Vec::new() };
+            let parameters = Parameters { source, ..Parameters::default() };
+            let output = view.run(&Job::new(kernel.name, parameters).unwrap()).unwrap();
+            output.check(&view).unwrap_or_else(|error| panic!("{} on {}: {error}", kernel.name, view.name()));
+        }
+    }
+    drop(scene);
+}
+
+#[test]
+fn a_view_outlives_what_happens_beside_it() {
+    let (scene, db) = Scene::new();
+    let (first, reader) = (db.snapshot(1).unwrap(), Database::open_read_only(scene.path()).unwrap());
+    let second = reader.snapshot("turned").unwrap();
+    db.merge().unwrap();
+    db.drop_snapshot("turned").unwrap();
+    db.drop_snapshot(1).unwrap();
+    db.append(&Changes::default().add_weighted_edge("x", "a", 3)).unwrap();
+    db.merge().unwrap();
+    assert_eq!(first.neighbors("b", Side::Both).unwrap(), keys(&["a", "c"]));
+    assert_eq!(second.neighbors("c", Side::Both).unwrap(), keys(&["a", "b"]));
+    assert!(matches!(db.snapshot(1), Err(Error::NotFound(_))));
+    db.verify().unwrap();
+    assert_eq!(Database::open_read_only(scene.path()).unwrap().snapshots().len(), 2);
+}
+
+#[test]
+fn retention_and_the_last_snapshot() {
+    let (_scene, db) = Scene::new();
+    assert_eq!(db.retain(Retention::Last(1)).unwrap(), [1]);
+    assert_eq!(db.retain(Retention::Named).unwrap(), Vec::<u32>::new());
+    db.append(&Changes::default()).unwrap();
+    let numbers: Vec<u32> = db.snapshots().iter().map(|info| info.number).collect();
+    assert_eq!(numbers, [2, 4]);
+    let error = db.drop_snapshots(&[2.into(), "4".into()]).unwrap_err();
+    assert!(matches!(error, Error::InvalidInput(_)), "{error}");
+    assert_eq!(db.drop_snapshots(&["turned".into()]).unwrap(), [2]);
+    assert!(matches!(db.drop_snapshot(4), Err(Error::InvalidInput(_))));
+}
+
+#[test]
+fn a_reader_cannot_change_anything() {
+    let (scene, db) = Scene::new();
+    drop(db);
+    let reader = Database::open_read_only(scene.path()).unwrap();
+    let changes = Changes::default();
+    let refused = |result: Result<(), Error>| {
+        let error = result.unwrap_err();
+        assert!(matches!(&error, Error::InvalidInput(text) if text.contains("reading only")), "{error}");
+    };
+    refused(reader.append(&changes).map(|_| ()));
+    refused(
+        reader.append_files(&[], &AppendOptions { maintenance: Maintenance::Never, ..Default::default() }).map(|_| ()),
+    );
+    refused(reader.merge().map(|_| ()));
+    refused(reader.merge_newest(2).map(|_| ()));
+    refused(reader.drop_snapshot(1));
+    refused(reader.retain(Retention::All).map(|_| ()));
+}

@@ -1,0 +1,108 @@
+//! `anden append`.
+
+use anden::{
+    AppendOptions, AppendReport, Database, Direction, Duplicates, ExpectedGraph, ExpectedWeights, InputPath,
+    Maintenance,
+};
+use serde_json::json;
+
+use super::load::{duplicates, format, input, key_scheme, sources, weight_type_of};
+use super::{open_to_write, session};
+use crate::args::{AppendArgs, Global, KindArgs};
+use crate::console::{Console, Table, count, duration, size};
+use crate::failure::{Failure, Result, complain};
+
+/// Makes a snapshot of what files add and remove.
+pub fn execute(global: &Global, args: &AppendArgs) -> Result {
+    let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
+    let options = options(args)?;
+    if inputs.iter().chain(&options.remove).filter(|input| **input == InputPath::Stdin).count() > 1 {
+        return Err(Failure::Usage("standard input can be read once: give - once".into()));
+    }
+    let (session, watch) = session(global)?;
+    let database = open_to_write(&args.database, &session)?;
+    watch.clean_up_from_here();
+    let appended = database.append_files(&inputs, &options);
+    watch.clear();
+    let report = appended?;
+    if let Some(line) = report.first_skipped.as_ref().filter(|_| !global.quiet) {
+        complain(&format!("skipped {} lines, the first: {line}", count(report.skipped)));
+    }
+    let mut console = Console::new();
+    if global.json {
+        console.object(&object(&report))?;
+    } else if !global.quiet {
+        console.line(format_args!("appended snapshot {} to {}", report.snapshot, args.database.display()))?;
+        console.table(&table(&database, &report))?;
+    }
+    console.finish()
+}
+
+fn object(report: &AppendReport) -> serde_json::Value {
+    json!({
+        "vertices": report.vertices,
+        "edges": report.edges,
+        "snapshot": report.snapshot,
+        "seconds": report.seconds,
+        "bytes": report.bytes,
+        "skipped": report.skipped,
+        "peak_bytes": report.peak_bytes,
+        "added": report.added,
+        "removed": report.removed,
+        "missing": report.missing,
+        "snapshot_bytes": report.snapshot_bytes,
+        "maintenance_bytes": report.maintenance_bytes,
+    })
+}
+
+fn table(database: &Database, report: &AppendReport) -> Table {
+    let mut table = Table::new();
+    table
+        .pair("  vertices", count(report.vertices))
+        .pair("  edges", count(report.edges))
+        .pair("  added", count(report.added))
+        .pair("  removed", count(report.removed));
+    if report.missing > 0 {
+        table.pair("  not there to be removed", count(report.missing));
+    }
+    table
+        .pair("  snapshots", count(database.snapshots().len() as u64))
+        .pair("  time", duration(report.seconds))
+        .pair("  bytes", format!("{}, of {}", size(report.snapshot_bytes), size(report.bytes)))
+        .pair("  peak memory", size(report.peak_bytes));
+    table
+}
+
+fn options(args: &AppendArgs) -> Result<AppendOptions> {
+    Ok(AppendOptions {
+        duplicates: match duplicates(args.kind.duplicates, args.kind.multigraph)? {
+            Duplicates::Min if args.kind.duplicates.is_none() => None,
+            rule => Some(rule),
+        },
+        io_order: args.reading.io_order,
+        memory: None,
+        source: sources(&args.reading, format(args.reading.format)?),
+        remove: args.remove.iter().map(|path| input(path)).collect(),
+        name: args.name.clone(),
+        maintenance: if args.no_maintenance { Maintenance::Never } else { Maintenance::WhenDue },
+        expected: expected(&args.kind, args.reading.weight_column.is_some()),
+    })
+}
+
+fn expected(kind: &KindArgs, has_weight_column: bool) -> ExpectedGraph {
+    ExpectedGraph {
+        direction: match (kind.directed, kind.undirected) {
+            (true, _) => Some(Direction::Directed),
+            (_, true) => Some(Direction::Undirected),
+            _ => None,
+        },
+        ordered: kind.ordered,
+        out_only: kind.out_only,
+        keys: kind.ids.map(key_scheme),
+        weights: match kind.weight_type {
+            Some(weight_type) => ExpectedWeights::Of(weight_type_of(weight_type)),
+            None if kind.weights || has_weight_column => ExpectedWeights::Some,
+            None => ExpectedWeights::Any,
+        },
+    }
+}

@@ -1,0 +1,81 @@
+//! `anden diff`.
+
+use anden::{Diff, DiffEdge, EdgeWeight, Key, KeyRef};
+use serde_json::{Value, json};
+
+use super::{open, session};
+use crate::args::{DiffArgs, Global};
+use crate::console::Console;
+use crate::failure::{Failure, Result};
+use crate::text::{key_json, keys_json, push_key, real_json};
+
+/// Shows what changed between two snapshots.
+pub fn execute(global: &Global, args: &DiffArgs) -> Result {
+    if args.with.is_some() {
+        return Err(Failure::not_yet("--with"));
+    }
+    let (session, watch) = session(global)?;
+    let database = open(&args.database, &session)?;
+    let diff = database.diff(args.from.clone(), args.to.clone());
+    watch.clear();
+    let diff = diff?;
+    let mut console = Console::new();
+    if global.json {
+        console.object(&object(&diff)?)?;
+    } else {
+        print(&mut console, &diff)?;
+    }
+    console.finish()
+}
+
+fn object(diff: &Diff) -> Result<Value> {
+    let (from, to) = diff.snapshots();
+    Ok(json!({
+        "from": from,
+        "to": to,
+        "added": diff.num_added(),
+        "removed": diff.num_removed(),
+        "added_edges": diff.added().map(|edge| Ok(edge_json(&edge?))).collect::<Result<Vec<_>>>()?,
+        "removed_edges": diff.removed().map(|edge| Ok(edge_json(&edge?))).collect::<Result<Vec<_>>>()?,
+        "added_vertices": keys_json(&diff.added_vertices()?),
+        "removed_vertices": keys_json(&diff.removed_vertices()?),
+    }))
+}
+
+/// `[source, target]`, and the weight where there is one.
+fn edge_json(edge: &DiffEdge<'_>) -> Value {
+    let key = |key: KeyRef<'_>| key_json(&Key::from(key));
+    let mut list = vec![key(edge.source), key(edge.target)];
+    list.extend(edge.weight.map(|weight| match weight {
+        EdgeWeight::Integer(weight) => json!(weight),
+        EdgeWeight::Real(weight) => real_json(weight),
+    }));
+    Value::Array(list)
+}
+
+fn print(console: &mut Console, diff: &Diff) -> Result {
+    for vertex in diff.added_vertices()? {
+        console.line(format_args!("v+ {vertex}"))?;
+    }
+    for edge in diff.removed() {
+        edge_line(console, '-', &edge?)?;
+    }
+    for edge in diff.added() {
+        edge_line(console, '+', &edge?)?;
+    }
+    for vertex in diff.removed_vertices()? {
+        console.line(format_args!("v- {vertex}"))?;
+    }
+    Ok(())
+}
+
+fn edge_line(console: &mut Console, sign: char, edge: &DiffEdge<'_>) -> Result {
+    let mut line = format!("{sign} ");
+    push_key(&mut line, edge.source);
+    line.push(' ');
+    push_key(&mut line, edge.target);
+    match edge.weight {
+        Some(weight) => console.line(format_args!("{line} {weight}")),
+        None => console.line(line),
+    }
+}

@@ -1,0 +1,88 @@
+//! `anden merge`, `drop` and `retain`.
+
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::{open_to_write, session};
+use crate::args::{DropArgs, Global, MergeArgs, RetainArgs, retention_text};
+use crate::console::{Console, duration, size};
+use crate::failure::Result;
+
+/// Folds runs.
+pub fn merge(global: &Global, args: &MergeArgs) -> Result {
+    let (session, watch) = session(global)?;
+    let start = Instant::now();
+    let database = open_to_write(&args.database, &session)?;
+    watch.clean_up_from_here();
+    let merged = match args.newest {
+        None => database.merge(),
+        Some(num_snapshots) => database.merge_newest(num_snapshots),
+    };
+    watch.clear();
+    let report = merged?;
+    let seconds = start.elapsed().as_secs_f64();
+    let total = database.stats().bytes;
+    let mut console = Console::new();
+    if global.json {
+        console.object(&json!({
+            "seconds": seconds,
+            "bytes": total,
+            "peak_bytes": anden::resident_peak(),
+            "written_bytes": report.bytes_written,
+        }))?;
+    } else if !global.quiet {
+        let (written, total, time) = (size(report.bytes_written), size(total), duration(seconds));
+        console.line(format_args!("merged {}: wrote {written}, {total} in all, {time}", args.database.display()))?;
+    }
+    console.finish()
+}
+
+/// Drops snapshots.
+pub fn drop(global: &Global, args: &DropArgs) -> Result {
+    let (session, watch) = session(global)?;
+    let start = Instant::now();
+    let database = open_to_write(&args.database, &session)?;
+    watch.clean_up_from_here();
+    let before = database.stats().bytes;
+    let dropped = database.drop_snapshots(&args.snapshots);
+    watch.clear();
+    let dropped = dropped?;
+    let (seconds, bytes) = (start.elapsed().as_secs_f64(), database.stats().bytes);
+    let mut console = Console::new();
+    if global.json {
+        console.object(&json!({ "dropped": dropped, "seconds": seconds, "bytes": bytes }))?;
+    } else if !global.quiet {
+        let (path, before, after) = (args.database.display(), size(before), size(bytes));
+        console.line(format_args!("dropped {} of {path}: {before} before, {after} after", shown(&dropped)))?;
+    }
+    console.finish()
+}
+
+/// Sets which snapshots are kept.
+pub fn retain(global: &Global, args: &RetainArgs) -> Result {
+    let (session, watch) = session(global)?;
+    let database = open_to_write(&args.database, &session)?;
+    watch.clean_up_from_here();
+    let dropped = database.retain(args.retention);
+    watch.clear();
+    let dropped = dropped?;
+    let retention = retention_text(args.retention);
+    let mut console = Console::new();
+    if global.json {
+        let bytes = database.stats().bytes;
+        console.object(&json!({ "retention": retention, "dropped": dropped, "bytes": bytes }))?;
+    } else if !global.quiet {
+        console.line(format_args!("{} retains {retention}: dropped {}", args.database.display(), shown(&dropped)))?;
+    }
+    console.finish()
+}
+
+fn shown(numbers: &[u32]) -> String {
+    let shown: Vec<String> = numbers.iter().map(ToString::to_string).collect();
+    match shown.len() {
+        0 => "no snapshot".into(),
+        1 => format!("snapshot {}", shown[0]),
+        _ => format!("snapshots {}", shown.join(", ")),
+    }
+}

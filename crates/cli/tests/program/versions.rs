@@ -1,0 +1,279 @@
+//! `append`, `snapshots`, `merge`, `drop`, `diff`, `retain`, and looking back.
+
+use serde_json::{Value, json};
+
+use crate::scene::{Scene, files_below, keys};
+
+/// A scene with three snapshots of `db`: the small graph; 2 → 5 more, 5 → 6 gone; vertex 4 gone, 7 → 1 more.
+fn with_history(options: &[&str]) -> Scene {
+    let scene = Scene::with_small(options);
+    let weighted = options.contains(&"--weights");
+    scene.write("second.txt", if weighted { "2 5 3\n1 2 0.5\n" } else { "2 5\n1 2\n" });
+    scene.write("gone.txt", "# edges and vertices\n5 6\n6 5\n");
+    scene.write("third.txt", if weighted { "7 1 1.5\n" } else { "7 1\n" });
+    scene.write("also_gone.txt", "4\n");
+    scene.anden(&["append", "db", "second.txt", "--remove", "gone.txt", "--name", "second"]).succeeded();
+    scene.anden(&["append", "db", "third.txt", "--remove", "also_gone.txt"]).succeeded();
+    scene
+}
+
+fn edges(scene: &Scene, selection: &[&str]) -> Vec<String> {
+    let ran = scene.anden(&[&["export", "db", "-", "--format", "edgelist"], selection].concat()).succeeded();
+    ran.stdout.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn an_append_reports_what_it_did() {
+    let scene = Scene::with_small(&[]);
+    scene.write("more.txt", "1 2\n2 5\n9 1\n");
+    scene.write("gone.txt", "5 6\n3 77\n78\n");
+    let report = scene.json(&["append", "db", "more.txt", "--remove", "gone.txt", "--name", "second"]);
+    let required = ["vertices", "edges", "snapshot", "seconds", "bytes", "skipped", "peak_bytes"];
+    assert_eq!(keys(&report)[..7], required);
+    assert_eq!((&report["vertices"], &report["edges"], &report["snapshot"]), (&json!(7), &json!(7), &json!(2)));
+    assert_eq!((&report["added"], &report["removed"], &report["missing"]), (&json!(2), &json!(1), &json!(2)));
+    assert!(report["bytes"].as_u64() > report["snapshot_bytes"].as_u64());
+    assert_eq!(edges(&scene, &[]), ["1 2", "1 3", "2 3", "2 5", "3 4", "4 2", "9 1"]);
+    let shown = scene.anden(&["append", "db", "--remove", "gone.txt"]).succeeded().stdout;
+    assert!(shown.starts_with("appended snapshot 3 to db\n"), "{shown}");
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
+#[test]
+fn snapshots_are_looked_back_at() {
+    let scene = with_history(&[]);
+    let (first, second, third) = (
+        ["1 2", "1 3", "2 3", "3 4", "4 2", "5 6"],
+        ["1 2", "1 3", "2 3", "2 5", "3 4", "4 2"],
+        ["1 2", "1 3", "2 3", "2 5", "7 1"],
+    );
+    assert_eq!(edges(&scene, &["--snapshot", "1"]), first);
+    assert_eq!(edges(&scene, &["--snapshot", "2"]), second);
+    assert_eq!(edges(&scene, &["--snapshot", "second"]), second);
+    assert_eq!(edges(&scene, &["--snapshot", "3"]), third);
+    assert_eq!(edges(&scene, &[]), third);
+    assert_eq!(edges(&scene, &["--window", "2..3"]), ["2 5", "7 1"]);
+    assert_eq!(edges(&scene, &["--window", "1..2"]), second);
+    let run = |selection: &[&str]| scene.json(&[&["run", "db", "wcc", "--check"], selection].concat());
+    let at_first = run(&["--snapshot", "1"]);
+    assert_eq!((&at_first["view"], &at_first["vertices"]), (&json!("snapshot 1"), &json!(6)));
+    assert_eq!(at_first["result"], json!({ "components": 2, "largest": 4 }));
+    let window = run(&["--window", "2..3"]);
+    assert_eq!((&window["view"], &window["edges"]), (&json!("window 2..3"), &json!(2)));
+    assert_eq!(run(&[])["view"], "snapshot 3");
+    let neighbors = |selection: &[&str]| {
+        scene.json(&[&["query", "db", "neighbors", "2", "--both"], selection].concat())["result"].clone()
+    };
+    assert_eq!(neighbors(&["--snapshot", "1"]), json!([1, 3, 4]));
+    assert_eq!(neighbors(&["--snapshot", "second"]), json!([1, 3, 4, 5]));
+    assert_eq!(neighbors(&[]), json!([1, 3, 5]));
+    scene.anden(&["query", "db", "vertex", "4"]).failed(&["4", "does not exist"]);
+    scene.anden(&["query", "db", "vertex", "4", "--snapshot", "2"]).succeeded();
+    scene.anden(&["query", "db", "vertex", "7", "--snapshot", "2"]).failed(&["7", "does not exist"]);
+}
+
+#[test]
+fn snapshots_are_listed() {
+    let scene = with_history(&[]);
+    let listed = scene.json(&["snapshots", "db"])["snapshots"].clone();
+    let column = |name: &str| listed.as_array().unwrap().iter().map(|info| info[name].clone()).collect::<Value>();
+    assert_eq!(column("number"), json!([1, 2, 3]));
+    assert_eq!(column("name"), json!([null, "second", null]));
+    assert_eq!((column("vertices"), column("edges")), (json!([6, 6, 6]), json!([6, 6, 5])));
+    assert_eq!((column("added"), column("removed")), (json!([6, 1, 1]), json!([0, 1, 2])));
+    let info = scene.json(&["info", "db"]);
+    assert_eq!((&info["vertices"], &info["edges"], &info["snapshots"]), (&json!(6), &json!(5), &listed));
+    assert!(info["pages"]["patched"].is_u64() && info["levels"].is_u64() && info["pieces"]["max"].is_u64());
+    assert!(scene.anden(&["snapshots", "db"]).succeeded().stdout.contains("second"));
+    assert!(scene.anden(&["info", "db"]).succeeded().stdout.contains("pieces a vertex"));
+}
+
+#[test]
+fn differences() {
+    let scene = with_history(&[]);
+    let diff = |arguments: &[&str]| scene.anden(&[&["diff", "db"], arguments].concat()).succeeded().stdout;
+    assert_eq!(diff(&["1", "2"]), "- 5 6\n+ 2 5\n");
+    assert_eq!(diff(&["2", "1"]), "- 2 5\n+ 5 6\n");
+    assert_eq!(diff(&["1", "3"]), "v+ 7\n- 3 4\n- 4 2\n- 5 6\n+ 2 5\n+ 7 1\nv- 4\n");
+    assert_eq!(diff(&["3", "second"]), "v+ 4\n- 7 1\n+ 3 4\n+ 4 2\nv- 7\n");
+    assert_eq!(diff(&["2", "2"]), "");
+    let object = scene.json(&["diff", "db", "second", "3"]);
+    assert_eq!((&object["from"], &object["to"]), (&json!(2), &json!(3)));
+    assert_eq!((&object["added"], &object["removed"]), (&json!(1), &json!(2)));
+    assert_eq!(object["added_edges"], json!([[7, 1]]));
+    assert_eq!(object["removed_edges"], json!([[3, 4], [4, 2]]));
+    assert_eq!((&object["added_vertices"], &object["removed_vertices"]), (&json!([7]), &json!([4])));
+}
+
+#[test]
+fn a_new_weight_replaces_the_one_before() {
+    let scene = with_history(&["--weights"]);
+    scene.write("weights.txt", "1 2 7\n1 3 4\n2 5 1\n2 5 2\n");
+    let report = scene.json(&["append", "db", "weights.txt", "--weights", "--weight-type", "f64"]);
+    assert_eq!((&report["added"], &report["removed"]), (&json!(2), &json!(2)));
+    assert_eq!(edges(&scene, &[]), ["1 2 7", "1 3 4", "2 3 1", "2 5 1", "7 1 1.5"]);
+    let diff = scene.anden(&["diff", "db", "3", "4"]).succeeded().stdout;
+    assert_eq!(diff, "- 1 2 0.5\n- 2 5 3\n+ 1 2 7\n+ 2 5 1\n");
+    assert_eq!(scene.json(&["diff", "db", "3", "4"])["added_edges"], json!([[1, 2, 7.0], [2, 5, 1.0]]));
+    scene.anden(&["run", "db", "sssp", "--source", "7", "--check"]).succeeded();
+    assert_eq!(scene.json(&["query", "db", "path", "7", "2", "--weighted"])["result"]["length"], 8.5);
+    assert_eq!(edges(&scene, &["--window", "4..4"]), ["1 2 7", "2 5 1"]);
+}
+
+#[test]
+fn merging_and_dropping_lose_nothing_else() {
+    let scene = with_history(&["--weights"]);
+    let before: Vec<_> = ["1", "2", "3"].map(|number| edges(&scene, &["--snapshot", number])).into();
+    let report = scene.json(&["merge", "db"]);
+    assert_eq!(keys(&report)[..3], ["seconds", "bytes", "peak_bytes"]);
+    for (number, before) in ["1", "2", "3"].iter().zip(&before) {
+        assert_eq!(edges(&scene, &["--snapshot", number]), *before);
+    }
+    assert_eq!(scene.json(&["info", "db"])["pages"]["patched"], 0);
+    scene.anden(&["merge", "db", "--newest", "2"]).succeeded();
+    let dropped = scene.json(&["drop", "db", "second"]);
+    assert_eq!(dropped["dropped"], json!([2]));
+    scene.anden(&["run", "db", "wcc", "--snapshot", "2"]).failed(&["snapshot 2", "1, 3"]);
+    scene.anden(&["run", "db", "wcc", "--snapshot", "second"]).failed(&["second"]);
+    assert_eq!((edges(&scene, &["--snapshot", "1"]), edges(&scene, &[])), (before[0].clone(), before[2].clone()));
+    // The newest goes, what it changed stays; the next snapshot has a number of its own.
+    scene.anden(&["drop", "db", "3"]).succeeded();
+    assert_eq!(edges(&scene, &[]), before[2]);
+    scene.anden(&["drop", "db", "1"]).failed(&["snapshot"]);
+    scene.write("fourth.txt", "8 1 1\n");
+    assert_eq!(scene.json(&["append", "db", "fourth.txt"])["snapshot"], 4);
+    assert_eq!(edges(&scene, &["--window", "4..4"]).len(), 3);
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
+#[test]
+fn retention_keeps_what_it_says() {
+    let scene = with_history(&[]);
+    let numbers = || {
+        let listed = scene.json(&["snapshots", "db"])["snapshots"].clone();
+        listed.as_array().unwrap().iter().map(|info| info["number"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    let retained = scene.json(&["retain", "db", "last:1"]);
+    assert_eq!((&retained["retention"], &retained["dropped"]), (&json!("last:1"), &json!([1])));
+    assert_eq!(numbers(), [2, 3]);
+    scene.anden(&["append", "db", "second.txt"]).succeeded();
+    assert_eq!(numbers(), [2, 4]);
+    scene.anden(&["retain", "db", "all"]).succeeded();
+    scene.anden(&["append", "db", "third.txt"]).succeeded();
+    assert_eq!(numbers(), [2, 4, 5]);
+    assert_eq!(scene.json(&["retain", "db", "named"])["dropped"], json!([4]));
+    scene.anden(&["retain", "db", "days:1"]).succeeded();
+    assert_eq!(numbers(), [2, 5]);
+}
+
+#[test]
+fn edges_are_spread_over_snapshots() {
+    let scene = Scene::new();
+    scene.anden(&["generate", "rmat", "--scale", "9", "--degree", "8", "-o", "graph.txt"]).succeeded();
+    let load = |name: &str, options: &[&str]| scene.json(&[&["load", name, "graph.txt"], options].concat());
+    let spread = ["--snapshots", "5", "--first-share", "0.6", "--seed", "3"];
+    let report = load("db", &spread);
+    assert_eq!(report["snapshot"], 5);
+    let listed = scene.json(&["snapshots", "db"])["snapshots"].clone();
+    let column = |name: &str| -> Vec<u64> {
+        listed.as_array().unwrap().iter().map(|info| info[name].as_u64().unwrap()).collect()
+    };
+    let num_edges = report["edges"].as_u64().unwrap();
+    let (edges_of, added) = (column("edges"), column("added"));
+    assert_eq!((edges_of[4], added.iter().sum::<u64>()), (num_edges, num_edges));
+    assert!(added[0].abs_diff(num_edges * 6 / 10) < num_edges / 20, "{added:?} of {num_edges}");
+    assert!(added[1..].iter().all(|&n| n.abs_diff(num_edges / 10) < num_edges / 30), "{added:?} of {num_edges}");
+    assert!(column("vertices").iter().all(|&n| n == report["vertices"].as_u64().unwrap()));
+    let mut all = Vec::new();
+    for number in 2..=5 {
+        let window = format!("{number}..{number}");
+        let found = edges(&scene, &["--window", &window]);
+        assert_eq!(found.len() as u64, added[number - 1]);
+        all.extend(found);
+    }
+    all.extend(edges(&scene, &["--snapshot", "1"]));
+    all.sort();
+    let mut newest = edges(&scene, &[]);
+    newest.sort();
+    assert_eq!(all, newest);
+    let first = edges(&scene, &["--snapshot", "2"]);
+    load("single", &[&spread[..], &["--threads", "1"]].concat());
+    let again = scene.anden(&["export", "single", "-", "--format", "edgelist", "--snapshot", "2"]).succeeded().stdout;
+    assert_eq!(again.lines().collect::<Vec<_>>(), first);
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
+/// The database must be as it was after everything that is refused.
+#[test]
+fn what_does_not_fit_is_refused_and_changes_nothing() {
+    let scene = with_history(&[]);
+    scene.write("bad.txt", "1 2\n3 four\n");
+    scene.write("wide.txt", "1 2 3\n");
+    let contents = || -> Vec<_> {
+        // What is in the lock file means nothing.
+        let files = files_below(&scene.path("db")).into_iter().filter(|path| !path.ends_with("LOCK"));
+        files.map(|path| (path.clone(), std::fs::read(path).unwrap())).collect()
+    };
+    let before = contents();
+    let fails = |arguments: &[&str], parts: &[&str]| {
+        scene.anden(arguments).failed(parts);
+    };
+    fails(&["append", "db", "bad.txt"], &["bad.txt:2", "four"]);
+    fails(&["append", "db", "second.txt", "--remove", "bad.txt"], &["bad.txt:2", "four"]);
+    fails(&["append", "db", "none.txt"], &["none.txt"]);
+    fails(&["append", "db", "second.txt", "--remove", "none.txt"], &["none.txt"]);
+    fails(&["append", "db", "wide.txt", "--weights"], &["no weights"]);
+    fails(&["append", "db", "wide.txt", "--weight-type", "u32"], &["no weights"]);
+    fails(&["append", "db", "second.txt", "--undirected"], &["is directed, not undirected"]);
+    fails(&["append", "db", "second.txt", "--ids", "string"], &["integer ids, not string"]);
+    fails(&["append", "db", "second.txt", "--multigraph"], &["no multigraph"]);
+    fails(&["append", "db", "second.txt", "--name", "second"], &["second"]);
+    fails(&["append", "db", "second.txt", "--name", "12"], &["12"]);
+    fails(&["append", "db", "second.txt", "--memory", "100"], &["memory"]);
+    fails(&["append", "nowhere", "second.txt"], &["nowhere"]);
+    fails(&["run", "db", "wcc", "--snapshot", "9"], &["snapshot 9", "1 to 3"]);
+    fails(&["run", "db", "wcc", "--window", "3..2"], &["3..2", "reversed"]);
+    fails(&["run", "db", "wcc", "--window", "2..9"], &["9"]);
+    fails(&["export", "db", "out.txt", "--snapshot", "third"], &["third"]);
+    fails(&["diff", "db", "1", "9"], &["snapshot 9"]);
+    fails(&["drop", "db", "9"], &["snapshot 9"]);
+    fails(&["drop", "db", "2", "9"], &["snapshot 9"]);
+    fails(&["drop", "db", "1", "2", "3"], &["snapshot"]);
+    scene.anden(&["append", "db", "-", "--remove", "-"]).refused(&["once"]);
+    let changed: Vec<_> = contents().into_iter().filter(|file| !before.contains(file)).map(|file| file.0).collect();
+    assert_eq!((changed, contents().len()), (vec![], before.len()), "the database changed");
+    assert_eq!(scene.anden(&["append", "db", "second.txt", "--multigraph", "--duplicates", "sum"]).status, 2);
+}
+
+#[test]
+fn weights_are_read_as_the_graph_has_them() {
+    let scene = Scene::with_small(&["--weights"]);
+    scene.write("bare.txt", "1 2\n");
+    scene.write("more.txt", "9 1 2.5\n");
+    scene.anden(&["append", "db", "bare.txt"]).failed(&["bare.txt:1", "weight"]);
+    scene.anden(&["append", "db", "more.txt", "--weight-type", "u32"]).failed(&["f64", "u32"]);
+    scene.anden(&["append", "db", "more.txt"]).succeeded();
+    assert!(edges(&scene, &[]).contains(&"9 1 2.5".to_owned()));
+}
+
+#[test]
+fn strings_and_columns() {
+    let scene = Scene::new();
+    scene.write("a.csv", "from,to\nbash,libc6\nvim,libc6\n");
+    scene.write("b.csv", "from,to\nnano,libc6\nbash,libc6\n");
+    scene.write("gone.txt", "vim\n");
+    let columns = ["--source-column", "from", "--target-column", "to"];
+    scene.anden(&[&["load", "db", "a.csv", "--ids", "string"], &columns[..]].concat()).succeeded();
+    scene.anden(&[&["append", "db", "b.csv", "--remove", "gone.txt"], &columns[..]].concat()).succeeded();
+    let neighbors = |arguments: &[&str]| {
+        scene.json(&[&["query", "db", "neighbors", "libc6", "--in"], arguments].concat())["result"].clone()
+    };
+    assert_eq!((neighbors(&[]), neighbors(&["--snapshot", "1"])), (json!(["bash", "nano"]), json!(["bash", "vim"])));
+    assert_eq!(
+        scene.anden(&["diff", "db", "1", "2"]).succeeded().stdout,
+        "v+ nano\n- vim libc6\n+ nano libc6\nv- vim\n"
+    );
+    scene.write("back.txt", "vim bash\n");
+    scene.anden(&["append", "db", "back.txt"]).succeeded();
+    assert_eq!(scene.json(&["query", "db", "neighbors", "vim"])["result"], json!(["bash"]));
+}
