@@ -35,17 +35,32 @@ def main() -> int:
         return int(facts[name].replace(",", ""))
 
     info = ask("info", db)
-    components = ask("run", db, "wcc", "--check")["result"]
-    ranks = ask("run", db, "pagerank", "--check")["result"]
-    reach = ask("run", db, "bfs", "--source", "libc6", "--check")["result"]
-    path = ask("query", db, "path", "libc6", "gimp")["result"]
-    back = ask("query", db, "path", "gimp", "libc6")["result"]
-    asked_for = ask("query", db, "neighbors", "libc6", "--in")["result"]
+    first, second = info["snapshots"]
+    release = ["--snapshot", "1"]
+    components = ask("run", db, "wcc", "--check", *release)["result"]
+    ranks = ask("run", db, "pagerank", "--check", *release)["result"]
+    reach = ask("run", db, "bfs", "--source", "libc6", "--check", *release)["result"]
+    path = ask("query", db, "path", "libc6", "gimp", *release)["result"]
+    back = ask("query", db, "path", "gimp", "libc6", *release)["result"]
+    asked_for = ask("query", db, "neighbors", "libc6", "--in", *release)["result"]
+    asked_for_now = ask("query", db, "neighbors", "libc6", "--in")["result"]
+    ranks_now = ask("run", db, "pagerank", "--check")["result"]
+    diff = ask("diff", db, "1", "updates")
+    window = ask("run", db, "wcc", "--window", "2..2", "--check")
 
     most_asked_for, in_degree = facts["largest in-degree"].rsplit(", ", 1)
+    most_asked_for_now, in_degree_now = facts["largest in-degree after the updates"].rsplit(", ", 1)
     comparisons = [
-        ("vertices", info["vertices"], fact("packages with an edge")),
-        ("edges", info["edges"], fact("edges")),
+        ("vertices", first["vertices"], fact("packages with an edge")),
+        ("edges", first["edges"], fact("edges")),
+        ("vertices now", info["vertices"], fact("packages with an edge, before or after")),
+        ("edges now", info["edges"], fact("edges after the updates")),
+        ("name of the second snapshot", second["name"], "updates"),
+        ("added", second["added"], fact("edges that the updates add")),
+        ("removed", second["removed"], fact("edges that the updates remove")),
+        ("added, by diff", len(diff["added_edges"]), fact("edges that the updates add")),
+        ("removed, by diff", len(diff["removed_edges"]), fact("edges that the updates remove")),
+        ("edges of the window", window["edges"], fact("edges that the updates add")),
         ("weak components", components["components"], fact("weak components")),
         ("largest weak component", components["largest"], fact("vertices of the largest")),
         ("top of PageRank", ranks["top"][0][0], most_asked_for),
@@ -57,6 +72,8 @@ def main() -> int:
         ("vertices of the path", len(path["vertices"]), path["length"] + 1),
         ("length gimp to libc6", back["length"], fact("steps from gimp to libc6")),
         ("in-degree of libc6", len(asked_for), int(in_degree.replace(",", ""))),
+        ("in-degree of libc6 now", len(asked_for_now), int(in_degree_now.replace(",", ""))),
+        ("top of PageRank now", ranks_now["top"][0][0], most_asked_for_now),
     ]
     failed = [(name, found, expected) for name, found, expected in comparisons if found != expected]
     for name, found, expected in failed:

@@ -20,6 +20,9 @@ Choices, and why:
 * A name that occurs again, in the same index or in a later one, replaces the earlier entry, so give the
   updates after the release.
 
+With --since, the edges are only those that an earlier file of edges has not, or has with other kinds, and
+--gone takes those that it has and this graph has not: the two are what turns the one graph into the other.
+
 The output is sorted by bytes and depends on nothing but the input, so it can be rebuilt and compared.
 """
 
@@ -159,6 +162,24 @@ def edge_rows(graph: Graph) -> Iterator[tuple[str, str, int]]:
         yield source, target, kinds
 
 
+def read_edges(lines: Iterable[str], path: str) -> dict[tuple[str, str], int]:
+    """The edges of a file that this program wrote."""
+    rows = csv.reader(lines)
+    if tuple(next(rows, ())) != EDGE_HEADER:
+        raise BadIndex(f"{path}:1: expected the header {','.join(EDGE_HEADER)}")
+    edges: dict[tuple[str, str], int] = {}
+    for row in rows:
+        if len(row) != len(EDGE_HEADER) or not row[2].isdecimal():
+            raise BadIndex(f"{path}:{rows.line_num}: expected source,target,kinds, found {','.join(row)[:60]!r}")
+        edges[row[0], row[1]] = int(row[2])
+    return edges
+
+
+def gone_rows(graph: Graph, before: dict[tuple[str, str], int]) -> Iterator[tuple[str, str]]:
+    """The edges of an earlier graph that this one has not, in the order of the file."""
+    yield from sorted(edge for edge in before if edge not in graph.edges)
+
+
 def package_rows(graph: Graph) -> Iterator[tuple[str, str, int]]:
     """The vertices in the order of the file."""
     for name, package in sorted(graph.packages.items()):
@@ -190,15 +211,20 @@ def compress(data: bytes, path: str) -> bytes:
 
 
 def write_csv(path: str, header: tuple[str, ...], rows: Iterable[tuple[object, ...]]) -> None:
-    """Writes a CSV file whole or not at all: under a temporary name beside it, then renamed."""
+    """Writes a CSV file whole or not at all."""
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(header)
     writer.writerows(rows)
+    write_whole(path, text.getvalue())
+
+
+def write_whole(path: str, text: str) -> None:
+    """Writes a file whole or not at all: under a temporary name beside it, then renamed."""
     temporary = path + ".part"
     try:
         with open(temporary, "wb") as file:
-            file.write(compress(text.getvalue().encode("utf-8"), path))
+            file.write(compress(text.encode("utf-8"), path))
         os.replace(temporary, path)
     except BaseException:
         if os.path.exists(temporary):
@@ -214,13 +240,21 @@ def main(arguments: list[str] | None = None, errors: IO[str] = sys.stderr) -> in
     parser.add_argument("indexes", nargs="+", metavar="INDEX", help="a Packages file: plain, .gz, .xz or .lz4")
     parser.add_argument("--edges", required=True, metavar="FILE", help="the edges: source,target,kinds")
     parser.add_argument("--packages", metavar="FILE", help="the vertices: name,section,installed_size (KiB)")
+    parser.add_argument("--since", metavar="FILE", help="write only what this file of edges has not")
+    parser.add_argument("--gone", metavar="FILE", help="with --since: the edges that only that file has, two names a line")
     options = parser.parse_args(arguments)
+    if options.gone and not options.since:
+        parser.error("--gone goes with --since")
 
     packages: list[Package] = []
-    for path in options.indexes:
+    before: dict[tuple[str, str], int] = {}
+    for path in [*options.indexes, *([options.since] if options.since else [])]:
         try:
             with open_index(path) as lines:
-                packages.extend(read_packages(lines, path))
+                if path is options.since:
+                    before = read_edges(lines, path)
+                else:
+                    packages.extend(read_packages(lines, path))
         except BadIndex as error:
             print(f"debian_graph: {error}", file=errors)
             return 1
@@ -230,7 +264,9 @@ def main(arguments: list[str] | None = None, errors: IO[str] = sys.stderr) -> in
 
     graph = build_graph(packages)
     try:
-        write_csv(options.edges, EDGE_HEADER, edge_rows(graph))
+        write_csv(options.edges, EDGE_HEADER, (row for row in edge_rows(graph) if before.get(row[:2]) != row[2]))
+        if options.gone:
+            write_whole(options.gone, "".join(f"{source} {target}\n" for source, target in gone_rows(graph, before)))
         if options.packages:
             write_csv(options.packages, PACKAGE_HEADER, package_rows(graph))
     except OSError as error:

@@ -5,7 +5,7 @@ set -euo pipefail
 
 anden=${ANDEN:-anden}
 db=${1:-demo.anden}
-data=$(dirname "${BASH_SOURCE[0]}")/debian-bookworm.csv.xz
+data=$(dirname "${BASH_SOURCE[0]}")/debian-bookworm
 
 bold='' plain=''
 if [ -t 1 ]; then
@@ -24,7 +24,7 @@ if [ -e "$db" ]; then
 fi
 
 say 'Load: every package of Debian 12 and what it asks for, from a compressed CSV into a durable database.'
-run load "$db" "$data" --ids string --source-column source --target-column target
+run load "$db" "$data.csv.xz" --ids string --source-column source --target-column target
 
 say 'What is in it, and how are the degrees spread?'
 run info "$db"
@@ -41,10 +41,25 @@ run query "$db" path libc6 gimp
 say 'And the other way round?'
 run query "$db" path gimp libc6
 
+say 'Append: what the updates of the months since have changed, as a second snapshot of the same graph.'
+run append "$db" "$data-updates.csv.xz" --remove "$data-updates-gone.txt.xz" --name updates
+run snapshots "$db"
+
+say 'What has changed for the kernel that everybody installs?'
+printf "$ anden diff %s 1 updates | grep ' linux-image-amd64 '\n" "$db"
+"$anden" diff "$db" 1 updates | grep ' linux-image-amd64 '
+
+say 'PageRank then and now: the first snapshot stays as it was.'
+run run "$db" pagerank --snapshot 1
+run run "$db" pagerank
+
 say "The database stays in $db. To go on:"
 cat <<END
   anden query $db neighbors emacs            what emacs asks for
   anden query $db neighbors sl --in          who asks for sl
+  anden query $db neighbors linux-image-amd64 --snapshot 1     which kernel it was at first
+  anden query $db neighbors linux-image-amd64                  and which it is now
+  anden run   $db wcc --window 2..2          only what the updates added
   anden query $db khop cowsay 2              everything within two steps of cowsay
   anden query $db path firefox-esr cowsay    why the browser may need a talking cow
   anden run   $db bfs --source gnome         how deep a desktop goes

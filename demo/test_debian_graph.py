@@ -198,6 +198,24 @@ class CommandLine(unittest.TestCase):
         self.assertIn("libgui0,libtui0,1", edges)
         self.assertNotIn("libgui0,libc6,1", edges)
 
+    def test_changes_lead_from_one_graph_to_the_other(self) -> None:
+        first = self.index("Packages", SMALL.encode())
+        update = self.index("update", b"Package: libgui0\nDepends: libtui0\n\nPackage: new\nDepends: libc6\n")
+        self.run_main(first, edges="before.csv")
+        self.run_main(first, update, edges="after.csv")
+        for name in ["before.csv", "before.csv.xz"]:
+            if name.endswith(".xz"):
+                self.index(name, lzma.compress((self.folder / "before.csv").read_bytes()))
+            since = ["--since", str(self.folder / name), "--gone", str(self.folder / "gone.txt")]
+            self.assertEqual(self.run_main(first, update, *since, edges="changes.csv")[0], 0)
+            self.assertEqual((self.folder / "gone.txt").read_text(), "libgui0 libc6\n")
+            added = (self.folder / "changes.csv").read_text().splitlines()
+            self.assertEqual(added, ["source,target,kinds", "libgui0,libtui0,1", "new,libc6,1"])
+        self.index("bad.csv", b"source,target\n")
+        status, said = self.run_main(first, "--since", str(self.folder / "bad.csv"))
+        self.assertEqual(status, 1)
+        self.assertIn("bad.csv:1", said)
+
     def test_a_bad_index_leaves_nothing_behind(self) -> None:
         damaged = lzma.compress(SMALL.encode() * 50)
         bad = {"missing": None, "text": b"no index\n", "cut.xz": damaged[: len(damaged) // 2], "lie.gz": b"plain"}
@@ -218,13 +236,18 @@ class ShippedData(unittest.TestCase):
             cls.header, *cls.rows = csv.reader(file)
         with lzma.open(HERE / "debian-bookworm-packages.csv.xz", "rt", encoding="ascii") as file:
             cls.package_header, *cls.packages = csv.reader(file)
+        with lzma.open(HERE / "debian-bookworm-updates.csv.xz", "rt", encoding="ascii") as file:
+            cls.update_header, *cls.updates = csv.reader(file)
+        with lzma.open(HERE / "debian-bookworm-updates-gone.txt.xz", "rt", encoding="ascii") as file:
+            cls.gone = [tuple(line.split()) for line in file]
         cls.facts = dict(re.findall(r"^\| ([^|]+?) \| `?([^|`]+?)`? \|$", (HERE / "README.md").read_text(), re.M))
 
     def fact(self, name: str) -> int:
         return int(self.facts[name].replace(",", ""))
 
     def test_checksums(self) -> None:
-        for name in ["debian-bookworm.csv.xz", "debian-bookworm-packages.csv.xz"]:
+        endings = [".csv.xz", "-packages.csv.xz", "-updates.csv.xz", "-updates-gone.txt.xz"]
+        for name in [f"debian-bookworm{ending}" for ending in endings]:
             packed = (HERE / name).read_bytes()
             self.assertEqual(hashlib.sha256(packed).hexdigest(), self.facts[f"sha256 of {name}"])
 
@@ -250,6 +273,22 @@ class ShippedData(unittest.TestCase):
             kinds.update(bit for bit in (1, 2, 4, 8) if int(text) & bit)
         for bit, name in [(1, "Depends"), (2, "Pre-Depends"), (4, "Recommends"), (8, "Suggests")]:
             self.assertEqual(kinds[bit], self.fact(f"edges with {name}"))
+
+    def test_updates(self) -> None:
+        before = {(source, target) for source, target, _ in self.rows}
+        added = {(source, target) for source, target, _ in self.updates}
+        self.assertEqual(self.update_header, self.header)
+        self.assertEqual((len(added), len(set(self.gone))), (len(self.updates), len(self.gone)))
+        self.assertFalse(added & before, "what is added was not there")
+        self.assertLessEqual(set(self.gone), before, "what goes was there")
+        self.assertEqual(len(added), self.fact("edges that the updates add"))
+        self.assertEqual(len(self.gone), self.fact("edges that the updates remove"))
+        after = before - set(self.gone) | added
+        self.assertEqual(len(after), self.fact("edges after the updates"))
+        vertices = {name for pair in before | after for name in pair}
+        self.assertEqual(len(vertices), self.fact("packages with an edge, before or after"))
+        vertex, degree = Counter(target for _, target in after).most_common(1)[0]
+        self.assertEqual(f"{vertex}, {degree:,}", self.facts["largest in-degree after the updates"])
 
     def test_degrees(self) -> None:
         asked_for = Counter(target for _, target, _ in self.rows)
