@@ -34,7 +34,7 @@ pub use merge::{MergeReport, MergeScope};
 pub(crate) use append::check_arcs;
 pub(crate) use counts::net_counts;
 pub(crate) use draft::{give_name, write_manifest};
-pub(crate) use levels::{SMALL_FILE_BYTES, estimated_bytes};
+pub(crate) use levels::SMALL_FILE_BYTES;
 pub(crate) use state::State;
 
 /// The longest name of a snapshot, in bytes.

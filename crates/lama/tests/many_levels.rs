@@ -122,6 +122,73 @@ fn maintenance_writes_a_run_once_enough_has_changed() {
 }
 
 #[test]
+fn many_snapshots_are_made_at_once() {
+    let random = &mut Random(9);
+    for keys in [KeyScheme::Dense, KeyScheme::String] {
+        let options = GraphOptions { keys, ..GraphOptions::default() };
+        let mut content = Content::new(options, 50);
+        let mut past = Past::new(content.clone(), Some("first"));
+        let mut levels = Vec::new();
+        for number in 2..=30_u32 {
+            content.evolve(random);
+            let returning = std::mem::take(&mut content.dead);
+            returning.into_iter().for_each(|vertex| content.add_edge(vertex, 0, number));
+            levels.push(content.changes_from(&past.newest));
+            past.append(content.clone(), (number == 30).then_some("last"));
+        }
+        let mut names = vec![None; 30];
+        (names[0], names[29]) = (Some("first"), Some("last"));
+        let disk = FaultStorage::default();
+        let publish = |levels: &[model::past::Changes], names: &[Option<&str>], first_bound: usize| {
+            content.write_many(Arc::new(disk.clone()), path(), levels, names, first_bound)
+        };
+        assert!(publish(&levels, &names[1..], 50).unwrap_err().to_string().contains("29 names for 30 snapshots"));
+        assert!(publish(&levels, &names, 51).is_err());
+        let store = publish(&levels, &names, 50).unwrap();
+        past.compare(&store).unwrap();
+        past.compare_window(&store, 4, 20).unwrap();
+        let pool = Pool::new(1).unwrap();
+        store.verify(&pool).unwrap();
+        store.drop_snapshots(&[1, 7, 30], &pool, &Silent).unwrap();
+        past.forget(&[1, 7, 30]);
+        content.evolve(random);
+        content.changes_from(&past.newest).with(|changes| store.append(changes, None)).unwrap();
+        past.append(content.clone(), None);
+        drop(store);
+        past.compare(&Store::open(Arc::new(disk), path()).unwrap()).unwrap();
+    }
+}
+
+#[test]
+fn keeping_the_last_few_writes_each_change_a_few_times() {
+    let mut content = Content::new(GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() }, 2000);
+    let disk = FaultStorage::default();
+    let store = content.write(Arc::new(disk.clone()), path(), None).unwrap();
+    store.retain(Retention::Last(3)).unwrap();
+    let loaded = store.stats();
+    let mut past = Past::new(content.clone(), None);
+    for round in 0..100_u32 {
+        let first = content.keys.len() as u32;
+        content.add_vertices(40);
+        for i in 0..600_u32 {
+            content.add_edge(first + i % 40, (i * 7919 + round) % first, 0);
+        }
+        content.changes_from(&past.newest).with(|changes| store.append(changes, None)).unwrap();
+        past.append(content.clone(), None);
+        let numbers = past.numbers();
+        past.forget(&numbers[..numbers.len().saturating_sub(3)]);
+    }
+    past.compare(&store).unwrap();
+    let stats = store.stats();
+    let amplification =
+        (stats.bytes_written - loaded.bytes_written) as f64 / (stats.bytes_loaded - loaded.bytes_loaded) as f64;
+    let num_parts = stats.files.iter().filter(|(name, _)| name.starts_with("dict-")).count();
+    println!("100 appends, 3 snapshots kept: {amplification:.2} bytes written for each, {} levels", stats.levels);
+    assert!(amplification < 6.0 && stats.levels < 30 && num_parts < 9, "{amplification} {stats:?}");
+    store.verify(&Pool::new(1).unwrap()).unwrap();
+}
+
+#[test]
 fn what_cannot_be_is_refused() {
     let disk = FaultStorage::default();
     let store = Content::new(dense(), 9).write(Arc::new(disk.clone()), path(), Some("one")).unwrap();

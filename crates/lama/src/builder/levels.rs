@@ -10,7 +10,7 @@ use crate::file::WrittenFile;
 use crate::level::LevelWriter;
 use crate::options::{DatabaseId, GraphOptions};
 use crate::run::Side;
-use crate::store::{LevelChanges, SMALL_FILE_BYTES, check_arcs, check_name, estimated_bytes};
+use crate::store::{LevelChanges, SMALL_FILE_BYTES, check_arcs, check_name};
 use crate::{Error, Result};
 
 /// Writes what each snapshot but the first changes, oldest first, under temporary names.
@@ -21,8 +21,8 @@ pub struct LevelsWriter {
     options: GraphOptions,
     id: DatabaseId,
     next_file: u32,
-    /// The file that takes more, with its number, its levels and about their bytes.
-    open: Option<(LevelWriter, u32, u32, u64)>,
+    /// The file that takes more, with its number and its levels.
+    open: Option<(LevelWriter, u32, u32)>,
     finished: FinishedLevels,
 }
 
@@ -68,13 +68,13 @@ impl LevelsWriter {
     /// The changes break a rule, or the disk failed.
     pub fn append(&mut self, changes: &LevelChanges<'_>) -> Result<()> {
         check_arcs(changes, &self.options)?;
-        let (mut writer, number, index, num_bytes) = match self.open.take() {
+        let (mut writer, number, index) = match self.open.take() {
             Some(open) => open,
             None => {
                 let number = self.next_file;
                 self.next_file += 1;
                 let (storage, directory) = (&*self.storage, &*self.directory);
-                (LevelWriter::create(storage, directory, &self.options, self.id, number)?, number, 0, 0)
+                (LevelWriter::create(storage, directory, &self.options, self.id, number)?, number, 0)
             }
         };
         let from = self.finished.levels.len() as u32 + 1;
@@ -91,9 +91,9 @@ impl LevelsWriter {
             num_edges: (changes.num_edges_added, changes.num_edges_removed),
             num_arcs: (changes.out_added.len() as u64, changes.out_removed.len() as u64),
         });
-        let num_bytes = num_bytes + estimated_bytes(changes, &self.options);
-        self.open = Some((writer, number, index + 1, num_bytes));
-        if num_bytes >= SMALL_FILE_BYTES {
+        let is_large = writer.num_bytes() >= SMALL_FILE_BYTES;
+        self.open = Some((writer, number, index + 1));
+        if is_large {
             self.finish_file()?;
         }
         Ok(())

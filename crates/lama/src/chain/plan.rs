@@ -4,6 +4,9 @@ use std::collections::HashSet;
 
 use super::{Chain, DeltaRun, LevelRef, Version};
 
+/// So many hidden versions in a row are too many.
+pub(super) const CROWD: usize = 8;
+
 /// Levels that become one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Composition {
@@ -27,19 +30,21 @@ pub(crate) struct Plan {
 impl Chain {
     /// Hides these versions; what nothing needs of them goes.
     ///
-    /// A hidden version between others goes by composing its level into the next, unless `may_stay` says of the levels
-    /// that lead to it and of the next one that this is not worth while yet. Versions older than both the anchor and
-    /// everything kept go without a trace.
-    pub fn without(&self, dropped: &[u32], may_stay: impl Fn(&[LevelRef], LevelRef) -> bool) -> Plan {
-        self.clone().hide(dropped).normalise(self, may_stay)
+    /// A hidden version between others goes by composing its level into the next. Versions older than both the anchor
+    /// and everything kept go without a trace.
+    pub fn without(&self, dropped: &[u32]) -> Plan {
+        self.clone().hide(dropped).normalise(self, &HashSet::new())
     }
 
-    /// Adds a version whose level is [`LevelRef::NEW`], and hides others as [`without`](Self::without).
-    pub fn with(&self, version: Version, dropped: &[u32], may_stay: impl Fn(&[LevelRef], LevelRef) -> bool) -> Plan {
+    /// Adds a version whose level is [`LevelRef::NEW`], and hides others as [`without`](Self::without); but hidden
+    /// versions between others stay for a while if composing them now would be too much work, by the bytes of levels.
+    pub fn with(&self, version: Version, dropped: &[u32], num_bytes: impl Fn(LevelRef) -> u64) -> Plan {
         debug_assert!(version.level == Some(LevelRef::NEW) && version.number > self.newest().number);
         let mut chain = self.clone();
         chain.versions.push(version);
-        chain.hide(dropped).normalise(self, may_stay)
+        let chain = chain.hide(dropped);
+        let staying = chain.staying(num_bytes);
+        chain.normalise(self, &staying)
     }
 
     /// Moves the anchor to the newest version: a new base run. Delta runs lead nowhere any more.
@@ -47,7 +52,7 @@ impl Chain {
         let mut chain = self.clone();
         chain.anchor = self.newest().number;
         chain.delta_runs.clear();
-        chain.normalise(self, |_, _| false)
+        chain.normalise(self, &HashSet::new())
     }
 
     /// The range of versions for which a delta run over the newest `num_levels` levels stands: none where they are
@@ -77,7 +82,29 @@ impl Chain {
         self
     }
 
-    fn normalise(mut self, before: &Self, may_stay: impl Fn(&[LevelRef], LevelRef) -> bool) -> Plan {
+    /// The hidden versions that are not worth while to be composed with the next yet.
+    ///
+    /// Of hidden versions in a row, the newest become one once they are [`CROWD`] with none that makes up much of
+    /// their bytes: so whatever is composed gets into something several times its size, and is written a few times in
+    /// all, and those that stay are few.
+    fn staying(&self, num_bytes: impl Fn(LevelRef) -> u64) -> HashSet<u32> {
+        let is_loose = |version: &Version| !version.is_kept && version.number != self.anchor;
+        let mut staying = HashSet::new();
+        for row in self.versions.chunk_by(|a, b| is_loose(a) && is_loose(b)) {
+            let sizes: Vec<u64> = row.iter().map(|version| version.level.map_or(0, &num_bytes)).collect();
+            let is_crowd = |&start: &usize| {
+                let (sum, max) = (sizes[start..].iter().sum::<u64>(), sizes[start..].iter().max());
+                max.is_none_or(|max| max * (CROWD as u64 / 2) <= sum)
+            };
+            let crowd = (0..=row.len().saturating_sub(CROWD)).find(is_crowd).filter(|_| row.len() >= CROWD);
+            let stays = |place: usize| crowd.is_none_or(|start| place < start || place + 1 == row.len());
+            staying
+                .extend(row.iter().enumerate().filter(|(place, _)| stays(*place)).map(|(_, version)| version.number));
+        }
+        staying
+    }
+
+    fn normalise(mut self, before: &Self, staying: &HashSet<u32>) -> Plan {
         let oldest_kept = self.kept().next().map_or(self.anchor, |version| version.number);
         let first = self.anchor.min(oldest_kept);
         self.versions.retain(|version| version.number >= first);
@@ -87,9 +114,8 @@ impl Chain {
         let mut old = self.versions.into_iter().peekable();
         while let Some(mut version) = old.next() {
             parts.extend(version.level.filter(|_| version.number != first));
-            let next = old.peek().and_then(|next| next.level);
-            let is_needed = version.is_kept || version.number == self.anchor;
-            if !is_needed && next.is_some_and(|next| !may_stay(&parts, next)) {
+            let is_needed = version.is_kept || version.number == self.anchor || old.peek().is_none();
+            if !is_needed && !staying.contains(&version.number) {
                 continue;
             }
             version.level = match parts.len() {

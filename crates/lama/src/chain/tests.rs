@@ -31,40 +31,35 @@ fn level(file: u32) -> LevelRef {
     LevelRef { file, index: 0 }
 }
 
-fn never(_: &[LevelRef], _: LevelRef) -> bool {
-    false
-}
-
 #[test]
 fn a_dropped_version_goes_into_the_next() {
-    let plan = chain(4).without(&[2], never);
+    let plan = chain(4).without(&[2]);
     assert_eq!(numbers(&plan.chain), [(1, true), (3, true), (4, true)]);
     assert_eq!(plan.compositions, [Composition { from: 1, to: 3, parts: vec![level(2), level(3)] }]);
     assert_eq!(plan.chain.versions[1].level, Some(LevelRef::composed(0)));
     assert_eq!(plan.recounts, [3]);
-    let plan = chain(5).without(&[2, 3, 4], never);
+    let plan = chain(5).without(&[2, 3, 4]);
     assert_eq!(plan.compositions, [Composition { from: 1, to: 5, parts: (2..=5).map(level).collect() }]);
 }
 
 #[test]
 fn anchor_and_newest_stay_hidden() {
-    let plan = chain(3).without(&[1], never);
+    let plan = chain(3).without(&[1]);
     assert_eq!(numbers(&plan.chain), [(1, false), (2, true), (3, true)]);
     assert!(plan.compositions.is_empty() && plan.recounts.is_empty());
     assert_eq!(plan.chain.versions[1].num_added, 2, "the oldest has added everything");
 
-    let plan = plan.chain.without(&[3], never);
+    let plan = plan.chain.without(&[3]);
     assert_eq!(numbers(&plan.chain), [(1, false), (2, true), (3, false)]);
     let next = Version { level: Some(LevelRef::NEW), ..version(4, true) };
-    let plan = plan.chain.with(next, &[], never);
-    assert_eq!(numbers(&plan.chain), [(1, false), (2, true), (4, true)]);
-    assert_eq!(plan.compositions, [Composition { from: 2, to: 4, parts: vec![level(3), LevelRef::NEW] }]);
+    let plan = plan.chain.with(next, &[], |_| 5);
+    assert_eq!(numbers(&plan.chain), [(1, false), (2, true), (3, false), (4, true)]);
     assert_eq!(plan.recounts, [4]);
 }
 
 #[test]
 fn a_merge_moves_the_anchor_and_forgets_what_is_older_than_everything() {
-    let dropped = chain(4).without(&[1, 2], never).chain;
+    let dropped = chain(4).without(&[1, 2]).chain;
     assert_eq!(numbers(&dropped), [(1, false), (3, true), (4, true)]);
     let plan = dropped.merged();
     assert_eq!((numbers(&plan.chain), plan.chain.anchor), (vec![(3, true), (4, true)], 4));
@@ -73,19 +68,33 @@ fn a_merge_moves_the_anchor_and_forgets_what_is_older_than_everything() {
     let backward = vec![(level(4), Sense::Backward)];
     assert_eq!((plan.chain.steps(4), plan.chain.steps(3)), (vec![], backward));
 
-    let only = plan.chain.without(&[3], never);
+    let only = plan.chain.without(&[3]);
     assert_eq!(numbers(&only.chain), [(4, true)]);
     assert_eq!(only.chain.level_refs().count(), 0);
 }
 
 #[test]
-fn small_levels_stay_apart_while_composing_them_costs_too_much() {
-    let stays = |parts: &[LevelRef], _: LevelRef| parts == [level(2)];
-    let plan = chain(4).without(&[2, 3], stays);
-    assert_eq!(numbers(&plan.chain), [(1, true), (2, false), (4, true)]);
-    assert_eq!(plan.compositions, [Composition { from: 2, to: 4, parts: vec![level(3), level(4)] }]);
-    assert_eq!(plan.chain.levels_between(1, 4), [level(2), LevelRef::composed(0)]);
-    assert_eq!(plan.recounts, [4]);
+fn hidden_versions_stay_until_they_are_a_crowd() {
+    let append = |chain: &Chain, dropped: &[u32], num_bytes: fn(LevelRef) -> u64| {
+        let number = chain.newest().number + 1;
+        chain.with(Version { level: Some(LevelRef::NEW), ..version(number, true) }, dropped, num_bytes)
+    };
+    // Seven of one size stay, eight become one; one that is as large as the others together stays out of it.
+    let dropped: Vec<u32> = (2..=8).collect();
+    let plan = append(&chain(10), &dropped, |_| 5);
+    assert!(plan.compositions.is_empty() && plan.chain.versions.len() == 11);
+    assert_eq!(plan.recounts, [9]);
+    let eight: Vec<u32> = (2..=9).collect();
+    let plan = append(&chain(10), &eight, |_| 5);
+    assert_eq!(plan.compositions, [Composition { from: 1, to: 9, parts: eight.iter().map(|&n| level(n)).collect() }]);
+    assert_eq!(numbers(&plan.chain), [(1, true), (9, false), (10, true), (11, true)]);
+    assert_eq!(plan.chain.levels_between(1, 10), [LevelRef::composed(0), level(10)]);
+    let large: fn(LevelRef) -> u64 = |level| if level.file == 2 { 40 } else { 5 };
+    assert!(append(&chain(10), &eight, large).compositions.is_empty());
+    let plan = append(&chain(11), &(2..=10).collect::<Vec<u32>>(), large);
+    assert_eq!(plan.compositions, [Composition { from: 2, to: 10, parts: (3..=10).map(level).collect() }]);
+    // Whoever drops on purpose composes at once.
+    assert_eq!(plan.chain.without(&[]).chain.versions.len(), 3);
 }
 
 #[test]
@@ -204,7 +213,7 @@ impl Levels {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Append { last: Option<u32>, stays: bool },
+    Append { last: Option<u32>, spread: u32 },
     Drop(Vec<prop::sample::Index>),
     MergeAll,
     MergeNewest(u32),
@@ -213,7 +222,7 @@ enum Step {
 fn step() -> impl Strategy<Value = Step> {
     let drops = prop::collection::vec(any::<prop::sample::Index>(), 1..4);
     prop_oneof![
-        4 => (prop::option::of(1_u32..6), any::<bool>()).prop_map(|(last, stays)| Step::Append { last, stays }),
+        9 => (prop::option::of(1_u32..4), 1_u32..9).prop_map(|(last, spread)| Step::Append { last, spread }),
         3 => drops.prop_map(Step::Drop),
         1 => Just(Step::MergeAll),
         2 => (1_u32..9).prop_map(Step::MergeNewest),
@@ -231,24 +240,24 @@ proptest! {
         let (mut next, mut is_strict) = (2, true);
         for step in steps {
             match step {
-                Step::Append { last, stays } => {
+                Step::Append { last, spread } => {
                     let retention = last.map_or(Retention::All, Retention::Last);
                     let from = chain.newest().number;
                     let new = Version { level: Some(LevelRef::NEW), ..version(next, true) };
                     let mut longer = chain.clone();
                     longer.versions.push(new.clone());
                     let given_up = longer.given_up(retention, 0);
-                    let plan = chain.with(new, &given_up, |parts, next| stays && parts.len() < 2 && next.file % 2 == 0);
+                    let plan = chain.with(new, &given_up, |level| u64::from(level.file % spread) * 100 + 1);
                     chain = levels.carry_out(plan, Some((from, next)));
                     kept.push(next);
                     kept.retain(|number| !given_up.contains(number));
-                    is_strict &= !stays;
+                    is_strict = false;
                     next += 1;
                 }
                 Step::Drop(which) => {
                     let dropped: Vec<u32> = which.iter().map(|index| kept[index.index(kept.len())]).collect();
                     if kept.iter().any(|number| !dropped.contains(number)) {
-                        chain = levels.carry_out(chain.without(&dropped, never), None);
+                        chain = levels.carry_out(chain.without(&dropped), None);
                         kept.retain(|number| !dropped.contains(number));
                         is_strict = true;
                     }

@@ -60,6 +60,15 @@ impl DictionaryKeys<'_> {
         }
     }
 
+    /// The bytes of the keys, without any order of them.
+    pub(crate) fn num_bytes(&self) -> u64 {
+        match self {
+            Self::Dense(_) => 0,
+            Self::Integers { by_id, .. } => size_of_val(*by_id) as u64,
+            Self::Strings { text, offsets, .. } => (text.len() + size_of_val(*offsets)) as u64,
+        }
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -63,18 +63,14 @@ impl Store {
         longer.versions.push(version.clone());
         let given_up = longer.given_up(manifest.retention, version.unix_time);
         let new_bytes = estimated_bytes(changes, &self.options);
-        let bytes_of = |place: &LevelRef| draft.state.level_at(*place).map_or(new_bytes, |level| level.num_bytes());
-        // What is composed at every append is composed with things of its own size: each level a few times in all.
-        let may_stay =
-            |parts: &[LevelRef], next: LevelRef| parts.iter().map(bytes_of).sum::<u64>() > 2 * bytes_of(&next);
-        let plan = manifest.chain.with(version, &given_up, may_stay);
+        let bytes_of = |place: LevelRef| draft.state.level_at(place).map_or(new_bytes, |level| level.num_bytes());
+        let plan = manifest.chain.with(version, &given_up, bytes_of);
         manifest.chain = draft.carry_out(plan, Some(changes))?;
         let needs_keys = |keys: &DictionaryKeys<'_>| !keys.is_empty() && keys.scheme() != KeyScheme::Dense;
         if let Some(keys) = changes.keys.filter(needs_keys) {
             manifest.dictionary = draft.add_keys(&keys)?;
         }
         manifest.next_number = number + 1;
-        manifest.bytes_loaded = manifest.bytes_loaded.saturating_add(new_bytes);
         let state = draft.publish(manifest)?;
         let info = state.snapshots().pop();
         info.ok_or_else(|| Error::NoSnapshot { number, existing: Vec::new() })
@@ -121,6 +117,7 @@ impl Draft<'_> {
         };
         let dictionary = &self.state.dictionary;
         dictionary.check_new(keys)?;
+        self.num_new_bytes += keys.num_bytes();
         let added = dictionary.write_addition(keys, place)?;
         if let Some(file) = added.file.file {
             self.add(file);

@@ -18,8 +18,10 @@ pub(super) struct Draft<'a> {
     pub state: Arc<State>,
     /// What becomes part of the database.
     written: Vec<WrittenFile>,
-    /// The bytes of all that was written, also of what does not become part of it.
+    /// The bytes of these files.
     num_bytes: u64,
+    /// The bytes of new changes and keys in it.
+    pub num_new_bytes: u64,
     /// Names that files of this change got already.
     named: Vec<String>,
     is_finished: bool,
@@ -37,7 +39,7 @@ impl Store {
             return Err(Error::Poisoned { path: self.path.clone() });
         }
         let (state, written, named) = (self.state(), Vec::new(), Vec::new());
-        Ok(Draft { store: self, writer, state, written, num_bytes: 0, named, is_finished: false })
+        Ok(Draft { store: self, writer, state, written, num_bytes: 0, num_new_bytes: 0, named, is_finished: false })
     }
 }
 
@@ -47,11 +49,6 @@ impl Draft<'_> {
         let number = self.writer.next_file;
         self.writer.next_file += 1;
         number
-    }
-
-    /// Counts a file that was only needed on the way.
-    pub fn add_scratch(&mut self, file: &WrittenFile) {
-        self.num_bytes += file.len;
     }
 
     /// Adds a file that becomes part of the database.
@@ -87,6 +84,7 @@ impl Draft<'_> {
         let files = self.state.manifest.files.iter().cloned().chain(records);
         manifest.files = files.filter(|file| needed.contains_key(&file.name)).collect();
         manifest.next_file = self.writer.next_file;
+        manifest.bytes_loaded = manifest.bytes_loaded.saturating_add(self.num_new_bytes);
         manifest.bytes_written = manifest.bytes_written.saturating_add(self.num_bytes);
         let bytes = manifest.encode();
         // Whatever could be wrong with it is found before it counts.

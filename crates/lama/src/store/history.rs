@@ -89,7 +89,7 @@ impl Store {
         if numbers.is_empty() {
             return Ok(());
         }
-        let plan = manifest.chain.without(numbers, |_, _| false);
+        let plan = manifest.chain.without(numbers);
         manifest.chain = draft.carry_out(plan, None)?;
         progress.check()?;
         draft.publish(manifest)?;
@@ -113,7 +113,7 @@ impl Store {
         if manifest == draft.state.manifest && given_up.is_empty() {
             return Ok(given_up);
         }
-        let plan = manifest.chain.without(&given_up, |_, _| false);
+        let plan = manifest.chain.without(&given_up);
         manifest.chain = draft.carry_out(plan, None)?;
         draft.publish(manifest)?;
         Ok(given_up)

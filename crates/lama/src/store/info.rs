@@ -44,6 +44,10 @@ pub struct Stats {
     pub runs: usize,
     /// Levels.
     pub levels: usize,
+    /// The bytes of all that was ever loaded and appended.
+    pub bytes_loaded: u64,
+    /// The bytes of all data files that were ever written: loads, appends, and the upkeep of levels and runs.
+    pub bytes_written: u64,
 }
 
 impl Store {
@@ -88,6 +92,8 @@ impl Store {
             patched_pages: pages.iter().map(|pages| pages.patched).sum(),
             runs: 1 + manifest.chain.delta_runs.len(),
             levels: manifest.chain.versions.iter().filter(|version| version.level.is_some()).count(),
+            bytes_loaded: manifest.bytes_loaded,
+            bytes_written: manifest.bytes_written,
         }
     }
 }

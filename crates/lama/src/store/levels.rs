@@ -29,7 +29,7 @@ const PACKED_FILE_BYTES: u64 = 16 << 20;
 const FRAME_BYTES: u64 = 5000;
 
 /// About the bytes that a level will have in its file.
-pub(crate) fn estimated_bytes(changes: &LevelChanges<'_>, options: &GraphOptions) -> u64 {
+pub(super) fn estimated_bytes(changes: &LevelChanges<'_>, options: &GraphOptions) -> u64 {
     let weight_bytes = options.weight_type.map_or(0, |weight_type| weight_type.num_bytes()) as u64;
     let arcs = [changes.out_added, changes.out_removed, changes.in_added, changes.in_removed];
     let num_arcs: u64 = arcs.iter().map(|arcs| arcs.len() as u64).sum();
@@ -63,20 +63,14 @@ impl Draft<'_> {
         let Plan { mut chain, compositions, recounts } = plan;
         let options = self.store.options;
         let mut jobs = Vec::new();
-        let mut new_level = None;
         if let Some(changes) = new {
             let newest = self.state.manifest.chain.newest().number;
             let (from, to) = (newest, chain.newest().number);
             let num_bytes = estimated_bytes(changes, &options);
-            let job = Job { key: LevelRef::NEW, from, to, num_bytes, source: Source::New(changes) };
-            if compositions.iter().any(|composition| composition.parts.contains(&LevelRef::NEW)) {
-                new_level = Some(self.write_apart(job)?);
-            } else {
-                jobs.push(job);
-            }
+            jobs.push(Job { key: LevelRef::NEW, from, to, num_bytes, source: Source::New(changes) });
         }
         for (index, composition) in compositions.iter().enumerate() {
-            jobs.push(self.composition(index, composition, new_level.as_ref())?);
+            jobs.push(self.composition(index, composition)?);
         }
         jobs.extend(moves(&self.state, &chain, jobs.iter().any(|job| job.num_bytes < SMALL_FILE_BYTES)));
         jobs.sort_by_key(|job| (job.to, job.from));
@@ -94,11 +88,11 @@ impl Draft<'_> {
         Ok(places[&key])
     }
 
-    fn composition(&self, index: usize, composition: &Composition, new: Option<&Level>) -> Result<Job<'static>> {
+    fn composition(&self, index: usize, composition: &Composition) -> Result<Job<'static>> {
         let Composition { from, to, parts } = composition;
         let level = |&part: &LevelRef| {
-            let level = if part == LevelRef::NEW { new } else { self.state.level_at(part) };
-            level.cloned().ok_or_else(|| Error::Input(format!("there is no level {part:?}")))
+            let level = self.state.level_at(part).cloned();
+            level.ok_or_else(|| Error::Input(format!("there is no level {part:?}")))
         };
         let levels = parts.iter().map(level).collect::<Result<Vec<_>>>()?;
         let num_bytes = levels.iter().map(Level::num_bytes).sum();
@@ -106,15 +100,14 @@ impl Draft<'_> {
         Ok(Job { key, from: *from, to: *to, num_bytes, source: Source::Composed(levels) })
     }
 
-    /// Writes a level that is only needed to be composed with others.
-    fn write_apart(&mut self, job: Job<'_>) -> Result<Level> {
-        let number = self.next_file();
-        let mut writer = self.level_writer(number)?;
-        job.write(&mut writer, &self.store.options)?;
-        let file = writer.finish()?;
-        self.add_scratch(&file);
-        let level = self.open_levels(&file)?.levels().first().cloned();
-        level.ok_or_else(|| Error::Input("a level was written that is not there".into()))
+    /// Writes a job; counts what it has of new changes.
+    fn write(&mut self, job: &Job<'_>, writer: &mut LevelWriter) -> Result<()> {
+        let num_before = writer.num_bytes();
+        job.write(writer, &self.store.options)?;
+        if job.key == LevelRef::NEW {
+            self.num_new_bytes += writer.num_bytes() - num_before;
+        }
+        Ok(())
     }
 
     fn level_writer(&self, number: u32) -> Result<LevelWriter> {
@@ -145,7 +138,7 @@ impl Draft<'_> {
             };
             while let Some(job) = jobs.next_if(|job| fits(job, index, num_bytes)) {
                 num_bytes += job.num_bytes;
-                job.write(&mut writer, &self.store.options)?;
+                self.write(&job, &mut writer)?;
                 places.insert(job.key, LevelRef { file: number, index });
                 index += 1;
             }

@@ -204,6 +204,30 @@ impl Content {
         builder.publish(run, dictionary, self.num_edges(), name)
     }
 
+    /// Writes the graph as the newest snapshot of a new database; `levels` lead to it.
+    pub fn write_many(
+        &self,
+        storage: Arc<dyn Storage>,
+        path: &Path,
+        levels: &[Changes],
+        names: &[Option<&str>],
+        first_bound: usize,
+    ) -> Result<Store> {
+        let builder = Store::create_as(storage, path, self.options, IDENTITY)?;
+        let run = builder.run_writer(self.keys.len())?;
+        let (out, inward) = self.arcs();
+        self.append_lists(&run, Side::Out, &out)?;
+        if self.options.in_edges && self.options.direction == Direction::Directed {
+            self.append_lists(&run, Side::In, &inward)?;
+        }
+        let run = run.finish()?;
+        let changes = self.changes_from(&Self::new(self.options, 0));
+        let dictionary = changes.with_keys(|keys| builder.write_dictionary(keys))?;
+        let mut writer = builder.levels_writer(first_bound);
+        levels.iter().try_for_each(|changes| changes.with(|changes| writer.append(changes)))?;
+        builder.publish_many(run, dictionary, self.num_edges(), writer.finish()?, names)
+    }
+
     fn append_lists(&self, run: &RunWriter, side: Side, arcs: &[ChangedArc]) -> Result<()> {
         match self.options.weight_type {
             None => self.append_typed(run, side, arcs, |_| None::<u32>),
