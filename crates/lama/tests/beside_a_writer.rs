@@ -1,4 +1,4 @@
-//! Readers in other processes while a writer appends, merges and drops: they see one state or another, whole, and files
+//! Readers in other threads and processes while a writer appends, merges and drops: they see one state or another, whole, and files
 //! that vanish under them do not disturb them.
 
 mod model;
@@ -6,8 +6,9 @@ mod model;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
-use anden_lama::{GraphOptions, MergeScope, Retention, Store};
+use anden_lama::{Error, GraphOptions, MergeScope, Retention, Store};
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::{DiskStorage, Storage};
@@ -130,4 +131,55 @@ fn views_outlive_what_they_show() {
     let names = DiskStorage.list(&path).unwrap();
     assert_eq!(names.iter().filter(|name| name.starts_with("run-")).count(), 4, "{names:?}");
     assert!(!names.iter().any(|name| name.starts_with("level-")), "{names:?}");
+}
+
+#[test]
+fn threads_read_while_one_writes() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let random = &mut Random(8);
+    let mut content = Content::new(GraphOptions::default(), 1100);
+    let store = content.write(disk(), &path, None).unwrap();
+    let mut past = Past::new(content.clone(), None);
+    let is_over = AtomicBool::new(false);
+    let read = || {
+        let mut num_views = 0;
+        while !is_over.load(Ordering::Relaxed) || num_views == 0 {
+            for info in store.snapshots() {
+                // It may be dropped between the list and the look at it.
+                let view = match store.snapshot(info.number) {
+                    Err(Error::NoSnapshot { .. }) => continue,
+                    view => view.unwrap(),
+                };
+                let num_arcs: usize = (0..view.vertex_bound() as u32).map(|v| view.out_degree(v)).sum();
+                view.check().unwrap();
+                assert_eq!(num_arcs as u64, info.num_edges);
+                num_views += 1;
+            }
+        }
+        num_views
+    };
+    let num_views = std::thread::scope(|scope| {
+        let readers = [scope.spawn(read), scope.spawn(read)];
+        let pool = Pool::new(1).unwrap();
+        for round in 0..30_u32 {
+            content.evolve(random);
+            content.changes_from(&past.newest).with(|changes| store.append(changes, None)).unwrap();
+            past.append(content.clone(), None);
+            match round % 4 {
+                1 => drop(store.merge(MergeScope::All, &pool, &Silent).unwrap()),
+                2 => drop(store.merge(MergeScope::Newest(2), &pool, &Silent).unwrap()),
+                3 => {
+                    let dropped = [past.numbers()[0], past.numbers()[2]];
+                    store.drop_snapshots(&dropped, &pool, &Silent).unwrap();
+                    past.forget(&dropped);
+                }
+                _ => {}
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        readers.map(|reader| reader.join().unwrap())
+    });
+    past.compare(&store).unwrap();
+    println!("{num_views:?} views read beside 30 appends");
 }
