@@ -1,0 +1,186 @@
+//! Every kernel on every kind of view, held against its verifier and against the same graph loaded anew.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anden::{
+    AppendOptions, Changes, Database, Direction, Duplicates, ExportFormat, InputPath, Job, Key, LoadOptions,
+    Maintenance, Options, Parameters, Session, Sources, Value, Values, View, WeightType, write_file,
+};
+use testkit::Random;
+
+const NUM_KEYS: u32 = 1500;
+const NUM_LEVELS: u32 = 20;
+/// A source that is never removed.
+const SOURCE: u64 = 7;
+
+/// A random key; the smaller ones have most edges.
+fn key(random: &mut Random) -> u64 {
+    let bound = 1 + random.below(NUM_KEYS);
+    7 * u64::from(1 + random.below(bound))
+}
+
+/// A database of 21 snapshots, none of them merged: edges come and go, vertices too.
+fn history(path: &Path, graph: Options, session: &Session) -> Database {
+    let mut random = Random::new(42);
+    let mut edges: Vec<(u64, u64)> = (0..6000).map(|_| (key(&mut random), key(&mut random))).collect();
+    let input = path.with_extension("txt");
+    let text: String = edges.iter().enumerate().map(|(i, (u, v))| format!("{u} {v} {}\n", 1 + i % 9)).collect();
+    std::fs::write(&input, text).unwrap();
+    let duplicates = if graph.multigraph { Duplicates::Keep } else { Duplicates::Min };
+    let options = LoadOptions { graph, duplicates, ..LoadOptions::default() };
+    let (db, _) = Database::load(path, &[InputPath::File(input)], &options, session).unwrap();
+    let options = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
+    for level in 0..NUM_LEVELS {
+        let mut changes = Changes::default();
+        for i in 0..60 {
+            let (u, v) = (key(&mut random), key(&mut random));
+            edges.push((u, v));
+            changes = match graph.weight_type {
+                Some(_) => changes.add_weighted_edge(u, v, 1 + i % 9),
+                None => changes.add_edge(u, v),
+            };
+            let (u, v) = edges[random.below(edges.len() as u32) as usize];
+            if i % 2 == 0 {
+                changes = changes.remove_edge(u, v);
+            }
+        }
+        let gone = key(&mut random);
+        if level % 3 == 1 && gone != SOURCE {
+            changes = changes.remove_vertex(gone);
+        }
+        db.append_with(&changes, &options).unwrap();
+    }
+    db
+}
+
+/// The graph of a view as one snapshot of a database of its own.
+fn loaded_anew(view: &View, graph: Options, path: &Path, session: &Session) -> View {
+    let (edges, vertices) = (path.with_extension("edges"), path.with_extension("vertices"));
+    write_file(&edges, |output| view.export(ExportFormat::EdgeList, output)).unwrap();
+    let live = view.vertices_by_key().unwrap();
+    let lines: String = live.iter().map(|&vertex| format!("{}\n", view.key(vertex).unwrap())).collect();
+    std::fs::write(&vertices, lines).unwrap();
+    let mut options = LoadOptions { graph, ..LoadOptions::default() };
+    options.source.vertices = Some(vertices);
+    let (db, _) = Database::load(path, &[InputPath::File(edges)], &options, session).unwrap();
+    let anew = db.view().unwrap();
+    assert_eq!((anew.num_vertices(), anew.num_edges()), (view.num_vertices(), view.num_edges()), "{}", view.name());
+    anew
+}
+
+/// What a kernel gives, by key; components by the smallest key in them.
+fn by_key(view: &View, values: &Values<'_>) -> BTreeMap<Key, f64> {
+    let live = view.vertices_by_key().unwrap();
+    let mut smallest: BTreeMap<u32, f64> = BTreeMap::new();
+    let mut value = |vertex: u32| match values {
+        Values::Hops(hops) => f64::from(hops[vertex as usize]),
+        Values::Counts(counts) => counts[vertex as usize] as f64,
+        Values::Distances(distances) => distances[vertex as usize] as f64,
+        Values::Reals(reals) => reals[vertex as usize],
+        Values::Vertices(labels) => {
+            let label = labels[vertex as usize];
+            let Key::Integer(key) = view.key(vertex).unwrap() else { panic!("integer keys") };
+            *smallest.entry(label).or_insert(key as f64)
+        }
+    };
+    live.iter().map(|&vertex| (view.key(vertex).unwrap(), value(vertex))).collect()
+}
+
+fn is_near(a: f64, b: f64) -> bool {
+    a == b || (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
+}
+
+fn is_same(a: &Value, b: &Value) -> bool {
+    match (a, b) {
+        (Value::Real(a), Value::Real(b)) => is_near(*a, *b),
+        // Vertices of the same score stand by id, and ids differ.
+        (Value::Ranking(a), Value::Ranking(b)) => a.iter().zip(b).all(|(a, b)| is_near(a.1, b.1)),
+        _ => a == b,
+    }
+}
+
+/// Runs every kernel that the graph has what it takes for; gives their names.
+fn compare(name: &str, view: &View, anew: &View) -> Vec<&'static str> {
+    let mut ran = Vec::new();
+    for kernel in Job::table() {
+        if kernel.name == "sssp" && view.weight_type().is_none() {
+            continue;
+        }
+        let needs_source = kernel.needs == Sources::One || kernel.name == "bc";
+        let source = if needs_source { vec![SOURCE.into()] } else { Vec::new() };
+        let job = Job::new(kernel.name, Parameters { source, ..Parameters::default() }).unwrap();
+        let (output, expected) = (view.run(&job).unwrap(), anew.run(&job).unwrap());
+        let place = format!("{} on {name}", kernel.name);
+        output.check(view).unwrap_or_else(|error| panic!("{place}: {error}"));
+        for ((what, found), (_, expected)) in output.summary.iter().zip(&expected.summary) {
+            // How far a sum was off at its end is no result.
+            assert!(*what == "delta" || is_same(found, expected), "{place}: {what}: {found:?} and {expected:?}");
+        }
+        if let (Some(found), Some(expected)) = (output.values(), expected.values()) {
+            let (found, expected) = (by_key(view, &found), by_key(anew, &expected));
+            for ((key, found), (other, expected)) in found.iter().zip(&expected) {
+                assert!(key == other && is_near(*found, *expected), "{place}: {key}: {found} and {expected}");
+            }
+        }
+        ran.push(kernel.name);
+    }
+    ran
+}
+
+/// All kinds of views of one history, with what happens to the database in between.
+fn run(graph_name: &str, graph: Options) {
+    let folder = tempfile::tempdir().unwrap();
+    let session = Session::new(2).unwrap();
+    let db = history(&folder.path().join("db"), graph, &session);
+    let mut num_anew = 0;
+    let mut check = |name: &str, view: View| {
+        num_anew += 1;
+        let anew = loaded_anew(&view, graph, &folder.path().join(format!("anew{num_anew}")), &session);
+        let ran = compare(name, &view, &anew);
+        println!("kernels x views [{graph_name}] {name}: {}", ran.join(" "));
+        assert!(ran.len() + 1 >= Job::table().len());
+    };
+    check("the first snapshot, a base run", db.snapshot(1).unwrap());
+    check("20 levels", db.view().unwrap());
+    check("10 levels", db.snapshot(11).unwrap());
+    check("a window of 7 levels", db.window(6..=12).unwrap());
+    check("a window of 1 level", db.window(21..=21).unwrap());
+    db.merge_newest(15).unwrap();
+    check("5 levels and a delta run", db.view().unwrap());
+    let held = db.snapshot(9).unwrap();
+    db.merge().unwrap();
+    check("merged", db.view().unwrap());
+    check("3 levels back from the merged run", db.snapshot(18).unwrap());
+    check("20 levels back", db.snapshot(1).unwrap());
+    check("a window before the merged run", db.window(3..=19).unwrap());
+    db.drop_snapshots(&[5, 6, 7, 8, 9, 10, 11].map(Into::into)).unwrap();
+    check("dropped in the middle: the next younger", db.snapshot(12).unwrap());
+    check("dropped in the middle: a window over the gap", db.window(4..=13).unwrap());
+    check("a view of what was dropped", held);
+    db.drop_snapshot(21).unwrap();
+    check("the newest dropped", db.view().unwrap());
+    check("the newest that is left", db.snapshot(20).unwrap());
+    db.verify().unwrap();
+}
+
+#[test]
+fn directed_with_weights() {
+    run("directed, f64", Options { weight_type: Some(WeightType::F64), ..Options::default() });
+}
+
+#[test]
+fn undirected_with_weights() {
+    let direction = Direction::Undirected;
+    run("undirected, u32", Options { direction, weight_type: Some(WeightType::U32), ..Options::default() });
+}
+
+#[test]
+fn multigraph_with_weights() {
+    run("multigraph, i64", Options { multigraph: true, weight_type: Some(WeightType::I64), ..Options::default() });
+}
+
+#[test]
+fn without_in_edges() {
+    run("out-only", Options { in_edges: false, ..Options::default() });
+}
