@@ -74,7 +74,6 @@ struct Loaded {
     database: Option<Database>,
     seconds: f64,
     num_snapshots: u32,
-    weights: Option<WeightType>,
 }
 
 impl Loaded {
@@ -116,7 +115,7 @@ fn load_file(
     let num_snapshots = spread.num_snapshots;
     let options = LoadOptions { graph, spread, ..LoadOptions::default() };
     let (time, loaded) = seconds(|| Database::load(&path, &[InputPath::File(input)], &options, &setting.pool, &Silent));
-    Ok(Loaded { path, database: Some(loaded?.0), seconds: time, num_snapshots, weights })
+    Ok(Loaded { path, database: Some(loaded?.0), seconds: time, num_snapshots })
 }
 
 /// The same snapshots, made by appending: the first is loaded, every other is what it changed.

@@ -22,6 +22,7 @@ mod dictionary;
 mod encoding;
 mod error;
 mod file;
+mod finder;
 mod key;
 #[allow(dead_code)]
 mod level;
@@ -41,6 +42,7 @@ pub use builder::{FinishedLevels, LevelsWriter, StoreBuilder, TempFile};
 pub use changes::ChangedArc;
 pub use dictionary::{Dictionary, DictionaryKeys, FinishedDictionary};
 pub use error::{Error, Result};
+pub use finder::Finder;
 pub use key::{Key, KeyRef};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
 pub use run::{FinishedRun, RunWriter, Side};

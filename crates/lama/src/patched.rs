@@ -24,6 +24,10 @@ const MAX_CUTS: usize = 8;
 /// A page of at most so many entries is written anew: it takes no more memory than what leads to its pieces.
 const SMALL_PAGE: usize = 2 * PAGE_VERTICES;
 
+/// So is one of whose entries one in so many would be in memory anyway. Reading lists in pieces takes about twice the
+/// time, and a page gets there only where more has changed than maintenance lets stand for long.
+const MUCH_WRITTEN: usize = 4;
+
 /// A page in memory.
 #[derive(Debug)]
 pub(crate) struct PatchedPage {
@@ -88,11 +92,13 @@ pub(crate) struct Ground<'a> {
 pub(crate) const NO_OFFSETS: &[u32] = &[0; PAGE_OFFSETS];
 
 impl Ground<'_> {
-    fn list(&self, local: usize) -> Range<usize> {
+    /// Where a list is among the targets.
+    pub fn list(&self, local: usize) -> Range<usize> {
         self.offsets[local] as usize..self.offsets[local + 1] as usize
     }
 
-    fn copy_bits(&self, entries: Range<usize>, bits: &mut Vec<u64>) {
+    /// Appends the bits of the weights of these entries; nothing where the graph has no weights.
+    pub fn copy_bits(&self, entries: Range<usize>, bits: &mut Vec<u64>) {
         if let Some(lists) = self.lists {
             lists.extend_weight_bits(self.edge_base + entries.start..self.edge_base + entries.end, bits);
         }
@@ -115,7 +121,7 @@ impl PatchedPage {
             num_written += if is_rewritten(ground, &list) { old_len + list.added.len() } else { list.added.len() };
         }
         let num_arcs = (ground.targets.len() + num_added).saturating_sub(num_removed);
-        if num_arcs <= SMALL_PAGE || 2 * num_written >= num_arcs {
+        if num_arcs <= SMALL_PAGE || MUCH_WRITTEN * num_written >= num_arcs {
             return Self::dense(ground, changes);
         }
         let mut builder = Builder::with_capacity(ground, num_written);

@@ -449,11 +449,20 @@ impl Side {
     pub fn whole_page(&self, page: usize) -> base::Result<WholePage> {
         let recipe = &self.shared.recipe;
         let mut changes = PageChanges::default();
-        recipe.changes(page, &mut changes)?;
-        let ground = recipe.ground(page)?;
+        let ground = self.ground_with(page, &mut changes)?;
         let whole = WholePage::new(&ground, &changes).map_err(|what| recipe.corrupt(page, &what))?;
         recipe.check_largest(page, whole.targets.iter().copied().max())?;
         Ok(whole)
+    }
+
+    /// The page of the base run, verified, and what the levels change on it.
+    ///
+    /// # Errors
+    /// The page is damaged, in the base run or in a level.
+    pub fn ground_with(&self, page: usize, changes: &mut PageChanges) -> base::Result<Ground<'_>> {
+        let recipe = &self.shared.recipe;
+        recipe.changes(page, changes)?;
+        recipe.ground(page)
     }
 
     /// The entries of all lists. Cost: every page that levels change is patched, and those of the base run counted.

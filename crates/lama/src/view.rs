@@ -107,6 +107,10 @@ impl View {
         Self { out_side, in_side, vertex_bound, shared: Arc::new(shared) }
     }
 
+    pub(crate) fn out_side(&self) -> &Side {
+        &self.out_side
+    }
+
     /// The lists of a side, where they are stored on their own.
     pub(crate) fn side(&self, side: run::Side) -> Option<&Side> {
         match side {

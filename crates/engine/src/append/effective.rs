@@ -3,16 +3,15 @@
 //! Arcs that are asked for are sorted by list and neighbour, so a list is looked at once, and its
 //! pieces are searched from one wanted neighbour on to the next.
 
-use std::ops::{ControlFlow, Range};
-use std::sync::Mutex;
+use std::ops::Range;
 
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
-use graph::{Direction, Graph, Weight, WeightType, WeightedEdges, WillNeed};
-use lama::{ChangedArc, View};
+use graph::{Direction, Graph, WillNeed};
+use lama::{ChangedArc, Finder, View};
 
-use crate::{Error, Result};
+use crate::Result;
 
 /// Arcs that a worker compares at once.
 const GRAIN: usize = 8 << 10;
@@ -48,22 +47,15 @@ pub(crate) struct Effective {
 pub(crate) fn compare(view: &View, asked: &Asked, pool: &Pool, progress: &dyn Progress) -> Result<Effective> {
     progress.stage("compare", Some((asked.added.len() + asked.removed.len()) as u64));
     let pieces = cut(asked);
-    let failed: Mutex<Option<Error>> = Mutex::new(None);
-    let parts = pool.map_chunks(0..pieces.len(), 1, |_, chunk| {
-        let piece = &pieces[chunk.start];
+    let parts = pool.map_chunks(0..pieces.len(), 1, |_, chunk| -> Result<Effective> {
+        let (added, removed) = pieces[chunk.start].clone();
         let mut comparer = Comparer::new(view);
-        if let Err(error) = progress.check() {
-            failed.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(error.into());
-            return comparer.found;
-        }
-        comparer.compare(&asked.added[piece.0.clone()], &asked.removed[piece.1.clone()]);
-        progress.advance((piece.0.len() + piece.1.len()) as u64);
-        comparer.found
+        progress.check()?;
+        progress.advance((added.len() + removed.len()) as u64);
+        comparer.compare(&asked.added[added], &asked.removed[removed])?;
+        Ok(comparer.found)
     });
-    if let Some(error) = failed.into_inner().unwrap_or_else(|e| e.into_inner()) {
-        return Err(error);
-    }
-    view.check()?;
+    let parts = parts.into_iter().collect::<Result<Vec<_>>>()?;
     let mut all = Effective::default();
     all.added.reserve_exact(parts.iter().map(|part| part.added.len()).sum());
     all.removed.reserve_exact(parts.iter().map(|part| part.removed.len()).sum());
@@ -108,7 +100,7 @@ struct Wanted {
 /// Compares one list after the other.
 struct Comparer<'a> {
     view: &'a View,
-    weight_type: Option<WeightType>,
+    finder: Finder<'a>,
     is_multigraph: bool,
     is_undirected: bool,
     wanted: Vec<Wanted>,
@@ -121,7 +113,7 @@ impl<'a> Comparer<'a> {
     fn new(view: &'a View) -> Self {
         Self {
             view,
-            weight_type: view.weight_type(),
+            finder: view.finder(),
             is_multigraph: view.is_multigraph(),
             is_undirected: view.direction() == Direction::Undirected,
             wanted: Vec::new(),
@@ -130,7 +122,7 @@ impl<'a> Comparer<'a> {
         }
     }
 
-    fn compare(&mut self, added: &[ChangedArc], removed: &[(VertexId, VertexId)]) {
+    fn compare(&mut self, added: &[ChangedArc], removed: &[(VertexId, VertexId)]) -> Result<()> {
         let bound = self.view.vertex_bound();
         let (mut a, mut r) = (0, 0);
         loop {
@@ -145,25 +137,19 @@ impl<'a> Comparer<'a> {
             }
             let num_added = added[a..].iter().take_while(|arc| arc.list == list).count();
             let num_removed = removed[r..].iter().take_while(|gone| gone.0 == list).count();
-            self.compare_list(list, &added[a..a + num_added], &removed[r..r + num_removed]);
+            self.compare_list(list, &added[a..a + num_added], &removed[r..r + num_removed])?;
             a += num_added;
             r += num_removed;
         }
+        Ok(())
     }
 
-    fn compare_list(&mut self, list: VertexId, added: &[ChangedArc], removed: &[(VertexId, VertexId)]) {
+    fn compare_list(&mut self, list: VertexId, added: &[ChangedArc], removed: &[(VertexId, VertexId)]) -> Result<()> {
         self.note_wanted(added, removed);
         self.present.clear();
-        if (list as usize) < self.view.vertex_bound() {
-            match self.weight_type {
-                None => self.search_list(list),
-                Some(WeightType::U32) => self.search_weighted_list::<u32>(list),
-                Some(WeightType::I64) => self.search_weighted_list::<i64>(list),
-                Some(WeightType::F32) => self.search_weighted_list::<f32>(list),
-                Some(WeightType::F64) => self.search_weighted_list::<f64>(list),
-            }
-            self.present.sort_unstable();
-        }
+        let neighbours = self.wanted.iter().map(|wanted| wanted.neighbour);
+        self.finder.find(list, neighbours, |index, weight| self.present.push((index, weight)))?;
+        self.present.sort_unstable();
         let mut next = 0;
         let wanted = std::mem::take(&mut self.wanted);
         for (index, wanted) in wanted.iter().enumerate() {
@@ -173,6 +159,7 @@ impl<'a> Comparer<'a> {
             self.decide(list, wanted, &added[wanted.added.clone()], present);
         }
         self.wanted = wanted;
+        Ok(())
     }
 
     /// Merges additions and removals by neighbour.
@@ -192,22 +179,6 @@ impl<'a> Comparer<'a> {
             a += num_added;
             r += usize::from(is_removed);
         }
-    }
-
-    fn search_list(&mut self, list: VertexId) {
-        let Self { view, wanted, present, .. } = self;
-        let _ = view.for_each_out_fragment(list, |targets| {
-            search(targets, wanted, |index, _| present.push((index, 0)));
-            ControlFlow::Continue(())
-        });
-    }
-
-    fn search_weighted_list<W: Weight>(&mut self, list: VertexId) {
-        let Self { view, wanted, present, .. } = self;
-        let _ = view.for_each_weighted_out_fragment::<W>(list, |targets, weights| {
-            search(targets, wanted, |index, position| present.push((index, weights[position].bits())));
-            ControlFlow::Continue(())
-        });
     }
 
     /// What happens to the arcs from `list` to one neighbour, of which those at `present` are there.
@@ -250,46 +221,9 @@ impl<'a> Comparer<'a> {
     }
 }
 
-/// Calls `body` with what is wanted and the position of each target that it names. Both ascend.
-fn search(targets: &[VertexId], wanted: &[Wanted], mut body: impl FnMut(usize, usize)) {
-    let mut start = 0;
-    for (index, wanted) in wanted.iter().enumerate() {
-        start = lower_bound(targets, start, wanted.neighbour);
-        while start < targets.len() && targets[start] == wanted.neighbour {
-            body(index, start);
-            start += 1;
-        }
-        if start == targets.len() {
-            break;
-        }
-    }
-}
-
-/// The first position from `start` on with at least `target`: steps double until it is passed.
-fn lower_bound(targets: &[VertexId], start: usize, target: VertexId) -> usize {
-    let (mut low, mut step) = (start, 1);
-    while low + step <= targets.len() && targets[low + step - 1] < target {
-        low += step;
-        step *= 2;
-    }
-    let high = targets.len().min(low + step);
-    low + targets[low..high].partition_point(|&found| found < target)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_lower_bound_is_the_first_place() {
-        let targets = [1, 3, 3, 3, 8, 9, 20, 21, 22, 30];
-        for start in 0..=targets.len() {
-            for target in 0..35 {
-                let expected = start + targets[start..].iter().take_while(|&&found| found < target).count();
-                assert_eq!(lower_bound(&targets, start, target), expected, "{target} from {start}");
-            }
-        }
-    }
 
     #[test]
     fn pieces_hold_whole_lists() {

@@ -1,6 +1,6 @@
 //! Merges levels into runs, so that readers have fewer of them to look at. No snapshot is lost by it.
 
-use std::ops::Range;
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use base::parallel::Pool;
 use base::progress::Progress;
@@ -16,10 +16,7 @@ use crate::table::PAGE_VERTICES;
 use crate::view::View;
 
 /// The pages that one worker makes at a time.
-const CHUNK_PAGES: usize = 4;
-
-/// The pages that are made before they are written, for each worker.
-const BATCH_PAGES: usize = 32;
+const CHUNK_PAGES: usize = 16;
 
 /// A base run is worth while once this part of its entries has changed.
 const MERGE_SHARE: u64 = 16;
@@ -142,44 +139,60 @@ impl Draft<'_> {
     }
 }
 
-/// Writes all lists of a view.
+/// Writes all lists of a view, side by side. While one worker writes pages, the others make the next ones.
 fn write_lists(view: &View, writer: &RunWriter, pool: &Pool, progress: &dyn Progress) -> Result<()> {
     let num_pages = view.vertex_bound().div_ceil(PAGE_VERTICES);
-    if view.side(Side::In).is_some() && pool.num_threads() > 1 {
-        // Each side is written in its order, so two workers do not wait for each other.
-        let answers = pool.map_chunks(0..2, 1, |_, side| {
-            let side = [Side::Out, Side::In][side.start];
-            (0..num_pages).try_for_each(|page| {
+    for side in [Side::Out, Side::In] {
+        let Some(lists) = view.side(side) else { continue };
+        let turn = Turn::default();
+        let answers = pool.map_chunks(0..num_pages, CHUNK_PAGES, |_, pages| {
+            let _ended = turn.until_end(pages.end);
+            let read = |page| -> Result<WholePage> {
                 progress.check()?;
-                let whole = whole_page(view, side, page)?;
-                append(writer, view, side, page, &whole, progress)
-            })
-        });
-        return answers.into_iter().collect();
-    }
-    for side in [Side::Out, Side::In].into_iter().filter(|&side| view.side(side).is_some()) {
-        for first in (0..num_pages).step_by(BATCH_PAGES * pool.num_threads()) {
-            let batch = first..num_pages.min(first + BATCH_PAGES * pool.num_threads());
-            progress.check()?;
-            let read = |_, pages: Range<usize>| -> Result<Vec<WholePage>> {
-                pages.map(|page| whole_page(view, side, page)).collect()
+                Ok(lists.whole_page(page)?)
             };
-            let mut page = first;
-            for pages in pool.map_chunks(batch, CHUNK_PAGES, read) {
-                for whole in pages? {
-                    append(writer, view, side, page, &whole, progress)?;
-                    page += 1;
-                }
-            }
-        }
+            let wholes = pages.clone().map(read).collect::<Result<Vec<_>>>();
+            // After a failure the run cannot be finished, but everybody's turn comes.
+            turn.wait(pages.start);
+            pages.zip(wholes?).try_for_each(|(page, whole)| append(writer, view, side, page, &whole, progress))
+        });
+        answers.into_iter().collect::<Result<()>>()?;
     }
     Ok(())
 }
 
-fn whole_page(view: &View, side: Side, page: usize) -> Result<WholePage> {
-    match view.side(side) {
-        Some(side) => Ok(side.whole_page(page)?),
-        None => Ok(WholePage::default()),
+/// Who makes pages writes them when all before have been written. Chunks are begun in order, so nobody waits for one
+/// that nobody has begun.
+#[derive(Debug, Default)]
+struct Turn {
+    next_page: Mutex<usize>,
+    has_moved: Condvar,
+}
+
+/// Dropped, it is the turn of the pages from `end` on: after an error too, and when a thread unwinds.
+struct Ended<'a> {
+    turn: &'a Turn,
+    end: usize,
+}
+
+impl Turn {
+    fn until_end(&self, end: usize) -> Ended<'_> {
+        Ended { turn: self, end }
+    }
+
+    fn wait(&self, page: usize) {
+        let mut next_page = self.next_page.lock().unwrap_or_else(PoisonError::into_inner);
+        while *next_page < page {
+            next_page = self.has_moved.wait(next_page).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for Ended<'_> {
+    fn drop(&mut self) {
+        let mut next_page = self.turn.next_page.lock().unwrap_or_else(PoisonError::into_inner);
+        *next_page = self.end.max(*next_page);
+        self.turn.has_moved.notify_all();
     }
 }
 
