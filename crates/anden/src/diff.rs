@@ -1,5 +1,7 @@
 //! What changed from one snapshot to another, by key.
 
+mod across;
+
 use base::VertexId;
 use engine::ChangedArc;
 use graph::{Graph, Weight, WeightType, WeightedEdges};
@@ -11,11 +13,14 @@ use crate::{EdgeWeight, Key, KeyRef, Result};
 /// An edge whose weight changed is removed with the old one and added with the new one.
 #[derive(Debug)]
 pub struct Diff {
-    changes: engine::Diff,
+    /// By ids of the second.
+    added: Vec<ChangedArc>,
+    /// By ids of the first.
+    removed: Vec<ChangedArc>,
     added_vertices: Vec<VertexId>,
     removed_vertices: Vec<VertexId>,
-    /// Knows the keys of both.
-    younger: lama::View,
+    from_view: lama::View,
+    to_view: lama::View,
     from: u32,
     to: u32,
 }
@@ -44,8 +49,14 @@ impl Diff {
             vertices.iter().copied().filter(|&vertex| is_in(view, vertex) && !is_in(other, vertex)).collect()
         };
         let (added_vertices, removed_vertices) = (only_in(&to.1, &from.1), only_in(&from.1, &to.1));
-        let younger = if from.0 > to.0 { from.1 } else { to.1 };
-        Self { changes, added_vertices, removed_vertices, younger, from: from.0, to: to.0 }
+        let engine::Diff { added, removed, .. } = changes;
+        let (from_view, to_view) = (from.1, to.1);
+        Self { added, removed, added_vertices, removed_vertices, from_view, to_view, from: from.0, to: to.0 }
+    }
+
+    /// The same between snapshots of two databases, whose vertices are matched by their keys.
+    pub(crate) fn across(from: (u32, lama::View), to: (u32, lama::View)) -> Result<Self> {
+        across::compare(from, to)
     }
 
     /// The numbers of the two snapshots.
@@ -55,12 +66,12 @@ impl Diff {
 
     /// Edges that the second has and the first has not; undirected ones counted once.
     pub fn num_added(&self) -> usize {
-        self.changes.added.len()
+        self.added.len()
     }
 
     /// Edges that the first has and the second has not.
     pub fn num_removed(&self) -> usize {
-        self.changes.removed.len()
+        self.removed.len()
     }
 
     /// The edges that the second has and the first has not, by ascending ids.
@@ -68,7 +79,7 @@ impl Diff {
     /// # Errors
     /// Of an item: damage in the dictionary.
     pub fn added(&self) -> impl Iterator<Item = Result<DiffEdge<'_>>> {
-        self.changes.added.iter().map(|arc| self.edge(arc))
+        self.added.iter().map(|arc| edge(&self.to_view, arc))
     }
 
     /// The edges that the first has and the second has not, by ascending ids.
@@ -76,7 +87,7 @@ impl Diff {
     /// # Errors
     /// Of an item: damage in the dictionary.
     pub fn removed(&self) -> impl Iterator<Item = Result<DiffEdge<'_>>> {
-        self.changes.removed.iter().map(|arc| self.edge(arc))
+        self.removed.iter().map(|arc| edge(&self.from_view, arc))
     }
 
     /// The vertices that the second has and the first has not, by ascending ids.
@@ -84,7 +95,7 @@ impl Diff {
     /// # Errors
     /// Damage in the dictionary.
     pub fn added_vertices(&self) -> Result<Vec<Key>> {
-        self.keys(&self.added_vertices)
+        keys(&self.to_view, &self.added_vertices)
     }
 
     /// The vertices that the first has and the second has not, by ascending ids.
@@ -92,21 +103,21 @@ impl Diff {
     /// # Errors
     /// Damage in the dictionary.
     pub fn removed_vertices(&self) -> Result<Vec<Key>> {
-        self.keys(&self.removed_vertices)
+        keys(&self.from_view, &self.removed_vertices)
     }
+}
 
-    fn keys(&self, vertices: &[VertexId]) -> Result<Vec<Key>> {
-        vertices.iter().map(|&vertex| Ok(self.younger.key(vertex)?)).collect()
-    }
+fn keys(view: &lama::View, vertices: &[VertexId]) -> Result<Vec<Key>> {
+    vertices.iter().map(|&vertex| Ok(view.key(vertex)?)).collect()
+}
 
-    fn edge(&self, arc: &ChangedArc) -> Result<DiffEdge<'_>> {
-        let weight = self.younger.weight_type().map(|weight_type| match weight_type {
-            WeightType::U32 => EdgeWeight::Integer(u32::of_bits(arc.weight).into()),
-            WeightType::I64 => EdgeWeight::Integer(i64::of_bits(arc.weight)),
-            WeightType::F32 => EdgeWeight::Real(f32::of_bits(arc.weight).into()),
-            WeightType::F64 => EdgeWeight::Real(f64::of_bits(arc.weight)),
-        });
-        let (source, target) = (self.younger.key_ref(arc.list)?, self.younger.key_ref(arc.neighbour)?);
-        Ok(DiffEdge { source, target, weight })
-    }
+fn edge<'a>(view: &'a lama::View, arc: &ChangedArc) -> Result<DiffEdge<'a>> {
+    let weight = view.weight_type().map(|weight_type| match weight_type {
+        WeightType::U32 => EdgeWeight::Integer(u32::of_bits(arc.weight).into()),
+        WeightType::I64 => EdgeWeight::Integer(i64::of_bits(arc.weight)),
+        WeightType::F32 => EdgeWeight::Real(f32::of_bits(arc.weight).into()),
+        WeightType::F64 => EdgeWeight::Real(f64::of_bits(arc.weight)),
+    });
+    let (source, target) = (view.key_ref(arc.list)?, view.key_ref(arc.neighbour)?);
+    Ok(DiffEdge { source, target, weight })
 }

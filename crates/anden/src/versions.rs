@@ -88,6 +88,19 @@ impl Database {
         Ok(Diff::new(self.inner().diff(from, to)?, version(from)?, version(to)?))
     }
 
+    /// What changes on the way from a snapshot of this database to one of another, whose vertices are matched
+    /// by their keys.
+    ///
+    /// Cost: both snapshots are read.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: one of them does not exist; [`Error::InvalidInput`]: the graphs are of different
+    /// kinds; damage in what they need.
+    pub fn diff_with(&self, from: impl Into<SnapshotId>, other: &Self, to: impl Into<SnapshotId>) -> Result<Diff> {
+        let (from, to) = (self.snapshot_number(from)?, other.snapshot_number(to)?);
+        Diff::across((from, self.inner().snapshot(from)?), (to, other.inner().snapshot(to)?))
+    }
+
     /// Makes a snapshot of what is added and removed; see [`Changes`].
     ///
     /// # Errors

@@ -73,6 +73,45 @@ fn windows_and_differences() {
     assert_eq!((back.num_added(), back.num_removed(), back.added_vertices().unwrap()), (1, 0, keys(&["b"])));
 }
 
+/// Two databases whose ids have nothing to do with each other.
+#[test]
+fn differences_across_databases() {
+    for direction in [anden::Direction::Directed, anden::Direction::Undirected] {
+        let folder = tempfile::tempdir().unwrap();
+        let graph = Options { keys: KeyScheme::String, multigraph: true, direction, ..Options::default() };
+        let create = |name: &str| Database::create(folder.path().join(name), graph).unwrap();
+        let (one, two) = (create("one"), create("two"));
+        let first = Changes::default().add_edge("a", "b").add_edge("a", "b").add_edge("b", "c").add_vertex("x");
+        one.append(&first).unwrap();
+        two.append(&Changes::default().add_edge("z", "c").add_edge("c", "b")).unwrap();
+        two.append(&Changes::default().add_edge("b", "a").add_edge("z", "z")).unwrap();
+        let diff = one.diff_with(2, &two, 3).unwrap();
+        let shown = |edges: &mut dyn Iterator<Item = Result<anden::DiffEdge<'_>, Error>>| {
+            let mut shown: Vec<_> =
+                edges.map(|edge| edge.unwrap()).map(|e| format!("{} {}", e.source, e.target)).collect();
+            shown.sort();
+            shown
+        };
+        let (added, removed) = (shown(&mut diff.added()), shown(&mut diff.removed()));
+        match direction {
+            anden::Direction::Directed => {
+                assert_eq!(added, ["b a", "c b", "z c", "z z"]);
+                assert_eq!(removed, ["a b", "a b", "b c"]);
+            }
+            anden::Direction::Undirected => {
+                assert_eq!((added, removed), (vec!["c z".into(), "z z".into()], vec!["a b".into()]))
+            }
+        }
+        assert_eq!((diff.added_vertices().unwrap(), diff.removed_vertices().unwrap()), (keys(&["z"]), keys(&["x"])));
+        let same = one.diff_with(2, &one, 2).unwrap();
+        assert_eq!((same.num_added(), same.num_removed()), (0, 0));
+    }
+    let (_scene, db) = Scene::new();
+    let folder = tempfile::tempdir().unwrap();
+    let other = Database::create(folder.path().join("other"), Options::default()).unwrap();
+    assert!(matches!(db.diff_with(1, &other, 1), Err(Error::InvalidInput(_))));
+}
+
 /// Every kernel gives on every version what it gives on the same graph loaded at once.
 #[test]
 fn kernels_run_on_every_version() {

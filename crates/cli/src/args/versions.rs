@@ -108,7 +108,8 @@ pub struct DropArgs {
 const DIFF_EXAMPLES: &str = "\
 Examples:
   anden diff social.anden 3 5                 `+ u v` and `- u v` a line, with weights where there are some
-  anden diff social.anden monday tuesday --json";
+  anden diff social.anden monday tuesday --json
+  anden diff social.anden 3 1 --with copy.anden";
 
 /// Show what changed after snapshot A up to snapshot B
 ///
@@ -126,8 +127,8 @@ pub struct DiffArgs {
     /// The snapshot to end with
     #[arg(value_name = "B", value_parser = snapshot_id)]
     pub to: SnapshotId,
-    /// Take B from another database (not in this version yet)
-    #[arg(long, value_name = "DB2", hide = true)]
+    /// Take B from another database: vertices are matched by what they are called
+    #[arg(long, value_name = "DB2")]
     pub with: Option<PathBuf>,
 }
 

@@ -6,17 +6,17 @@ use serde_json::{Value, json};
 use super::{open, session};
 use crate::args::{DiffArgs, Global};
 use crate::console::Console;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::text::{key_json, keys_json, push_key, real_json};
 
 /// Shows what changed between two snapshots.
 pub fn execute(global: &Global, args: &DiffArgs) -> Result {
-    if args.with.is_some() {
-        return Err(Failure::not_yet("--with"));
-    }
     let (session, watch) = session(global)?;
     let database = open(&args.database, &session)?;
-    let diff = database.diff(args.from.clone(), args.to.clone());
+    let diff = match &args.with {
+        None => database.diff(args.from.clone(), args.to.clone()),
+        Some(other) => database.diff_with(args.from.clone(), &open(other, &session)?, args.to.clone()),
+    };
     watch.clear();
     let diff = diff?;
     let mut console = Console::new();

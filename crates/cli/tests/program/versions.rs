@@ -97,6 +97,11 @@ fn differences() {
     assert_eq!(diff(&["1", "3"]), "v+ 7\n- 3 4\n- 4 2\n- 5 6\n+ 2 5\n+ 7 1\nv- 4\n");
     assert_eq!(diff(&["3", "second"]), "v+ 4\n- 7 1\n+ 3 4\n+ 4 2\nv- 7\n");
     assert_eq!(diff(&["2", "2"]), "");
+    scene.write("old.txt", "2 5\n1 2\n9 1\n");
+    scene.anden(&["load", "old", "old.txt"]).succeeded();
+    assert_eq!(diff(&["2", "1", "--with", "old"]), "v+ 9\n- 1 3\n- 2 3\n- 3 4\n- 4 2\n+ 9 1\nv- 3\nv- 4\nv- 6\n");
+    scene.anden(&["diff", "db", "1", "7", "--with", "old"]).failed(&["snapshot 7"]);
+    scene.anden(&["diff", "db", "1", "1", "--with", "none"]).failed(&["none"]);
     let object = scene.json(&["diff", "db", "second", "3"]);
     assert_eq!((&object["from"], &object["to"]), (&json!(2), &json!(3)));
     assert_eq!((&object["added"], &object["removed"]), (&json!(1), &json!(2)));
