@@ -19,6 +19,8 @@ RING = [(vertex, vertex % 50 + 1) for vertex in range(1, 51)]
 INPUTS = {
     "edges.txt.gz": gzip.compress("".join(f"{u} {v}\n" for u, v in RING).encode()),
     "roads.txt": "".join(f"{u} {v} {u + v}\n" for u, v in RING).encode(),
+    "more.txt": b"1 30\n2 31\n51 1\n",
+    "gone.txt": b"3 4\n50\n",
     "links.csv": "from,to\n".encode() + "".join(f"page{u},page{v}\n" for u, v in RING).encode(),
 }
 
