@@ -262,6 +262,17 @@ impl Side {
         base::simd::prefetch(&self.offsets, home(vertex));
     }
 
+    /// Fetches an entry of the list that `vertex` has in the base run to the cache: the one at `place` of its length.
+    #[inline(always)]
+    pub fn prefetch_entry(&self, vertex: VertexId, place: impl Fn(usize) -> usize) {
+        // A hint does not care whether the offsets are verified, or of another list.
+        let offsets = self.offsets.get(home(vertex)..).unwrap_or_default();
+        if let (&[start, end, ..], Some(page)) = (offsets, self.pages.get(page_of(vertex))) {
+            let place = start as usize + place(end.saturating_sub(start) as usize);
+            base::simd::prefetch(&self.targets, page.edge_base() + place);
+        }
+    }
+
     /// The length of the list of `vertex`.
     #[inline(always)]
     pub fn degree(&self, vertex: VertexId) -> usize {
@@ -465,6 +476,24 @@ impl Side {
         recipe.ground(page)
     }
 
+    /// The page of the base run, verified, and changes that are to be applied to it one after the other: the first of
+    /// `parts`, as many as are given. Others only keep their memory.
+    ///
+    /// # Errors
+    /// As [`ground_with`](Self::ground_with).
+    pub fn ground_with_parts(&self, page: usize, parts: &mut Vec<PageChanges>) -> base::Result<(Ground<'_>, usize)> {
+        let recipe = &self.shared.recipe;
+        let num_parts = match recipe.show {
+            Show::Everything => recipe.parts(page, parts)?,
+            // What is added in the end shows only in the sum.
+            Show::Additions => {
+                parts.resize_with(1, PageChanges::default);
+                usize::from(recipe.changes(page, &mut parts[0])?)
+            }
+        };
+        Ok((recipe.ground(page)?, num_parts))
+    }
+
     /// The entries of all lists. Cost: every page that levels change is patched, and those of the base run counted.
     pub fn count_arcs(&self) -> u64 {
         let num_arcs = |page: usize| match self.state(page, false) {
@@ -493,18 +522,29 @@ impl Recipe {
         }
     }
 
-    /// What all steps together change on a page; whether that is anything.
-    fn changes(&self, page: usize, all: &mut PageChanges) -> base::Result<bool> {
-        let mut parts = Vec::new();
-        for (level, sense) in self.steps.iter().filter(|(level, _)| level.touches(self.side, page)) {
-            let mut part = PageChanges::default();
-            if level.read_page(self.side, page, &mut part)? {
+    /// What each step changes on a page, as it is applied; gives how many do. `parts` may be longer, for its memory.
+    fn parts(&self, page: usize, parts: &mut Vec<PageChanges>) -> base::Result<usize> {
+        let mut num_parts = 0;
+        for (level, sense) in &self.steps {
+            if num_parts == parts.len() {
+                parts.push(PageChanges::default());
+            }
+            let part = &mut parts[num_parts];
+            if level.read_page(self.side, page, part)? {
                 if *sense == Sense::Backward {
                     part.invert();
                 }
-                parts.push(part);
+                num_parts += 1;
             }
         }
+        Ok(num_parts)
+    }
+
+    /// What all steps together change on a page; whether that is anything.
+    fn changes(&self, page: usize, all: &mut PageChanges) -> base::Result<bool> {
+        let mut parts = Vec::new();
+        let num_parts = self.parts(page, &mut parts)?;
+        parts.truncate(num_parts);
         match parts.len() {
             0 => all.clear(),
             1 => *all = parts.swap_remove(0),

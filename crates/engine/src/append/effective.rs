@@ -15,7 +15,7 @@ use crate::Result;
 
 /// Arcs that a worker compares at once.
 const GRAIN: usize = 8 << 10;
-/// How many arcs before its turn the place of a list is fetched.
+/// How many arcs before its turn an entry of a list is fetched; the place of the list is as many before.
 const AHEAD: usize = 16;
 
 /// Arcs that are asked for.
@@ -132,8 +132,12 @@ impl<'a> Comparer<'a> {
                 (None, Some(gone)) => gone.0,
                 (None, None) => break,
             };
-            if let Some(later) = added.get(a + AHEAD).map(|arc| arc.list).filter(|&later| (later as usize) < bound) {
-                self.view.prefetch_out(later);
+            let later = |ahead: usize| added.get(a + ahead).filter(|later: &&ChangedArc| (later.list as usize) < bound);
+            if let Some(later) = later(2 * AHEAD) {
+                self.view.prefetch_out(later.list);
+            }
+            if let Some(later) = later(AHEAD) {
+                self.finder.prefetch(later.list, later.neighbour);
             }
             let num_added = added[a..].iter().take_while(|arc| arc.list == list).count();
             let num_removed = removed[r..].iter().take_while(|gone| gone.0 == list).count();
