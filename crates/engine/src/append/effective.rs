@@ -132,14 +132,16 @@ impl<'a> Comparer<'a> {
                 (None, Some(gone)) => gone.0,
                 (None, None) => break,
             };
-            let later = |ahead: usize| added.get(a + ahead).filter(|later: &&ChangedArc| (later.list as usize) < bound);
-            if let Some(later) = later(2 * AHEAD) {
-                self.view.prefetch_out(later.list);
-            }
-            if let Some(later) = later(AHEAD) {
-                self.finder.prefetch(later.list, later.neighbour);
-            }
             let num_added = added[a..].iter().take_while(|arc| arc.list == list).count();
+            for turn in a..a + num_added {
+                let later = |ahead| added.get(turn + ahead).filter(|later: &&ChangedArc| (later.list as usize) < bound);
+                if let Some(later) = later(2 * AHEAD) {
+                    self.view.prefetch_out(later.list);
+                }
+                if let Some(later) = later(AHEAD) {
+                    self.finder.prefetch(later.list, later.neighbour);
+                }
+            }
             let num_removed = removed[r..].iter().take_while(|gone| gone.0 == list).count();
             self.compare_list(list, &added[a..a + num_added], &removed[r..r + num_removed])?;
             a += num_added;
