@@ -59,12 +59,15 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
         let target = if count <= 11 { "≤ 1.05" } else { "≤ 1.15" };
         kernel_lines(setting, graphs, &many, (&format!("{name}, maintained"), target), wanted, report)?;
         if count == *counts.last().unwrap_or(&count) {
+            oldest_lines(setting, &plain, &many, &name, report)?;
             let appended = append_all(setting, &many, None)?;
             kernel_lines(setting, graphs, &appended, (&format!("{name}, appended"), "≤ 1.6"), wanted, report)?;
             merge_lines(setting, &plain, &appended, &one, report)?;
         }
     }
+    array_lines(setting, &plain, report)?;
     append_lines(setting, &plain, report)?;
+    steady_lines(setting, &plain, report)?;
     tiny_lines(setting, report)
 }
 
@@ -196,6 +199,49 @@ fn kernel_line(
     Ok(())
 }
 
+/// The oldest snapshot, which is read backward from the run of the newest.
+fn oldest_lines(setting: &Setting, forms: &Forms, many: &Loaded, name: &str, report: &mut Report) -> Result<()> {
+    let view = many.database()?.snapshot(1)?;
+    let source = sources(&view).first().copied().unwrap_or(0);
+    let first = Kernel::Bfs.run(setting, &view, source)?.seconds;
+    report.line(Line::figure(format!("{name}, oldest: first bfs"), "s", first, "every page is patched"));
+    let pairs = Pairs::alternate(
+        setting.num_pairs,
+        |_| anyhow::Ok(Kernel::Bfs.run(setting, &view, source)?.seconds),
+        |_| Ok(Kernel::Bfs.run(setting, forms.csr(), source)?.seconds),
+    )?;
+    let bound = "the csr is the newest's: a quarter more edges";
+    report.line(Line::compared(format!("{name}, oldest: bfs"), &pairs, "mapped csr", bound));
+    Ok(())
+}
+
+/// The multiversioned array of the vertex table against the flat array of the CSR: LLAMA's section III-C.
+fn array_lines(setting: &Setting, forms: &Forms, report: &mut Report) -> Result<()> {
+    /// Steps of the golden ratio visit every vertex once, in an order that no prefetcher guesses.
+    const STEP: u64 = 0x9e37_79b1;
+    fn sum(setting: &Setting, graph: &impl Graph, step: u64) -> u64 {
+        let bound = graph.vertex_bound() as u64;
+        let degree = |i: usize| graph.out_degree((i as u64 * step % bound) as VertexId) as u64;
+        setting.pool.map_chunks(0..bound as usize, 1 << 14, |_, chunk| chunk.map(degree).sum::<u64>()).iter().sum()
+    }
+    for (name, step) in [("array: degrees in order", 1), ("array: degrees at random", STEP)] {
+        let timed = |graph: &dyn Fn() -> u64| -> Result<f64> {
+            let (time, sum) = seconds(graph);
+            if step == 1 && sum != forms.csr().num_arcs() {
+                bail!("degrees add up to {sum}, not to {}", forms.csr().num_arcs());
+            }
+            Ok(time)
+        };
+        let pairs = Pairs::alternate(
+            setting.num_pairs,
+            |_| timed(&|| sum(setting, forms.view(), step)),
+            |_| timed(&|| sum(setting, forms.csr(), step)),
+        )?;
+        report.line(Line::compared(name, &pairs, "mapped csr", "LLAMA's section III-C"));
+    }
+    Ok(())
+}
+
 /// Opening the database at several of its snapshots, the slowest of them.
 fn open_lines(many: &Loaded, name: &str, report: &mut Report) -> Result<()> {
     let mut slowest: f64 = 0.0;
@@ -265,6 +311,37 @@ fn append_lines(setting: &Setting, forms: &Forms, report: &mut Report) -> Result
     let other = (median(&one), "one of 1 %");
     report.line(ratio_line("10 appends of .1 %", "s", median(&ten), other, "≤ 1.5"));
     report.line(ratio_line("10 appends of .1 %: size", "MB", bytes.0 / 1e6, (bytes.1 / 1e6, "one of 1 %"), "≤ 1.5"));
+    Ok(())
+}
+
+/// A snapshot after the other, with the maintenance that is due: what one takes, and what is written for it in all.
+fn steady_lines(setting: &Setting, forms: &Forms, report: &mut Report) -> Result<()> {
+    const NUM_APPENDS: u32 = 20;
+    let spread = Spread { num_snapshots: NUM_APPENDS + 1, first_share: Some(FIRST_SHARE), seed: 3 };
+    let direction = forms.csr().direction();
+    let parts = load_file(setting, forms.serialized().to_owned(), direction, spread, None)?;
+    let path = setting.scratch.join("steady.sg");
+    let first = parts.database()?.snapshot(1)?;
+    write_file(&path, |output| write_gapbs(&first, SerializedWeights::Leave, output))?;
+    let base = load_file(setting, path.clone(), direction, Spread::default(), None)?;
+    std::fs::remove_file(path)?;
+    let mut times = Vec::new();
+    for number in 1..=NUM_APPENDS {
+        let added = parts.database()?.diff(number, number + 1)?.added;
+        let changes = changes(added.iter().map(|arc| (arc.list, arc.neighbour, None)));
+        let options = AppendOptions::default();
+        let (time, done) = seconds(|| {
+            base.database()?.append_changes(&changes, &options, &setting.pool, &Silent).map_err(anyhow::Error::from)
+        });
+        done?;
+        times.push(time);
+    }
+    let slowest = times.iter().copied().fold(0.0, f64::max);
+    report.line(Line::figure("steady state: append of 1 %", "s", median(&times), "maintenance as it is due"));
+    report.line(Line::figure("steady state: slowest append", "s", slowest, "with a merge"));
+    let stats = base.database()?.stats();
+    let amplification = stats.bytes_written as f64 / stats.bytes_loaded as f64;
+    report.line(Line::figure("steady state: written a byte", "B", amplification, "≤ 4"));
     Ok(())
 }
 

@@ -300,15 +300,16 @@ impl Side {
     ) -> ControlFlow<()> {
         match self.at_home(vertex, LISTS_READY) {
             Some(list) => body(&self.targets[list]),
-            None => self.for_each_fragment_elsewhere(vertex, &mut body),
+            None => self.for_each_fragment_elsewhere(vertex, body),
         }
     }
 
+    // What the body captured is moved here, not borrowed: else it would have to be in memory for lists at home too.
     #[inline(never)]
     fn for_each_fragment_elsewhere(
         &self,
         vertex: VertexId,
-        body: &mut impl FnMut(&[VertexId]) -> ControlFlow<()>,
+        mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match self.elsewhere(vertex, false) {
             Found::Base(list) => body(&self.targets[list]),
@@ -330,7 +331,7 @@ impl Side {
         let Some(weights) = self.weights.as_ref().and_then(W::of) else { return ControlFlow::Continue(()) };
         match self.at_home(vertex, READY) {
             Some(list) => body(&self.targets[list.clone()], &weights[list]),
-            None => self.for_each_weighted_fragment_elsewhere(vertex, weights, &mut body),
+            None => self.for_each_weighted_fragment_elsewhere(vertex, weights, body),
         }
     }
 
@@ -339,7 +340,7 @@ impl Side {
         &self,
         vertex: VertexId,
         weights: &[W],
-        body: &mut impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+        mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match self.elsewhere(vertex, true) {
             Found::Base(list) => body(&self.targets[list.clone()], &weights[list]),
