@@ -15,7 +15,6 @@ compile_error!("the files are read in place, and they are little-endian");
 mod base_run;
 mod builder;
 mod chain;
-#[allow(dead_code)]
 mod changes;
 mod column;
 mod dictionary;
@@ -24,7 +23,6 @@ mod error;
 mod file;
 mod finder;
 mod key;
-#[allow(dead_code)]
 mod level;
 mod lists;
 mod manifest;

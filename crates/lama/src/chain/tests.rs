@@ -1,3 +1,5 @@
+//! Chains under drops, retention and appends: what is kept, hidden and composed.
+
 use super::*;
 use proptest::prelude::*;
 

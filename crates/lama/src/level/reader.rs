@@ -271,11 +271,6 @@ impl Level {
         (counts.num_added, counts.num_removed)
     }
 
-    /// The number of vertices that died, and of those that returned.
-    pub fn num_deaths(&self) -> (u64, u64) {
-        (self.shared.entry.num_died, self.shared.entry.num_returned)
-    }
-
     /// The bytes of the level in its file, the frame of the file left out.
     pub fn num_bytes(&self) -> u64 {
         let shared = &self.shared;

@@ -92,7 +92,7 @@ fn levels_come_back_from_a_pack() {
             assert_eq!((first.from(), first.to(), first.vertex_bound()), (1, 2, BOUND));
             assert_eq!((third.from(), third.to(), third.vertex_bound()), (3, 7, BOUND + 5));
             assert_eq!((first.died().unwrap(), first.returned().unwrap()), (&[3, 5][..], &[1][..]));
-            assert_eq!((first.num_deaths(), second.num_deaths()), ((2, 1), (0, 0)));
+            assert!(second.died().unwrap().is_empty() && second.returned().unwrap().is_empty());
             assert_eq!((arcs(first, Side::Out), arcs(first, Side::In)), (sides[0].clone(), sides[1].clone()));
             assert_eq!((arcs(second, Side::Out), arcs(second, Side::In)), Default::default());
             assert_eq!(arcs(third, Side::Out), (vec![arc(0, 5, bits(1))], vec![]));
@@ -277,10 +277,12 @@ impl Forged {
     }
 }
 
+/// Damage whose checksums fit.
+type Damage = fn(&mut Forged);
+
 #[test]
-fn damage_with_fitting_checksums_is_found() {
+fn damage_to_the_directory_is_found_at_the_opening() {
     Forged::new().open().unwrap().verify().unwrap();
-    type Damage = fn(&mut Forged);
     let at_open: [(Damage, &str); 14] = [
         (|f| f.level.from = 5, "from version 5 to 5"),
         (|f| f.level.vertex_bound = u64::MAX, "too many vertices"),
@@ -303,6 +305,10 @@ fn damage_with_fitting_checksums_is_found() {
         let error = forged.open().unwrap_err().to_string();
         assert!(error.contains(what), "{error}");
     }
+}
+
+#[test]
+fn damage_to_changes_is_found_at_the_first_touch() {
     let at_touch: [(Damage, &str); 29] = [
         (|f| f.pages[0].vertices_start = 1, "index of changed pages"),
         (|f| f.pages[0].targets_start = 1, "index of changed pages"),
