@@ -69,8 +69,8 @@ pub enum Error {
         /// Their edges, as far as they were counted.
         num_edges: u64,
     },
-    /// What was given to be written breaks a rule of the format.
-    #[error("cannot write the graph: {0}")]
+    /// What was asked for is not possible, or what was given to be written breaks a rule of the format.
+    #[error("{0}")]
     Input(String),
 }
 
