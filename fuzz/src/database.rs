@@ -7,7 +7,9 @@ use std::sync::{Arc, OnceLock};
 
 use base::progress::Silent;
 use base::storage::{FaultStorage, Storage};
-use engine::{Database, GraphOptions, KeyScheme, LoadOptions, Result};
+use engine::{
+    AppendOptions, Changes, Database, GraphOptions, KeyScheme, LoadOptions, Maintenance, MergeScope, Result, View,
+};
 use graph::formats::InputPath;
 use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
 
@@ -19,17 +21,62 @@ struct Sample {
     files: Vec<(PathBuf, Vec<u8>)>,
 }
 
-fn sample(options: GraphOptions) -> Sample {
-    let lines: String = (0..300).map(|i| format!("{} {} {}\n", i * i % 97, i * 31 % 83, i % 7)).collect();
+/// A database of one snapshot, or of many.
+fn sample(options: GraphOptions, has_past: bool) -> Sample {
+    let num_lines = if has_past { 60 } else { 300 };
+    let lines: String = (0..num_lines).map(|i| format!("{} {} {}\n", i * i % 97, i * 31 % 83, i % 7)).collect();
     let input = InputPath::File(input_file("txt", lines.as_bytes()));
     let disk = FaultStorage::default();
     let storage: Arc<dyn Storage> = Arc::new(disk.clone());
-    let options = LoadOptions { graph: options, io_order: true, ..LoadOptions::default() };
-    Database::load_in(storage, "db".as_ref(), &[input], &options, pool(), &Silent).expect("a sound input loads");
+    let load = LoadOptions { graph: options, io_order: true, ..LoadOptions::default() };
+    let (database, _) =
+        Database::load_in(storage, "db".as_ref(), &[input], &load, pool(), &Silent).expect("a sound input loads");
+    if has_past {
+        give_past(&database).expect("sound changes are appended");
+    }
     let names = disk.list("db".as_ref()).expect("the directory is there");
     let paths = names.into_iter().filter(|name| name != "LOCK").map(|name| Path::new("db").join(name));
     let files = paths.map(|path| (path.clone(), disk.contents(&path).expect("the file is there"))).collect();
     Sample { disk, files }
+}
+
+/// Leaves snapshots before and after the base run, levels in files of their own, a delta run, parts of
+/// the dictionary, vertices that died and one that returned, and a hidden version at the end.
+fn give_past(database: &Database) -> Result<()> {
+    let is_weighted = database.options().weight_type.is_some();
+    let append = |step: u64| {
+        let key = |number: u64| (number % 90).to_string();
+        let mut changes = Changes::default().named(format!("step {step}"));
+        for i in 0..4 {
+            // Some edges are there already and get another weight, some come with new vertices.
+            let (source, target) = (key(step * 13 + i), format!("{}", 80 + step * 7 + i));
+            changes = match is_weighted {
+                true => changes.add_weighted_edge(&*source, &*target, 1000 - step as i64),
+                false => changes.add_edge(&*source, &*target),
+            };
+        }
+        for i in step * 8..step * 8 + 5 {
+            changes = changes.remove_edge(&*key(i * i % 97), &*key(i * 31 % 83));
+        }
+        if step % 2 == 1 {
+            changes = changes.remove_vertex(&*key(step));
+        }
+        if step == 4 {
+            changes = changes.add_vertex(&*key(3)).add_vertex("5000");
+        }
+        let options = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
+        database.append_changes(&changes, &options, pool(), &Silent)
+    };
+    for step in 1..=3 {
+        append(step)?;
+    }
+    database.merge(MergeScope::All, pool(), &Silent)?;
+    for step in 4..=7 {
+        append(step)?;
+    }
+    database.drop_snapshots(&[2, 8], pool(), &Silent)?;
+    database.merge(MergeScope::Newest(3), pool(), &Silent)?;
+    Ok(())
 }
 
 fn samples() -> &'static [Sample] {
@@ -38,7 +85,10 @@ fn samples() -> &'static [Sample] {
         let weight_type = Some(WeightType::F32);
         let strings = GraphOptions { keys: KeyScheme::String, weight_type, ..GraphOptions::default() };
         let integers = GraphOptions { direction: Direction::Undirected, ..GraphOptions::default() };
-        vec![sample(strings), sample(integers)]
+        let weighted = GraphOptions { weight_type, ..integers };
+        let out_only = GraphOptions { in_edges: false, ..GraphOptions::default() };
+        let with_past = [strings, integers, weighted, out_only].map(|options| sample(options, true));
+        [sample(strings, false), sample(integers, false)].into_iter().chain(with_past).collect()
     })
 }
 
@@ -66,7 +116,23 @@ pub fn read_database(input: &[u8]) {
 
 fn read_everything(disk: FaultStorage) -> Result<()> {
     let database = Database::open_read_only_in(Arc::new(disk), "db".as_ref())?;
-    let view = database.view()?;
+    // Each is read whatever becomes of the others.
+    let _ = database.view().and_then(|view| read(&view));
+    let numbers: Vec<u32> = database.snapshots().iter().map(|snapshot| snapshot.number).collect();
+    for &number in &numbers[..numbers.len() - 1] {
+        let _ = database.snapshot(number).and_then(|view| read(&view));
+    }
+    if let [oldest, .., last_but_one, newest] = numbers[..] {
+        let _ = database.window(last_but_one..=newest).and_then(|view| read(&view));
+        for (from, to) in [(oldest, newest), (newest, oldest)] {
+            let Ok(diff) = database.diff(from, to) else { continue };
+            assert!(diff.added.is_sorted() && diff.removed.is_sorted());
+        }
+    }
+    database.verify(pool()).map(drop)
+}
+
+fn read(view: &View) -> Result<()> {
     let bound = view.vertex_bound();
     let check = |list: &[u32]| {
         assert!(list.iter().all(|&target| (target as usize) < bound));
@@ -81,5 +147,5 @@ fn read_everything(disk: FaultStorage) -> Result<()> {
         }
     }
     view.check()?;
-    database.verify(pool()).map(drop)
+    Ok(())
 }
