@@ -46,12 +46,11 @@ pub(super) struct Buckets {
     first: u64,
     near: Vec<Vec<VertexId>>,
     far: Vec<VertexId>,
-    num_entries: usize,
 }
 
 impl Buckets {
     pub(super) fn new() -> Self {
-        Self { first: 0, near: vec![Vec::new(); WINDOW], far: Vec::new(), num_entries: 0 }
+        Self { first: 0, near: vec![Vec::new(); WINDOW], far: Vec::new() }
     }
 
     #[inline(always)]
@@ -64,14 +63,11 @@ impl Buckets {
         }
     }
 
-    /// Counts entries that were pushed: once for many, since it shows in the time when done for each.
-    pub(super) fn count(&mut self, num_pushed: usize) {
-        self.num_entries += num_pushed;
-    }
-
     /// The number of entries.
+    ///
+    /// Cost: looks at every bucket of the window; to count along while pushing shows in the time.
     pub(super) fn num_entries(&self) -> usize {
-        self.num_entries
+        self.near.iter().map(Vec::len).sum::<usize>() + self.far.len()
     }
 
     /// The lowest bucket of the window, from `start` on, that has an entry.
@@ -92,7 +88,6 @@ impl Buckets {
     pub(super) fn swap(&mut self, bucket: u64, empty: &mut Vec<VertexId>) {
         if let Some(list) = self.near.get_mut(bucket.wrapping_sub(self.first) as usize) {
             std::mem::swap(list, empty);
-            self.num_entries -= empty.len();
         }
     }
 
@@ -105,7 +100,6 @@ impl Buckets {
     /// if it needs no more work; such entries are dropped.
     pub(super) fn lowest_far(&mut self, bucket_of: impl Fn(VertexId) -> Option<u64>) -> Option<u64> {
         let mut lowest = None;
-        self.num_entries -= self.far.len();
         self.far.retain(|&v| {
             let bucket = bucket_of(v);
             lowest = match (lowest, bucket) {
@@ -114,18 +108,15 @@ impl Buckets {
             };
             bucket.is_some()
         });
-        self.num_entries += self.far.len();
         lowest
     }
 
     /// Moves the window, whose buckets are all empty, to begin at `first`.
     pub(super) fn advance(&mut self, first: u64, bucket_of: impl Fn(VertexId) -> Option<u64>) {
         self.first = first;
-        self.num_entries -= self.far.len();
         for vertex in std::mem::take(&mut self.far) {
             if let Some(bucket) = bucket_of(vertex) {
                 self.push(bucket, vertex);
-                self.count(1);
             }
         }
     }
@@ -156,7 +147,6 @@ mod tests {
         for v in [2, 1, 9, 0] {
             buckets.push(10_000 + u64::from(v) * 600, v);
         }
-        buckets.count(5);
         assert_eq!((buckets.lowest(0), buckets.lowest(3), buckets.lowest(4)), (Some(3), Some(3), None));
         assert_eq!((buckets.len_of(3), buckets.num_entries()), (1, 5));
         assert_eq!(buckets.take(3), [77]);

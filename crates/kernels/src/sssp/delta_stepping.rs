@@ -124,12 +124,14 @@ struct Worker {
     /// Vertices whose edges were relaxed in the bucket below.
     taken: Vec<VertexId>,
     bucket: u64,
+    /// The entries that certainly fit in the budget before they are counted again.
+    room: usize,
 }
 
 impl Worker {
-    fn new() -> Self {
+    fn new(room: usize) -> Self {
         let batch = Box::new([(0, 0); 2 * BATCH]);
-        Self { buckets: Buckets::new(), batch, batch_len: 0, taken: Vec::new(), bucket: 0 }
+        Self { buckets: Buckets::new(), batch, batch_len: 0, taken: Vec::new(), bucket: 0, room }
     }
 }
 
@@ -173,7 +175,7 @@ fn max_entries(ctx: &Context<'_>, cells_bytes: usize) -> usize {
 impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
     fn run(&self, source: VertexId) -> Result<Outcome<()>> {
         let pool = self.ctx.pool;
-        let mut workers: Vec<_> = (0..pool.num_threads()).map(|_| Mutex::new(Worker::new())).collect();
+        let mut workers: Vec<_> = (0..pool.num_threads()).map(|_| Mutex::new(Worker::new(self.max_entries))).collect();
         let (mut current, mut entries) = (0, vec![source]);
         while !entries.is_empty() {
             self.ctx.progress.check()?;
@@ -259,6 +261,7 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
                 self.relax_list(vertex, distance_of::<W::Distance>(cell), worker);
             }
         }
+        self.reserve(worker.batch_len + entries.len(), worker);
         self.work_off_batch(worker);
     }
 
@@ -312,27 +315,43 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         worker.batch[first..len].iter().for_each(|&(target, _)| prefetch(self.cells, target as usize));
         worker.batch_len = len;
         if len >= BATCH {
+            self.reserve(len, worker);
             self.work_off_batch(worker);
         }
     }
 
-    fn work_off_batch(&self, worker: &mut Worker) {
-        if worker.buckets.num_entries() + worker.taken.len() > self.max_entries {
-            // All that follows is in vain, but takes no more memory.
-            self.is_full.store(true, Ordering::Relaxed);
-            worker.batch_len = 0;
-            return;
+    /// Takes room for entries that may come; what is left over of it comes back when they are counted.
+    #[inline(always)]
+    fn reserve(&self, num_entries: usize, worker: &mut Worker) {
+        if num_entries > worker.room {
+            self.count_entries(worker);
         }
-        let mut num_pushed = 0;
+        worker.room = worker.room.saturating_sub(num_entries);
+    }
+
+    /// Finds how much room is left. Without any the batch is given up, and all that follow: the search is
+    /// in vain then, but takes no more memory.
+    #[cold]
+    fn count_entries(&self, worker: &mut Worker) {
+        let left = self.max_entries.checked_sub(worker.buckets.num_entries() + worker.taken.len());
+        match left {
+            Some(left) if !self.is_full.load(Ordering::Relaxed) => worker.room = left,
+            _ => {
+                self.is_full.store(true, Ordering::Relaxed);
+                worker.room = 0;
+                worker.batch_len = 0;
+            }
+        }
+    }
+
+    fn work_off_batch(&self, worker: &mut Worker) {
         for &(target, new) in &worker.batch[..worker.batch_len] {
             let cell = &self.cells[target as usize];
             if new < cell.load() && cell.lower(new) {
                 worker.buckets.push(self.width.bucket(distance_of::<W::Distance>(new)), target);
-                num_pushed += 1;
             }
         }
         worker.batch_len = 0;
-        worker.buckets.count(num_pushed);
     }
 
     /// The lowest bucket that has an entry, and its entries; none when all work is done.
