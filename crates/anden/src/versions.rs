@@ -173,7 +173,7 @@ impl Database {
         let mut numbers = numbers.collect::<Result<Vec<_>>>()?;
         numbers.sort_unstable();
         numbers.dedup();
-        self.inner().drop_snapshots(&numbers, self.session().pool(), self.session().progress())?;
+        self.inner().drop_snapshots(&numbers, self.session().progress())?;
         Ok(numbers)
     }
 

@@ -234,9 +234,9 @@ impl Database {
     /// # Errors
     /// One is not there, or none would be left; the handle cannot write, the disk failed, or the caller
     /// wanted it: the database is as it was.
-    pub fn drop_snapshots(&self, numbers: &[u32], pool: &Pool, progress: &dyn Progress) -> Result<()> {
+    pub fn drop_snapshots(&self, numbers: &[u32], progress: &dyn Progress) -> Result<()> {
         self.require_writer()?;
-        Ok(self.store.drop_snapshots(numbers, pool, progress)?)
+        Ok(self.store.drop_snapshots(numbers, progress)?)
     }
 
     /// Sets which snapshots are kept, now and after every append; returns those that it dropped.

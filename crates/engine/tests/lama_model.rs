@@ -223,7 +223,7 @@ impl Pair {
         let mut gone: Vec<u32> = self.numbers();
         gone.retain(|_| self.random.below(4) < share);
         let all_go = gone.len() == self.model.snapshots.len();
-        let dropped = self.database().drop_snapshots(&gone, &self.pool, &Silent);
+        let dropped = self.database().drop_snapshots(&gone, &Silent);
         if all_go {
             assert_eq!(dropped.unwrap_err().kind(), ErrorKind::InvalidInput);
             return;

@@ -118,7 +118,7 @@ fn views_outlive_what_they_show() {
     let num_edges = window.num_edges();
     let pool = Pool::new(1).unwrap();
     store.merge(MergeScope::All, &pool, &Silent).unwrap();
-    store.drop_snapshots(&[1, 2, 3, 4, 5, 6], &pool, &Silent).unwrap();
+    store.drop_snapshots(&[1, 2, 3, 4, 5, 6], &Silent).unwrap();
     store.merge(MergeScope::All, &pool, &Silent).unwrap();
     for ((_, _, content), view) in past.snapshots.iter().zip(&views) {
         content.compare(view).unwrap();
@@ -171,7 +171,7 @@ fn threads_read_while_one_writes() {
                 2 => drop(store.merge(MergeScope::Newest(2), &pool, &Silent).unwrap()),
                 3 => {
                     let dropped = [past.numbers()[0], past.numbers()[2]];
-                    store.drop_snapshots(&dropped, &pool, &Silent).unwrap();
+                    store.drop_snapshots(&dropped, &Silent).unwrap();
                     past.forget(&dropped);
                 }
                 _ => {}

@@ -91,7 +91,7 @@ fn changing(name: &'static str, forgotten: &[u32], act: impl Fn(&Store) -> Resul
 }
 
 fn changes() -> Vec<Change> {
-    let drops = |numbers: &'static [u32]| move |store: &Store| store.drop_snapshots(numbers, &pool(), &Silent);
+    let drops = |numbers: &'static [u32]| move |store: &Store| store.drop_snapshots(numbers, &Silent);
     let merges = |scope| move |store: &Store| store.merge(scope, &pool(), &Silent).map(drop);
     let retains = |rule| move |store: &Store| store.retain(rule).map(drop);
     let keep_two = |store: &Store, past: &mut Past| {
@@ -99,7 +99,7 @@ fn changes() -> Vec<Change> {
         past.forget(&given_up);
     };
     let hide_newest = |store: &Store, past: &mut Past| {
-        store.drop_snapshots(&[3], &pool(), &Silent).unwrap();
+        store.drop_snapshots(&[3], &Silent).unwrap();
         past.forget(&[3]);
     };
     vec![

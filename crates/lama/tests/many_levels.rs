@@ -149,7 +149,7 @@ fn many_snapshots_are_made_at_once() {
         past.compare_window(&store, 4, 20).unwrap();
         let pool = Pool::new(1).unwrap();
         store.verify(&pool).unwrap();
-        store.drop_snapshots(&[1, 7, 30], &pool, &Silent).unwrap();
+        store.drop_snapshots(&[1, 7, 30], &Silent).unwrap();
         past.forget(&[1, 7, 30]);
         content.evolve(random);
         content.changes_from(&past.newest).with(|changes| store.append(changes, None)).unwrap();
@@ -206,9 +206,9 @@ fn what_cannot_be_is_refused() {
     assert!(text(store.window(3, 2).unwrap_err()).starts_with("the window 3..2 is reversed: "));
     assert!(matches!(store.window(0, 2), Err(Error::NoSnapshot { number: 0, .. })));
     assert!(matches!(store.diff(1, 9), Err(Error::NoSnapshot { number: 9, .. })));
-    let nothing_left = text(store.drop_snapshots(&[1, 2, 3], &pool, &Silent).unwrap_err());
+    let nothing_left = text(store.drop_snapshots(&[1, 2, 3], &Silent).unwrap_err());
     assert!(nothing_left.starts_with("no snapshot would be left; "), "{nothing_left}");
-    assert!(matches!(store.drop_snapshots(&[1, 8], &pool, &Silent), Err(Error::NoSnapshot { number: 8, .. })));
+    assert!(matches!(store.drop_snapshots(&[1, 8], &Silent), Err(Error::NoSnapshot { number: 8, .. })));
     assert!(text(store.retain(Retention::Last(0)).unwrap_err()).contains("at least its last"));
     let stop = CancelFlag::default();
     stop.cancel();
@@ -217,7 +217,7 @@ fn what_cannot_be_is_refused() {
     assert_eq!((store.snapshots().len(), store.number_of("two"), store.number_of("three")), (3, Some(2), None));
 
     // A number is not given twice, a name may be.
-    store.drop_snapshots(&[2, 3], &pool, &Silent).unwrap();
+    store.drop_snapshots(&[2, 3], &Silent).unwrap();
     assert_eq!(text(store.snapshot(2).unwrap_err()), "there is no snapshot 2: there are 1");
     assert_eq!(append_edge(&store, 3, 9, Some("two")).unwrap(), 4);
     assert_eq!((store.number_of("two"), store.snapshots()[1].added), (Some(4), 3));

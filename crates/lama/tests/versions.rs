@@ -82,7 +82,7 @@ impl Pair {
             0..7 => self.append(random),
             7 => {
                 let numbers: Vec<u32> = self.past.numbers().into_iter().filter(|_| random.below(3) == 0).collect();
-                let answer = self.store.drop_snapshots(&numbers, &self.pool, &Silent);
+                let answer = self.store.drop_snapshots(&numbers, &Silent);
                 if numbers.len() == num_kept {
                     assert!(answer.unwrap_err().to_string().contains("no snapshot would be left"));
                 } else {

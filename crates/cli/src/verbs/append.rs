@@ -6,28 +6,24 @@ use anden::{
 };
 use serde_json::json;
 
-use super::load::{duplicates, format, input, key_scheme, sources, weight_type_of};
+use super::load::{duplicates, format, input, key_scheme, require_one_stdin, say_skipped, sources, weight_type_of};
 use super::{open_to_write, session};
 use crate::args::{AppendArgs, Global, KindArgs};
 use crate::console::{Console, Table, count, duration, size};
-use crate::failure::{Failure, Result, complain};
+use crate::failure::Result;
 
 /// Makes a snapshot of what files add and remove.
 pub fn execute(global: &Global, args: &AppendArgs) -> Result {
     let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
     let options = options(args)?;
-    if inputs.iter().chain(&options.remove).filter(|input| **input == InputPath::Stdin).count() > 1 {
-        return Err(Failure::Usage("standard input can be read once: give - once".into()));
-    }
+    require_one_stdin(inputs.iter().chain(&options.remove))?;
     let (session, watch) = session(global)?;
     let database = open_to_write(&args.database, &session)?;
     watch.clean_up_from_here();
     let appended = database.append_files(&inputs, &options);
     watch.clear();
     let report = appended?;
-    if let Some(line) = report.first_skipped.as_ref().filter(|_| !global.quiet) {
-        complain(&format!("skipped {} lines, the first: {line}", count(report.skipped)));
-    }
+    say_skipped(global, report.skipped, report.first_skipped.as_deref());
     let mut console = Console::new();
     if global.json {
         console.object(&object(&report))?;

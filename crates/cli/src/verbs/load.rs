@@ -16,18 +16,14 @@ use crate::failure::{Failure, Result, complain};
 /// Creates a database from files.
 pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
-    if inputs.iter().filter(|input| **input == InputPath::Stdin).count() > 1 {
-        return Err(Failure::Usage("standard input can be read once: give - once".into()));
-    }
+    require_one_stdin(&inputs)?;
     let options = options(args, &inputs)?;
     let (session, watch) = session(global)?;
     watch.clean_up_from_here();
     let loaded = Database::load(&args.database, &inputs, &options, &session);
     watch.clear();
     let (database, report) = loaded?;
-    if let Some(line) = report.first_skipped.as_ref().filter(|_| !global.quiet) {
-        complain(&format!("skipped {} lines, the first: {line}", count(report.skipped)));
-    }
+    say_skipped(global, report.skipped, report.first_skipped.as_deref());
     let mut console = Console::new();
     if global.json {
         console.object(&object(&report))?;
@@ -36,6 +32,21 @@ pub fn execute(global: &Global, args: &LoadArgs) -> Result {
         console.table(&table(&database, &report))?;
     }
     console.finish()
+}
+
+/// Refuses inputs of which two are standard input.
+pub(super) fn require_one_stdin<'a>(inputs: impl IntoIterator<Item = &'a InputPath>) -> Result {
+    match inputs.into_iter().filter(|input| **input == InputPath::Stdin).count() {
+        0 | 1 => Ok(()),
+        _ => Err(Failure::Usage("standard input can be read once: give - once".into())),
+    }
+}
+
+/// Says how many lines were left out, and what was wrong with the first.
+pub(super) fn say_skipped(global: &Global, num_skipped: u64, first: Option<&str>) {
+    if let Some(line) = first.filter(|_| !global.quiet) {
+        complain(&format!("skipped {} lines, the first: {line}", count(num_skipped)));
+    }
 }
 
 fn object(report: &LoadReport) -> serde_json::Value {

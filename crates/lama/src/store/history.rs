@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use base::VertexId;
-use base::parallel::Pool;
 use base::progress::Progress;
 use graph::Direction;
 
@@ -77,7 +76,7 @@ impl Store {
     ///
     /// # Errors
     /// [`Error::NoSnapshot`]; no snapshot would be left; as [`append`](Self::append).
-    pub fn drop_snapshots(&self, numbers: &[u32], _pool: &Pool, progress: &dyn Progress) -> Result<()> {
+    pub fn drop_snapshots(&self, numbers: &[u32], progress: &dyn Progress) -> Result<()> {
         let mut draft = self.begin()?;
         for &number in numbers {
             draft.state.kept(number)?;

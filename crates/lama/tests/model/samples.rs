@@ -83,7 +83,7 @@ pub fn write_versions(options: GraphOptions, path: &str) -> (FaultStorage, Past)
             store.merge(MergeScope::All, &pool, &Silent).unwrap();
         }
     }
-    store.drop_snapshots(&[2, 6], &pool, &Silent).unwrap();
+    store.drop_snapshots(&[2, 6], &Silent).unwrap();
     past.forget(&[2, 6]);
     store.merge(MergeScope::Newest(3), &pool, &Silent).unwrap();
     (disk, past)
