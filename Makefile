@@ -7,7 +7,7 @@ ANDEN := $(TARGET)/release/anden
 STEP := .ci/step
 
 .PHONY: help demo test install bench bench-quick fuzz-quick doc format \
-	check-tools lint test-rust test-python release smoke
+	check-tools lint lint-fuzz test-rust test-python release smoke
 
 help:
 	@echo 'make demo         load a real graph, analyse it, ask it questions; leaves ./demo.anden'
@@ -38,6 +38,7 @@ lint:
 	@$(STEP) 'floors' cargo xtask floors
 	@$(STEP) 'style' cargo xtask tidy
 	@$(STEP) 'clippy' cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	@$(STEP) 'clippy of the fuzz targets' $(MAKE) --no-print-directory lint-fuzz
 	@$(STEP) 'documentation' $(MAKE) --no-print-directory doc
 
 test-rust:
@@ -73,8 +74,14 @@ bench-quick:
 	$(BENCH) quick
 
 # libFuzzer is written in C++; everything else does without.
+WITH_CXX = if command -v c++ >/dev/null; then $(1); else echo 'skipped: fuzzing needs a C++ compiler'; fi
+
 fuzz-quick:
-	@if command -v c++ >/dev/null; then fuzz/run.sh; else echo 'skipped: fuzzing needs a C++ compiler'; fi
+	@$(call WITH_CXX,fuzz/run.sh)
+
+# The fuzz targets are a workspace of their own, so the checks of the other one do not build them.
+lint-fuzz:
+	@$(call WITH_CXX,cd fuzz && cargo fmt --check && cargo clippy --quiet --all-targets --locked -- -D warnings)
 
 doc:
 	RUSTDOCFLAGS='-D warnings' cargo doc --quiet --workspace --no-deps --lib --locked

@@ -74,7 +74,7 @@ fn give_past(database: &Database) -> Result<()> {
     for step in 4..=7 {
         append(step)?;
     }
-    database.drop_snapshots(&[2, 8], pool(), &Silent)?;
+    database.drop_snapshots(&[2, 8], &Silent)?;
     database.merge(MergeScope::Newest(3), pool(), &Silent)?;
     Ok(())
 }
