@@ -30,18 +30,22 @@ mod part;
 mod serialized;
 mod serialized_arcs;
 mod source;
+mod union;
 mod write;
 mod write_gapbs;
 
 use std::path::PathBuf;
 
+use crate::property::PropertyColumn;
+
 pub use key::{FieldKey, Span};
-pub use options::{Format, KeyKind, LoneKeys, OnError, SourceFacts, SourceOptions, SourceSummary};
+pub use options::{Format, KeyKind, LoneKeys, OnError, SourceFacts, SourceOptions, SourceSummary, WantedProperties};
 pub use serialized::{SerializedGraph, Side};
 pub use source::Source;
 pub use write::{Output, write_csv, write_edge_list, write_file};
 pub use write_gapbs::{SerializedWeights, write_gapbs};
 
+pub(crate) use message::shown;
 pub(crate) use number::push_u64;
 
 /// Edges parsed from one block of an input, in input order.
@@ -55,6 +59,12 @@ pub struct EdgeBlock<K, W> {
     pub weights: Vec<W>,
     /// Vertices that are named without an edge.
     pub vertices: Vec<K>,
+    /// Properties of the edges: a column for each of [`SourceFacts::edge_properties`], with a row for each
+    /// edge.
+    pub properties: Vec<PropertyColumn>,
+    /// Properties of `vertices`: a column for each of [`SourceFacts::vertex_properties`], with a row
+    /// for each; no columns where this block comes from an input that says nothing of properties.
+    pub vertex_properties: Vec<PropertyColumn>,
     /// The bytes that [`Span`]s lie in, of which those in a span are UTF-8; empty for integer keys.
     pub text: Vec<u8>,
 }

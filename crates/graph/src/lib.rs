@@ -11,6 +11,7 @@ mod csr_file;
 mod error;
 pub mod formats;
 pub mod generate;
+pub mod property;
 mod seam;
 mod weight;
 

@@ -134,6 +134,8 @@ fn take_as<K: InputKey>(
             edges: Vec::with_capacity(edges.len()),
             weights: Vec::new(),
             vertices: Vec::with_capacity(vertices.len()),
+            properties: Vec::new(),
+            vertex_properties: Vec::new(),
             text: Vec::new(),
         };
         for (source, target) in edges {
@@ -227,7 +229,8 @@ impl<'a, K: InputKey> Collector<'a, K> {
         }
         // After everything that was read.
         let sequence = u64::from(u32::MAX);
-        let block = EdgeBlock::<K, u32> { sequence, edges: Vec::new(), weights: Vec::new(), vertices, text };
+        let (edges, weights, properties, vertex_properties) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let block = EdgeBlock::<K, u32> { sequence, edges, weights, vertices, properties, vertex_properties, text };
         self.take(0, sequence, &block, Vec::new())
     }
 

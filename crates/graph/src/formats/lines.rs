@@ -9,6 +9,7 @@ use super::key::FieldKey;
 use super::number::{parse_weight, short_number, short_pair, weight_range, whole_weight};
 use super::options::{KeyKind, OnError};
 use super::outcome::{Faults, unexpected};
+use crate::property::PropertyColumn;
 use crate::{Weight, WeightType};
 
 /// The edges of one block.
@@ -17,6 +18,10 @@ pub(super) struct Parsed<K, W> {
     pub(super) edges: Vec<(K, K)>,
     pub(super) weights: Vec<W>,
     pub(super) vertices: Vec<K>,
+    /// By property of the input's edges, with a row for each edge.
+    pub(super) properties: Vec<PropertyColumn>,
+    /// By property of the input's vertices, with a row for each vertex; or nothing.
+    pub(super) vertex_properties: Vec<PropertyColumn>,
     /// Keys that do not stand in the block's text as they are; it follows the block's lines.
     pub(super) extra: Vec<u8>,
     pub(super) num_lines: u64,
@@ -29,6 +34,8 @@ impl<K, W> Parsed<K, W> {
             edges: Vec::new(),
             weights: Vec::new(),
             vertices: Vec::new(),
+            properties: Vec::new(),
+            vertex_properties: Vec::new(),
             extra: Vec::new(),
             num_lines,
             faults: Faults::new(on_error),

@@ -4,7 +4,7 @@
 const MAX_SHOWN: usize = 60;
 
 /// The bytes in quotes, cut short, without characters that a terminal would obey.
-pub(super) fn shown(bytes: &[u8]) -> String {
+pub(crate) fn shown(bytes: &[u8]) -> String {
     // Four bytes are the most that a character takes.
     let head = &bytes[..bytes.len().min(4 * (MAX_SHOWN + 1))];
     let text = String::from_utf8_lossy(head);

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::property::{PropertySchema, PropertyType};
 use crate::{Direction, WeightType};
 
 /// A graph format.
@@ -90,6 +91,29 @@ pub enum KeyKind {
     String,
 }
 
+/// Which columns, beside keys and weights, are read as properties.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum WantedProperties {
+    /// None.
+    #[default]
+    None,
+    /// All that have a name.
+    All,
+    /// Those of these names; each must be there.
+    Named(Vec<String>),
+}
+
+impl WantedProperties {
+    /// Whether a column of this name is wanted.
+    pub fn wants(&self, name: &str) -> bool {
+        match self {
+            Self::None => false,
+            Self::All => true,
+            Self::Named(names) => names.iter().any(|wanted| wanted == name),
+        }
+    }
+}
+
 /// How inputs are to be read.
 #[derive(Clone, Debug)]
 pub struct SourceOptions {
@@ -107,9 +131,22 @@ pub struct SourceOptions {
     pub target_column: Option<String>,
     /// The column of the weights in CSV; `None`: the one named `weight`, or the third.
     pub weight_column: Option<String>,
+    /// Names of the columns of text without a header: CSV, and lists of edges. `NAME:TYPE` gives the
+    /// type as well.
+    pub columns: Option<Vec<String>>,
+    /// Which columns are properties of edges.
+    pub edge_properties: WantedProperties,
+    /// Types of properties of edges, which text is not asked for then.
+    pub edge_types: Vec<(String, PropertyType)>,
     /// A file that names vertices, one a line: its first column, or in CSV the one with a usual
     /// name.
     pub vertices: Option<PathBuf>,
+    /// The column of the keys in the file of vertices; `None`: the one with a usual name, or the first.
+    pub vertex_column: Option<String>,
+    /// Which columns of the file of vertices are their properties.
+    pub vertex_properties: WantedProperties,
+    /// Types of properties of vertices, which text is not asked for then.
+    pub vertex_types: Vec<(String, PropertyType)>,
     /// What a line of an edge list with one key alone is.
     pub lone_keys: LoneKeys,
     /// The bytes of a block of text, and so the length that no line may exceed.
@@ -126,7 +163,13 @@ impl Default for SourceOptions {
             source_column: None,
             target_column: None,
             weight_column: None,
+            columns: None,
+            edge_properties: WantedProperties::default(),
+            edge_types: Vec::new(),
             vertices: None,
+            vertex_column: None,
+            vertex_properties: WantedProperties::default(),
+            vertex_types: Vec::new(),
             lone_keys: LoneKeys::default(),
             block_bytes: 4 << 20,
         }
@@ -147,6 +190,10 @@ pub struct SourceFacts {
     pub input_bytes: Option<u64>,
     /// Whether there are weights.
     pub has_weights: Option<bool>,
+    /// The properties of edges, of all inputs; those of an input that another has not are null there.
+    pub edge_properties: PropertySchema,
+    /// The properties of vertices, likewise.
+    pub vertex_properties: PropertySchema,
 }
 
 /// What was read.

@@ -20,6 +20,7 @@ use super::options::{LoneKeys, SourceOptions};
 use super::outcome::{Fatal, LineFault};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::{ArcCursor, ArcRange};
+use crate::property::PropertySchema;
 use crate::{Direction, Error, Result};
 
 /// Vertices without edges that one piece names.
@@ -61,6 +62,17 @@ pub(super) struct Part {
     pub(super) can_reopen: bool,
     /// Edges, or vertices of a file of vertices, that another file promises.
     pub(super) num_promised: Option<u64>,
+    /// The properties that it has, edges first, vertices second: as many columns come with its blocks.
+    pub(super) properties: [PartProperties; 2],
+}
+
+/// The properties of the edges, or of the vertices, of one input.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PartProperties {
+    /// Its own, in the order of its columns.
+    pub(super) own: PropertySchema,
+    /// Whether types are only what text looked like, and may become others.
+    pub(super) are_inferred: bool,
 }
 
 impl Part {

@@ -18,6 +18,7 @@ use super::outcome::{BlockOutcome, Fatal, Outcomes};
 use super::part::{HEAD_BYTES, Layout, NameVertices, Part, PartKind, Piece, Stream, TextKind, Work, agreed, read_head};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::read_arcs;
+use super::union::{Union, unions_of, unite};
 use super::{EdgeBlock, InputPath};
 use crate::{Error, Result, Weight};
 
@@ -62,7 +63,8 @@ impl Source {
         for input in inputs {
             opening.input(input)?;
         }
-        let (parts, facts, serialized) = opening.finish();
+        let (mut parts, mut facts, serialized) = opening.finish();
+        unite(&mut parts, &mut facts, &options)?;
         Ok(Self { parts, options, facts, serialized, bytes_read: Arc::default() })
     }
 
@@ -111,6 +113,8 @@ impl Source {
             outcomes: Mutex::new(Outcomes::new(paths.len())),
             balances: paths.iter().map(|_| AtomicU64::new(0)).collect(),
             stop: AtomicBool::new(false),
+            facts: &self.facts,
+            unions: self.parts.iter().map(|part| unions_of(part, &self.facts)).collect(),
             stream: Mutex::new(Stream::new(&mut self.parts, &self.options, &self.bytes_read)),
         };
         let failed: Mutex<Option<E>> = Mutex::new(None);
@@ -143,6 +147,9 @@ struct Run<'a> {
     /// By input: see [`ArcEdges`](super::serialized_arcs::ArcEdges).
     balances: Vec<AtomicU64>,
     stop: AtomicBool,
+    facts: &'a SourceFacts,
+    /// By input: its columns among those of all, for edges and vertices.
+    unions: Vec<[Union; 2]>,
 }
 
 impl Run<'_> {
@@ -172,6 +179,13 @@ impl Run<'_> {
                 return None;
             }
         };
+        let parsed = match self.united(part, parsed) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                self.fail(sequence, part, Fatal::Whole(error));
+                return None;
+            }
+        };
         let outcome = BlockOutcome {
             sequence,
             part,
@@ -184,7 +198,27 @@ impl Run<'_> {
             self.stop.store(true, Ordering::Relaxed);
             return None;
         }
-        Some(EdgeBlock { sequence, edges: parsed.edges, weights: parsed.weights, vertices: parsed.vertices, text })
+        Some(EdgeBlock {
+            sequence,
+            edges: parsed.edges,
+            weights: parsed.weights,
+            vertices: parsed.vertices,
+            properties: parsed.properties,
+            vertex_properties: parsed.vertex_properties,
+            text,
+        })
+    }
+
+    /// Gives a block the columns that all inputs have together.
+    fn united<K, W>(&self, part: usize, mut parsed: Parsed<K, W>) -> Result<Parsed<K, W>> {
+        let unions = &self.unions[part];
+        let (properties, num_edges) = (std::mem::take(&mut parsed.properties), parsed.edges.len());
+        parsed.properties = unions[0].apply(properties, num_edges, &self.facts.edge_properties)?;
+        let (properties, num_vertices) = (std::mem::take(&mut parsed.vertex_properties), parsed.vertices.len());
+        if !properties.is_empty() {
+            parsed.vertex_properties = unions[1].apply(properties, num_vertices, &self.facts.vertex_properties)?;
+        }
+        Ok(parsed)
     }
 
     fn fail(&self, sequence: u64, part: usize, fault: Fatal) {
@@ -378,7 +412,9 @@ impl Opening<'_> {
         self.facts.num_edges = add(self.facts.num_edges, Some(graph.num_arcs()));
         self.graphs.push(Arc::clone(&graph));
         let kind = PartKind::Serialized(graph, NameVertices::Yes);
-        self.parts.push(Part { path: path.to_owned(), kind, opened: None, can_reopen: true, num_promised: None });
+        let properties = Default::default();
+        let path = path.to_owned();
+        self.parts.push(Part { path, kind, opened: None, can_reopen: true, num_promised: None, properties });
         Ok(())
     }
 
@@ -398,7 +434,8 @@ impl Opening<'_> {
 
     fn push(&mut self, path: &Path, kind: TextKind, opened: Option<Box<dyn Read + Send>>, num_promised: Option<u64>) {
         let can_reopen = opened.is_none();
-        self.parts.push(Part { path: path.to_owned(), kind: PartKind::Text(kind), opened, can_reopen, num_promised });
+        let (path, kind, properties) = (path.to_owned(), PartKind::Text(kind), Default::default());
+        self.parts.push(Part { path, kind, opened, can_reopen, num_promised, properties });
     }
 
     fn finish(mut self) -> (Vec<Part>, SourceFacts, Option<Arc<SerializedGraph>>) {

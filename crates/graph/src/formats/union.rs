@@ -1,0 +1,126 @@
+//! The properties of several inputs as those of one graph.
+//!
+//! The columns of all inputs are joined by name. An input that lacks one has nulls there. Types that
+//! text was only taken for give way to those that are said; types that differ become the one that
+//! holds both.
+
+use std::path::PathBuf;
+
+use super::message::shown;
+use super::options::{SourceFacts, SourceOptions, WantedProperties};
+use super::part::Part;
+use crate::property::{PropertyColumn, PropertySchema, PropertyType};
+use crate::{Error, Result};
+
+/// Tells the properties of all inputs together, and gives inputs whose types are inferred those types.
+///
+/// # Errors
+/// Types of one name do not go together, a column that is wanted is not there, or there are too many.
+pub(super) fn unite(parts: &mut [Part], facts: &mut SourceFacts, options: &SourceOptions) -> Result<()> {
+    let sides = [
+        (&options.edge_properties, &options.edge_types, &mut facts.edge_properties),
+        (&options.vertex_properties, &options.vertex_types, &mut facts.vertex_properties),
+    ];
+    for (side, (wanted, said, schema)) in sides.into_iter().enumerate() {
+        *schema = united(parts, side, said)?;
+        for part in parts.iter_mut().filter(|part| part.properties[side].are_inferred) {
+            let own = &mut part.properties[side].own;
+            for place in 0..own.len() {
+                let name = own.get(place).map(|(name, _)| name);
+                if let Some((_, found)) = name.and_then(|name| schema.get(schema.find(name)?)) {
+                    own.set_type(place, found);
+                }
+            }
+        }
+        let WantedProperties::Named(names) = wanted else { continue };
+        if let Some(missing) = names.iter().find(|name| schema.find(name).is_none()) {
+            let has = schema.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+            let what = format!("expected a column {} for a property, found none", shown(missing.as_bytes()));
+            return Err(Error::Parameter(if has.is_empty() { what } else { format!("{what} beside {has}") }));
+        }
+    }
+    Ok(())
+}
+
+fn united(parts: &[Part], side: usize, said: &[(String, PropertyType)]) -> Result<PropertySchema> {
+    let mut schema = PropertySchema::default();
+    // By column: whether some input says its type, and which.
+    let mut saying: Vec<Option<(PropertyType, PathBuf)>> = Vec::new();
+    for part in parts {
+        for (name, own) in part.properties[side].own.iter() {
+            let said = said.iter().find(|(known, _)| known == name).map(|&(_, said)| said);
+            let is_inferred = part.properties[side].are_inferred;
+            let clash = |expected: PropertyType, whence: &str| Error::Input {
+                path: part.path.clone(),
+                what: format!("column {}: expected type {expected}{whence}, found {own}", shown(name.as_bytes())),
+            };
+            let place = match schema.find(name) {
+                Some(place) => place,
+                None => {
+                    saying.push(None);
+                    schema.add(name.to_owned(), said.unwrap_or(own))?
+                }
+            };
+            if let Some(said) = said {
+                if !is_inferred && own.joined(said) != Some(said) {
+                    return Err(clash(said, ""));
+                }
+                continue;
+            }
+            let (_, before) = schema.get(place).unwrap_or((name, own));
+            let joined = match (&saying[place], is_inferred) {
+                (Some((known, _)), true) => *known,
+                (None, true) => before.joined(own).unwrap_or(PropertyType::String),
+                (None, false) => own,
+                (Some((known, path)), false) => {
+                    known.joined(own).ok_or_else(|| clash(*known, &format!(" as in {}", path.display())))?
+                }
+            };
+            if !is_inferred {
+                saying[place] = Some((joined, part.path.clone()));
+            }
+            schema.set_type(place, joined);
+        }
+    }
+    Ok(schema)
+}
+
+/// The columns of one input among those of all.
+pub(super) struct Union {
+    path: PathBuf,
+    /// By column of all inputs: which of this one's it is.
+    places: Vec<Option<usize>>,
+}
+
+/// How the blocks of an input get the columns of all: of edges, and of vertices.
+pub(super) fn unions_of(part: &Part, facts: &SourceFacts) -> [Union; 2] {
+    [(0, &facts.edge_properties), (1, &facts.vertex_properties)].map(|(side, schema)| Union {
+        path: part.path.clone(),
+        places: schema.iter().map(|(name, _)| part.properties[side].own.find(name)).collect(),
+    })
+}
+
+impl Union {
+    /// The columns of all inputs for `num_rows` rows of this one, whose own columns are `own`.
+    ///
+    /// # Errors
+    /// A value is none of the type that its column has over all inputs.
+    pub(super) fn apply(
+        &self,
+        own: Vec<PropertyColumn>,
+        num_rows: usize,
+        schema: &PropertySchema,
+    ) -> Result<Vec<PropertyColumn>> {
+        let mut own: Vec<Option<PropertyColumn>> = own.into_iter().map(Some).collect();
+        let columns = self.places.iter().zip(schema.iter()).map(|(place, (name, property_type))| {
+            let Some(column) = place.and_then(|place| own.get_mut(place)?.take()) else {
+                return Ok(PropertyColumn::nulls(property_type, num_rows));
+            };
+            column.converted(property_type).map_err(|error| Error::Input {
+                path: self.path.clone(),
+                what: format!("column {}: {error}", shown(name.as_bytes())),
+            })
+        });
+        columns.collect()
+    }
+}

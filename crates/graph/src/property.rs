@@ -1,0 +1,191 @@
+//! Properties of vertices and edges: types, values, columns.
+//!
+//! A property has a name and one type, and a value or null for each vertex or edge. Values travel in
+//! [columns](PropertyColumn), which readers fill and storage takes as they are; a
+//! [value](PropertyValue) on its own is what is asked for one vertex, and what tests compare.
+//!
+//! # Text
+//! Every value has one text form, that of CSV (see [`PropertyValue`]'s `Display`), and parsing it as
+//! its type gives the same value. Where a text does not say which types it holds, [`Inference`] tells
+//! the narrowest that loses nothing.
+
+mod column;
+mod schema;
+mod text;
+mod time;
+
+pub use column::{PropertyColumn, PropertyValues};
+pub use schema::{MAX_NAME_BYTES, MAX_PROPERTIES, PropertySchema};
+pub use text::Inference;
+
+/// The types that a property may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum PropertyType {
+    /// True or false.
+    Boolean,
+    /// Whole numbers of 64 bits, signed.
+    I64,
+    /// Floating numbers of 64 bits.
+    F64,
+    /// Days of the proleptic Gregorian calendar.
+    Date,
+    /// Microseconds, in UTC.
+    Timestamp,
+    /// Text in UTF-8.
+    String,
+    /// Any bytes.
+    Bytes,
+}
+
+impl PropertyType {
+    /// All of them, with the names that users type and that CSV headers carry.
+    pub const ALL: [(Self, &str); 7] = [
+        (Self::Boolean, "boolean"),
+        (Self::I64, "i64"),
+        (Self::F64, "f64"),
+        (Self::Date, "date"),
+        (Self::Timestamp, "timestamp"),
+        (Self::String, "string"),
+        (Self::Bytes, "bytes"),
+    ];
+
+    /// Names that other programs have for them.
+    const OTHER_NAMES: [(Self, &str); 10] = [
+        (Self::Boolean, "bool"),
+        (Self::I64, "int"),
+        (Self::I64, "integer"),
+        (Self::I64, "long"),
+        (Self::F64, "float"),
+        (Self::F64, "double"),
+        (Self::Timestamp, "datetime"),
+        (Self::String, "text"),
+        (Self::String, "str"),
+        (Self::Bytes, "binary"),
+    ];
+
+    /// The name that users type.
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(known, _)| *known == self).map_or("?", |(_, name)| name)
+    }
+
+    /// The type of that name, in small or capital letters.
+    pub fn of_name(name: &str) -> Option<Self> {
+        let mut known = Self::ALL.iter().chain(&Self::OTHER_NAMES);
+        known.find(|(_, known)| known.eq_ignore_ascii_case(name)).map(|&(found, _)| found)
+    }
+
+    /// Whether values are numbers, and can be weights.
+    pub fn is_numeric(self) -> bool {
+        matches!(self, Self::I64 | Self::F64)
+    }
+
+    /// The type that holds every value of both without loss; `None` where only text would.
+    pub fn joined(self, other: Self) -> Option<Self> {
+        match (self, other) {
+            (a, b) if a == b => Some(a),
+            (Self::I64, Self::F64) | (Self::F64, Self::I64) => Some(Self::F64),
+            (Self::Date, Self::Timestamp) | (Self::Timestamp, Self::Date) => Some(Self::Timestamp),
+            _ => None,
+        }
+    }
+}
+
+impl std::fmt::Display for PropertyType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// One value of a property.
+///
+/// `Display` is its text form: nothing for null; `true`, `false`; numbers in decimal, the shortest
+/// that is read as the same; `2024-02-29`; `2024-02-29T12:30:00.5Z`; text as it is; bytes as `0x` and
+/// two digits each. Years beyond 9999 and before 0 have a sign and at least four digits.
+#[derive(Clone, Copy, Debug)]
+pub enum PropertyValue<'a> {
+    /// No value.
+    Null,
+    /// True or false.
+    Boolean(bool),
+    /// A whole number.
+    I64(i64),
+    /// A floating number.
+    F64(f64),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    Timestamp(i64),
+    /// Text.
+    String(&'a str),
+    /// Bytes.
+    Bytes(&'a [u8]),
+}
+
+impl PropertyValue<'_> {
+    /// The type; `None` of null, which all types have.
+    pub fn property_type(&self) -> Option<PropertyType> {
+        Some(match self {
+            Self::Null => return None,
+            Self::Boolean(_) => PropertyType::Boolean,
+            Self::I64(_) => PropertyType::I64,
+            Self::F64(_) => PropertyType::F64,
+            Self::Date(_) => PropertyType::Date,
+            Self::Timestamp(_) => PropertyType::Timestamp,
+            Self::String(_) => PropertyType::String,
+            Self::Bytes(_) => PropertyType::Bytes,
+        })
+    }
+
+    /// Whether there is no value.
+    pub fn is_null(&self) -> bool {
+        matches!(self, Self::Null)
+    }
+}
+
+/// Floating numbers are the same if their bits are, so that a value always equals itself.
+impl PartialEq for PropertyValue<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::Null, Self::Null) => true,
+            (Self::Boolean(a), Self::Boolean(b)) => a == b,
+            (Self::I64(a), Self::I64(b)) | (Self::Timestamp(a), Self::Timestamp(b)) => a == b,
+            (Self::F64(a), Self::F64(b)) => a.to_bits() == b.to_bits(),
+            (Self::Date(a), Self::Date(b)) => a == b,
+            (Self::String(a), Self::String(b)) => a == b,
+            (Self::Bytes(a), Self::Bytes(b)) => a == b,
+            _ => false,
+        }
+    }
+}
+
+impl Eq for PropertyValue<'_> {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn types_go_by_their_names() {
+        for (known, name) in PropertyType::ALL {
+            assert_eq!((known.name(), PropertyType::of_name(&name.to_uppercase())), (name, Some(known)));
+        }
+        assert_eq!(PropertyType::of_name("double"), Some(PropertyType::F64));
+        assert_eq!(PropertyType::of_name("u128"), None);
+    }
+
+    #[test]
+    fn joined_types_lose_nothing() {
+        assert_eq!(PropertyType::I64.joined(PropertyType::F64), Some(PropertyType::F64));
+        assert_eq!(PropertyType::Timestamp.joined(PropertyType::Date), Some(PropertyType::Timestamp));
+        assert_eq!(PropertyType::I64.joined(PropertyType::String), None);
+        assert_eq!(PropertyType::Bytes.joined(PropertyType::Bytes), Some(PropertyType::Bytes));
+    }
+
+    #[test]
+    fn equal_means_the_same_bits() {
+        assert_eq!(PropertyValue::F64(f64::NAN), PropertyValue::F64(f64::NAN));
+        assert_ne!(PropertyValue::F64(0.0), PropertyValue::F64(-0.0));
+        assert_ne!(PropertyValue::Null, PropertyValue::String(""));
+        assert_ne!(PropertyValue::I64(1), PropertyValue::Timestamp(1));
+    }
+}

@@ -1,0 +1,109 @@
+//! The properties that a graph has, by name.
+
+use super::PropertyType;
+use crate::formats::shown;
+use crate::{Error, Result};
+
+/// The most properties that vertices, or edges, may have.
+pub const MAX_PROPERTIES: usize = 1_000;
+/// The longest name of a property.
+pub const MAX_NAME_BYTES: usize = 255;
+
+/// Names and types of properties, in the order of their columns. No name is there twice.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PropertySchema {
+    columns: Vec<(String, PropertyType)>,
+}
+
+impl PropertySchema {
+    /// A schema of these columns.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub fn new(columns: impl IntoIterator<Item = (String, PropertyType)>) -> Result<Self> {
+        let mut schema = Self::default();
+        for (name, property_type) in columns {
+            schema.add(name, property_type)?;
+        }
+        Ok(schema)
+    }
+
+    /// Adds a property behind the others and returns its place.
+    ///
+    /// # Errors
+    /// The name is there already, is empty, too long, or has characters that do not show; or there
+    /// are [`MAX_PROPERTIES`].
+    pub fn add(&mut self, name: String, property_type: PropertyType) -> Result<usize> {
+        let wrong = |what: String| Err(Error::Parameter(what));
+        let shown = shown(name.as_bytes());
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || name.chars().any(char::is_control) {
+            return wrong(format!(
+                "expected a name of a property of 1 to {MAX_NAME_BYTES} bytes, without control characters, found {shown}"
+            ));
+        }
+        if self.find(&name).is_some() {
+            return wrong(format!("there are two properties with the name {shown}: rename one of them"));
+        }
+        if self.columns.len() == MAX_PROPERTIES {
+            return wrong(format!("expected at most {MAX_PROPERTIES} properties, found one more, {shown}"));
+        }
+        self.columns.push((name, property_type));
+        Ok(self.columns.len() - 1)
+    }
+
+    /// Gives the property at a place another type.
+    ///
+    /// # Panics
+    /// If there is no such property.
+    pub fn set_type(&mut self, place: usize, property_type: PropertyType) {
+        self.columns[place].1 = property_type;
+    }
+
+    /// The place of the property of that name.
+    pub fn find(&self, name: &str) -> Option<usize> {
+        self.columns.iter().position(|(known, _)| known == name)
+    }
+
+    /// Names and types in the order of the columns.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, PropertyType)> {
+        self.columns.iter().map(|(name, property_type)| (&name[..], *property_type))
+    }
+
+    /// Name and type of a column.
+    pub fn get(&self, place: usize) -> Option<(&str, PropertyType)> {
+        self.columns.get(place).map(|(name, property_type)| (&name[..], *property_type))
+    }
+
+    /// The number of properties.
+    pub fn len(&self) -> usize {
+        self.columns.len()
+    }
+
+    /// Whether there are no properties.
+    pub fn is_empty(&self) -> bool {
+        self.columns.is_empty()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_unique_and_show() {
+        let mut schema = PropertySchema::default();
+        assert_eq!(schema.add("size".into(), PropertyType::I64).unwrap(), 0);
+        assert_eq!(schema.add("Size".into(), PropertyType::F64).unwrap(), 1);
+        assert_eq!(schema.find("Size"), Some(1));
+        let error = schema.add("size".into(), PropertyType::I64).unwrap_err().to_string();
+        assert_eq!(error, "there are two properties with the name 'size': rename one of them");
+        for name in ["", "a\nb", &"x".repeat(256)] {
+            assert!(schema.add(name.into(), PropertyType::I64).is_err());
+        }
+        for i in 2..MAX_PROPERTIES {
+            schema.add(format!("{i}"), PropertyType::String).unwrap();
+        }
+        assert!(schema.add("last".into(), PropertyType::String).is_err());
+        assert_eq!(schema.len(), MAX_PROPERTIES);
+    }
+}

@@ -1,0 +1,235 @@
+//! Values as text, and the types that text may be of.
+
+use std::fmt;
+
+use super::time::{parse_date, parse_timestamp, write_date, write_timestamp};
+use super::{PropertyType, PropertyValue};
+
+/// Whole numbers up to here are floating numbers as well.
+const EXACT_IN_F64: u64 = 1 << 53;
+
+impl fmt::Display for PropertyValue<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Null => Ok(()),
+            Self::Boolean(value) => write!(f, "{value}"),
+            Self::I64(value) => write!(f, "{value}"),
+            Self::F64(value) => write!(f, "{value:?}"),
+            Self::Date(days) => write_date(f, days.into()),
+            Self::Timestamp(micros) => write_timestamp(f, micros),
+            Self::String(text) => f.write_str(text),
+            Self::Bytes(bytes) => {
+                f.write_str("0x")?;
+                bytes.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
+            }
+        }
+    }
+}
+
+/// A value that a text was parsed to; bytes may have been decoded.
+pub(super) enum Parsed<'a> {
+    Value(PropertyValue<'a>),
+    Decoded(Vec<u8>),
+}
+
+/// Parses a text, which is not null, as a type; `None` where it is no value of it.
+pub(super) fn parse(text: &[u8], property_type: PropertyType) -> Option<Parsed<'_>> {
+    Some(Parsed::Value(match property_type {
+        PropertyType::Boolean => PropertyValue::Boolean(parse_boolean(text)?),
+        PropertyType::I64 => PropertyValue::I64(ascii(text)?.parse().ok()?),
+        PropertyType::F64 => PropertyValue::F64(ascii(text)?.parse().ok()?),
+        PropertyType::Date => PropertyValue::Date(parse_date(text)?),
+        PropertyType::Timestamp => PropertyValue::Timestamp(parse_timestamp(text)?),
+        PropertyType::String => PropertyValue::String(std::str::from_utf8(text).ok()?),
+        PropertyType::Bytes => return parse_bytes(text).map(Parsed::Decoded),
+    }))
+}
+
+/// What a text of a type looks like, for messages.
+pub(super) fn expected(property_type: PropertyType) -> &'static str {
+    match property_type {
+        PropertyType::Boolean => "true or false",
+        PropertyType::I64 => "a whole number of type i64",
+        PropertyType::F64 => "a number of type f64",
+        PropertyType::Date => "a date such as 2024-02-29",
+        PropertyType::Timestamp => "a timestamp such as 2024-02-29T12:30:00Z, to the microsecond",
+        PropertyType::String => "text in UTF-8",
+        PropertyType::Bytes => "bytes as 0x and two digits each",
+    }
+}
+
+fn ascii(text: &[u8]) -> Option<&str> {
+    std::str::from_utf8(text).ok()
+}
+
+fn parse_boolean(text: &[u8]) -> Option<bool> {
+    if text.eq_ignore_ascii_case(b"true") {
+        Some(true)
+    } else if text.eq_ignore_ascii_case(b"false") {
+        Some(false)
+    } else {
+        None
+    }
+}
+
+fn parse_bytes(text: &[u8]) -> Option<Vec<u8>> {
+    let digits = text.strip_prefix(b"0x")?;
+    let digit = |byte: u8| char::from(byte).to_digit(16).map(|digit| digit as u8);
+    let (pairs, rest) = digits.as_chunks::<2>();
+    if !rest.is_empty() {
+        return None;
+    }
+    pairs.iter().map(|&[high, low]| Some(digit(high)? << 4 | digit(low)?)).collect()
+}
+
+/// Which type a column of text is of, value by value.
+///
+/// The rule: the first of boolean, i64, f64, date and timestamp that every value is, else string. A
+/// number with leading zeros or a plus sign is text, for it may be a code; so is a whole number
+/// that the type does not hold exactly, and a column without values. A string is never taken for
+/// bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Inference {
+    /// The types that all values so far are of, by their places in [`CANDIDATES`].
+    may_be: u8,
+    has_values: bool,
+}
+
+const CANDIDATES: [PropertyType; 5] =
+    [PropertyType::Boolean, PropertyType::I64, PropertyType::F64, PropertyType::Date, PropertyType::Timestamp];
+
+impl Default for Inference {
+    fn default() -> Self {
+        Self { may_be: (1 << CANDIDATES.len()) - 1, has_values: false }
+    }
+}
+
+impl Inference {
+    /// Takes one value into account, which is not null.
+    pub fn add(&mut self, text: &[u8]) {
+        self.has_values = true;
+        for (place, &candidate) in CANDIDATES.iter().enumerate() {
+            if self.may_be & 1 << place != 0 && !is_lossless(text, candidate) {
+                self.may_be &= !(1 << place);
+            }
+        }
+    }
+
+    /// The type of the values so far.
+    pub fn property_type(&self) -> PropertyType {
+        if !self.has_values {
+            return PropertyType::String;
+        }
+        CANDIDATES.get(self.may_be.trailing_zeros() as usize).copied().unwrap_or(PropertyType::String)
+    }
+}
+
+/// Whether a text is a value of the type that says all of it.
+fn is_lossless(text: &[u8], candidate: PropertyType) -> bool {
+    let is_number = matches!(candidate, PropertyType::I64 | PropertyType::F64);
+    if is_number {
+        let (digits, is_negative) = text.strip_prefix(b"-").map_or((text, false), |digits| (digits, true));
+        let num_digits = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let has_zeros = num_digits > 1 && digits[0] == b'0';
+        if text.first() == Some(&b'+') || has_zeros {
+            return false;
+        }
+        if num_digits == digits.len() && num_digits > 0 {
+            // A whole number: its sign and each of its digits count.
+            let size = ascii(digits).and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(u64::MAX);
+            let most = if candidate == PropertyType::F64 { EXACT_IN_F64 } else { i64::MAX as u64 };
+            return size <= most && !(is_negative && size == 0);
+        }
+    }
+    parse(text, candidate).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str, property_type: PropertyType) -> Option<String> {
+        parse(text.as_bytes(), property_type).map(|parsed| match parsed {
+            Parsed::Value(value) => value.to_string(),
+            Parsed::Decoded(bytes) => PropertyValue::Bytes(&bytes).to_string(),
+        })
+    }
+
+    #[test]
+    fn text_comes_back() {
+        let values = [
+            PropertyValue::Boolean(true),
+            PropertyValue::Boolean(false),
+            PropertyValue::I64(i64::MIN),
+            PropertyValue::I64(i64::MAX),
+            PropertyValue::Date(i32::MIN),
+            PropertyValue::Date(0),
+            PropertyValue::Date(i32::MAX),
+            PropertyValue::Timestamp(i64::MIN),
+            PropertyValue::Timestamp(-1),
+            PropertyValue::Timestamp(1_500_000),
+            PropertyValue::Timestamp(i64::MAX),
+            PropertyValue::String("a,\"b\"\nü"),
+            PropertyValue::Bytes(&[0, 255, 16]),
+            PropertyValue::Bytes(&[]),
+        ];
+        let numbers =
+            [0.0, -0.0, 1.0, -1.5, 0.1, 1e300, 5e-324, 1e16, 123_456_789.125, f64::INFINITY, f64::NEG_INFINITY];
+        for value in values.into_iter().chain(numbers.map(PropertyValue::F64)) {
+            let text = value.to_string();
+            let property_type = value.property_type().unwrap();
+            match parse(text.as_bytes(), property_type) {
+                Some(Parsed::Value(found)) => assert_eq!(found, value, "{text}"),
+                Some(Parsed::Decoded(found)) => assert_eq!(PropertyValue::Bytes(&found), value, "{text}"),
+                None => panic!("{text} is no {property_type}"),
+            }
+        }
+        assert_eq!(PropertyValue::Timestamp(1_500_000).to_string(), "1970-01-01T00:00:01.5Z");
+        assert_eq!(PropertyValue::F64(2.0).to_string(), "2.0");
+        assert_eq!(parsed("nan", PropertyType::F64).as_deref(), Some("NaN"));
+    }
+
+    #[test]
+    fn wrong_text_is_no_value() {
+        for (text, property_type) in [
+            ("yes", PropertyType::Boolean),
+            ("1.5", PropertyType::I64),
+            ("9223372036854775808", PropertyType::I64),
+            ("", PropertyType::I64),
+            ("1,5", PropertyType::F64),
+            ("2024-02-30", PropertyType::Date),
+            ("noon", PropertyType::Timestamp),
+            ("0x123", PropertyType::Bytes),
+            ("0xzz", PropertyType::Bytes),
+            ("ff", PropertyType::Bytes),
+        ] {
+            assert_eq!(parsed(text, property_type), None, "{text} as {property_type}");
+        }
+        assert!(parse(b"\xff", PropertyType::String).is_none());
+    }
+
+    #[test]
+    fn the_narrowest_type_that_loses_nothing() {
+        let inferred = |values: &[&str]| {
+            let mut inference = Inference::default();
+            values.iter().for_each(|value| inference.add(value.as_bytes()));
+            inference.property_type().name()
+        };
+        assert_eq!(inferred(&[]), "string");
+        assert_eq!(inferred(&["true", "False"]), "boolean");
+        assert_eq!(inferred(&["1", "-2", "0"]), "i64");
+        assert_eq!(inferred(&["1", "2.5", "1e3", "NaN"]), "f64");
+        assert_eq!(inferred(&["9007199254740993"]), "i64");
+        assert_eq!(inferred(&["9007199254740993", "0.5"]), "string");
+        assert_eq!(inferred(&["18446744073709551615"]), "string");
+        assert_eq!(inferred(&["007"]), "string");
+        assert_eq!(inferred(&["-0"]), "string");
+        assert_eq!(inferred(&["+1"]), "string");
+        assert_eq!(inferred(&["00.5"]), "string");
+        assert_eq!(inferred(&["2024-02-29", "2024-03-01"]), "date");
+        assert_eq!(inferred(&["2024-02-29", "2024-03-01T10:00"]), "timestamp");
+        assert_eq!(inferred(&["2024-02-29T10:00:00.1234567Z"]), "string");
+        assert_eq!(inferred(&["1", "true"]), "string");
+        assert_eq!(inferred(&["0x00"]), "string");
+    }
+}
