@@ -6,13 +6,17 @@
 //! that truncates the file makes a later read die of `SIGBUS`; one that writes to it makes reads
 //! return other bytes, which typed slices survive because every bit pattern of their element type
 //! is valid, and unchecked reads survive because targets are checked where they are used as
-//! indexes.
+//! indexes. An [`Annex`] is the one exception: it says itself when it may be read.
+
+mod annex;
 
 use std::marker::PhantomData;
 use std::ops::{Deref, Range};
 use std::sync::Arc;
 
 use bytemuck::Pod;
+
+pub use annex::{Annex, annex_alignment};
 
 /// Read-only bytes of a whole file or of a part; clones share them.
 #[derive(Clone)]

@@ -4,7 +4,7 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
@@ -17,6 +17,7 @@ use crate::encoding::Decoder;
 use crate::file::{FramedFile, SectionKind};
 use crate::lists::ListRules;
 use crate::patched::PatchedPage;
+use crate::rewritten::{Memory, RoomyLists};
 use crate::run::Side;
 use crate::table::{INDEX_ENTRY_BYTES, IndexEntry, PAGE_OFFSETS, PAGE_VERTICES, PageKind, num_pages};
 
@@ -28,6 +29,8 @@ pub(crate) struct BaseRun {
     vertex_bound: usize,
     dead: Option<Column<VertexId>>,
     patched: Mutex<PatchedPages>,
+    /// What pages may take that views write anew.
+    memory: Arc<Memory>,
 }
 
 /// A page of a side, as it is at a version.
@@ -50,11 +53,17 @@ pub(crate) struct SideFiles<'a> {
 }
 
 impl BaseRun {
-    /// Joins the files of a run; verifies the indexes of its pages and its list of dead vertices.
+    /// Joins the files of a run; verifies the indexes of its pages and its list of dead vertices. Pages that levels
+    /// change may take `patch_bytes` of memory.
     ///
     /// # Errors
     /// A section is missing or has a wrong length; an index is damaged; the sides do not fit together.
-    pub fn open(out_files: &SideFiles<'_>, in_files: Option<&SideFiles<'_>>, rules: ListRules) -> Result<Arc<Self>> {
+    pub fn open(
+        out_files: &SideFiles<'_>,
+        in_files: Option<&SideFiles<'_>>,
+        rules: ListRules,
+        patch_bytes: u64,
+    ) -> Result<Arc<Self>> {
         let out_lists = BaseLists::open(out_files, rules)?;
         let in_lists = in_files.map(|files| BaseLists::open(files, rules)).transpose()?;
         if let (Some(lists), Some(files)) = (&in_lists, in_files)
@@ -67,8 +76,8 @@ impl BaseRun {
             Some(_) => Some(read_dead(out_files.table, rules.vertex_bound)?),
             None => None,
         };
-        let patched = Mutex::default();
-        Ok(Arc::new(Self { out_lists, in_lists, vertex_bound: rules.vertex_bound, dead, patched }))
+        let (patched, memory) = (Mutex::default(), Memory::new(patch_bytes));
+        Ok(Arc::new(Self { out_lists, in_lists, vertex_bound: rules.vertex_bound, dead, patched, memory }))
     }
 
     /// The lists of a side, if the run has it.
@@ -92,6 +101,11 @@ impl BaseRun {
     /// The number of entries of the out-lists.
     pub fn num_arcs(&self) -> u64 {
         self.out_lists.num_arcs()
+    }
+
+    /// What pages may take that views write anew.
+    pub fn memory(&self) -> &Arc<Memory> {
+        &self.memory
     }
 
     /// The page as a view has patched it that is still open.
@@ -133,6 +147,8 @@ pub(crate) struct BaseLists {
     targets: Column<VertexId>,
     weights: Option<WeightColumn>,
     rules: ListRules,
+    /// The lists again, with room behind them, since the first view that changes them; `None` where the system has none.
+    roomy: OnceLock<Option<RoomyLists>>,
     /// Bits by page: what was checked, and found to be whole.
     verified_lists: AtomicBitmap,
     verified_weights: AtomicBitmap,
@@ -171,7 +187,8 @@ impl BaseLists {
         index.push(IndexEntry { edge_base: targets.len() as u64, slot: 0, kind: PageKind::Empty });
         let verified = || AtomicBitmap::new(num_pages);
         let (verified_lists, verified_weights) = (verified(), verified());
-        Ok(Self { index, offsets, targets, weights, rules, verified_lists, verified_weights })
+        let roomy = OnceLock::new();
+        Ok(Self { index, offsets, targets, weights, rules, roomy, verified_lists, verified_weights })
     }
 
     /// The number of stored entries.
@@ -214,6 +231,11 @@ impl BaseLists {
         self.weights.as_ref().map(WeightColumn::unverified)
     }
 
+    /// All targets and weights, verified or not, with room for pages behind them.
+    pub fn roomy(&self, memory: &Arc<Memory>) -> Option<&RoomyLists> {
+        self.roomy.get_or_init(|| RoomyLists::new(self.targets(), self.weights().as_ref(), memory)).as_ref()
+    }
+
     /// A page, verified now if it was not before; `None` where it has no edges.
     ///
     /// # Errors
@@ -251,8 +273,9 @@ impl BaseLists {
         }
     }
 
-    fn edges(&self, page: usize) -> Range<usize> {
-        self.index[page].edge_base as usize..self.index[page + 1].edge_base as usize
+    /// The targets of a page; none behind the last one.
+    pub fn edges(&self, page: usize) -> Range<usize> {
+        self.edge_base(page) as usize..self.edge_base(page + 1) as usize
     }
 
     fn verified_page(&self, page: usize) -> BasePage<'_> {

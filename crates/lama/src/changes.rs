@@ -72,6 +72,12 @@ impl PageChanges {
         self.vertices.is_empty()
     }
 
+    /// How many entries are added, and how many removed.
+    pub fn num_changes(&self) -> (usize, usize) {
+        let sum = |count: fn(&VertexChanges) -> u32| self.vertices.iter().map(|vertex| count(vertex) as usize).sum();
+        (sum(|vertex| vertex.num_added), sum(|vertex| vertex.num_removed))
+    }
+
     /// The lists that changed, by their vertices.
     pub fn lists(&self) -> impl Iterator<Item = ChangedList<'_>> {
         let (mut targets, mut weights) = (&self.targets[..], &self.weights[..]);

@@ -29,6 +29,7 @@ mod manifest;
 mod names;
 mod options;
 mod patched;
+mod rewritten;
 mod run;
 mod side;
 mod store;

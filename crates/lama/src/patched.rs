@@ -2,17 +2,21 @@
 //!
 //! Most lists of a page stay where they are, mapped from the base run. One that changed is shown in
 //! pieces: slices of the base's list without what was removed, and one piece in memory with what was
-//! added. A short list is written anew instead: one piece is read faster than two. Where most of a page
-//! would be in memory anyway, all of it is written anew, as a dense page.
+//! added. A short list is written anew instead: one piece is read faster than two.
+//!
+//! Pieces take little memory, and twice the time of a plain list. So a page is written anew as a whole,
+//! unless it is large and little of it changes, or the memory for such pages is used up.
 
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
 
 use base::VertexId;
 use base::mapped::MappedSlice;
-use graph::{DensePage, Weight, WeightType, Weights};
+use graph::{Weight, WeightType, Weights};
 
 use crate::base_run::BaseLists;
 use crate::changes::{ChangedList, PageChanges, apply};
+use crate::rewritten::{RewrittenPage, Room};
 use crate::table::{PAGE_OFFSETS, PAGE_VERTICES};
 
 /// A list of at most so many entries is written anew.
@@ -21,28 +25,34 @@ const SHORT_LIST: usize = 64;
 /// A list that loses more than one in so many entries is written anew, not cut.
 const MAX_CUTS: usize = 8;
 
-/// A page of at most so many entries is written anew: it takes no more memory than what leads to its pieces.
-const SMALL_PAGE: usize = 2 * PAGE_VERTICES;
+/// A page of at most so many entries is written anew, whatever changes: that takes a tenth of a millisecond.
+const SMALL_PAGE: usize = 1 << 17;
 
-/// So is one of whose entries one in so many would be in memory anyway. Reading lists in pieces takes about twice the
-/// time, and a page gets there only where more has changed than maintenance lets stand for long.
-const MUCH_WRITTEN: usize = 4;
+/// A larger one is if one in so many of its entries changes.
+const MUCH_CHANGED: usize = 64;
 
-/// A page in memory.
+/// A page that levels change.
 #[derive(Debug)]
 pub(crate) struct PatchedPage {
-    lists: Lists,
-    targets: Vec<VertexId>,
-    weights: Option<Weights>,
+    form: Form,
     num_arcs: u64,
+    largest_target: Option<VertexId>,
 }
 
 #[derive(Debug)]
-enum Lists {
-    /// All lists are in memory, one after the other.
-    Dense { offsets: Vec<u32> },
-    /// Each vertex has a head.
-    Pieces { heads: Vec<Head>, pieces: Vec<Piece> },
+enum Form {
+    Rewritten(RewrittenPage),
+    Pieces(Pieces),
+}
+
+/// A page whose lists stay where they are, but for what changes.
+#[derive(Debug)]
+pub(crate) struct Pieces {
+    /// One a vertex.
+    heads: Vec<Head>,
+    pieces: Vec<Piece>,
+    targets: Vec<VertexId>,
+    weights: Option<Weights>,
 }
 
 /// Where the list of a vertex is.
@@ -106,40 +116,30 @@ impl Ground<'_> {
 }
 
 impl PatchedPage {
-    /// The page of `ground` after `changes`, whose weights are verified.
+    /// The page of `ground` after `changes`, whose weights are verified; written to `room` if that is worth it.
     ///
-    /// Cost: the entries that change, those of the lists that are written anew, and eight bytes a vertex.
+    /// Cost: the entries of the page, or those that change and those of the lists that are written anew.
     ///
     /// # Errors
     /// What is wrong: something removed is not there, or something added is.
-    pub fn new(ground: &Ground<'_>, changes: &PageChanges) -> Result<Self, String> {
-        let (mut num_written, mut num_added, mut num_removed) = (0, 0, 0);
-        for list in changes.lists() {
-            let old_len = ground.list(list.local.into()).len();
-            num_added += list.added.len();
-            num_removed += list.removed.len();
-            num_written += if is_rewritten(ground, &list) { old_len + list.added.len() } else { list.added.len() };
-        }
+    pub fn new(ground: &Ground<'_>, changes: &PageChanges, room: Option<&Arc<Room>>) -> Result<Self, String> {
+        let (num_added, num_removed) = changes.num_changes();
         let num_arcs = (ground.targets.len() + num_added).saturating_sub(num_removed);
-        if num_arcs <= SMALL_PAGE || MUCH_WRITTEN * num_written >= num_arcs {
-            return Self::dense(ground, changes);
+        let is_worth_it = num_arcs <= SMALL_PAGE || (num_added + num_removed) * MUCH_CHANGED >= num_arcs;
+        if let Some(room) = room.filter(|_| is_worth_it) {
+            let whole = WholePage::new(ground, changes)?;
+            if let Some(page) = room.store(&whole) {
+                let largest_target = whole.targets.iter().copied().max();
+                return Ok(Self { form: Form::Rewritten(page), num_arcs: whole.targets.len() as u64, largest_target });
+            }
         }
-        let mut builder = Builder::with_capacity(ground, num_written);
+        let mut builder = Builder::new(ground);
         for list in changes.lists() {
             builder.add(&list)?;
         }
-        Ok(builder.finish(num_arcs as u64))
-    }
-
-    /// The page with every list in memory.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
-    pub fn dense(ground: &Ground<'_>, changes: &PageChanges) -> Result<Self, String> {
-        let whole = WholePage::new(ground, changes)?;
-        let num_arcs = whole.targets.len() as u64;
-        let weights = ground.weight_type.map(|weight_type| weights(weight_type, &whole.weights));
-        Ok(Self { lists: Lists::Dense { offsets: whole.offsets }, targets: whole.targets, weights, num_arcs })
+        let pieces = builder.finish();
+        let largest_target = pieces.largest_target(ground.targets);
+        Ok(Self { form: Form::Pieces(pieces), num_arcs: num_arcs as u64, largest_target })
     }
 
     /// The entries of all its lists.
@@ -147,11 +147,33 @@ impl PatchedPage {
         self.num_arcs
     }
 
+    /// The largest entry of its lists.
+    pub fn largest_target(&self) -> Option<VertexId> {
+        self.largest_target
+    }
+
+    /// Where its edges start among the targets of the side, if it was written anew.
+    pub fn edge_base(&self) -> Option<usize> {
+        match &self.form {
+            Form::Rewritten(page) => Some(page.edge_base()),
+            Form::Pieces(_) => None,
+        }
+    }
+
+    /// Its lists, unless it was written anew.
+    pub fn pieces(&self) -> Option<&Pieces> {
+        match &self.form {
+            Form::Rewritten(_) => None,
+            Form::Pieces(pieces) => Some(pieces),
+        }
+    }
+}
+
+impl Pieces {
     /// The largest entry of its lists; `base` holds the page's targets in the base run.
-    pub fn largest_target(&self, base: &[VertexId]) -> Option<VertexId> {
-        let Lists::Pieces { heads, .. } = &self.lists else { return self.targets.iter().copied().max() };
+    fn largest_target(&self, base: &[VertexId]) -> Option<VertexId> {
         let mut largest = None;
-        for local in 0..heads.len() {
+        for local in 0..self.heads.len() {
             // Fragments ascend.
             let _ = self.for_each_fragment(local, base, |fragment| {
                 largest = largest.max(fragment.last().copied());
@@ -161,29 +183,15 @@ impl PatchedPage {
         largest
     }
 
-    /// The lists of some of its vertices, where all are in memory.
-    #[inline]
-    pub fn as_dense(&self, first: VertexId, locals: Range<usize>) -> Option<DensePage<'_, u32>> {
-        match &self.lists {
-            Lists::Dense { offsets } => Some(DensePage::new(first, &offsets[locals.start..=locals.end], &self.targets)),
-            Lists::Pieces { .. } => None,
-        }
-    }
-
     /// The length of a list.
     #[inline]
     pub fn degree(&self, local: usize) -> usize {
-        match &self.lists {
-            Lists::Dense { offsets } => (offsets[local + 1] - offsets[local]) as usize,
-            Lists::Pieces { heads, pieces } => {
-                let Head { start, len } = heads[local];
-                let num = (len & LEN_MASK) as usize;
-                if len & IN_PIECES == 0 {
-                    return num;
-                }
-                pieces[start as usize..start as usize + num].iter().map(|piece| piece.len).sum()
-            }
+        let Head { start, len } = self.heads[local];
+        let num = (len & LEN_MASK) as usize;
+        if len & IN_PIECES == 0 {
+            return num;
         }
+        self.pieces[start as usize..start as usize + num].iter().map(|piece| piece.len).sum()
     }
 
     /// Calls `body` with the pieces of a list: where they are, and their places there.
@@ -193,19 +201,14 @@ impl PatchedPage {
         local: usize,
         mut body: impl FnMut(Source, Range<usize>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        match &self.lists {
-            Lists::Dense { offsets } => body(Source::Memory, offsets[local] as usize..offsets[local + 1] as usize),
-            Lists::Pieces { heads, pieces } => {
-                let Head { start, len } = heads[local];
-                let (start, num) = (start as usize, (len & LEN_MASK) as usize);
-                if len & IN_PIECES != 0 {
-                    let mut pieces = pieces[start..start + num].iter();
-                    return pieces.try_for_each(|piece| body(piece.source, piece.start..piece.start + piece.len));
-                }
-                let source = if len & IN_MEMORY == 0 { Source::Base } else { Source::Memory };
-                body(source, start..start + num)
-            }
+        let Head { start, len } = self.heads[local];
+        let (start, num) = (start as usize, (len & LEN_MASK) as usize);
+        if len & IN_PIECES != 0 {
+            let mut pieces = self.pieces[start..start + num].iter();
+            return pieces.try_for_each(|piece| body(piece.source, piece.start..piece.start + piece.len));
         }
+        let source = if len & IN_MEMORY == 0 { Source::Base } else { Source::Memory };
+        body(source, start..start + num)
     }
 
     /// Calls `body` with the fragments of a list; `base` holds the page's targets in the base run.
@@ -240,17 +243,12 @@ impl PatchedPage {
     /// A list, where it is in one piece.
     #[inline]
     pub fn single_list<'a>(&'a self, local: usize, base: &'a [VertexId]) -> Option<&'a [VertexId]> {
-        match &self.lists {
-            Lists::Dense { offsets } => Some(&self.targets[offsets[local] as usize..offsets[local + 1] as usize]),
-            Lists::Pieces { heads, .. } => {
-                let Head { start, len } = heads[local];
-                let range = start as usize..start as usize + (len & LEN_MASK) as usize;
-                match len & (IN_MEMORY | IN_PIECES) {
-                    0 => Some(&base[range]),
-                    IN_MEMORY => Some(&self.targets[range]),
-                    _ => None,
-                }
-            }
+        let Head { start, len } = self.heads[local];
+        let range = start as usize..start as usize + (len & LEN_MASK) as usize;
+        match len & (IN_MEMORY | IN_PIECES) {
+            0 => Some(&base[range]),
+            IN_MEMORY => Some(&self.targets[range]),
+            _ => None,
         }
     }
 }
@@ -274,15 +272,10 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn with_capacity(ground: &'a Ground<'a>, num_entries: usize) -> Self {
-        let mut builder = Self {
-            ground,
-            heads: Vec::with_capacity(PAGE_VERTICES),
-            pieces: Vec::new(),
-            targets: Vec::with_capacity(num_entries),
-            bits: Vec::with_capacity(if ground.weight_type.is_some() { num_entries } else { 0 }),
-            old_bits: Vec::new(),
-        };
+    fn new(ground: &'a Ground<'a>) -> Self {
+        let heads = Vec::with_capacity(PAGE_VERTICES);
+        let (pieces, targets, bits, old_bits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut builder = Self { ground, heads, pieces, targets, bits, old_bits };
         for local in 0..PAGE_VERTICES {
             let list = ground.list(local);
             let head = builder.head(Source::Base, list.start, list.len());
@@ -331,10 +324,9 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    fn finish(self, num_arcs: u64) -> PatchedPage {
+    fn finish(self) -> Pieces {
         let weights = self.ground.weight_type.map(|weight_type| weights(weight_type, &self.bits));
-        let lists = Lists::Pieces { heads: self.heads, pieces: self.pieces };
-        PatchedPage { lists, targets: self.targets, weights, num_arcs }
+        Pieces { heads: self.heads, pieces: self.pieces, targets: self.targets, weights }
     }
 }
 

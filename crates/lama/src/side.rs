@@ -4,11 +4,12 @@
 //! view's version are composed for it, and what they change is patched in memory. From then on reading a
 //! list costs what it costs in a plain CSR: the state of a page that is as in the base run is 0, and
 //! where its offsets are follows from the vertex alone, so that the processor need not wait for the state
-//! before it fetches them.
+//! before it fetches them. A page that was written anew is in the same slice of targets, behind those of
+//! the base run, and its offsets stand before its targets.
 
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering, fence};
 use std::sync::{Arc, OnceLock};
 
 use base::VertexId;
@@ -18,7 +19,8 @@ use graph::{DensePage, Page, Weight, WeightType, Weights};
 use crate::base_run::{BaseLists, BasePage, BaseRun};
 use crate::changes::{ComposeScratch, PageChanges, compose};
 use crate::level::Level;
-use crate::patched::{Ground, NO_OFFSETS, PatchedPage, WholePage};
+use crate::patched::{Ground, NO_OFFSETS, PatchedPage, Pieces, WholePage};
+use crate::rewritten::{Room, RoomyLists};
 use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
 use crate::{patched, run};
 
@@ -73,11 +75,12 @@ struct Shared {
     recipe: Recipe,
     /// The pages that levels change, once they are patched; none where no level was applied.
     patched: Box<[OnceLock<Arc<PatchedPage>>]>,
+    /// Where pages are written anew, if the system has room.
+    room: Option<Arc<Room>>,
     fault: Fault,
 }
 
-/// A page of the table: what is known of it, in the highest bits, and where its edges start among all targets of the
-/// base run. The last entry belongs to no page: its edges start where all end.
+/// A page of the table: what is known of it, in the highest bits, and where its edges start among all targets.
 ///
 /// Nothing needs to be ordered with it but a patched page: it says that somebody checked bytes that nobody changes.
 #[derive(Debug)]
@@ -91,16 +94,18 @@ const LISTS_READY: u64 = 1;
 const PLACED: u64 = 2;
 /// The same, but nobody has verified the weights yet.
 const LISTS_PLACED: u64 = 3;
-/// There is a patched page.
-const PATCHED: u64 = 4;
+/// Written anew, weights and all; the offsets stand before the targets.
+const REWRITTEN: u64 = 4;
+/// There is a page in pieces.
+const IN_PIECES: u64 = 5;
 /// No vertex of the page has edges.
-const EMPTY: u64 = 5;
+const EMPTY: u64 = 6;
 /// The page did not pass its check; its lists look empty.
-const DAMAGED: u64 = 6;
+const DAMAGED: u64 = 7;
 /// Nobody has looked at it.
-const UNTOUCHED: u64 = 7;
+const UNTOUCHED: u64 = 8;
 
-const STATE_SHIFT: u32 = 61;
+const STATE_SHIFT: u32 = 60;
 const EDGE_MASK: u64 = (1 << STATE_SHIFT) - 1;
 
 impl PageEntry {
@@ -109,25 +114,19 @@ impl PageEntry {
     }
 
     #[inline(always)]
-    fn edge_base(&self) -> usize {
-        (self.0.load(Ordering::Relaxed) & EDGE_MASK) as usize
-    }
-
-    /// Where the edges start, if the state is not above `last`.
-    #[inline(always)]
-    fn edge_base_up_to(&self, last: u64) -> Option<usize> {
-        let entry = self.0.load(Ordering::Relaxed);
-        (entry <= last << STATE_SHIFT | EDGE_MASK).then_some((entry & EDGE_MASK) as usize)
+    fn load(&self, order: Ordering) -> (u64, usize) {
+        let entry = self.0.load(order);
+        (entry >> STATE_SHIFT, (entry & EDGE_MASK) as usize)
     }
 
     #[inline(always)]
     fn state(&self) -> u64 {
-        self.0.load(Ordering::Acquire) >> STATE_SHIFT
+        self.load(Ordering::Acquire).0
     }
 
     /// Who sees that a page is patched sees the page; who sees that it is damaged finds the fault.
-    fn set_state(&self, state: u64) {
-        self.0.store(state << STATE_SHIFT | self.edge_base() as u64, Ordering::Release);
+    fn set(&self, state: u64, edge_base: usize) {
+        self.0.store(state << STATE_SHIFT | edge_base as u64, Ordering::Release);
     }
 }
 
@@ -140,9 +139,9 @@ fn home(vertex: VertexId) -> usize {
 
 /// A list that may be anywhere.
 enum Found<'a> {
-    /// Among the targets of the base run.
-    Base(Range<usize>),
-    Patched(&'a PatchedPage),
+    /// Among the targets.
+    List(Range<usize>),
+    Pieces(&'a Pieces),
     Nothing,
 }
 
@@ -152,25 +151,35 @@ impl Side {
         let no_weights = || recipe.weight_type.map(|weight_type| patched::weights(weight_type, &[]));
         let none = || (MappedSlice::empty(), MappedSlice::empty(), no_weights());
         let lists = recipe.lists();
-        let (offsets, targets, weights) =
+        let (offsets, mut targets, mut weights) =
             lists.map_or_else(none, |lists| (lists.offsets().clone(), lists.targets().clone(), lists.weights()));
         let num_pages = num_pages(recipe.vertex_bound);
         let entry = |page| PageEntry::untouched(lists.map_or(0, |lists| lists.edge_base(page)));
-        let pages = (0..=num_pages).map(entry).collect();
+        let pages = (0..num_pages).map(entry).collect();
         let num_patched = if recipe.steps.is_empty() { 0 } else { num_pages };
         let patched = (0..num_patched).map(|_| OnceLock::new()).collect();
-        Self {
-            pages,
-            offsets,
-            targets,
-            weights,
-            shared: Arc::new(Shared { recipe, patched, fault: Arc::clone(fault) }),
+        let mut room = None;
+        if !recipe.steps.is_empty() {
+            let own;
+            let roomy = match lists {
+                Some(lists) => lists.roomy(recipe.base.memory()),
+                None => {
+                    own = RoomyLists::new(&targets, weights.as_ref(), recipe.base.memory());
+                    own.as_ref()
+                }
+            };
+            if let Some(roomy) = roomy {
+                (targets, weights, room) =
+                    (roomy.targets.clone(), roomy.weights.clone(), Some(Arc::clone(&roomy.room)));
+            }
         }
+        let shared = Arc::new(Shared { recipe, patched, room, fault: Arc::clone(fault) });
+        Self { pages, offsets, targets, weights, shared }
     }
 
     /// The number of pages.
     pub fn num_pages(&self) -> usize {
-        self.pages.len() - 1
+        self.pages.len()
     }
 
     /// The pages that are as in the base run, those that levels change, and those without edges.
@@ -196,32 +205,46 @@ impl Side {
         self.shared.recipe.weight_type
     }
 
-    /// The list of `vertex` among the targets of the base run, where the page is as there and at its home.
+    /// The list of `vertex` among the targets, where its page is at home, with its weights verified unless `last_state`
+    /// says that they need not be, or was written anew.
     #[inline(always)]
-    fn at_home(&self, vertex: VertexId, last_state: u64) -> Option<Range<usize>> {
-        let base = self.pages[page_of(vertex)].edge_base_up_to(last_state)?;
-        Some(self.list_at(home(vertex), base))
-    }
-
-    /// The list whose ends are at `place` among the offsets, of a page whose edges start at `base`.
-    #[inline(always)]
-    fn list_at(&self, place: usize, base: usize) -> Range<usize> {
+    fn list(&self, vertex: VertexId, last_state: u64) -> Option<Range<usize>> {
+        let (state, base) = self.pages[page_of(vertex)].load(Ordering::Relaxed);
         // One bounds check of two: the compiler sees that the addition does not overflow.
-        let ends = &self.offsets[place..place + 2];
-        base + ends[0] as usize..base + ends[1] as usize
+        if state <= last_state {
+            let place = home(vertex);
+            let ends = &self.offsets[place..place + 2];
+            return Some(base + ends[0] as usize..base + ends[1] as usize);
+        }
+        if state == REWRITTEN {
+            // The page was there before the entry said so; costs nothing where loads are not reordered.
+            fence(Ordering::Acquire);
+            let place = base - PAGE_OFFSETS + place_in_page(vertex);
+            let ends = &self.targets[place..place + 2];
+            return Some(base + ends[0] as usize..base + ends[1] as usize);
+        }
+        None
     }
 
-    /// A list that is not at home; with its weights verified if they are wanted.
+    /// A list on a page that is elsewhere, or that nobody has looked at; with its weights verified if they are wanted.
     fn elsewhere(&self, vertex: VertexId, wants_weights: bool) -> Found<'_> {
         let page = page_of(vertex);
         match self.state(page, wants_weights) {
-            PATCHED => self.shared.patched[page].get().map_or(Found::Nothing, |page| Found::Patched(page)),
+            IN_PIECES => self.pieces(page).map_or(Found::Nothing, Found::Pieces),
             EMPTY | DAMAGED => Found::Nothing,
-            state => {
+            state @ (PLACED | LISTS_PLACED) => {
                 let place = self.place(state, vertex);
-                Found::Base(self.list_at(place, self.pages[page].edge_base()))
+                let base = self.pages[page].load(Ordering::Relaxed).1;
+                let ends = &self.offsets[place..place + 2];
+                Found::List(base + ends[0] as usize..base + ends[1] as usize)
             }
+            _ => self.list(vertex, LISTS_READY).map_or(Found::Nothing, Found::List),
         }
+    }
+
+    /// A page that is in pieces.
+    fn pieces(&self, page: usize) -> Option<&Pieces> {
+        self.shared.patched[page].get()?.pieces()
     }
 
     /// Where the offsets of a vertex are whose page is as in the base run.
@@ -249,17 +272,22 @@ impl Side {
     }
 
     /// The targets of a page in the base run.
-    #[inline(always)]
     fn base_targets(&self, page: usize) -> Range<usize> {
-        self.pages[page].edge_base()..self.pages[page + 1].edge_base()
+        self.shared.recipe.lists().map_or(0..0, |lists| lists.edges(page))
     }
 
     /// Fetches the place of the list of `vertex` to the cache.
     #[inline(always)]
     pub fn prefetch(&self, vertex: VertexId) {
-        // A hint does not care where the list is really.
-        base::simd::prefetch(&self.pages, page_of(vertex));
-        base::simd::prefetch(&self.offsets, home(vertex));
+        // The table of pages is small, and often used.
+        let (state, base) = match self.pages.get(page_of(vertex)) {
+            Some(page) => page.load(Ordering::Relaxed),
+            None => return,
+        };
+        match state {
+            REWRITTEN => base::simd::prefetch(&self.targets, base - PAGE_OFFSETS + place_in_page(vertex)),
+            _ => base::simd::prefetch(&self.offsets, home(vertex)),
+        }
     }
 
     /// Fetches an entry of the list that `vertex` has in the base run to the cache: the one at `place` of its length.
@@ -269,14 +297,14 @@ impl Side {
         let offsets = self.offsets.get(home(vertex)..).unwrap_or_default();
         if let (&[start, end, ..], Some(page)) = (offsets, self.pages.get(page_of(vertex))) {
             let place = start as usize + place(end.saturating_sub(start) as usize);
-            base::simd::prefetch(&self.targets, page.edge_base() + place);
+            base::simd::prefetch(&self.targets, page.load(Ordering::Relaxed).1 + place);
         }
     }
 
     /// The length of the list of `vertex`.
     #[inline(always)]
     pub fn degree(&self, vertex: VertexId) -> usize {
-        match self.at_home(vertex, LISTS_READY) {
+        match self.list(vertex, LISTS_READY) {
             Some(list) => list.len(),
             None => self.degree_elsewhere(vertex),
         }
@@ -285,8 +313,8 @@ impl Side {
     #[inline(never)]
     fn degree_elsewhere(&self, vertex: VertexId) -> usize {
         match self.elsewhere(vertex, false) {
-            Found::Base(list) => list.len(),
-            Found::Patched(page) => page.degree(place_in_page(vertex)),
+            Found::List(list) => list.len(),
+            Found::Pieces(page) => page.degree(place_in_page(vertex)),
             Found::Nothing => 0,
         }
     }
@@ -298,7 +326,7 @@ impl Side {
         vertex: VertexId,
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        match self.at_home(vertex, LISTS_READY) {
+        match self.list(vertex, LISTS_READY) {
             Some(list) => body(&self.targets[list]),
             None => self.for_each_fragment_elsewhere(vertex, body),
         }
@@ -312,8 +340,8 @@ impl Side {
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match self.elsewhere(vertex, false) {
-            Found::Base(list) => body(&self.targets[list]),
-            Found::Patched(page) => {
+            Found::List(list) => body(&self.targets[list]),
+            Found::Pieces(page) => {
                 let base = &self.targets[self.base_targets(page_of(vertex))];
                 page.for_each_fragment(place_in_page(vertex), base, body)
             }
@@ -329,7 +357,7 @@ impl Side {
         mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Some(weights) = self.weights.as_ref().and_then(W::of) else { return ControlFlow::Continue(()) };
-        match self.at_home(vertex, READY) {
+        match self.list(vertex, READY) {
             Some(list) => body(&self.targets[list.clone()], &weights[list]),
             None => self.for_each_weighted_fragment_elsewhere(vertex, weights, body),
         }
@@ -343,8 +371,8 @@ impl Side {
         mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match self.elsewhere(vertex, true) {
-            Found::Base(list) => body(&self.targets[list.clone()], &weights[list]),
-            Found::Patched(page) => {
+            Found::List(list) => body(&self.targets[list.clone()], &weights[list]),
+            Found::Pieces(page) => {
                 let edges = self.base_targets(page_of(vertex));
                 let base = (&self.targets[edges.clone()], &weights[edges]);
                 page.for_each_weighted_fragment(place_in_page(vertex), base, body)
@@ -356,7 +384,7 @@ impl Side {
     /// The list of `vertex`, where it is in one piece.
     #[inline(always)]
     pub fn single_list(&self, vertex: VertexId) -> Option<&[VertexId]> {
-        match self.at_home(vertex, LISTS_READY) {
+        match self.list(vertex, LISTS_READY) {
             Some(list) => Some(&self.targets[list]),
             None => self.single_list_elsewhere(vertex),
         }
@@ -365,8 +393,8 @@ impl Side {
     #[inline(never)]
     fn single_list_elsewhere(&self, vertex: VertexId) -> Option<&[VertexId]> {
         match self.elsewhere(vertex, false) {
-            Found::Base(list) => Some(&self.targets[list]),
-            Found::Patched(page) => {
+            Found::List(list) => Some(&self.targets[list]),
+            Found::Pieces(page) => {
                 page.single_list(place_in_page(vertex), &self.targets[self.base_targets(page_of(vertex))])
             }
             Found::Nothing => Some(&[]),
@@ -394,18 +422,22 @@ impl Side {
     /// These vertices of one page.
     #[inline]
     fn page(&self, page: usize, vertices: Range<VertexId>) -> Page<'_, u32> {
-        let place = match self.state(page, false) {
-            PATCHED => {
-                let local = place_in_page(vertices.start);
-                let patched = self.shared.patched[page].get();
-                let dense = patched.and_then(|page| page.as_dense(vertices.start, local..local + vertices.len()));
-                return dense.map_or(Page::Patched(vertices), Page::Dense);
-            }
+        let state = self.state(page, false);
+        let base = self.pages[page].load(Ordering::Relaxed).1;
+        let offsets = match state {
+            IN_PIECES => return Page::Patched(vertices),
             EMPTY | DAMAGED => return Page::Empty(vertices),
-            state => self.place(state, vertices.start),
+            REWRITTEN => {
+                let place = base - PAGE_OFFSETS + place_in_page(vertices.start);
+                &self.targets[place..=place + vertices.len()]
+            }
+            state => {
+                let place = self.place(state, vertices.start);
+                &self.offsets[place..=place + vertices.len()]
+            }
         };
-        let offsets = &self.offsets[place..=place + vertices.len()];
-        Page::Dense(DensePage::new(vertices.start, offsets, &self.targets[self.base_targets(page)]))
+        let end = offsets[vertices.len()] as usize;
+        Page::Dense(DensePage::new(vertices.start, offsets, &self.targets[base..base + end]))
     }
 
     /// Finds out what a page is that nobody has looked at, or whose weights nobody has.
@@ -420,19 +452,22 @@ impl Side {
                 DAMAGED
             }
         };
-        entry.set_state(state);
+        let rewritten = self.shared.patched.get(page).and_then(|page| page.get()?.edge_base());
+        entry.set(state, rewritten.unwrap_or_else(|| entry.load(Ordering::Relaxed).1));
         state
     }
 
     fn look_at(&self, page: usize, wants_weights: bool) -> base::Result<u64> {
         let recipe = &self.shared.recipe;
         if let Some(patched) = self.shared.patched.get(page) {
-            if patched.get().is_some() {
-                return Ok(PATCHED);
-            }
-            if let Some(new) = recipe.patch(page)? {
+            if patched.get().is_none()
+                && let Some(new) = recipe.patch(page, self.shared.room.as_ref())?
+            {
+                // Another thread may have been faster: its page is the one that readers know.
                 let _ = patched.set(new);
-                return Ok(PATCHED);
+            }
+            if let Some(patched) = patched.get() {
+                return Ok(if patched.edge_base().is_some() { REWRITTEN } else { IN_PIECES });
             }
         }
         let Some(lists) = recipe.lists() else { return Ok(EMPTY) };
@@ -498,7 +533,7 @@ impl Side {
     /// The entries of all lists. Cost: every page that levels change is patched, and those of the base run counted.
     pub fn count_arcs(&self) -> u64 {
         let num_arcs = |page: usize| match self.state(page, false) {
-            PATCHED => self.shared.patched[page].get().map_or(0, |page| page.num_arcs()),
+            REWRITTEN | IN_PIECES => self.shared.patched[page].get().map_or(0, |page| page.num_arcs()),
             EMPTY | DAMAGED => 0,
             _ => self.base_targets(page).len() as u64,
         };
@@ -575,11 +610,10 @@ impl Recipe {
     }
 
     /// The page with the changes of all steps; `None` where they change nothing.
-    fn patch(&self, page: usize) -> base::Result<Option<Arc<PatchedPage>>> {
+    fn patch(&self, page: usize, room: Option<&Arc<Room>>) -> base::Result<Option<Arc<PatchedPage>>> {
         let Some(version) = self.version(page) else { return Ok(None) };
         if let Some(shared) = self.base.patched((self.side, page, version)).filter(|_| self.show == Show::Everything) {
-            let base = self.lists().map_or(Ok(None), |lists| lists.page(page))?;
-            self.check_largest(page, shared.largest_target(base.map_or(&[], |page| page.targets)))?;
+            self.check_largest(page, shared.largest_target())?;
             return Ok(Some(shared));
         }
         let mut changes = PageChanges::default();
@@ -587,12 +621,8 @@ impl Recipe {
             return Ok(None);
         }
         let ground = self.ground(page)?;
-        let patched = match self.show {
-            Show::Everything => PatchedPage::new(&ground, &changes),
-            Show::Additions => PatchedPage::dense(&ground, &changes),
-        };
-        let patched = patched.map_err(|what| self.corrupt(page, &what))?;
-        self.check_largest(page, patched.largest_target(ground.targets))?;
+        let patched = PatchedPage::new(&ground, &changes, room).map_err(|what| self.corrupt(page, &what))?;
+        self.check_largest(page, patched.largest_target())?;
         let patched = Arc::new(patched);
         if self.show == Show::Everything {
             self.base.remember_patched((self.side, page, version), &patched);

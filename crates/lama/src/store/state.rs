@@ -261,7 +261,12 @@ impl Files<'_> {
         let in_files = options.stores_in_lists().then(|| self.open_side(run::Side::In)).transpose()?;
         let rules = ListRules { vertex_bound: anchor.vertex_bound as usize, multigraph: options.multigraph };
         let in_side = in_files.as_ref().map(|files| side_files(files, options.weight_type));
-        let base = BaseRun::open(&side_files(&out_files, options.weight_type), in_side.as_ref(), rules)?;
+        let base = BaseRun::open(
+            &side_files(&out_files, options.weight_type),
+            in_side.as_ref(),
+            rules,
+            base::memory::available() / 4,
+        )?;
         if base.num_arcs() != anchor.num_arcs {
             let what = format!("{} targets expected, {} found", anchor.num_arcs, base.num_arcs());
             return Err(out_files.1.corrupt(what));

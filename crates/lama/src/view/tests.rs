@@ -139,7 +139,8 @@ impl History {
         writer.finish_with_dead(&version.dead.iter().copied().collect::<Vec<_>>()).unwrap()
     }
 
-    fn base(&self, disk: &FaultStorage, version: usize) -> Arc<BaseRun> {
+    fn base(&self, version: usize, patch_bytes: u64) -> Arc<BaseRun> {
+        let disk = &FaultStorage::default();
         let run = self.write_run(disk, version);
         let open = |kind: FileKind| {
             let file = run.files.iter().find(|file| file.kind == kind);
@@ -150,7 +151,7 @@ impl History {
         let rules = ListRules { vertex_bound: self.versions[version].bound, multigraph: self.options.multigraph };
         let weight_type = self.options.weight_type;
         let in_files = in_files.as_ref().map(|files| side_files(files, weight_type));
-        BaseRun::open(&side_files(&out_files, weight_type), in_files.as_ref(), rules).unwrap()
+        BaseRun::open(&side_files(&out_files, weight_type), in_files.as_ref(), rules, patch_bytes).unwrap()
     }
 
     /// The levels between neighbouring versions.
@@ -192,6 +193,9 @@ impl History {
         }
     }
 }
+
+/// Memory for all pages that levels change, in bytes.
+const PLENTY: u64 = 1 << 26;
 
 const SIDES: [run::Side; 2] = [run::Side::Out, run::Side::In];
 
@@ -307,8 +311,8 @@ fn every_version_is_shown_from_every_base_run() {
             let history = History::new(options, 7, size, random);
             let disk = FaultStorage::default();
             let levels = history.levels(&disk);
-            for anchor in [0, 3, 6] {
-                let base = history.base(&disk, anchor);
+            for (anchor, patch_bytes) in [(0, PLENTY), (0, 0), (3, PLENTY), (3, 40_000), (6, PLENTY), (6, 0)] {
+                let base = history.base(anchor, patch_bytes);
                 for version in 0..history.versions.len() {
                     let between = |range: Range<usize>| levels[range].iter().cloned();
                     let steps: Vec<_> = match anchor <= version {
@@ -316,7 +320,9 @@ fn every_version_is_shown_from_every_base_run() {
                         false => between(version..anchor).rev().map(|level| (level, Sense::Backward)).collect(),
                     };
                     let view = View::open(history.parts(&base, steps, version)).unwrap();
-                    let what = format!("{options:?}, seed {seed}, size {size}, base {anchor}, version {version}");
+                    let what = format!(
+                        "{options:?}, seed {seed}, size {size}, base {anchor} with {patch_bytes}, version {version}"
+                    );
                     for side in SIDES.into_iter().filter(|&side| view.side(side).is_some()) {
                         assert!(read(&view, side) == history.arcs(version, side), "{side:?} of {what}");
                         counts.add(view.side(side).unwrap());
@@ -365,7 +371,7 @@ fn versions_share_the_pages_that_are_the_same() {
     let versions = vec![version(&arcs[..1]), version(&arcs[..2]), version(&arcs[..3]), version(&arcs)];
     let history = History { options, versions };
     let disk = FaultStorage::default();
-    let (base, levels) = (history.base(&disk, 0), history.levels(&disk));
+    let (base, levels) = (history.base(0, PLENTY), history.levels(&disk));
     let open = |version: usize| {
         let steps = levels[..version].iter().map(|level| (level.clone(), Sense::Forward)).collect();
         let view = View::open(history.parts(&base, steps, version)).unwrap();
@@ -386,8 +392,9 @@ fn a_window_shows_what_was_added_and_is_still_there() {
     for (seed, options) in kinds().into_iter().enumerate() {
         let history = History::new(options, 7, 200, &mut Random(seed as u64));
         let disk = FaultStorage::default();
-        let (base, levels) = (history.base(&disk, 6), history.levels(&disk));
-        for (first, last) in [(1, 1), (2, 5), (1, 6)] {
+        let levels = history.levels(&disk);
+        for ((first, last), patch_bytes) in [((1, 1), PLENTY), ((2, 5), 0), ((2, 5), PLENTY), ((1, 6), 40_000)] {
+            let base = history.base(6, patch_bytes);
             let steps = levels[last..].iter().rev().map(|level| (level.clone(), Sense::Backward)).collect();
             let parts = history.parts(&base, steps, last);
             let view = View::window(parts, &levels[first - 1..last]).unwrap();
@@ -410,7 +417,7 @@ fn a_base_run_that_the_levels_do_not_fit_is_damage() {
     let options = kinds()[0];
     let history = History::new(options, 3, 900, &mut Random(5));
     let disk = FaultStorage::default();
-    let (base, levels) = (history.base(&disk, 0), history.levels(&disk));
+    let (base, levels) = (history.base(0, PLENTY), history.levels(&disk));
     // The first level is left out: what the second removes of it is not there.
     let steps = vec![(levels[1].clone(), Sense::Forward)];
     let mut parts = history.parts(&base, steps, 2);

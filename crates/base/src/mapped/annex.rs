@@ -1,0 +1,207 @@
+//! Room behind a mapped slice, for values that are made while it is read.
+//!
+//! Readers index one slice, whether a value is in the file or was made later: the file's pages and those of a file in
+//! memory are mapped side by side. See [`MappedSlice::extended`].
+
+use std::fs::File;
+use std::io::{Error, ErrorKind, Result};
+use std::marker::PhantomData;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+use std::sync::Arc;
+
+use bytemuck::Pod;
+
+use super::{FileBytes, MappedSlice, Owner};
+
+/// The room behind a slice; see [`MappedSlice::extended`].
+#[derive(Debug)]
+pub struct Annex<T> {
+    /// In memory, with a byte for every byte of the extended slice; what is in the slice's own file is a hole here.
+    file: File,
+    room: Range<usize>,
+    marker: PhantomData<T>,
+}
+
+/// The room behind a slice can start at multiples of this many bytes.
+pub fn annex_alignment() -> usize {
+    // SAFETY: `sysconf` only reads a number.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) };
+    usize::try_from(page).unwrap_or(1 << 16)
+}
+
+impl<T: Pod> MappedSlice<T> {
+    /// The same slice with room behind it for values that are written through the [`Annex`], at the indexes `room`.
+    /// The byte where the room starts is a multiple of [`annex_alignment`].
+    ///
+    /// Values read as zeros until they are written, then as what was written last: whoever reads them waits until he
+    /// is told that they are there, as with a file that somebody else writes. Values between the slice and the room
+    /// mean nothing. What is not written takes no memory.
+    ///
+    /// # Errors
+    /// The system has no such maps, or no room; the slice does not start on a page of its file.
+    pub fn extended(&self, room: Range<usize>) -> Result<(Self, Annex<T>)> {
+        let num_bytes = |count: usize| count.checked_mul(size_of::<T>()).ok_or(ErrorKind::InvalidInput);
+        let (start, end) = (num_bytes(room.start)?, num_bytes(room.end)?);
+        if room.start < self.len() || end <= start || !start.is_multiple_of(annex_alignment()) {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        let file = memory_file()?;
+        file.set_len(end as u64)?;
+        // SAFETY: as in `FileBytes::map`; the one who writes to the file is the annex, whose contract says when its
+        // values may be read, and every bit pattern is a `T`.
+        let map = unsafe { memmap2::Mmap::map(&file)? };
+        let old = self.bytes.as_slice();
+        match &*self.bytes.owner {
+            Owner::Mapped(_) => map_again(old, &map)?,
+            Owner::Heap(_) => file.write_all_at(old, 0)?,
+        }
+        let bytes = FileBytes { range: 0..map.len(), owner: Arc::new(Owner::Mapped(map)) };
+        let extended = Self::new(bytes).ok_or(ErrorKind::InvalidInput)?;
+        Ok((extended, Annex { file, room, marker: PhantomData }))
+    }
+}
+
+impl<T: Pod> Annex<T> {
+    /// The indexes of the room.
+    pub fn room(&self) -> Range<usize> {
+        self.room.clone()
+    }
+
+    /// Writes `values` from `index` on. Nobody may be reading there.
+    ///
+    /// # Errors
+    /// They are not in the room, or memory is short.
+    pub fn write(&self, index: usize, values: &[T]) -> Result<()> {
+        self.require(index..index.saturating_add(values.len()))?;
+        self.file.write_all_at(bytemuck::cast_slice(values), (index * size_of::<T>()) as u64)
+    }
+
+    /// Gives the memory of these values back; whole pages of it, so those are zeros again. Nobody may be reading there.
+    ///
+    /// # Errors
+    /// They are not in the room, or the system cannot.
+    pub fn clear(&self, values: Range<usize>) -> Result<()> {
+        self.require(values.clone())?;
+        punch_hole(&self.file, (values.start * size_of::<T>()) as u64, (values.len() * size_of::<T>()) as u64)
+    }
+
+    fn require(&self, values: Range<usize>) -> Result<()> {
+        let is_inside = values.start <= values.end && values.start >= self.room.start && values.end <= self.room.end;
+        if is_inside { Ok(()) } else { Err(Error::new(ErrorKind::InvalidInput, "not in the annex")) }
+    }
+}
+
+/// Shows the pages of `old`, which are mapped, at the start of `map` as well.
+#[cfg(target_os = "linux")]
+fn map_again(old: &[u8], map: &memmap2::Mmap) -> Result<()> {
+    let alignment = annex_alignment();
+    if old.is_empty() {
+        return Ok(());
+    }
+    if !old.as_ptr().addr().is_multiple_of(alignment) || old.len().next_multiple_of(alignment) > map.len() {
+        return Err(ErrorKind::InvalidInput.into());
+    }
+    // SAFETY: `old` starts on a page of a map that is shared (`memmap2::Mmap::map` makes no others) and lives as long
+    // as the borrow, and its last page belongs to that map whole; an old size of 0 leaves that map as it is and makes
+    // a second one of the same file pages (mremap(2)). The new place is in `map`, which nobody else has seen yet, and
+    // whose drop unmaps the whole range. A file is unlinked or replaced, never cut, so the pages stay behind both.
+    let place = unsafe {
+        libc::mremap(
+            old.as_ptr().cast_mut().cast(),
+            0,
+            old.len(),
+            libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED,
+            map.as_ptr().cast_mut().cast::<libc::c_void>(),
+        )
+    };
+    if place == libc::MAP_FAILED { Err(Error::last_os_error()) } else { Ok(()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn map_again(_: &[u8], _: &memmap2::Mmap) -> Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+/// A file without a name, in memory.
+#[cfg(target_os = "linux")]
+fn memory_file() -> Result<File> {
+    use std::os::fd::FromRawFd;
+    // SAFETY: the name is a string that ends with 0.
+    let descriptor = unsafe { libc::memfd_create(c"anden-annex".as_ptr(), libc::MFD_CLOEXEC) };
+    if descriptor < 0 {
+        return Err(Error::last_os_error());
+    }
+    // SAFETY: the descriptor is open, and nobody else has it.
+    Ok(unsafe { File::from_raw_fd(descriptor) })
+}
+
+#[cfg(not(target_os = "linux"))]
+fn memory_file() -> Result<File> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+#[cfg(target_os = "linux")]
+fn punch_hole(file: &File, offset: u64, len: u64) -> Result<()> {
+    use std::os::fd::AsRawFd;
+    let mode = libc::FALLOC_FL_PUNCH_HOLE | libc::FALLOC_FL_KEEP_SIZE;
+    let as_offset = |bytes: u64| libc::off_t::try_from(bytes).map_err(|_| ErrorKind::InvalidInput);
+    // SAFETY: the call reads and writes no memory of ours but the file's, as the contract of the annex allows.
+    let result = unsafe { libc::fallocate(file.as_raw_fd(), mode, as_offset(offset)?, as_offset(len)?) };
+    if result == 0 { Ok(()) } else { Err(Error::last_os_error()) }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn punch_hole(_: &File, _: u64, _: u64) -> Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn check(slice: &MappedSlice<u32>) {
+        let unit = annex_alignment() / 4;
+        let start = (slice.len() + 1).next_multiple_of(unit);
+        let old = slice.to_vec();
+        let (extended, annex) = slice.extended(start..start + 3 * unit).unwrap();
+        assert_eq!(extended[..old.len()], old);
+        assert_eq!(extended.len(), start + 3 * unit);
+        annex.write(start + unit - 1, &[7, 8]).unwrap();
+        assert_eq!(extended[start + unit - 2..start + unit + 2], [0, 7, 8, 0]);
+        annex.clear(start..start + unit).unwrap();
+        assert_eq!(extended[start + unit - 1..start + unit + 1], [0, 8]);
+        for (index, count) in [(start - 1, 1), (start + 3 * unit, 1), (start + 3 * unit - 1, 2), (usize::MAX, 2)] {
+            assert!(annex.write(index, &vec![1; count]).is_err(), "{count} at {index}");
+        }
+        assert!(annex.clear(start - 1..start).is_err());
+        drop(annex);
+        assert_eq!(extended[start + unit], 8);
+        drop(extended);
+        assert_eq!(slice.to_vec(), old);
+        assert!(slice.extended(start + 1..start + unit).is_err());
+        assert!(slice.extended(start..start).is_err());
+    }
+
+    #[test]
+    fn there_is_room_behind_a_slice_in_memory() {
+        check(&MappedSlice::copied(&[]));
+        check(&MappedSlice::copied(&[1, 2, 3]));
+        check(&MappedSlice::copied(&(0..5000).collect::<Vec<_>>()));
+    }
+
+    #[test]
+    fn there_is_room_behind_a_slice_of_a_file() {
+        let path = std::env::temp_dir().join(format!("anden-annex-{}", std::process::id()));
+        let values: Vec<u32> = (0..20_000).collect();
+        std::fs::write(&path, bytemuck::cast_slice(&values)).unwrap();
+        let bytes = FileBytes::map(&std::fs::File::open(&path).unwrap()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let page = annex_alignment() as u64;
+        for (offset, count) in [(0, 20_000), (page, 1), (page, 3000), (page, 0)] {
+            check(&bytes.typed(offset, count).unwrap());
+        }
+        let unaligned: MappedSlice<u32> = bytes.typed(4, 100).unwrap();
+        assert!(unaligned.extended(1 << 16..1 << 17).is_err());
+    }
+}

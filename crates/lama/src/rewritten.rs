@@ -1,0 +1,264 @@
+//! Pages of a view that were written anew, in memory behind the lists of the base run.
+//!
+//! The room behind the targets and behind the weights is one: an entry has the same index in both. A page is its
+//! offsets, then its targets, so that one index leads to both, and a list is found and read as in a plain CSR.
+//! Pages that no view has any more give their room back.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use base::VertexId;
+use base::mapped::{Annex, MappedSlice, annex_alignment};
+use graph::{Weight, Weights};
+
+use crate::patched::WholePage;
+use crate::table::PAGE_OFFSETS;
+
+/// The lists of a side with room for pages behind them.
+#[derive(Debug)]
+pub(crate) struct RoomyLists {
+    pub targets: MappedSlice<VertexId>,
+    pub weights: Option<Weights>,
+    pub room: Arc<Room>,
+}
+
+/// Where pages are written anew.
+#[derive(Debug)]
+pub(crate) struct Room {
+    targets: Annex<VertexId>,
+    weights: Option<WeightAnnex>,
+    /// The room is given out in multiples of so many entries, which are whole pages of memory.
+    unit: usize,
+    /// What is free: where, and how much. Neighbours are joined.
+    free: Mutex<BTreeMap<usize, usize>>,
+    memory: Arc<Memory>,
+}
+
+/// The memory that rewritten pages may take, of all sides of a base run.
+#[derive(Debug)]
+pub(crate) struct Memory {
+    free: AtomicU64,
+    all: u64,
+}
+
+/// A page that was written anew; its room is free again when it goes.
+#[derive(Debug)]
+pub(crate) struct RewrittenPage {
+    room: Arc<Room>,
+    entries: Range<usize>,
+}
+
+#[derive(Debug)]
+enum WeightAnnex {
+    U32(Annex<u32>),
+    I64(Annex<i64>),
+    F32(Annex<f32>),
+    F64(Annex<f64>),
+}
+
+macro_rules! for_weights {
+    ($annex:expr, $name:ident => $body:expr) => {
+        match $annex {
+            WeightAnnex::U32($name) => $body,
+            WeightAnnex::I64($name) => $body,
+            WeightAnnex::F32($name) => $body,
+            WeightAnnex::F64($name) => $body,
+        }
+    };
+}
+
+impl Memory {
+    /// So many bytes.
+    pub fn new(num_bytes: u64) -> Arc<Self> {
+        Arc::new(Self { free: AtomicU64::new(num_bytes), all: num_bytes })
+    }
+
+    fn take(&self, num_bytes: u64) -> bool {
+        let rest = |free: u64| free.checked_sub(num_bytes);
+        self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).is_ok()
+    }
+
+    fn give_back(&self, num_bytes: u64) {
+        self.free.fetch_add(num_bytes, Ordering::Relaxed);
+    }
+}
+
+impl RoomyLists {
+    /// These lists, with room for as much as `memory` allows in all; `None` where the system has none.
+    ///
+    /// Cost: two maps of the file; room takes memory once it is used.
+    pub fn new(targets: &MappedSlice<VertexId>, weights: Option<&Weights>, memory: &Arc<Memory>) -> Option<Self> {
+        // Weights of eight bytes start on a page where those of four do.
+        let unit = annex_alignment() / size_of::<u32>();
+        let len = usize::try_from(memory.all / size_of::<VertexId>() as u64).ok()? / unit * unit;
+        // Nothing at 0: an index behind the offsets of a page is never 0.
+        let start = (targets.len() + 1).checked_next_multiple_of(unit)?;
+        let entries = start..start.checked_add(len)?;
+        let (targets, target_annex) = targets.extended(entries.clone()).ok()?;
+        let (weights, weight_annex) = match weights.map(|weights| extended(weights, entries.clone())) {
+            None => (None, None),
+            Some(extended) => extended.ok().map(|(weights, annex)| (Some(weights), Some(annex)))?,
+        };
+        let free = Mutex::new(BTreeMap::from([(start, len)]));
+        let memory = Arc::clone(memory);
+        let room = Arc::new(Room { targets: target_annex, weights: weight_annex, unit, free, memory });
+        Some(Self { targets, weights, room })
+    }
+}
+
+fn extended(weights: &Weights, room: Range<usize>) -> std::io::Result<(Weights, WeightAnnex)> {
+    fn typed<W: Weight>(weights: &MappedSlice<W>, room: Range<usize>) -> std::io::Result<(Weights, Annex<W>)> {
+        weights.extended(room).map(|(weights, annex)| (W::column(weights), annex))
+    }
+    Ok(match weights {
+        Weights::U32(column) => typed(column, room).map(|(column, annex)| (column, WeightAnnex::U32(annex)))?,
+        Weights::I64(column) => typed(column, room).map(|(column, annex)| (column, WeightAnnex::I64(annex)))?,
+        Weights::F32(column) => typed(column, room).map(|(column, annex)| (column, WeightAnnex::F32(annex)))?,
+        Weights::F64(column) => typed(column, room).map(|(column, annex)| (column, WeightAnnex::F64(annex)))?,
+    })
+}
+
+impl Room {
+    /// Writes a page; `None` where there is no room or no memory for it.
+    pub fn store(self: &Arc<Self>, page: &WholePage) -> Option<RewrittenPage> {
+        let entries = self.allocate(page.offsets.len() + page.targets.len())?;
+        let place = entries.start;
+        // From here on, the room is given back whatever happens.
+        let stored = RewrittenPage { room: Arc::clone(self), entries };
+        self.targets.write(place, &page.offsets).ok()?;
+        self.targets.write(stored.edge_base(), &page.targets).ok()?;
+        if let Some(weights) = &self.weights {
+            for_weights!(weights, annex => write_bits(annex, stored.edge_base(), &page.weights)).ok()?;
+        }
+        Some(stored)
+    }
+
+    fn allocate(&self, num_entries: usize) -> Option<Range<usize>> {
+        let len = num_entries.next_multiple_of(self.unit);
+        if !self.memory.take(self.num_bytes(len)) {
+            return None;
+        }
+        let mut free = self.free();
+        let Some((start, free_len)) = free.iter().find(|(_, free)| **free >= len).map(|(start, free)| (*start, *free))
+        else {
+            drop(free);
+            self.memory.give_back(self.num_bytes(len));
+            return None;
+        };
+        free.remove(&start);
+        if free_len > len {
+            free.insert(start + len, free_len - len);
+        }
+        Some(start..start + len)
+    }
+
+    /// Takes back what [`allocate`](Self::allocate) gave.
+    fn free_again(&self, entries: Range<usize>) {
+        // Where the system keeps the memory, the next page takes it over.
+        let _ = self.targets.clear(entries.clone());
+        if let Some(weights) = &self.weights {
+            let _ = for_weights!(weights, annex => annex.clear(entries.clone()));
+        }
+        self.memory.give_back(self.num_bytes(entries.len()));
+        let mut free = self.free();
+        let (mut start, mut end) = (entries.start, entries.end);
+        if let Some((&before, &len)) = free.range(..start).next_back()
+            && before + len == start
+        {
+            free.remove(&before);
+            start = before;
+        }
+        if let Some(len) = free.remove(&end) {
+            end += len;
+        }
+        free.insert(start, end - start);
+    }
+
+    fn num_bytes(&self, num_entries: usize) -> u64 {
+        fn entry_bytes<W>(_: &Annex<W>) -> usize {
+            size_of::<W>()
+        }
+        let weight_bytes =
+            self.weights.as_ref().map_or(0, |weights| for_weights!(weights, annex => entry_bytes(annex)));
+        num_entries as u64 * (size_of::<VertexId>() + weight_bytes) as u64
+    }
+
+    fn free(&self) -> MutexGuard<'_, BTreeMap<usize, usize>> {
+        self.free.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+fn write_bits<W: Weight>(annex: &Annex<W>, place: usize, bits: &[u64]) -> std::io::Result<()> {
+    annex.write(place, &bits.iter().map(|&bits| W::of_bits(bits)).collect::<Vec<_>>())
+}
+
+impl RewrittenPage {
+    /// Where its targets start among all, and its weights; its offsets stand before the targets.
+    pub fn edge_base(&self) -> usize {
+        self.entries.start + PAGE_OFFSETS
+    }
+}
+
+impl Drop for RewrittenPage {
+    fn drop(&mut self) {
+        self.room.free_again(self.entries.clone());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(num_targets: usize, first: u32) -> WholePage {
+        let targets = (first..).take(num_targets).collect();
+        let weights = (u64::from(first)..).take(num_targets).collect();
+        WholePage { offsets: vec![0; PAGE_OFFSETS], targets, weights }
+    }
+
+    #[test]
+    fn pages_come_and_go_within_the_memory() {
+        let unit = annex_alignment() / 4;
+        let memory = Memory::new(12 * 10 * unit as u64);
+        let weights = Weights::I64(MappedSlice::copied(&[-1, -2]));
+        let lists = RoomyLists::new(&MappedSlice::copied(&[5, 6]), Some(&weights), &memory).unwrap();
+        assert_eq!(lists.targets[..2], [5, 6]);
+        let show = |page: &RewrittenPage, len: usize| {
+            let Some(Weights::I64(weights)) = &lists.weights else { panic!() };
+            let range = page.edge_base()..page.edge_base() + len;
+            assert!(
+                lists.targets[range.clone()].iter().map(|&t| i64::from(t)).eq(weights[range.clone()].iter().copied())
+            );
+            assert_eq!(lists.targets[page.edge_base() - PAGE_OFFSETS..page.edge_base()], [0; PAGE_OFFSETS]);
+            lists.targets[range.start]
+        };
+        // Two units each, three, and the rest.
+        let len = 2 * unit - PAGE_OFFSETS;
+        let first = lists.room.store(&page(len, 100)).unwrap();
+        let second = lists.room.store(&page(len + 1, 200)).unwrap();
+        let third = lists.room.store(&page(5 * unit - PAGE_OFFSETS, 300)).unwrap();
+        assert!(lists.room.store(&page(0, 0)).is_none());
+        assert_eq!((show(&first, len), show(&second, len + 1), show(&third, 9)), (100, 200, 300));
+        // What is freed is joined, on both sides.
+        drop(first);
+        drop(third);
+        assert!(lists.room.store(&page(8 * unit - PAGE_OFFSETS, 0)).is_none());
+        assert_eq!(show(&second, len + 1), 200);
+        drop(second);
+        assert_eq!(lists.room.free().len(), 1);
+        let all = lists.room.store(&page(10 * unit - PAGE_OFFSETS, 400)).unwrap();
+        assert_eq!(show(&all, 10 * unit - PAGE_OFFSETS), 400);
+        drop(all);
+        assert_eq!(memory.free.load(Ordering::Relaxed), memory.all);
+    }
+
+    #[test]
+    fn no_memory_is_no_room() {
+        assert!(RoomyLists::new(&MappedSlice::empty(), None, &Memory::new(0)).is_none());
+        let unit = annex_alignment() as u64;
+        let lists = RoomyLists::new(&MappedSlice::empty(), None, &Memory::new(8 * unit)).unwrap();
+        assert!(lists.room.store(&page(9 * unit as usize, 1)).is_none());
+        assert!(lists.room.store(&page(1, 1)).is_some());
+    }
+}
