@@ -17,12 +17,15 @@
 mod blocks;
 mod compression;
 mod csv;
+mod csv_header;
 mod detect;
 mod dimacs;
 mod graphalytics;
 mod key;
 mod lines;
+mod matrix_market;
 mod message;
+mod metis;
 mod number;
 mod options;
 mod outcome;

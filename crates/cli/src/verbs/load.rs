@@ -150,8 +150,8 @@ pub fn format(format: LoadFormat) -> Result<Option<Format>> {
         LoadFormat::Gapbs => Format::Gapbs,
         LoadFormat::Dimacs => Format::Dimacs,
         LoadFormat::Graphalytics => Format::Graphalytics,
-        LoadFormat::Mtx => return Err(Failure::not_yet("--format mtx")),
-        LoadFormat::Metis => return Err(Failure::not_yet("--format metis")),
+        LoadFormat::Mtx => Format::Mtx,
+        LoadFormat::Metis => Format::Metis,
         LoadFormat::Parquet => return Err(Failure::not_yet("--format parquet")),
         LoadFormat::Graphml => return Err(Failure::not_yet("--format graphml")),
     }))

@@ -20,6 +20,8 @@ pub(super) struct TextBlock {
 /// Reads an input and cuts it.
 pub(super) struct BlockCutter {
     reader: Box<dyn Read + Send>,
+    /// A line may be longer than a block, up to this.
+    max_line_bytes: usize,
     /// The beginning of a line whose end was not read yet.
     carry: Vec<u8>,
     is_first: bool,
@@ -39,7 +41,12 @@ pub(super) enum CutError {
 
 impl BlockCutter {
     pub(super) fn new(reader: Box<dyn Read + Send>) -> Self {
-        Self { reader, carry: Vec::new(), is_first: true, is_done: false, error: None }
+        Self { reader, max_line_bytes: 0, carry: Vec::new(), is_first: true, is_done: false, error: None }
+    }
+
+    /// Lets a line be longer than a block, up to `max_line_bytes`; blocks grow as they meet one.
+    pub(super) fn with_lines_of(self, max_line_bytes: usize) -> Self {
+        Self { max_line_bytes, ..self }
     }
 
     /// The next lines, about `block_bytes` of them, in `buffer` if that is large enough.
@@ -52,15 +59,14 @@ impl BlockCutter {
         if self.is_done {
             return self.error.take().map_or(Ok(None), |error| Err(CutError::Read(error)));
         }
-        let needed = block_bytes.max(1) + 1 + PADDING;
-        if buffer.len() < needed {
-            buffer = vec![0; needed];
+        let mut limit = block_bytes.max(1).max(self.carry.len());
+        if buffer.len() < limit + 1 + PADDING {
+            buffer = vec![0; limit + 1 + PADDING];
         }
-        let limit = needed - 1 - PADDING;
         let mut filled = self.carry.len();
         buffer[..filled].copy_from_slice(&self.carry);
         self.carry.clear();
-        while filled < limit {
+        while self.has_room(&mut buffer, filled, &mut limit) {
             match self.reader.read(&mut buffer[filled..limit]) {
                 Ok(0) => {
                     self.is_done = true;
@@ -96,6 +102,17 @@ impl BlockCutter {
         let has_mark = std::mem::take(&mut self.is_first) && buffer[..end].starts_with(b"\xef\xbb\xbf");
         let start = if has_mark { 3 } else { 0 };
         Ok(Some(TextBlock { bytes: buffer, start, end }))
+    }
+
+    /// Whether more can be read behind the first `filled` bytes; makes room for the rest of a long line.
+    fn has_room(&self, buffer: &mut Vec<u8>, filled: usize, limit: &mut usize) -> bool {
+        let is_one_line =
+            filled == *limit && filled < self.max_line_bytes && memchr::memchr(b'\n', &buffer[..filled]).is_none();
+        if is_one_line {
+            *limit = (2 * filled).min(self.max_line_bytes);
+            buffer.resize(*limit + 1 + PADDING, 0);
+        }
+        filled < *limit
     }
 }
 
@@ -153,5 +170,23 @@ mod tests {
     fn a_line_longer_than_a_block_is_refused() {
         assert!(matches!(lines(b"one\nthree\n", 5), Err(CutError::LongLine(5))));
         assert_eq!(lines(b"one\nthree\n", 6).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn blocks_grow_with_lines_that_may_be_long() {
+        let text = format!("one\n{}\ntwo\n{}\n", "x".repeat(70), "y".repeat(33));
+        for (max_line_bytes, is_whole) in [(71, true), (80, true), (70, false), (8, false)] {
+            let mut cutter =
+                BlockCutter::new(Box::new(std::io::Cursor::new(text.clone()))).with_lines_of(max_line_bytes);
+            let mut found = Vec::new();
+            let error = loop {
+                match cutter.next("x".as_ref(), Vec::new(), 5) {
+                    Ok(Some(block)) => found.extend_from_slice(&block.bytes[block.start..block.end]),
+                    Ok(None) => break None,
+                    Err(error) => break Some(error),
+                }
+            };
+            assert_eq!((found == text.as_bytes(), error.is_none()), (is_whole, is_whole), "{max_line_bytes}");
+        }
     }
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::compression::{Compression, decoded};
 use super::lines::is_comment;
 use super::options::Format;
+use crate::Result;
 
 /// The format that a name tells, under a suffix of compression.
 pub(super) fn by_name(path: &Path) -> Option<Format> {
@@ -24,18 +25,27 @@ pub(super) fn by_name(path: &Path) -> Option<Format> {
     })
 }
 
+/// The beginning of the text behind the first bytes of an input.
+///
+/// # Errors
+/// The name promises a compression that the content is not of.
+pub(super) fn text_of(path: &Path, head: &[u8]) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    // The head ends in the middle of what the decoder needs: what came out until then counts.
+    let _ = decoded(path, head, Cursor::new(head.to_vec()))?.take(64 << 10).read_to_end(&mut text);
+    if text.starts_with(b"\xef\xbb\xbf") {
+        text.drain(..3);
+    }
+    Ok(text)
+}
+
 /// The format that the first bytes, before decompression, tell; an edge list where nothing else.
 pub(super) fn by_content(path: &Path, head: &[u8]) -> Format {
-    let mut text = Vec::new();
-    if let Ok(decoder) = decoded(path, head, Cursor::new(head.to_vec())) {
-        // The head ends in the middle of what the decoder needs: what came out until then counts.
-        let _ = decoder.take(64 << 10).read_to_end(&mut text);
-    }
-    let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&text);
+    let text = &text_of(path, head).unwrap_or_default()[..];
     if text.starts_with(b"PAR1") {
         return Format::Parquet;
     }
-    if text.starts_with(b"%%MatrixMarket") {
+    if text.get(..14).is_some_and(|start| start.eq_ignore_ascii_case(b"%%MatrixMarket")) {
         return Format::Mtx;
     }
     let lines = text.split(|&b| b == b'\n').map(<[u8]>::trim_ascii);

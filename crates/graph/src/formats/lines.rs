@@ -25,6 +25,8 @@ pub(super) struct Parsed<K, W> {
     /// Keys that do not stand in the block's text as they are; it follows the block's lines.
     pub(super) extra: Vec<u8>,
     pub(super) num_lines: u64,
+    /// Zero in sum over an input that must hold each edge at both ends.
+    pub(super) balance: u64,
     pub(super) faults: Faults,
 }
 
@@ -38,6 +40,7 @@ impl<K, W> Parsed<K, W> {
             vertex_properties: Vec::new(),
             extra: Vec::new(),
             num_lines,
+            balance: 0,
             faults: Faults::new(on_error),
         }
     }

@@ -21,9 +21,9 @@ pub enum Format {
     Dimacs,
     /// LDBC Graphalytics: `.v`, `.e` and `.properties` beside each other.
     Graphalytics,
-    /// Matrix Market; known, not read yet.
+    /// Matrix Market: coordinate matrices, whose rows are the vertices, from 1.
     Mtx,
-    /// METIS; known, not read yet.
+    /// METIS: a line of neighbours for each vertex, from 1; undirected.
     Metis,
     /// Apache Parquet; known, not read yet.
     Parquet,
@@ -57,7 +57,7 @@ impl Format {
 
     /// Whether inputs of this format can be read; the others are refused by name.
     pub fn is_readable(self) -> bool {
-        !matches!(self, Self::Mtx | Self::Metis | Self::Parquet | Self::GraphMl)
+        !matches!(self, Self::Parquet | Self::GraphMl)
     }
 }
 

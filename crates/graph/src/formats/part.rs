@@ -13,9 +13,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::blocks::{BlockCutter, CutError, TextBlock};
 use super::compression::decoded;
-use super::csv::{CsvLayout, layout_of};
+use super::csv::CsvLayout;
+use super::csv_header::{header_of, is_passed_over};
 use super::dimacs::{Problem, problem_line};
 use super::lines::{EdgeLines, line_end, trimmed};
+use super::matrix_market::{Matrix, MatrixLines};
+use super::metis::{self, ListLines, MetisHeader, num_lists};
 use super::options::{LoneKeys, SourceOptions};
 use super::outcome::{Fatal, LineFault};
 use super::serialized::SerializedGraph;
@@ -33,7 +36,11 @@ pub(super) const HEAD_BYTES: usize = 64 << 10;
 pub(super) enum TextKind {
     EdgeList,
     Csv,
+    /// Columns between blanks, whose names are given.
+    BlankColumns,
     Dimacs,
+    MatrixMarket(Matrix),
+    Metis(MetisHeader),
     VertexList,
     VertexCsv,
 }
@@ -71,8 +78,17 @@ pub(super) struct Part {
 pub(super) struct PartProperties {
     /// Its own, in the order of its columns.
     pub(super) own: PropertySchema,
-    /// Whether types are only what text looked like, and may become others.
-    pub(super) are_inferred: bool,
+    /// By property: whether its type is only what text looked like, and may become another one; empty
+    /// where all types are said.
+    pub(super) are_inferred: Vec<bool>,
+    /// By property: the column of text that it stands in.
+    pub(super) places: Vec<usize>,
+}
+
+impl PartProperties {
+    pub(super) fn is_inferred(&self, property: usize) -> bool {
+        self.are_inferred.get(property).is_some_and(|&is_inferred| is_inferred)
+    }
 }
 
 impl Part {
@@ -85,7 +101,11 @@ impl Part {
         };
         let head = read_head(path, &mut reader, HEAD_BYTES)?;
         let counted = Counted { reader: Cursor::new(head.clone()).chain(reader), count: Arc::clone(bytes_read) };
-        Ok(BlockCutter::new(decoded(path, &head, counted)?))
+        let cutter = BlockCutter::new(decoded(path, &head, counted)?);
+        Ok(match &self.kind {
+            PartKind::Text(TextKind::Metis(_)) => cutter.with_lines_of(metis::MAX_LINE_BYTES),
+            _ => cutter,
+        })
     }
 }
 
@@ -117,6 +137,8 @@ pub(super) enum Layout {
     Nothing,
     Edges(EdgeLines),
     Columns(CsvLayout),
+    Entries(MatrixLines),
+    Lists(ListLines),
     Vertices,
 }
 
@@ -183,7 +205,10 @@ impl<'a> Stream<'a> {
     /// Whether an input is a serialized graph that says so.
     pub(super) fn is_undirected(&self, part: usize) -> bool {
         let kind = &self.parts[part].kind;
-        matches!(kind, PartKind::Serialized(graph, _) if graph.direction() == Direction::Undirected)
+        match kind {
+            PartKind::Serialized(graph, _) => graph.direction() == Direction::Undirected,
+            PartKind::Text(kind) => matches!(kind, TextKind::Metis(_)),
+        }
     }
 
     /// What the header of each input promised.
@@ -251,7 +276,12 @@ impl<'a> Stream<'a> {
                         LoneKeys::Vertices => EdgeLines::OrVertices,
                     })),
                     TextKind::VertexList => Some(Layout::Vertices),
-                    TextKind::Csv | TextKind::VertexCsv | TextKind::Dimacs => None,
+                    TextKind::BlankColumns => None,
+                    TextKind::Csv
+                    | TextKind::VertexCsv
+                    | TextKind::Dimacs
+                    | TextKind::MatrixMarket(_)
+                    | TextKind::Metis(_) => None,
                 };
                 Position::Text { cutter: part.open(self.bytes_read)?, layout, problem: None, num_bytes: 0 }
             }
@@ -275,8 +305,11 @@ impl<'a> Stream<'a> {
             find_header(&mut block, *kind, self.options, layout, problem)?;
             self.problems[self.part] = *problem;
         }
-        let layout = layout.unwrap_or(Layout::Nothing);
-        Ok(Some(Work::Text(block, layout)))
+        let now = layout.unwrap_or(Layout::Nothing);
+        if let Some(Layout::Lists(lines)) = layout {
+            lines.first_vertex += num_lists(&block);
+        }
+        Ok(Some(Work::Text(block, now)))
     }
 
     /// The vertices that follow from the header, once the text has ended.
@@ -284,12 +317,25 @@ impl<'a> Stream<'a> {
         let Position::Text { layout, problem, num_bytes, .. } = &self.position else { return Ok(None) };
         let part = &self.parts[self.part];
         let bad = |what: String| Err(Fatal::Whole(Error::Input { path: part.path.clone(), what }));
-        if let (None, PartKind::Text(TextKind::Dimacs)) = (layout, &part.kind)
+        if let (None, PartKind::Text(kind)) = (layout, &part.kind)
             && *num_bytes > 0
         {
-            return bad("expected the problem line 'p sp vertices arcs', found none".into());
+            match kind {
+                TextKind::Dimacs => return bad("expected the problem line 'p sp vertices arcs', found none".into()),
+                TextKind::MatrixMarket(_) => return bad("expected the size 'rows columns entries', found none".into()),
+                _ => {}
+            }
         }
         let Some(problem) = problem else { return Ok(None) };
+        if let Some(Layout::Lists(ListLines { first_vertex, .. })) = layout
+            && *first_vertex <= problem.num_vertices
+        {
+            let num_lists = *first_vertex - 1;
+            return bad(format!(
+                "the header promises {} vertices, found the lists of {num_lists}",
+                problem.num_vertices
+            ));
+        }
         // Vertices without arcs leave no trace in the text, but this many are a lie or a slip.
         if problem.num_vertices > 16 * num_bytes + (1 << 20) {
             return bad(format!(
@@ -318,6 +364,24 @@ fn find_header(
         let line_index = num_lines;
         let bad = |what| Fatal::Line(LineFault { line: line_index, what });
         num_lines += 1;
+        if let TextKind::MatrixMarket(matrix) = kind {
+            block.start = end + 1;
+            if let Some(found) = matrix.size_line(line).map_err(bad)? {
+                *problem = Some(found);
+                *layout = Some(Layout::Entries(MatrixLines { matrix, num_vertices: found.num_vertices }));
+                return Ok(());
+            }
+            continue;
+        }
+        if let TextKind::Metis(header) = kind {
+            block.start = end + 1;
+            if line.first() != Some(&b'%') {
+                *problem = Some(header.problem());
+                *layout = Some(Layout::Lists(ListLines { header, first_vertex: 1 }));
+                return Ok(());
+            }
+            continue;
+        }
         if kind == TextKind::Dimacs {
             block.start = end + 1;
             if let Some(found) = problem_line(line).map_err(bad)? {
@@ -325,14 +389,14 @@ fn find_header(
                 *layout = Some(Layout::Edges(EdgeLines::Arcs { num_vertices: found.num_vertices }));
                 return Ok(());
             }
-        } else if line.is_empty() || line[0] == b'#' {
+        } else if is_passed_over(line, kind) {
             block.start = end + 1;
         } else {
             let line = &block.bytes[at..end];
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            let (found, has_header) = layout_of(line, options, kind == TextKind::Csv).map_err(bad)?;
-            *layout = Some(Layout::Columns(found));
-            if has_header {
+            let header = header_of(line, options, kind).map_err(bad)?;
+            *layout = Some(Layout::Columns(header.layout));
+            if header.is_header {
                 block.start = end + 1;
             }
             return Ok(());

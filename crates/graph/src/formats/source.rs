@@ -8,19 +8,24 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use base::parallel::Pool;
 
 use super::compression::Compression;
-use super::csv::parse_columns;
+use super::csv::{CsvProperties, parse_columns};
+use super::csv_header::properties_of;
 use super::detect;
 use super::graphalytics::find_files;
 use super::key::FieldKey;
 use super::lines::{Parsed, parse_edges, parse_vertices};
+use super::matrix_market::{Field, Matrix, parse_entries};
+use super::metis::{MetisHeader, parse_lists};
 use super::options::{Format, KeyKind, SourceFacts, SourceOptions, SourceSummary};
 use super::outcome::{BlockOutcome, Fatal, Outcomes};
-use super::part::{HEAD_BYTES, Layout, NameVertices, Part, PartKind, Piece, Stream, TextKind, Work, agreed, read_head};
+use super::part::{
+    HEAD_BYTES, Layout, NameVertices, Part, PartKind, PartProperties, Piece, Stream, TextKind, Work, agreed, read_head,
+};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::read_arcs;
 use super::union::{Union, unions_of, unite};
 use super::{EdgeBlock, InputPath};
-use crate::{Error, Result, Weight};
+use crate::{Direction, Error, Result, Weight};
 
 /// Inputs that are to become one graph: opened, their formats known, not read yet.
 pub struct Source {
@@ -114,6 +119,7 @@ impl Source {
             balances: paths.iter().map(|_| AtomicU64::new(0)).collect(),
             stop: AtomicBool::new(false),
             facts: &self.facts,
+            columns: self.parts.iter().map(csv_properties_of).collect(),
             unions: self.parts.iter().map(|part| unions_of(part, &self.facts)).collect(),
             stream: Mutex::new(Stream::new(&mut self.parts, &self.options, &self.bytes_read)),
         };
@@ -148,6 +154,8 @@ struct Run<'a> {
     balances: Vec<AtomicU64>,
     stop: AtomicBool,
     facts: &'a SourceFacts,
+    /// By input: which columns of text are properties.
+    columns: Vec<CsvProperties>,
     /// By input: its columns among those of all, for edges and vertices.
     unions: Vec<[Union; 2]>,
 }
@@ -260,9 +268,12 @@ impl Run<'_> {
         let mut parsed = match layout {
             Layout::Nothing => Parsed::of_block(&block, on_error),
             Layout::Edges(kind) => parse_edges(&block, kind, is_weighted, on_error),
-            Layout::Columns(columns) => parse_columns(&block, &columns, on_error),
+            Layout::Columns(layout) => parse_columns(&block, &layout, &self.columns[piece.part], on_error),
+            Layout::Entries(lines) => parse_entries(&block, lines, is_weighted, on_error),
+            Layout::Lists(lines) => parse_lists(&block, lines, is_weighted),
             Layout::Vertices => parse_vertices(&block, on_error),
         };
+        self.balances[piece.part].fetch_add(parsed.balance, Ordering::Relaxed);
         let mut text = block.bytes;
         if K::KIND == KeyKind::Integer {
             lock(&self.stream).recycle(text);
@@ -285,10 +296,10 @@ impl Run<'_> {
             let bad = |what: String| Err(Error::Input { path: path.clone(), what });
             let counts = outcomes.counts(part);
             if let Some(problem) = stream.problems()[part]
-                && problem.num_arcs != counts.num_edges + counts.num_skipped
+                && problem.num_arcs != counts.num_edges / problem.edges_each + counts.num_skipped
             {
-                let found = counts.num_edges + counts.num_skipped;
-                return bad(format!("the header promises {} arcs, found {found}", problem.num_arcs));
+                let found = counts.num_edges / problem.edges_each + counts.num_skipped;
+                return bad(format!("the header promises {} {}, found {found}", problem.num_arcs, problem.noun));
             }
             if let Some(promised) = promised[part] {
                 let found = counts.num_edges + counts.num_vertices + counts.num_skipped;
@@ -297,13 +308,16 @@ impl Run<'_> {
                 }
             }
             if self.balances[part].load(Ordering::Relaxed) != 0 && stream.is_undirected(part) {
-                return bad(
-                    "the header says undirected, but not every edge stands in the lists of both its ends".into()
-                );
+                return bad("the graph is undirected, but not every edge stands in the lists of both its ends".into());
             }
         }
         Ok(outcomes.summary(|part| paths[part].clone()))
     }
+}
+
+fn csv_properties_of(part: &Part) -> CsvProperties {
+    let side = usize::from(matches!(part.kind, PartKind::Text(TextKind::VertexCsv)));
+    CsvProperties::new(&part.properties[side])
 }
 
 fn number_key<K: FieldKey>(number: u64, text: &mut Vec<u8>) -> Result<K> {
@@ -361,11 +375,42 @@ impl Opening<'_> {
         let kind = match format {
             Format::Csv => TextKind::Csv,
             Format::Dimacs => TextKind::Dimacs,
+            Format::Mtx => self.matrix(path, &looked.head)?,
+            Format::Metis => self.metis(path, &looked.head)?,
+            Format::EdgeList if self.options.columns.is_some() => TextKind::BlankColumns,
             _ => TextKind::EdgeList,
+        };
+        let properties = match kind {
+            TextKind::Csv | TextKind::BlankColumns => self.properties(path, &looked, kind)?,
+            _ => PartProperties::default(),
         };
         let opened = looked.opened.take();
         self.push(path, kind, opened, None);
+        self.say_properties(0, properties);
         Ok(())
+    }
+
+    fn matrix(&mut self, path: &Path, head: &[u8]) -> Result<TextKind> {
+        let text = detect::text_of(path, head)?;
+        let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
+        let matrix = Matrix::of_banner(line).map_err(|what| Error::Line { path: path.to_owned(), line: 1, what })?;
+        self.facts.direction = agreed(self.facts.direction, Some(matrix.direction()), path)?;
+        self.weights_known(path, Some(matrix.field != Field::Pattern))?;
+        Ok(TextKind::MatrixMarket(matrix))
+    }
+
+    fn metis(&mut self, path: &Path, head: &[u8]) -> Result<TextKind> {
+        let text = detect::text_of(path, head)?;
+        for (i, line) in text.split(|&byte| byte == b'\n').enumerate() {
+            let header = MetisHeader::of_line(line);
+            let header = header.map_err(|what| Error::Line { path: path.to_owned(), line: i as u64 + 1, what })?;
+            if let Some(header) = header {
+                self.facts.direction = agreed(self.facts.direction, Some(Direction::Undirected), path)?;
+                self.weights_known(path, Some(header.has_weights))?;
+                return Ok(TextKind::Metis(header));
+            }
+        }
+        Err(bad(path, "expected the header 'vertices edges [fmt [ncon]]', found none at the beginning"))
     }
 
     fn vertices(&mut self, path: &Path) -> Result<()> {
@@ -380,9 +425,25 @@ impl Opening<'_> {
             }
         };
         self.count_bytes(&looked);
+        let properties = match kind {
+            TextKind::VertexCsv => self.properties(path, &looked, kind)?,
+            _ => PartProperties::default(),
+        };
         let opened = looked.opened.take();
         self.push(path, kind, opened, None);
+        self.say_properties(1, properties);
         Ok(())
+    }
+
+    fn properties(&self, path: &Path, looked: &Looked, kind: TextKind) -> Result<PartProperties> {
+        properties_of(path, &looked.head, looked.opened.is_none(), self.options, kind)
+    }
+
+    /// Says the properties of the edges (0) or vertices (1) of the input that came last.
+    fn say_properties(&mut self, side: usize, properties: PartProperties) {
+        if let Some(part) = self.parts.last_mut() {
+            part.properties[side] = properties;
+        }
     }
 
     fn graphalytics(&mut self, path: &Path) -> Result<()> {
