@@ -5,7 +5,7 @@ mod reading;
 
 use std::path::{Path, PathBuf};
 
-use anden_graph::formats::{KeyKind, OnError, SourceOptions, Span};
+use anden_graph::formats::{KeyKind, OnError, SourceOptions, Span, WantedProperties};
 use anden_graph::{Csr, WeightType};
 use base::parallel::Pool;
 use reading::{Folder, Read, read_once};
@@ -126,6 +126,7 @@ fn check_text(extension: &str, target: &str) {
             weights: (choice & 2 != 0).then_some(WeightType::F64),
             keys: if choice & 1 == 0 { KeyKind::Integer } else { KeyKind::String },
             on_error: if choice & 4 == 0 { OnError::Stop } else { OnError::Skip },
+            edge_properties: if choice & 8 == 0 { WantedProperties::None } else { WantedProperties::All },
             ..SourceOptions::default()
         };
         let answer = |threads, block_bytes| {

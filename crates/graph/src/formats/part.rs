@@ -23,7 +23,7 @@ use super::options::{LoneKeys, SourceOptions};
 use super::outcome::{Fatal, LineFault};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::{ArcCursor, ArcRange};
-use crate::property::PropertySchema;
+use crate::property::{Inference, PropertySchema};
 use crate::{Direction, Error, Result};
 
 /// Vertices without edges that one piece names.
@@ -78,16 +78,17 @@ pub(super) struct Part {
 pub(super) struct PartProperties {
     /// Its own, in the order of its columns.
     pub(super) own: PropertySchema,
-    /// By property: whether its type is only what text looked like, and may become another one; empty
-    /// where all types are said.
-    pub(super) are_inferred: Vec<bool>,
+    /// By property: what its values looked like, where nobody said their type, which may become
+    /// another one; empty where all types are said.
+    pub(super) inferred: Vec<Option<Inference>>,
     /// By property: the column of text that it stands in.
     pub(super) places: Vec<usize>,
 }
 
 impl PartProperties {
-    pub(super) fn is_inferred(&self, property: usize) -> bool {
-        self.are_inferred.get(property).is_some_and(|&is_inferred| is_inferred)
+    /// What the type of a property was told from, if it is not said.
+    pub(super) fn inference(&self, property: usize) -> Option<Inference> {
+        self.inferred.get(property).copied().flatten()
     }
 }
 

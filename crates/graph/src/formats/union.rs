@@ -8,8 +8,8 @@ use std::path::PathBuf;
 
 use super::message::shown;
 use super::options::{SourceFacts, SourceOptions, WantedProperties};
-use super::part::Part;
-use crate::property::{PropertyColumn, PropertySchema, PropertyType};
+use super::part::{Part, PartProperties};
+use crate::property::{Inference, PropertyColumn, PropertySchema, PropertyType};
 use crate::{Error, Result};
 
 /// Tells the properties of all inputs together, and gives inputs whose types are inferred those types.
@@ -23,9 +23,9 @@ pub(super) fn unite(parts: &mut [Part], facts: &mut SourceFacts, options: &Sourc
     ];
     for (side, (wanted, said, schema)) in sides.into_iter().enumerate() {
         *schema = united(parts, side, said)?;
-        for part in parts.iter_mut().filter(|part| part.properties[side].are_inferred) {
-            let own = &mut part.properties[side].own;
-            for place in 0..own.len() {
+        for part in parts.iter_mut() {
+            let PartProperties { own, inferred, .. } = &mut part.properties[side];
+            for (place, _) in inferred.iter().enumerate().filter(|(_, inference)| inference.is_some()) {
                 let name = own.get(place).map(|(name, _)| name);
                 if let Some((_, found)) = name.and_then(|name| schema.get(schema.find(name)?)) {
                     own.set_type(place, found);
@@ -42,45 +42,52 @@ pub(super) fn unite(parts: &mut [Part], facts: &mut SourceFacts, options: &Sourc
     Ok(())
 }
 
+/// What is known of a column over all inputs.
+#[derive(Default)]
+struct Known {
+    /// The type that some input says, and which.
+    said: Option<(PropertyType, PathBuf)>,
+    inference: Inference,
+}
+
 fn united(parts: &[Part], side: usize, said: &[(String, PropertyType)]) -> Result<PropertySchema> {
     let mut schema = PropertySchema::default();
-    // By column: whether some input says its type, and which.
-    let mut saying: Vec<Option<(PropertyType, PathBuf)>> = Vec::new();
+    let mut columns: Vec<Known> = Vec::new();
     for part in parts {
-        for (name, own) in part.properties[side].own.iter() {
-            let said = said.iter().find(|(known, _)| known == name).map(|&(_, said)| said);
-            let is_inferred = part.properties[side].are_inferred;
+        for (column, (name, own)) in part.properties[side].own.iter().enumerate() {
+            let place = match schema.find(name) {
+                Some(place) => place,
+                None => {
+                    columns.push(Known::default());
+                    schema.add(name.to_owned(), own)?
+                }
+            };
+            if let Some(inference) = part.properties[side].inference(column) {
+                columns[place].inference.join(inference);
+                continue;
+            }
             let clash = |expected: PropertyType, whence: &str| Error::Input {
                 path: part.path.clone(),
                 what: format!("column {}: expected type {expected}{whence}, found {own}", shown(name.as_bytes())),
             };
-            let place = match schema.find(name) {
-                Some(place) => place,
-                None => {
-                    saying.push(None);
-                    schema.add(name.to_owned(), said.unwrap_or(own))?
-                }
-            };
-            if let Some(said) = said {
-                if !is_inferred && own.joined(said) != Some(said) {
-                    return Err(clash(said, ""));
-                }
-                continue;
+            if let Some(&(_, said)) = said.iter().find(|(known, _)| known == name)
+                && own.joined(said) != Some(said)
+            {
+                return Err(clash(said, ""));
             }
-            let (_, before) = schema.get(place).unwrap_or((name, own));
-            let joined = match (&saying[place], is_inferred) {
-                (Some((known, _)), true) => *known,
-                (None, true) => before.joined(own).unwrap_or(PropertyType::String),
-                (None, false) => own,
-                (Some((known, path)), false) => {
+            let joined = match &columns[place].said {
+                None => own,
+                Some((known, path)) => {
                     known.joined(own).ok_or_else(|| clash(*known, &format!(" as in {}", path.display())))?
                 }
             };
-            if !is_inferred {
-                saying[place] = Some((joined, part.path.clone()));
-            }
-            schema.set_type(place, joined);
+            columns[place].said = Some((joined, part.path.clone()));
         }
+    }
+    for (place, known) in columns.into_iter().enumerate() {
+        let given = schema.get(place).and_then(|(name, _)| said.iter().find(|(known, _)| known == name));
+        let given = given.map(|&(_, given)| given).or(known.said.map(|(said, _)| said));
+        schema.set_type(place, given.unwrap_or(known.inference.property_type()));
     }
     Ok(schema)
 }

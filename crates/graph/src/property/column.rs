@@ -466,9 +466,8 @@ impl PropertyColumn {
     /// The other type does not hold one of the values, which is named.
     pub fn converted(self, to: PropertyType) -> Result<Self> {
         let from = self.property_type();
-        let wrong = |value: PropertyValue<'_>| {
-            Error::Parameter(format!("{value} of type {from} is no value of type {to}"))
-        };
+        let wrong =
+            |value: PropertyValue<'_>| Error::Parameter(format!("{value} of type {from} is no value of type {to}"));
         let values = match (self.values, to) {
             (values, to) if values.property_type() == to => values,
             (PropertyValues::I64(values), PropertyType::F64) => {

@@ -115,6 +115,12 @@ impl Inference {
         }
     }
 
+    /// Takes the values into account that another one has seen.
+    pub fn join(&mut self, other: Self) {
+        self.has_values |= other.has_values;
+        self.may_be &= other.may_be;
+    }
+
     /// The type of the values so far.
     pub fn property_type(&self) -> PropertyType {
         if !self.has_values {

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
 use anden_graph::formats::{EdgeBlock, FieldKey, InputPath, KeyKind, Source, SourceOptions, SourceSummary, Span};
+use anden_graph::property::{PropertyColumn, PropertySchema};
 use anden_graph::{Error, Weight, WeightType};
 use base::parallel::Pool;
 
@@ -15,6 +16,8 @@ pub struct Read<W> {
     pub edges: Vec<(String, String)>,
     pub weights: Vec<W>,
     pub vertices: Vec<String>,
+    pub properties: Vec<PropertyColumn>,
+    pub vertex_properties: Vec<PropertyColumn>,
     pub summary: SourceSummary,
 }
 
@@ -68,6 +71,18 @@ fn pool(threads: usize) -> &'static Pool {
     POOLS[threads].get_or_init(|| Pool::new(threads).unwrap())
 }
 
+fn columns(schema: &PropertySchema) -> Vec<PropertyColumn> {
+    schema.iter().map(|(_, property_type)| PropertyColumn::new(property_type)).collect()
+}
+
+fn append(columns: &mut [PropertyColumn], block: &[PropertyColumn], num_rows: usize) {
+    assert_eq!(columns.len(), block.len());
+    for (column, more) in columns.iter_mut().zip(block) {
+        assert_eq!(more.len(), num_rows);
+        column.append(more).unwrap();
+    }
+}
+
 /// Reads files once.
 pub fn read_once<K: ShownKey, W: Weight>(
     paths: &[&Path],
@@ -85,13 +100,20 @@ pub fn read_once<K: ShownKey, W: Weight>(
     })?;
     let mut blocks = blocks.into_inner().unwrap();
     blocks.sort_by_key(|block| block.sequence);
-    let mut read = Read { edges: Vec::new(), weights: Vec::new(), vertices: Vec::new(), summary };
+    let facts = source.facts();
+    let (properties, vertex_properties) = (columns(&facts.edge_properties), columns(&facts.vertex_properties));
+    let (edges, weights, vertices) = (Vec::new(), Vec::new(), Vec::new());
+    let mut read = Read { edges, weights, vertices, properties, vertex_properties, summary };
     for (i, block) in blocks.iter().enumerate() {
         assert_eq!(block.sequence, i as u64);
         let shown = |key: &K| key.shown(&block.text);
         read.edges.extend(block.edges.iter().map(|(source, target)| (shown(source), shown(target))));
         read.vertices.extend(block.vertices.iter().map(shown));
         read.weights.extend(&block.weights);
+        append(&mut read.properties, &block.properties, block.edges.len());
+        if !block.vertex_properties.is_empty() {
+            append(&mut read.vertex_properties, &block.vertex_properties, block.vertices.len());
+        }
     }
     Ok(read)
 }
