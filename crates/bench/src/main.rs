@@ -93,6 +93,9 @@ struct Options {
     /// Only this kernel, by the name in the report (kernels, snapshots).
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
+    /// Only these parts of `snapshots`.
+    #[arg(long, value_enum, value_name = "PART")]
+    part: Vec<snapshots::Part>,
     /// Where to write files; what is made there is used again [default: a temporary directory].
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
@@ -152,6 +155,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
         num_gap_pairs: options.gap_pairs.unwrap_or(defaults.num_gap_pairs),
         origin: options.sg.clone().map_or_else(generated, Origin::Serialized),
         kernel: options.kernel.clone(),
+        parts: options.part.clone(),
         scratch,
     };
     let graphs = Graphs::new(&setting);

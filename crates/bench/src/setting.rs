@@ -6,6 +6,7 @@ use base::parallel::Pool;
 
 use crate::gapbs::Gapbs;
 use crate::graphs::Origin;
+use crate::snapshots::Part;
 
 /// Threads, repetitions, and the other side.
 #[derive(Debug)]
@@ -20,6 +21,8 @@ pub struct Setting {
     pub gapbs: Option<Gapbs>,
     /// The one kernel to measure, or all.
     pub kernel: Option<String>,
+    /// The parts of `snapshots` to measure; none: all.
+    pub parts: Vec<Part>,
     /// The graph.
     pub origin: Origin,
     /// Where files may be written.

@@ -19,7 +19,12 @@ use crate::lists::ListRules;
 use crate::patched::PatchedPage;
 use crate::rewritten::{Memory, RoomyLists};
 use crate::run::Side;
-use crate::table::{INDEX_ENTRY_BYTES, IndexEntry, PAGE_OFFSETS, PAGE_VERTICES, PageKind, num_pages};
+use crate::table::{
+    INDEX_ENTRY_BYTES, IndexEntry, PAGE_OFFSETS, PAGE_VERTICES, PageKind, num_pages, page_of, place_in_page,
+};
+
+/// The targets on a line of the cache.
+const LINE_ENTRIES: usize = 64 / size_of::<VertexId>();
 
 /// A base run, open.
 #[derive(Debug)]
@@ -229,6 +234,29 @@ impl BaseLists {
     /// All weights, verified or not.
     pub fn weights(&self) -> Option<Weights> {
         self.weights.as_ref().map(WeightColumn::unverified)
+    }
+
+    /// Fetches the place of the list of `vertex` to the cache.
+    #[inline]
+    pub fn prefetch(&self, vertex: VertexId) {
+        // A hint does not care whether the page has offsets.
+        if let Some(entry) = self.index.get(page_of(vertex)) {
+            base::simd::prefetch(self.offsets(), entry.slot as usize * PAGE_OFFSETS + place_in_page(vertex));
+        }
+    }
+
+    /// Fetches the entries of the list of `vertex` to the cache that are at `places`, which depend on its length.
+    #[inline]
+    pub fn prefetch_entries(&self, vertex: VertexId, places: impl Fn(usize) -> Range<usize>) {
+        // Nor does it care whether the offsets are verified.
+        let Some(entry) = self.index.get(page_of(vertex)) else { return };
+        let place = entry.slot as usize * PAGE_OFFSETS + place_in_page(vertex);
+        if let Some(&[start, end]) = self.offsets().get(place..place + 2) {
+            let first = entry.edge_base as usize + start as usize;
+            for place in places(end.saturating_sub(start) as usize).step_by(LINE_ENTRIES) {
+                base::simd::prefetch(self.targets(), first + place);
+            }
+        }
     }
 
     /// All targets and weights, verified or not, with room for pages behind them.

@@ -8,9 +8,9 @@ use std::ops::Range;
 
 use base::VertexId;
 
-use crate::changes::PageChanges;
+use crate::level::{StoredList, StoredPage, StoredPlace};
 use crate::patched::Ground;
-use crate::side::Side;
+use crate::side::{Sense, Side};
 use crate::table::{page_of, place_in_page};
 use crate::view::View;
 
@@ -20,38 +20,30 @@ pub struct Finder<'a> {
     side: &'a Side,
     vertex_bound: usize,
     page: Option<(usize, Ground<'a>)>,
-    /// What is applied to the page, one after the other; more than the page's only keep their memory.
-    parts: Vec<PageChanges>,
-    /// The lists that the first part changes, then those of the next…
-    lists: Vec<ChangedPlaces>,
-    /// Of each part, those of its lists that come at or after the vertex that was looked at last.
-    rests: Vec<Range<usize>>,
-    /// The parts that change the list that is looked at, and where.
-    changed: Vec<(usize, ChangedPlaces)>,
+    /// What is applied to the page, one after the other.
+    parts: Vec<(StoredPage<'a>, Sense)>,
+    /// Of each part, where the list of the vertex that was looked at last is, or would be.
+    places: Vec<StoredPlace>,
+    /// The parts that change the list that is looked at, and where: what is added, then what is removed.
+    changed: Vec<(usize, Range<usize>, Range<usize>)>,
     /// The vertex that was looked at last, in its page.
     last_local: usize,
     /// The weights of the entries to one neighbour.
     weights: Vec<u64>,
 }
 
-/// Where the changes of a list are among all of its page in a part.
-#[derive(Clone, Debug)]
-struct ChangedPlaces {
-    local: usize,
-    added: Range<usize>,
-    removed: Range<usize>,
-}
+/// Entries that are fetched for one search at most.
+const MAX_FETCHED: usize = 256;
 
 impl View {
-    /// For looking up arcs. Cost: nothing yet.
+    /// For looking up arcs of a version; not for windows. Cost: nothing yet.
     pub fn finder(&self) -> Finder<'_> {
         Finder {
             side: self.out_side(),
             vertex_bound: graph::Graph::vertex_bound(self),
             page: None,
             parts: Vec::new(),
-            lists: Vec::new(),
-            rests: Vec::new(),
+            places: Vec::new(),
             changed: Vec::new(),
             last_local: 0,
             weights: Vec::new(),
@@ -60,9 +52,23 @@ impl View {
 }
 
 impl Finder<'_> {
-    /// Fetches what a search for an arc reads first to the cache; best soon after the place of the list was fetched.
-    pub fn prefetch(&self, vertex: VertexId, neighbour: VertexId) {
-        self.side.prefetch_entry(vertex, |len| guess(len, neighbour, self.vertex_bound));
+    /// Fetches the place of the list of `vertex` to the cache.
+    pub fn prefetch(&self, vertex: VertexId) {
+        if let Some(lists) = self.side.base_lists() {
+            lists.prefetch(vertex);
+        }
+    }
+
+    /// Fetches what a search for an arc reads to the cache; best soon after the place of the list was fetched.
+    pub fn prefetch_arc(&self, vertex: VertexId, neighbour: VertexId) {
+        if let Some(lists) = self.side.base_lists() {
+            lists.prefetch_entries(vertex, |len| {
+                let near = guess(len, neighbour, self.vertex_bound);
+                // Where neighbours are spread evenly, most are no farther from where they are expected.
+                let error = ((len as f32).sqrt() as usize / 2).min(MAX_FETCHED / 2);
+                near.saturating_sub(error)..(near + error + 1).min(len)
+            });
+        }
     }
 
     /// Calls `found` with the index of a wanted neighbour and the bits of a weight (0 without weights) for each entry
@@ -97,14 +103,14 @@ impl Finder<'_> {
             ground.copy_bits(first..next, weights);
             // Without weights, all that counts is how many.
             weights.resize(next - first, 0);
-            for (part, ChangedPlaces { added, removed, .. }) in &*changed {
-                let part = &parts[*part];
-                for weight in entries(part, removed, neighbour) {
+            for (part, added, removed) in &*changed {
+                let (part, _) = &parts[*part];
+                for weight in part.weights_to(removed.clone(), neighbour) {
                     if let Some(place) = weights.iter().position(|&other| other == weight) {
                         weights.swap_remove(place);
                     }
                 }
-                weights.extend(entries(part, added, neighbour));
+                weights.extend(part.weights_to(added.clone(), neighbour));
             }
             weights.iter().for_each(|&weight| found(index, weight));
         }
@@ -116,20 +122,9 @@ impl Finder<'_> {
             return Ok(());
         }
         self.page = None;
-        let (ground, num_parts) = self.side.ground_with_parts(page, &mut self.parts)?;
-        self.lists.clear();
-        self.rests.clear();
-        for part in &self.parts[..num_parts] {
-            let first = self.lists.len();
-            let mut start = 0;
-            for list in part.lists() {
-                let added = start..start + list.added.len();
-                let removed = added.end..added.end + list.removed.len();
-                start = removed.end;
-                self.lists.push(ChangedPlaces { local: list.local.into(), added, removed });
-            }
-            self.rests.push(first..self.lists.len());
-        }
+        let ground = self.side.ground_with_parts(page, &mut self.parts)?;
+        self.places.clear();
+        self.places.resize(self.parts.len(), StoredPlace::default());
         self.last_local = 0;
         self.page = Some((page, ground));
         Ok(())
@@ -138,33 +133,19 @@ impl Finder<'_> {
     /// Finds the parts that change a list of the page.
     fn seek(&mut self, local: usize) {
         if local < self.last_local {
-            let mut start = 0;
-            for rest in &mut self.rests {
-                rest.start = std::mem::replace(&mut start, rest.end);
-            }
+            self.places.fill(StoredPlace::default());
         }
         self.last_local = local;
         self.changed.clear();
-        for (part, rest) in self.rests.iter_mut().enumerate() {
-            rest.start += self.lists[rest.clone()].iter().take_while(|list| list.local < local).count();
-            if let Some(list) = self.lists[rest.clone()].first().filter(|list| list.local == local) {
-                self.changed.push((part, list.clone()));
+        for (index, ((part, sense), place)) in self.parts.iter().zip(&mut self.places).enumerate() {
+            if let Some(StoredList { added, removed }) = part.list(local as u16, place) {
+                self.changed.push(match sense {
+                    Sense::Forward => (index, added, removed),
+                    Sense::Backward => (index, removed, added),
+                });
             }
         }
     }
-}
-
-/// The weights of the changes that lead to `neighbour`.
-fn entries<'a>(
-    changes: &'a PageChanges,
-    range: &Range<usize>,
-    neighbour: VertexId,
-) -> impl Iterator<Item = u64> + use<'a> {
-    let targets = &changes.targets()[range.clone()];
-    let first = targets.partition_point(|&target| target < neighbour);
-    let count = targets[first..].iter().take_while(|&&target| target == neighbour).count();
-    let first = range.start + first;
-    (first..first + count).map(|place| changes.weights().get(place).copied().unwrap_or(0))
 }
 
 /// About where `neighbour` is in a list of this length, if neighbours are spread evenly.

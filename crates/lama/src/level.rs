@@ -7,10 +7,12 @@
 
 mod compose;
 mod reader;
+mod stored;
 mod writer;
 
 pub(crate) use compose::{compose_levels, net_deaths};
 pub(crate) use reader::{Level, LevelFile};
+pub(crate) use stored::{StoredList, StoredPage, StoredPlace};
 pub(crate) use writer::LevelWriter;
 
 use base::VertexId;

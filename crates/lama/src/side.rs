@@ -18,7 +18,7 @@ use graph::{DensePage, Page, Weight, WeightType, Weights};
 
 use crate::base_run::{BaseLists, BasePage, BaseRun};
 use crate::changes::{ComposeScratch, PageChanges, compose};
-use crate::level::Level;
+use crate::level::{Level, StoredPage};
 use crate::patched::{Ground, NO_OFFSETS, PatchedPage, Pieces, WholePage};
 use crate::rewritten::{Room, RoomyLists};
 use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
@@ -273,7 +273,7 @@ impl Side {
 
     /// The targets of a page in the base run.
     fn base_targets(&self, page: usize) -> Range<usize> {
-        self.shared.recipe.lists().map_or(0..0, |lists| lists.edges(page))
+        self.base_lists().map_or(0..0, |lists| lists.edges(page))
     }
 
     /// Fetches the place of the list of `vertex` to the cache.
@@ -290,15 +290,9 @@ impl Side {
         }
     }
 
-    /// Fetches an entry of the list that `vertex` has in the base run to the cache: the one at `place` of its length.
-    #[inline(always)]
-    pub fn prefetch_entry(&self, vertex: VertexId, place: impl Fn(usize) -> usize) {
-        // A hint does not care whether the offsets are verified, or of another list.
-        let offsets = self.offsets.get(home(vertex)..).unwrap_or_default();
-        if let (&[start, end, ..], Some(page)) = (offsets, self.pages.get(page_of(vertex))) {
-            let place = start as usize + place(end.saturating_sub(start) as usize);
-            base::simd::prefetch(&self.targets, page.load(Ordering::Relaxed).1 + place);
-        }
+    /// The lists of the base run, if they show.
+    pub fn base_lists(&self) -> Option<&BaseLists> {
+        self.shared.recipe.lists()
     }
 
     /// The length of the list of `vertex`.
@@ -512,22 +506,23 @@ impl Side {
         recipe.ground(page)
     }
 
-    /// The page of the base run, verified, and changes that are to be applied to it one after the other: the first of
-    /// `parts`, as many as are given. Others only keep their memory.
+    /// The page of the base run, verified; `parts` becomes what is changed on it, one after the other, where it is
+    /// stored.
     ///
     /// # Errors
     /// As [`ground_with`](Self::ground_with).
-    pub fn ground_with_parts(&self, page: usize, parts: &mut Vec<PageChanges>) -> base::Result<(Ground<'_>, usize)> {
+    pub fn ground_with_parts<'a>(
+        &'a self,
+        page: usize,
+        parts: &mut Vec<(StoredPage<'a>, Sense)>,
+    ) -> base::Result<Ground<'a>> {
         let recipe = &self.shared.recipe;
-        let num_parts = match recipe.show {
-            Show::Everything => recipe.parts(page, parts)?,
-            // What is added in the end shows only in the sum.
-            Show::Additions => {
-                parts.resize_with(1, PageChanges::default);
-                usize::from(recipe.changes(page, &mut parts[0])?)
-            }
-        };
-        Ok((recipe.ground(page)?, num_parts))
+        debug_assert_eq!(recipe.show, Show::Everything, "what is added in the end shows only in the sum");
+        parts.clear();
+        for (level, sense) in &recipe.steps {
+            parts.extend(level.stored_page(recipe.side, page)?.map(|stored| (stored, *sense)));
+        }
+        recipe.ground(page)
     }
 
     /// The entries of all lists. Cost: every page that levels change is patched, and those of the base run counted.
@@ -558,29 +553,24 @@ impl Recipe {
         }
     }
 
-    /// What each step changes on a page, as it is applied; gives how many do. `parts` may be longer, for its memory.
-    fn parts(&self, page: usize, parts: &mut Vec<PageChanges>) -> base::Result<usize> {
-        let mut num_parts = 0;
+    /// What each step changes on a page, as it is applied.
+    fn parts(&self, page: usize) -> base::Result<Vec<PageChanges>> {
+        let mut parts = Vec::new();
         for (level, sense) in &self.steps {
-            if num_parts == parts.len() {
-                parts.push(PageChanges::default());
-            }
-            let part = &mut parts[num_parts];
-            if level.read_page(self.side, page, part)? {
+            let mut part = PageChanges::default();
+            if level.read_page(self.side, page, &mut part)? {
                 if *sense == Sense::Backward {
                     part.invert();
                 }
-                num_parts += 1;
+                parts.push(part);
             }
         }
-        Ok(num_parts)
+        Ok(parts)
     }
 
     /// What all steps together change on a page; whether that is anything.
     fn changes(&self, page: usize, all: &mut PageChanges) -> base::Result<bool> {
-        let mut parts = Vec::new();
-        let num_parts = self.parts(page, &mut parts)?;
-        parts.truncate(num_parts);
+        let mut parts = self.parts(page)?;
         match parts.len() {
             0 => all.clear(),
             1 => *all = parts.swap_remove(0),

@@ -8,7 +8,7 @@ use std::ops::Range;
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
-use graph::{Direction, Graph, WillNeed};
+use graph::{Direction, Graph};
 use lama::{ChangedArc, Finder, View};
 
 use crate::Result;
@@ -136,10 +136,10 @@ impl<'a> Comparer<'a> {
             for turn in a..a + num_added {
                 let later = |ahead| added.get(turn + ahead).filter(|later: &&ChangedArc| (later.list as usize) < bound);
                 if let Some(later) = later(2 * AHEAD) {
-                    self.view.prefetch_out(later.list);
+                    self.finder.prefetch(later.list);
                 }
                 if let Some(later) = later(AHEAD) {
-                    self.finder.prefetch(later.list, later.neighbour);
+                    self.finder.prefetch_arc(later.list, later.neighbour);
                 }
             }
             let num_removed = removed[r..].iter().take_while(|gone| gone.0 == list).count();

@@ -4,9 +4,11 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use base::bitmap::AtomicBitmap;
 use base::{MAX_VERTICES, VertexId};
 use graph::WeightType;
 
+use super::stored::{StoredPage, StoredWeights};
 use super::{
     ChangeRules, LevelEntry, PageEntry, SIDES, SideCounts, VertexEntry, check_vertices, first_in_both, sections,
     side_index,
@@ -52,6 +54,8 @@ struct SideRanges {
     targets: Range<usize>,
     /// Whether the index of the pages was checked, and found to be whole.
     is_checked: AtomicBool,
+    /// Bits by place in the index: the pages that were checked.
+    checked_pages: AtomicBitmap,
 }
 
 #[derive(Debug)]
@@ -83,6 +87,13 @@ pub(super) struct SideColumns {
 enum WeightBits {
     Narrow(Column<u32>),
     Wide(Column<u64>),
+}
+
+/// Where the changes of a page are.
+#[derive(Clone)]
+struct PagePlaces {
+    vertices: Range<usize>,
+    targets: Range<usize>,
 }
 
 /// The parts of a level's side, verified by their checksums.
@@ -213,8 +224,10 @@ impl Cursor {
         let lens = columns.map_or([0; 3], SideColumns::lens);
         let num_targets = counts.num_added.checked_add(counts.num_removed)?;
         let [pages, vertices, targets] = &mut self.sides[place];
+        let pages = take(pages, counts.num_pages, lens[0])?;
         Some(SideRanges {
-            pages: take(pages, counts.num_pages, lens[0])?,
+            checked_pages: AtomicBitmap::new(pages.len()),
+            pages,
             vertices: take(vertices, counts.num_vertices, lens[1])?,
             targets: take(targets, num_targets, lens[2])?,
             is_checked: AtomicBool::new(false),
@@ -301,31 +314,68 @@ impl Level {
 
     /// The changes of a page, instead of what `out` held; false where there are none.
     ///
-    /// Cost: a binary search, checksums of the blocks that nobody verified before, and a pass over the changes.
+    /// Cost: a binary search and a pass over the changes; the first time, checksums and checks.
     ///
     /// # Errors
     /// The page is damaged; `out` is empty then.
     pub fn read_page(&self, side: Side, page: usize, out: &mut PageChanges) -> base::Result<bool> {
         out.clear();
-        let pages = self.index(side)?;
-        let Some(place) = find(pages, page) else { return Ok(false) };
-        let Some(columns) = &self.shared.columns.sides[side_index(side)] else { return Ok(false) };
-        let ranges = &self.shared.sides[side_index(side)];
-        let vertices = part(&ranges.vertices, pages, place, |entry| entry.vertices_start as usize);
-        let targets = part(&ranges.targets, pages, place, |entry| entry.targets_start as usize);
-        let result = self.read_changes(columns, page, vertices, targets, out);
+        let Some((columns, place, stored)) = self.find_page(side, page)? else { return Ok(false) };
+        let checked_pages = &self.shared.sides[side_index(side)].checked_pages;
+        let mut result = self.read_changes(columns, stored.clone(), out);
+        if result.is_ok() && !checked_pages.get(place) {
+            let rules = ChangeRules::new(self.shared.vertex_bound, &self.shared.columns.options);
+            result = rules.check(page, out).map_err(|what| columns.targets.corrupt(stored.targets.start, what));
+            if result.is_ok() {
+                checked_pages.set(place);
+            }
+        }
         if result.is_err() {
             out.clear();
         }
         result.map(|()| true)
     }
 
+    /// The changes of a page, where they are stored; `None` where there are none.
+    ///
+    /// Cost: a binary search; the first time, that of [`read_page`](Self::read_page).
+    ///
+    /// # Errors
+    /// The page is damaged.
+    pub fn stored_page(&self, side: Side, page: usize) -> base::Result<Option<StoredPage<'_>>> {
+        let Some((columns, place, PagePlaces { vertices, targets })) = self.find_page(side, page)? else {
+            return Ok(None);
+        };
+        if !self.shared.sides[side_index(side)].checked_pages.get(place) {
+            self.read_page(side, page, &mut PageChanges::default())?;
+        }
+        Ok(Some(StoredPage {
+            vertices: &columns.vertices.unverified()[vertices],
+            targets: &columns.targets.unverified()[targets.clone()],
+            weights: match &columns.weights {
+                None => StoredWeights::None,
+                Some(WeightBits::Narrow(column)) => StoredWeights::Narrow(&column.unverified()[targets]),
+                Some(WeightBits::Wide(column)) => StoredWeights::Wide(&column.unverified()[targets]),
+            },
+        }))
+    }
+
+    /// A page's place in the index, and where its changes are.
+    fn find_page(&self, side: Side, page: usize) -> base::Result<Option<(&SideColumns, usize, PagePlaces)>> {
+        let pages = self.index(side)?;
+        let (Some(place), Some(columns)) = (find(pages, page), &self.shared.columns.sides[side_index(side)]) else {
+            return Ok(None);
+        };
+        let ranges = &self.shared.sides[side_index(side)];
+        let vertices = part(&ranges.vertices, pages, place, |entry| entry.vertices_start as usize);
+        let targets = part(&ranges.targets, pages, place, |entry| entry.targets_start as usize);
+        Ok(Some((columns, place, PagePlaces { vertices, targets })))
+    }
+
     fn read_changes(
         &self,
         columns: &SideColumns,
-        page: usize,
-        vertices: Range<usize>,
-        targets: Range<usize>,
+        PagePlaces { vertices, targets }: PagePlaces,
         out: &mut PageChanges,
     ) -> base::Result<()> {
         let first = vertices.start;
@@ -351,8 +401,7 @@ impl Level {
         if !fits {
             return Err(corrupt(first, &format!("counts that add up to {num_values} changes expected")));
         }
-        let rules = ChangeRules::new(self.shared.vertex_bound, &self.shared.columns.options);
-        rules.check(page, out).map_err(|what| columns.targets.corrupt(targets.start, what))
+        Ok(())
     }
 
     /// The index of a side, checked once.

@@ -1,0 +1,71 @@
+//! The changes of a page as a level stores them, for who looks at a few of its lists.
+
+use std::ops::Range;
+
+use base::VertexId;
+
+use super::VertexEntry;
+
+/// The changes of a page, which were checked.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct StoredPage<'a> {
+    pub(super) vertices: &'a [u32],
+    pub(super) targets: &'a [VertexId],
+    pub(super) weights: StoredWeights<'a>,
+}
+
+/// The bits of weights, as wide as they are stored.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum StoredWeights<'a> {
+    None,
+    Narrow(&'a [u32]),
+    Wide(&'a [u64]),
+}
+
+/// A place among the lists of a page.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct StoredPlace {
+    /// The next entry of a vertex.
+    vertex: usize,
+    /// Where its targets start.
+    target: usize,
+}
+
+/// Where the changes of one list are among all of its page.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct StoredList {
+    pub added: Range<usize>,
+    pub removed: Range<usize>,
+}
+
+impl StoredPage<'_> {
+    /// The changes of the list of a vertex, if there are any. `place` is at or before it, and moves there.
+    pub fn list(&self, local: u16, place: &mut StoredPlace) -> Option<StoredList> {
+        let entry = |index: usize| self.vertices.get(index).map(|&bits| VertexEntry::decode(bits));
+        while let Some(other) = entry(place.vertex).filter(|other| other.local < local) {
+            place.vertex += 1;
+            place.target += (other.num_added + other.num_removed) as usize;
+        }
+        let (mut num_added, mut num_removed) = (0, 0);
+        let mut next = place.vertex;
+        while let Some(entry) = entry(next).filter(|entry| entry.local == local) {
+            num_added += entry.num_added as usize;
+            num_removed += entry.num_removed as usize;
+            next += 1;
+        }
+        let added = place.target..place.target + num_added;
+        (next > place.vertex).then(|| StoredList { removed: added.end..added.end + num_removed, added })
+    }
+
+    /// The bits of the weights of the entries to `neighbour` in a part of a list; 0 without weights.
+    pub fn weights_to(&self, part: Range<usize>, neighbour: VertexId) -> impl Iterator<Item = u64> + use<'_> {
+        let targets = &self.targets[part.clone()];
+        let first = targets.partition_point(|&target| target < neighbour);
+        let count = targets[first..].iter().take_while(|&&target| target == neighbour).count();
+        (part.start + first..part.start + first + count).map(|place| match self.weights {
+            StoredWeights::None => 0,
+            StoredWeights::Narrow(weights) => weights[place].into(),
+            StoredWeights::Wide(weights) => weights[place],
+        })
+    }
+}
