@@ -5,6 +5,7 @@
 use base::VertexId;
 use kernels::bc::{BcParams, BcSources};
 use kernels::bfs::BfsParams;
+use kernels::lcc::LccParams;
 use kernels::pagerank::PageRankParams;
 use kernels::sssp::{Distances, SsspParams};
 use kernels::triangles::TriangleParams;
@@ -68,5 +69,23 @@ impl View {
     /// See above.
     pub fn triangles(&self) -> Result<u64> {
         Ok(kernels::triangles::triangles(&self.context(), self.lists(), &TriangleParams::default())?.triangles)
+    }
+
+    /// The number of triangles that each vertex is a corner of.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn triangles_by_vertex(&self) -> Result<Vec<u64>> {
+        let params = TriangleParams { by_vertex: true, ..TriangleParams::default() };
+        let result = kernels::triangles::triangles(&self.context(), self.lists(), &params)?;
+        Ok(result.by_vertex.unwrap_or_default())
+    }
+
+    /// The local clustering coefficient, as Graphalytics defines it.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn lcc(&self) -> Result<Vec<f64>> {
+        Ok(kernels::lcc::lcc(&self.context(), self.lists(), &LccParams::default())?.coefficients)
     }
 }

@@ -5,6 +5,7 @@
 
 mod bc;
 mod bfs;
+mod lcc;
 mod pagerank;
 mod parameters;
 mod sssp;
@@ -46,7 +47,8 @@ pub enum Sources {
     One,
 }
 
-static TABLE: [Kernel; 6] = [bfs::KERNEL, pagerank::KERNEL, wcc::KERNEL, sssp::KERNEL, bc::KERNEL, triangles::KERNEL];
+static TABLE: &[Kernel] =
+    &[bfs::KERNEL, pagerank::KERNEL, wcc::KERNEL, sssp::KERNEL, bc::KERNEL, triangles::KERNEL, lcc::KERNEL];
 
 impl Kernel {
     /// Whether the parameters fit; if not, why.
@@ -143,11 +145,11 @@ impl std::fmt::Debug for JobOutput {
 
 impl Job {
     /// Kernels that a later version will have.
-    pub const LATER: [&'static str; 4] = ["lcc", "cdlp", "scc", "kcore"];
+    pub const LATER: &[&'static str] = &["cdlp", "scc", "kcore"];
 
     /// Every kernel there is.
     pub fn table() -> &'static [Kernel] {
-        &TABLE
+        TABLE
     }
 
     /// Puts a kernel and its parameters together.
@@ -161,7 +163,7 @@ impl Job {
             return Err(Error::Unsupported(format!("kernel {kernel}: not in this version yet")));
         }
         let Some(kernel) = TABLE.iter().find(|entry| entry.name == kernel) else {
-            let names = TABLE.each_ref().map(|entry| entry.name).join(", ");
+            let names = TABLE.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
             return Err(Error::InvalidInput(format!("unknown kernel {kernel}: there are {names}")));
         };
         kernel.accept(&parameters).map_err(Error::InvalidInput)?;

@@ -109,7 +109,7 @@ fn compare(name: &str, view: &View, anew: &View) -> Vec<&'static str> {
         }
         let needs_source = kernel.needs == Sources::One || kernel.name == "bc";
         let source = if needs_source { vec![SOURCE.into()] } else { Vec::new() };
-        let job = Job::new(kernel.name, Parameters { source, ..Parameters::default() }).unwrap();
+        let job = Job::new(kernel.name, Parameters { source, values: true, ..Parameters::default() }).unwrap();
         let (output, expected) = (view.run(&job).unwrap(), anew.run(&job).unwrap());
         let place = format!("{} on {name}", kernel.name);
         output.check(view).unwrap_or_else(|error| panic!("{place}: {error}"));

@@ -13,6 +13,7 @@ pub mod bfs;
 mod context;
 pub mod edge_map;
 mod error;
+pub mod lcc;
 pub mod pagerank;
 pub mod query;
 pub mod sssp;

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use anden_kernels::bc::{self, BcParams, BcSources, bc};
 use anden_kernels::bfs::{self, BfsParams, bfs};
+use anden_kernels::lcc::{self, LccParams, lcc};
 use anden_kernels::pagerank::{self, PageRankParams, Variant, pagerank};
 use anden_kernels::sssp::{self, SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::triangles::{self, TriangleParams, triangles};
@@ -106,10 +107,20 @@ fn check_pagerank(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
     }
 }
 
-fn check_triangles(ctx: &Context<'_>, graph: &impl Graph, what: &str) {
-    for num_hubs in [0, 5, 1000] {
-        let result = triangles(ctx, graph, &TriangleParams { num_hubs }).unwrap();
+fn check_triangles(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+    for (num_hubs, by_vertex) in [(0, false), (5, false), (1000, false), (0, true), (1000, true)] {
+        let result = triangles(ctx, graph, &TriangleParams { num_hubs: Some(num_hubs), by_vertex }).unwrap();
         assert_eq!(triangles::verify(graph, &result), Ok(()), "{what}, {num_hubs} hubs");
+    }
+}
+
+fn check_lcc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+    let mut first = None;
+    for num_hubs in [0, 1, 5, 70, 1000] {
+        let result = lcc(ctx, graph, &LccParams { num_hubs }).unwrap();
+        assert_eq!(lcc::verify(graph, &result), Ok(()), "{what}, {num_hubs} hubs");
+        let coefficients = first.get_or_insert_with(|| result.coefficients.clone());
+        assert_eq!(*coefficients, result.coefficients, "{what}, {num_hubs} hubs");
     }
 }
 
@@ -162,6 +173,11 @@ fn triangles_over_all_graphs() {
 }
 
 #[test]
+fn lcc_over_all_graphs() {
+    matrix!("lcc", check_lcc);
+}
+
+#[test]
 fn a_graph_whose_vertices_are_all_dead_has_no_results() {
     let csr = graphs().into_iter().find(|test| test.name == "no edges").unwrap().build_weighted::<u32>().unwrap();
     let dead = Pieces::new(&csr).with_dead(Dead::All);
@@ -177,6 +193,8 @@ fn a_graph_whose_vertices_are_all_dead_has_no_results() {
         let ranks = pagerank(&ctx, &dead, &PageRankParams::default()).unwrap();
         assert_eq!((ranks.scores, ranks.sum), (vec![0.0; bound], 0.0));
         check_triangles(&ctx, &dead, "all dead");
+        check_lcc(&ctx, &dead, "all dead");
+        assert_eq!(lcc(&ctx, &dead, &LccParams::default()).unwrap().mean, 0.0);
         for sources in [BcSources::All, BcSources::Sampled { count: 3, seed: 1 }] {
             let centralities = bc(&ctx, &dead, &BcParams { sources }).unwrap();
             assert_eq!((centralities.sources, centralities.scores), (vec![], vec![0.0; bound]));

@@ -5,6 +5,7 @@
 use anden_kernels::Context;
 use anden_kernels::bc::{BcParams, BcSources, bc};
 use anden_kernels::bfs::{BfsParams, bfs};
+use anden_kernels::lcc::{LccParams, lcc};
 use anden_kernels::pagerank::{PageRankParams, Variant, pagerank};
 use anden_kernels::sssp::{SsspParams, sssp};
 use anden_kernels::triangles::{TriangleParams, triangles};
@@ -41,6 +42,7 @@ fn no_kernel_holds_more_than_forty_bytes_a_vertex() {
     // A worker sorts a row of partitions at a time; with small ones, as with large graphs, rows are
     // a small part of the bins.
     let binned = PageRankParams { variant: Variant::Binned, partition_bits: 12, ..PageRankParams::default() };
+    let by_vertex = TriangleParams { by_vertex: true, ..TriangleParams::default() };
     let peaks = [
         ("bfs", peak(|| bfs(ctx, &graph, &BfsParams { source, parents: true }).map(|_| 0).unwrap())),
         ("wcc", peak(|| wcc(ctx, &graph, &WccParams::default()).map(|_| 0).unwrap())),
@@ -48,6 +50,8 @@ fn no_kernel_holds_more_than_forty_bytes_a_vertex() {
         ("bc", peak(|| bc(ctx, &graph, &BcParams { sources: BcSources::Given(vec![source]) }).map(|_| 0).unwrap())),
         ("pagerank", peak(|| pagerank(ctx, &graph, &PageRankParams::default()).map(|r| r.bins_bytes).unwrap())),
         ("pagerank, binned", peak(|| pagerank(ctx, &graph, &binned).map(|r| r.bins_bytes).unwrap())),
+        ("lcc", peak(|| lcc(ctx, &graph, &LccParams::default()).map(|r| r.copy_bytes).unwrap())),
+        ("triangles by vertex", peak(|| triangles(ctx, &graph, &by_vertex).map(|r| r.copy_bytes).unwrap())),
         ("triangles", peak(|| triangles(ctx, &graph, &TriangleParams::default()).map(|r| r.copy_bytes).unwrap())),
     ];
     let num_vertices = graph.vertex_bound() as u64;

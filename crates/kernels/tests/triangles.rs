@@ -5,19 +5,23 @@ use anden_kernels::triangles::{TriangleParams, TriangleResult, triangles, verify
 use anden_kernels::{Context, Error};
 use base::parallel::Pool;
 use base::progress::CancelFlag;
-use graph::{CsrBuilder, Direction, Graph};
+use graph::{CsrBuilder, Direction, Graph, InEdges};
 use testkit::{Pieces, for_each_graph};
 
-fn check(name: &str, graph: &impl Graph) -> u64 {
+fn check(name: &str, graph: &impl InEdges) -> u64 {
     let mut counts = Vec::new();
     for threads in [1, 3] {
         let pool = Pool::new(threads).expect("threads start");
         for num_hubs in [0, 1, 5, 70, 1000] {
             let what = format!("{name}, {num_hubs} hubs, {threads} threads");
-            let result = triangles(&Context::new(&pool), graph, &TriangleParams { num_hubs });
-            let result = result.unwrap_or_else(|error| panic!("{what}: {error}"));
-            verify(graph, &result).unwrap_or_else(|error| panic!("{what}: {error}"));
-            counts.push(result.triangles);
+            for by_vertex in [false, true] {
+                let params = TriangleParams { num_hubs: Some(num_hubs), by_vertex };
+                let result = triangles(&Context::new(&pool), graph, &params);
+                let result = result.unwrap_or_else(|error| panic!("{what}: {error}"));
+                verify(graph, &result).unwrap_or_else(|error| panic!("{what}: {error}"));
+                assert_eq!(result.by_vertex.is_some(), by_vertex, "{what}");
+                counts.push(result.triangles);
+            }
         }
     }
     counts.dedup();
@@ -80,7 +84,12 @@ fn cancelled_work_gives_no_result() {
 
 #[test]
 fn the_check_finds_faults() {
-    let result = TriangleResult { triangles: 83, preparation_seconds: 0.0, copy_bytes: 0, num_hubs: 0 };
+    let result =
+        TriangleResult { triangles: 83, by_vertex: None, preparation_seconds: 0.0, copy_bytes: 0, num_hubs: 0 };
     assert!(verify(&complete(9), &result).is_err());
-    assert!(verify(&complete(9), &TriangleResult { triangles: 84, ..result }).is_ok());
+    let right = TriangleResult { triangles: 84, ..result };
+    assert!(verify(&complete(9), &right).is_ok());
+    let with = |by_vertex| verify(&complete(9), &TriangleResult { by_vertex: Some(by_vertex), ..right.clone() });
+    assert!(with(vec![28; 9]).is_ok() && with(vec![28; 8]).is_err());
+    assert!(with([[28; 8].to_vec(), vec![27]].concat()).is_err());
 }

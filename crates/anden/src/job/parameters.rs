@@ -26,6 +26,8 @@ pub struct Parameters {
     pub parents: bool,
     /// Whether to prepare copies of the graph in memory: `memory`, `disk` or `auto`.
     pub variant: Option<String>,
+    /// Whether the values by vertex are wanted where they cost extra (triangles). Every kernel takes it.
+    pub values: bool,
 }
 
 /// The name of a parameter.

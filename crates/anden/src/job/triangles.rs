@@ -7,15 +7,16 @@ use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "triangles",
-    about: "the number of sets of three vertices that are joined pairwise",
+    about: "the number of sets of three vertices that are joined pairwise; by vertex, those that it is in",
     parameters: &[],
     algorithms: &[],
     needs: Sources::Any,
     run,
 };
 
-fn run(view: &View, _parameters: &Parameters) -> Result<Box<dyn Outcome>> {
-    let result = triangles(&view.context(), view.lists(), &TriangleParams::default())?;
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+    let params = TriangleParams { by_vertex: parameters.values, ..TriangleParams::default() };
+    let result = triangles(&view.context(), view.lists(), &params)?;
     Ok(Box::new(Found { result }))
 }
 
@@ -29,11 +30,11 @@ impl Outcome for Found {
     }
 
     fn values(&self) -> Option<Values<'_>> {
-        None
+        self.result.by_vertex.as_ref().map(|counts| Values::Counts(counts.into()))
     }
 
     fn into_values(self: Box<Self>) -> Option<Values<'static>> {
-        None
+        self.result.by_vertex.map(|counts| Values::Counts(counts.into()))
     }
 
     fn check(&self, view: &View) -> Result<(), String> {

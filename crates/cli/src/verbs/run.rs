@@ -56,6 +56,7 @@ fn job(args: &RunArgs) -> Result<Job> {
         weight: given.weight,
         parents: given.parents,
         variant: given.variant,
+        values: args.output.is_some(),
     };
     Job::new(&args.kernel, parameters).map_err(|error| match error {
         error @ anden::Error::Unsupported(_) => error.into(),

@@ -76,7 +76,7 @@ fn what_comes_later_is_refused_by_name() {
     for verb in ["apply", "checkpoint"] {
         scene.anden(&[verb, "db", "--anything", "x"]).failed(&[verb, "not in this version yet"]);
     }
-    for kernel in ["lcc", "cdlp", "scc", "kcore"] {
+    for kernel in ["cdlp", "scc", "kcore"] {
         scene.anden(&["run", "db", kernel]).failed(&[kernel, "not in this version yet"]);
     }
     for format in ["parquet", "graphml"] {

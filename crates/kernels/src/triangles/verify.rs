@@ -1,4 +1,4 @@
-//! The serial check of a triangle count: sorted lists merged.
+//! The serial check of triangle counts: sorted lists merged.
 
 use std::cmp::Ordering;
 use std::ops::ControlFlow;
@@ -8,20 +8,28 @@ use graph::Graph;
 
 use super::TriangleResult;
 
-/// Checks the count: every edge merges the sorted neighbours of its ends, which finds each triangle
-/// at each of its three edges.
+/// Checks the counts: every edge merges the sorted neighbours of its ends, which finds each triangle
+/// at each of its three edges, and so once for each corner, which is the neighbour that they share.
 ///
 /// # Errors
 /// The counts differ.
 pub fn verify(graph: &impl Graph, result: &TriangleResult) -> Result<(), String> {
     let neighbours = simple_neighbours(graph);
-    let mut corners = 0_u64;
+    let mut corners = vec![0_u64; neighbours.len()];
     for (vertex, list) in neighbours.iter().enumerate() {
         for &other in list.iter().filter(|&&other| (other as usize) > vertex) {
-            corners += num_common(list, &neighbours[other as usize]);
+            for_each_common(list, &neighbours[other as usize], |corner| corners[corner as usize] += 1);
         }
     }
-    let expected = corners / 3;
+    if let Some(found) = &result.by_vertex {
+        if found.len() != corners.len() {
+            return Err(format!("{} counts for {} vertices", found.len(), corners.len()));
+        }
+        if let Some(v) = (0..corners.len()).find(|&v| found[v] != corners[v]) {
+            return Err(format!("{} triangles were counted at vertex {v}, and there are {}", found[v], corners[v]));
+        }
+    }
+    let expected = corners.iter().sum::<u64>() / 3;
     if result.triangles == expected {
         Ok(())
     } else {
@@ -49,17 +57,15 @@ fn simple_neighbours(graph: &impl Graph) -> Vec<Vec<VertexId>> {
     neighbours
 }
 
-fn num_common(mut a: &[VertexId], mut b: &[VertexId]) -> u64 {
-    let mut count = 0;
+fn for_each_common(mut a: &[VertexId], mut b: &[VertexId], mut body: impl FnMut(VertexId)) {
     while let ([x, a_rest @ ..], [y, b_rest @ ..]) = (a, b) {
         match x.cmp(y) {
             Ordering::Less => a = a_rest,
             Ordering::Greater => b = b_rest,
             Ordering::Equal => {
-                count += 1;
+                body(*x);
                 (a, b) = (a_rest, b_rest);
             }
         }
     }
-    count
 }

@@ -1,0 +1,64 @@
+//! The serial check of clustering coefficients: the neighbours of each vertex marked, their edges looked at.
+
+use std::ops::ControlFlow;
+
+use base::VertexId;
+use graph::{Direction, Graph};
+
+use super::LccResult;
+
+/// Checks every coefficient against its definition, and the mean; to 1e-12, for the counts are whole.
+///
+/// Cost: for each arc, the out-list of its target: slow where degrees are high.
+///
+/// # Errors
+/// What differs first, as a sentence.
+pub fn verify(graph: &impl Graph, result: &LccResult) -> Result<(), String> {
+    let bound = graph.vertex_bound();
+    if result.coefficients.len() != bound {
+        return Err(format!("{} coefficients for {bound} vertices", result.coefficients.len()));
+    }
+    let out = out_neighbours(graph);
+    let mut all = out.clone();
+    if graph.direction() == Direction::Directed {
+        for (source, list) in out.iter().enumerate() {
+            list.iter().for_each(|&target| all[target as usize].push(source as VertexId));
+        }
+        for list in &mut all {
+            list.sort_unstable();
+            list.dedup();
+        }
+    }
+    let mut near = vec![false; bound];
+    let mut sum = 0.0;
+    for (vertex, neighbours) in all.iter().enumerate() {
+        neighbours.iter().for_each(|&u| near[u as usize] = true);
+        let arcs_from = |u: &VertexId| out[*u as usize].iter().filter(|&&w| near[w as usize]).count();
+        let num_arcs: usize = neighbours.iter().map(arcs_from).sum();
+        neighbours.iter().for_each(|&u| near[u as usize] = false);
+        let num_pairs = neighbours.len() * neighbours.len().saturating_sub(1);
+        let wanted = if num_pairs == 0 { 0.0 } else { num_arcs as f64 / num_pairs as f64 };
+        let found = result.coefficients[vertex];
+        if found.is_nan() || (found - wanted).abs() > 1e-12 {
+            return Err(format!("vertex {vertex} has coefficient {found}, {wanted} wanted"));
+        }
+        sum += wanted;
+    }
+    let mean = sum / graph.num_vertices().max(1) as f64;
+    if (result.mean - mean).abs() <= 1e-9 { Ok(()) } else { Err(format!("the mean is {}, {mean} wanted", result.mean)) }
+}
+
+/// The targets of each vertex, ascending, without itself and without repetitions.
+fn out_neighbours(graph: &impl Graph) -> Vec<Vec<VertexId>> {
+    let lists = (0..graph.vertex_bound() as VertexId).map(|source| {
+        let mut list = Vec::new();
+        let _ = graph.for_each_out_fragment(source, |fragment| {
+            list.extend(fragment.iter().copied().filter(|&target| target != source));
+            ControlFlow::Continue(())
+        });
+        list.sort_unstable();
+        list.dedup();
+        list
+    });
+    lists.collect()
+}
