@@ -48,8 +48,18 @@ pub fn value_text(value: &Value) -> String {
         Value::Integer(number) => count(*number),
         Value::Real(number) => real(*number),
         Value::Key(key) => key.to_string(),
-        Value::Keys(keys) => keys.iter().map(ToString::to_string).collect::<Vec<_>>().join(", "),
+        Value::Keys(keys) => keys_text(keys),
         Value::Ranking(ranking) => ranking.iter().map(|(key, _)| key.to_string()).collect::<Vec<_>>().join(", "),
+    }
+}
+
+/// A few keys, and how many more there are.
+fn keys_text(keys: &[Key]) -> String {
+    const SHOWN: usize = 20;
+    let shown = keys.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    match keys.len() {
+        ..=SHOWN => shown,
+        len => format!("{shown} and {} more", count((len - SHOWN) as u64)),
     }
 }
 

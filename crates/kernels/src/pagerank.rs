@@ -8,7 +8,9 @@
 //! score[i + 1](v) = (1 - d) / n + d * (D[i] / n + sum over edges (u, v) of score[i](u) / out_degree(u))
 //! ```
 //!
-//! from `score[0] = 1 / n`. Parallel edges count as often as they are there; an undirected edge
+//! from `score[0] = 1 / n`. By weight, an edge carries the part of its source's score that its weight is
+//! of the weights of all edges from there, in place of `1 / out_degree(u)`; a vertex all of whose edges
+//! weigh nothing is dangling. Parallel edges count as often as they are there; an undirected edge
 //! leads both ways. Dead vertices have score 0 and are left out of `n`. With sources, the `(1 - d)`
 //! and the dangling mass go to the sources in equal shares and to nobody else. After `i` rounds the
 //! scores are within `d^i` of the limit, in the sum of absolute differences.
@@ -23,7 +25,7 @@
 //! scores prefetched some edges ahead; the *push* variant gives each worker a range of targets to
 //! add up and lets it scan all out-lists for them. No variant uses atomics, and each adds the scores
 //! up at a vertex in the order of the sources, so a result has the same bits at any number of
-//! threads.
+//! threads. By weight there are pull and push only.
 //!
 //! # Parameters
 //! Damping .85 and the start are those of the first paper and of LDBC Graphalytics, which also gives
@@ -44,6 +46,7 @@ mod bins;
 mod direct;
 mod score;
 mod verify;
+mod weighted;
 
 use std::time::Instant;
 
@@ -52,10 +55,11 @@ use graph::InEdges;
 
 use crate::{Context, Error, Result};
 use bins::Bins;
-use score::{Score, State};
+use score::{Block, Round, Score, State};
 
 pub use bins::MAX_PARTITION_BITS;
-pub use verify::verify;
+pub use verify::{verify, verify_weighted};
+pub use weighted::weighted_pagerank;
 
 /// The bound on rounds where only a tolerance ends them.
 pub const DEFAULT_MAX_ITERATIONS: u32 = 100;
@@ -245,22 +249,37 @@ fn run<T: Score>(
     if !ctx.allows(num_bytes) {
         return Err(Error::Memory { kernel: "pagerank", needed: num_bytes, budget: ctx.memory.unwrap_or(0) });
     }
-    let (max_iterations, tolerance) = params.limits();
-    let mut state = State::<T>::new(ctx, graph, sources);
+    let mut state = State::<T>::new(ctx, graph, sources, |vertex| graph.out_degree(vertex) as f64);
     let mut way = choose::<T>(ctx, graph, params, num_bytes)?;
     let (variant, bins_bytes) = (way.variant(), if let Way::Binned(bins) = &way { bins.num_bytes() } else { 0 });
     graph.check()?;
     let preparation_seconds = started.elapsed().as_secs_f64();
 
+    let (iterations, delta) = iterate(ctx, graph, params, &mut state, |state, round| match &mut way {
+        Way::Binned(bins) => bins.round(ctx, state, round),
+        Way::Pull => direct::pull_round(ctx, graph, state, round),
+        Way::Push(sums) => direct::push_round(ctx, graph, sums, state, round),
+    })?;
+    drop(way);
+    let (scores, sum) = state.into_scores(ctx);
+    Ok(PageRankResult { scores, iterations, delta, sum, variant, preparation_seconds, bins_bytes })
+}
+
+/// Makes rounds until there are enough or the scores change little; gives their number and the change of
+/// the last.
+fn iterate<T: Score>(
+    ctx: &Context<'_>,
+    graph: &impl InEdges,
+    params: &PageRankParams,
+    state: &mut State<T>,
+    mut make_round: impl FnMut(&mut State<T>, &Round<T>) -> Vec<Block>,
+) -> Result<(u32, f64)> {
+    let (max_iterations, tolerance) = params.limits();
     ctx.progress.stage("pagerank", params.iterations.map(u64::from));
     let (mut iterations, mut delta) = (0, 0.0);
     while iterations < max_iterations {
         let round = state.next_round(params);
-        let blocks = match &mut way {
-            Way::Binned(bins) => bins.round(ctx, &mut state, &round),
-            Way::Pull => direct::pull_round(ctx, graph, &mut state, &round),
-            Way::Push(sums) => direct::push_round(ctx, graph, sums, &mut state, &round),
-        };
+        let blocks = make_round(state, &round);
         ctx.progress.check()?;
         graph.check()?;
         delta = state.finish_round(&blocks);
@@ -270,9 +289,7 @@ fn run<T: Score>(
             break;
         }
     }
-    drop(way);
-    let (scores, sum) = state.into_scores(ctx);
-    Ok(PageRankResult { scores, iterations, delta, sum, variant, preparation_seconds, bins_bytes })
+    Ok((iterations, delta))
 }
 
 /// Below so many bytes of scores, a gather stays in the cache and bins do not pay.

@@ -88,7 +88,10 @@ fn check_sssp(ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges), what: &
 }
 
 fn check_bc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
-    let choices = [BcSources::Given(sources(graph)), BcSources::Sampled { count: 5, seed: 3 }];
+    let mut choices = vec![BcSources::Given(sources(graph)), BcSources::Sampled { count: 5, seed: 3 }];
+    if graph.vertex_bound() < 200 {
+        choices.push(BcSources::All);
+    }
     for sources in choices {
         let params = BcParams { sources };
         let result = bc(ctx, graph, &params).unwrap();

@@ -1,11 +1,13 @@
 //! PageRank agrees with its serial check on every shape of graph, kind of view, variant and number
 //! of threads.
 
-use anden_kernels::pagerank::{Algorithm, PageRankParams, PageRankResult, Precision, Variant, pagerank, verify};
+use anden_kernels::pagerank::{
+    Algorithm, PageRankParams, PageRankResult, Precision, Variant, pagerank, verify, verify_weighted, weighted_pagerank,
+};
 use anden_kernels::{Context, Error};
 use base::parallel::Pool;
 use base::progress::CancelFlag;
-use graph::{Csr, CsrBuilder, Direction, Graph, InEdges};
+use graph::{Csr, CsrBuilder, Direction, Graph, InEdges, Weight, WeightedEdges};
 use testkit::{Pieces, for_each_graph};
 
 fn run(ctx: &Context<'_>, graph: &impl InEdges, params: &PageRankParams) -> PageRankResult {
@@ -74,6 +76,100 @@ fn sources_draw_the_jumps() {
             }
         }
     });
+}
+
+/// Runs by weight on one and on three threads, wants the same bits, and checks them.
+fn check_weighted(name: &str, graph: &(impl InEdges + WeightedEdges), params: &PageRankParams) -> PageRankResult {
+    let pools = [1, 3].map(|threads| Pool::new(threads).expect("threads start"));
+    let [one, three] = [&pools[0], &pools[1]]
+        .map(|pool| weighted_pagerank(&Context::new(pool), graph, params).expect("the weights are good"));
+    let what = format!("{name}, {params:?}");
+    assert_eq!((&one.scores, one.delta, one.sum), (&three.scores, three.delta, three.sum), "{what}");
+    verify_weighted(graph, params, &one).unwrap_or_else(|error| panic!("{what}: {error}"));
+    one
+}
+
+fn check_weights_of_type<W: Weight>() {
+    for test in testkit::graphs() {
+        let csr = test.build_weighted::<W>().expect("edges are in range");
+        for variant in [Variant::Auto, Variant::Pull, Variant::Push] {
+            for (algorithm, precision) in [
+                (Algorithm::Standard, Precision::F64),
+                (Algorithm::Gap, Precision::F64),
+                (Algorithm::Standard, Precision::F32),
+            ] {
+                let params =
+                    PageRankParams { variant, algorithm, precision, iterations: Some(5), ..PageRankParams::default() };
+                check_weighted(test.name, &csr, &params);
+                for (view, pieces) in Pieces::of_every_kind(&csr) {
+                    if variant != Variant::Pull || pieces.has_in_edges() {
+                        check_weighted(&format!("{}, {view}", test.name), &pieces, &params);
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn weights_of_every_type_share_the_rank_out() {
+    check_weights_of_type::<u32>();
+    check_weights_of_type::<i64>();
+    check_weights_of_type::<f32>();
+    check_weights_of_type::<f64>();
+}
+
+#[test]
+fn weights_that_are_all_the_same_change_nothing() {
+    for test in testkit::graphs() {
+        let mut builder = CsrBuilder::<u32>::new(test.direction, test.num_vertices).keep_parallel();
+        test.edges.iter().for_each(|&(source, target, _)| builder.edge(source, target, 3));
+        let csr = builder.build_weighted().expect("edges are in range");
+        let params = PageRankParams { iterations: Some(6), ..PageRankParams::default() };
+        let (plain, weighted) = (check(test.name, &csr, &params), check_weighted(test.name, &csr, &params));
+        let near = plain.scores.iter().zip(&weighted.scores).all(|(a, b)| (a - b).abs() <= 1e-12);
+        assert!(near, "{}", test.name);
+    }
+}
+
+#[test]
+fn weights_are_known_and_sources_draw_the_jumps() {
+    let mut builder = CsrBuilder::<f64>::new(Direction::Directed, 4);
+    [(0, 1, 3.0), (0, 2, 1.0), (1, 3, 0.0)].into_iter().for_each(|(s, t, w)| builder.edge(s, t, w));
+    let graph = builder.build_weighted().expect("edges are in range");
+    let params = PageRankParams { iterations: Some(1), ..PageRankParams::default() };
+    // 0 gives three quarters to 1 and one to 2; the other three are dangling, 1 for its edge weighs nothing.
+    let base = (0.15 + 0.85 * 0.75) / 4.0;
+    let wanted = [base, base + 0.85 * 0.25 * 0.75, base + 0.85 * 0.25 * 0.25, base];
+    let found = check_weighted("four", &graph, &params).scores;
+    assert!(found.iter().zip(wanted).all(|(a, b)| (a - b).abs() < 1e-15), "{found:?}, {wanted:?} wanted");
+    let from_two = PageRankParams { sources: vec![2, 0, 2], ..params.clone() };
+    let base = (0.15 + 0.85 * 0.75) / 2.0;
+    let found = check_weighted("four", &graph, &from_two).scores;
+    assert!((found[0] - base).abs() < 1e-15 && (found[3] - 0.0).abs() < 1e-15, "{found:?}");
+}
+
+#[test]
+fn bad_weights_and_budgets_are_refused() {
+    let pool = Pool::new(2).expect("threads start");
+    let ctx = Context::new(&pool);
+    let params = PageRankParams::default();
+    let with = |weight: f64| {
+        let mut builder = CsrBuilder::<f64>::new(Direction::Directed, 3);
+        [(0, 1, 1.0), (1, 2, weight), (2, 0, weight)].into_iter().for_each(|(s, t, w)| builder.edge(s, t, w));
+        weighted_pagerank(&ctx, &builder.build_weighted().expect("edges are in range"), &params)
+    };
+    assert!(with(0.5).is_ok());
+    for weight in [-1.0, f64::INFINITY, f64::NAN] {
+        let error = with(weight).expect_err("the weight is bad");
+        assert!(matches!(error, Error::Weight { source_vertex: 1, target: 2, .. }), "{error}");
+    }
+    assert!(matches!(weighted_pagerank(&ctx, &ring(), &params), Err(Error::Unsupported { .. })));
+    let graph = testkit::graphs()[5].build_weighted::<u32>().expect("edges are in range");
+    let binned = PageRankParams { variant: Variant::Binned, ..params.clone() };
+    assert!(matches!(weighted_pagerank(&ctx, &graph, &binned), Err(Error::Parameter(_))));
+    let tight = Context { memory: Some(1000), ..ctx };
+    assert!(matches!(weighted_pagerank(&tight, &graph, &params), Err(Error::Memory { budget: 1000, .. })));
 }
 
 fn ring() -> Csr {

@@ -8,7 +8,7 @@ use crate::{Result, View};
 pub(super) const KERNEL: Kernel = Kernel {
     name: "bc",
     about: "how often every vertex lies on shortest paths (betweenness)",
-    parameters: &[Parameter::Source, Parameter::Sources],
+    parameters: &[Parameter::Source, Parameter::Sources, Parameter::Seed],
     algorithms: &[],
     needs: Sources::Any,
     run,
@@ -18,13 +18,14 @@ pub(super) const KERNEL: Kernel = Kernel {
 const MAX_EXACT_VERTICES: usize = 1000;
 /// Of a larger graph, so many are sampled unless told otherwise.
 const DEFAULT_SAMPLE: usize = 16;
-/// The seed of the sample: the same graph gives the same sources.
+/// The seed of the sample unless told otherwise: the same graph gives the same sources.
 const SAMPLE_SEED: u64 = 1;
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
-    let sampled = |count| BcSources::Sampled { count, seed: SAMPLE_SEED };
+    let sampled = |count| BcSources::Sampled { count, seed: parameters.seed.unwrap_or(SAMPLE_SEED) };
     let sources = match (parameters.sources(view)?, parameters.sources) {
         (given, None) if !given.is_empty() => BcSources::Given(given),
+        (_, Some(count)) if count >= view.num_vertices() as u64 => BcSources::All,
         (_, Some(count)) => sampled(usize::try_from(count).unwrap_or(usize::MAX)),
         (_, None) if view.num_vertices() <= MAX_EXACT_VERTICES => BcSources::All,
         (_, None) => sampled(DEFAULT_SAMPLE),

@@ -1,6 +1,8 @@
 //! The kernel `pagerank` in the table.
 
-use kernels::pagerank::{Algorithm, PageRankParams, PageRankResult, Variant, pagerank, verify};
+use kernels::pagerank::{
+    Algorithm, PageRankParams, PageRankResult, Variant, pagerank, verify, verify_weighted, weighted_pagerank,
+};
 
 use super::{Kernel, Outcome, Parameter, Parameters, Sources, Value, Values, ranking};
 use crate::{Result, View};
@@ -14,6 +16,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         Parameter::Tolerance,
         Parameter::Damping,
         Parameter::Algorithm,
+        Parameter::Weight,
         Parameter::Variant,
     ],
     algorithms: &["standard", GAP],
@@ -40,12 +43,19 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
         sources: parameters.sources(view)?,
         ..defaults
     };
-    let result = pagerank(&view.context(), view.lists(), &params)?;
-    Ok(Box::new(Found { params, result }))
+    if parameters.weight.is_none() {
+        let result = pagerank(&view.context(), view.lists(), &params)?;
+        return Ok(Box::new(Found { params, weighted: None, result }));
+    }
+    let view = parameters.weighted(view)?;
+    let result = weighted_pagerank(&view.context(), view.lists(), &params).map_err(|error| view.explained(error))?;
+    Ok(Box::new(Found { params, weighted: Some(view), result }))
 }
 
 struct Found {
     params: PageRankParams,
+    /// The graph with the weights that count, where they do.
+    weighted: Option<View>,
     result: PageRankResult,
 }
 
@@ -68,7 +78,10 @@ impl Outcome for Found {
     }
 
     fn check(&self, view: &View) -> Result<(), String> {
-        verify(view.lists(), &self.params, &self.result)
+        match &self.weighted {
+            Some(view) => verify_weighted(view.lists(), &self.params, &self.result),
+            None => verify(view.lists(), &self.params, &self.result),
+        }
     }
 
     fn preparation_seconds(&self) -> Option<f64> {

@@ -8,8 +8,10 @@ use base::VertexId;
 pub struct Parameters {
     /// Where to start.
     pub source: Vec<Key>,
-    /// How many sources to sample.
+    /// How many sources to sample; as many as there are vertices or more: all of them.
     pub sources: Option<u64>,
+    /// What the sample is drawn by: the same seed gives the same sources.
+    pub seed: Option<u64>,
     /// How many iterations to make.
     pub iterations: Option<u32>,
     /// When to stop: at a smaller change.
@@ -36,6 +38,7 @@ pub struct Parameters {
 pub enum Parameter {
     Source,
     Sources,
+    Seed,
     Iterations,
     Tolerance,
     Damping,
@@ -52,6 +55,7 @@ impl Parameter {
         match self {
             Self::Source => "source",
             Self::Sources => "sources",
+            Self::Seed => "seed",
             Self::Iterations => "iterations",
             Self::Tolerance => "tolerance",
             Self::Damping => "damping",
@@ -70,6 +74,7 @@ impl Parameters {
         let given = [
             (!self.source.is_empty(), Parameter::Source),
             (self.sources.is_some(), Parameter::Sources),
+            (self.seed.is_some(), Parameter::Seed),
             (self.iterations.is_some(), Parameter::Iterations),
             (self.tolerance.is_some(), Parameter::Tolerance),
             (self.damping.is_some(), Parameter::Damping),
@@ -86,6 +91,16 @@ impl Parameters {
     /// The sources as ids.
     pub(super) fn sources(&self, view: &View) -> Result<Vec<VertexId>> {
         self.source.iter().map(|key| view.vertex(key.clone())).collect()
+    }
+
+    /// The view with the weights that the kernel is to use.
+    pub(super) fn weighted(&self, view: &View) -> Result<View> {
+        match self.weight.as_deref() {
+            // The name that weights have where they came without one.
+            Some("weight") | None if view.weight_type().is_some() => Ok(view.clone()),
+            Some(name) => Err(Error::NotFound(format!("the edges have no property {name} that could be their weight"))),
+            None => Ok(view.clone()),
+        }
     }
 
     /// The source of a kernel that needs one.

@@ -10,6 +10,14 @@ pub fn threads(text: &str) -> Result<usize, String> {
     }
 }
 
+/// `16`, or `all`, which is more than any graph has.
+pub fn count_or_all(text: &str) -> Result<u64, String> {
+    match text {
+        "all" => Ok(u64::MAX),
+        number => number.parse().map_err(|_| "expected a number or `all`".into()),
+    }
+}
+
 /// `800`, `64K`, `512M`, `4G`, `1T` in bytes; a unit may be spelled out as in `4GB` or `4GiB`.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
@@ -108,5 +116,7 @@ mod tests {
         assert!(not_negative("-1").is_err() && not_negative("inf").is_err());
         assert!(positive("0").is_err() && positive("2").is_ok());
         assert!(threads("0").is_err() && threads("2").is_ok());
+        assert_eq!((count_or_all("16"), count_or_all("all")), (Ok(16), Ok(u64::MAX)));
+        assert!(count_or_all("some").is_err() && count_or_all("-1").is_err());
     }
 }

@@ -14,7 +14,9 @@ Examples:
   anden run roads.anden sssp --source 1 --delta 5000 --repeat 5 --json
   anden run social.anden wcc --snapshot tuesday
   anden run social.anden pagerank --window 3..7             the edges that snapshots 3 to 7 added
-  anden run social.anden bc --sources 16";
+  anden run social.anden bc --sources 16
+  anden run social.anden pagerank --source 12 --source 345  personalised: jumps lead to 12 and 345
+  anden run roads.anden pagerank --weight weight            shared out by weight";
 
 /// Run an algorithm over the whole graph
 #[derive(Args, Debug)]
@@ -45,12 +47,15 @@ pub struct RunArgs {
 #[derive(Args, Clone, Debug)]
 #[command(next_help_heading = "Parameters (each kernel takes some)")]
 pub struct ParameterArgs {
-    /// Where to start, by key; again for several (bfs and sssp take one, bc any number)
+    /// Where to start, by key; again for several (bfs and sssp take one, bc and pagerank any number)
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub source: Vec<String>,
-    /// So many sources, sampled (bc)
-    #[arg(long, value_name = "N", conflicts_with = "source")]
+    /// So many sources, sampled, or all vertices (bc)
+    #[arg(long, value_name = "N|all", conflicts_with = "source", value_parser = parse::count_or_all)]
     pub sources: Option<u64>,
+    /// Draws the sample of sources (bc) [default: 1]
+    #[arg(long, value_name = "S", conflicts_with = "source")]
+    pub seed: Option<u64>,
     /// Exactly so many iterations (pagerank)
     #[arg(long, value_name = "N")]
     pub iterations: Option<u32>,
@@ -66,7 +71,7 @@ pub struct ParameterArgs {
     /// The algorithm, where there are several (pagerank: standard, gap; sssp: delta-stepping, bellman-ford)
     #[arg(long, value_name = "NAME")]
     pub algorithm: Option<String>,
-    /// The edge property that holds the weights
+    /// The edge property that holds the weights (sssp; pagerank: edges carry rank in proportion to it)
     #[arg(long, value_name = "PROPERTY")]
     pub weight: Option<String>,
     /// Give the parent of each vertex in place of its distance (bfs)

@@ -48,6 +48,7 @@ fn job(args: &RunArgs) -> Result<Job> {
     let parameters = Parameters {
         source: given.source.into_iter().map(Key::from).collect(),
         sources: given.sources,
+        seed: given.seed,
         iterations: given.iterations,
         tolerance: given.tolerance,
         damping: given.damping,

@@ -9,4 +9,5 @@ mod graphalytics;
 mod loading;
 mod scene;
 mod streams;
+mod variants;
 mod versions;

@@ -7,15 +7,13 @@ use graph::Graph;
 
 use super::{BcParams, BcResult, BcSources};
 
-/// Computes the scores of the result's sources again, serially, and compares to 1e-9 of their size.
+/// Looks at the sources, computes the scores from them again, serially, and compares to 1e-9 of their size.
 ///
 /// # Errors
 /// What differs first, as a sentence.
 pub fn verify<G: Graph>(graph: &G, params: &BcParams, result: &BcResult) -> Result<(), String> {
-    if matches!(&params.sources, BcSources::Given(sources) if *sources != result.sources) {
-        return Err("the sources are not those that were given".into());
-    }
     let bound = graph.vertex_bound();
+    check_sources(graph, &params.sources, &result.sources)?;
     let mut wanted = vec![0.0_f64; bound];
     for &source in &result.sources {
         add_dependencies(graph, source as usize, &mut wanted);
@@ -28,6 +26,27 @@ pub fn verify<G: Graph>(graph: &G, params: &BcParams, result: &BcResult) -> Resu
     match (0..bound).find(|&v| !near(result.scores[v], wanted[v])) {
         Some(v) => Err(format!("vertex {v} has score {}, {} wanted", result.scores[v], wanted[v])),
         None => Ok(()),
+    }
+}
+
+fn check_sources<G: Graph>(graph: &G, asked: &BcSources, found: &[VertexId]) -> Result<(), String> {
+    let live = || (0..graph.vertex_bound() as VertexId).filter(|&v| graph.is_live(v));
+    match asked {
+        BcSources::Given(sources) if sources != found => Err("the sources are not those that were given".into()),
+        BcSources::All if !live().eq(found.iter().copied()) => Err("the sources are not all vertices".into()),
+        BcSources::Sampled { count, .. } => {
+            let mut distinct = found.to_vec();
+            distinct.sort_unstable();
+            distinct.dedup();
+            let with_edges: Vec<VertexId> = live().filter(|&v| graph.out_degree(v) > 0).collect();
+            let wanted = with_edges.len().min(*count);
+            let is_sample = distinct.iter().all(|v| with_edges.binary_search(v).is_ok());
+            if is_sample && distinct.len() == wanted && found.len() == wanted {
+                return Ok(());
+            }
+            Err(format!("the sources are not {wanted} different vertices with edges"))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -86,5 +105,8 @@ mod tests {
         assert!(spoilt(&|r| r.scores[30] = f64::NAN));
         assert!(spoilt(&|r| r.sources = vec![5]));
         assert!(spoilt(&|r| r.scores.truncate(9)));
+        let other = |sources| verify(&csr, &BcParams { sources }, &good).is_err();
+        assert!(other(BcSources::All) && other(BcSources::Sampled { count: 3, seed: 1 }));
+        assert!(!other(BcSources::Sampled { count: 2, seed: 1 }));
     }
 }

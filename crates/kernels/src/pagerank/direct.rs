@@ -34,7 +34,7 @@ pub(super) fn pull_round<T: Score>(
 }
 
 /// Prepares the contributions of the next round, once nobody reads those of the last.
-fn contribute<T: Score>(ctx: &Context<'_>, state: &mut State<T>) {
+pub(super) fn contribute<T: Score>(ctx: &Context<'_>, state: &mut State<T>) {
     let (parts, contributions) = state.parts(BLOCK);
     let items = parts.into_iter().zip(contributions.chunks_mut(BLOCK)).collect();
     ctx.pool.for_each_item(items, |_, (part, contributions)| part.contribute(contributions));

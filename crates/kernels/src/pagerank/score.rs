@@ -68,10 +68,12 @@ impl_score!(f32, |ctx: &Context<'_>, scores: Vec<f32>| {
 pub(super) struct State<T> {
     /// The score of each vertex.
     pub(super) scores: Vec<T>,
-    /// What a vertex gives to each of its out-edges: its score over its out-degree. Zeros follow, so
+    /// What a vertex gives to each of its out-edges, for each unit of weight: its score over its
+    /// out-degree. Zeros follow, so
     /// that a whole table can be taken from the start of any partition.
     pub(super) contributions: Vec<T>,
-    /// One over the out-degree; 0 for dangling vertices, negative for dead ones.
+    /// One over the out-degree, or over the weights of the out-edges; 0 for dangling vertices, negative
+    /// for dead ones.
     inverse_degrees: Vec<T>,
     sources: Vec<VertexId>,
     num_vertices: usize,
@@ -101,7 +103,13 @@ impl<T: Score> State<T> {
         ((bound + TABLE_LEN) * 3 * size_of::<T>() + bound * size_of::<T>().max(size_of::<f64>())) as u64
     }
 
-    pub(super) fn new(ctx: &Context<'_>, graph: &impl Graph, sources: Vec<VertexId>) -> Self {
+    /// The start; `degree` gives the out-degree of a vertex, or the weights of its out-edges.
+    pub(super) fn new(
+        ctx: &Context<'_>,
+        graph: &impl Graph,
+        sources: Vec<VertexId>,
+        degree: impl Fn(VertexId) -> f64 + Sync,
+    ) -> Self {
         let bound = graph.vertex_bound();
         let num_vertices = graph.num_vertices();
         let start = if num_vertices == 0 { T::default() } else { T::from_f64(1.0 / num_vertices as f64) };
@@ -118,13 +126,13 @@ impl<T: Score> State<T> {
         ctx.pool.for_each_item(blocks.collect(), |_, (block, ((inverse_degrees, scores), contributions))| {
             for (i, inverse) in inverse_degrees.iter_mut().enumerate() {
                 let vertex = (block * BLOCK + i) as VertexId;
-                let degree = graph.out_degree(vertex);
+                let degree = degree(vertex);
                 if !graph.is_live(vertex) {
                     *inverse = T::from_f64(-1.0);
                     continue;
                 }
-                if degree > 0 {
-                    *inverse = T::from_f64(1.0 / degree as f64);
+                if degree > 0.0 {
+                    *inverse = T::from_f64(1.0 / degree);
                 }
                 scores[i] = start;
                 contributions[i] = start * *inverse;

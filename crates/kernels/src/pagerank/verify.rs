@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use graph::Graph;
+use graph::{Distance, Graph, Weight, WeightType, WeightedEdges};
 
 use super::{Algorithm, PageRankParams, PageRankResult, Precision};
 
@@ -17,6 +17,55 @@ use super::{Algorithm, PageRankParams, PageRankResult, Precision};
 /// # Errors
 /// The first vertex whose score is off, or what else disagrees.
 pub fn verify(graph: &impl Graph, params: &PageRankParams, result: &PageRankResult) -> Result<(), String> {
+    let out_edges = |vertex, body: &mut dyn FnMut(VertexId, f64)| {
+        let _ = graph.for_each_out_fragment(vertex, |fragment| {
+            fragment.iter().for_each(|&target| body(target, 1.0));
+            ControlFlow::Continue(())
+        });
+    };
+    compare(graph, params, result, &out_edges)
+}
+
+/// The same for scores that edges carry in proportion to their weights.
+///
+/// # Errors
+/// As for [`verify`]; or the graph has no weights.
+pub fn verify_weighted(
+    graph: &impl WeightedEdges,
+    params: &PageRankParams,
+    result: &PageRankResult,
+) -> Result<(), String> {
+    match graph.weight_type() {
+        Some(WeightType::U32) => compare(graph, params, result, &weighted_out_edges::<u32, _>(graph)),
+        Some(WeightType::I64) => compare(graph, params, result, &weighted_out_edges::<i64, _>(graph)),
+        Some(WeightType::F32) => compare(graph, params, result, &weighted_out_edges::<f32, _>(graph)),
+        Some(WeightType::F64) => compare(graph, params, result, &weighted_out_edges::<f64, _>(graph)),
+        None => Err("the graph has no weights".into()),
+    }
+}
+
+/// Gives each target of a vertex with the weight of the edge.
+type OutEdges<'a> = dyn Fn(VertexId, &mut dyn FnMut(VertexId, f64)) + 'a;
+
+fn weighted_out_edges<W: Weight, G: WeightedEdges>(
+    graph: &G,
+) -> impl Fn(VertexId, &mut dyn FnMut(VertexId, f64)) + use<'_, W, G> {
+    |vertex, body| {
+        let _ = graph.for_each_weighted_out_fragment::<W>(vertex, |targets, weights| {
+            for (&target, weight) in targets.iter().zip(weights) {
+                body(target, weight.distance().map_or(f64::NAN, Distance::as_f64));
+            }
+            ControlFlow::Continue(())
+        });
+    }
+}
+
+fn compare(
+    graph: &impl Graph,
+    params: &PageRankParams,
+    result: &PageRankResult,
+    out_edges: &OutEdges<'_>,
+) -> Result<(), String> {
     let bound = graph.vertex_bound();
     if result.scores.len() != bound {
         return Err(format!("{} scores for {bound} vertices", result.scores.len()));
@@ -26,7 +75,7 @@ pub fn verify(graph: &impl Graph, params: &PageRankParams, result: &PageRankResu
     if result.iterations > limit || (!may_end_early && result.iterations != limit) {
         return Err(format!("{} rounds where {limit} were asked for", result.iterations));
     }
-    let (expected, delta) = power_iteration(graph, params, result.iterations);
+    let (expected, delta) = power_iteration(graph, params, result.iterations, out_edges);
     let slack = match params.precision {
         Precision::F64 => 1e-9,
         Precision::F32 => 1e-4,
@@ -58,7 +107,12 @@ fn differ(found: f64, expected: f64, slack: f64) -> bool {
     (found - expected).abs() > slack || (found - expected).is_nan()
 }
 
-fn power_iteration(graph: &impl Graph, params: &PageRankParams, iterations: u32) -> (Vec<f64>, f64) {
+fn power_iteration(
+    graph: &impl Graph,
+    params: &PageRankParams,
+    iterations: u32,
+    out_edges: &OutEdges<'_>,
+) -> (Vec<f64>, f64) {
     let bound = graph.vertex_bound() as VertexId;
     let live: Vec<VertexId> = (0..bound).filter(|&v| graph.is_live(v)).collect();
     let mut jumps = vec![0.0; bound as usize];
@@ -75,18 +129,13 @@ fn power_iteration(graph: &impl Graph, params: &PageRankParams, iterations: u32)
         let mut dangling = 0.0;
         for &vertex in &live {
             let score = scores[vertex as usize];
-            let mut degree = 0;
-            let _ = graph.for_each_out_fragment(vertex, |fragment| {
-                degree += fragment.len();
-                ControlFlow::Continue(())
-            });
-            if degree == 0 {
+            let mut degree = 0.0;
+            out_edges(vertex, &mut |_, weight| degree += weight);
+            if degree == 0.0 {
                 dangling += score;
+                continue;
             }
-            let _ = graph.for_each_out_fragment(vertex, |fragment| {
-                fragment.iter().for_each(|&target| next[target as usize] += score / degree as f64);
-                ControlFlow::Continue(())
-            });
+            out_edges(vertex, &mut |target, weight| next[target as usize] += score * weight / degree);
         }
         if params.algorithm == Algorithm::Gap {
             dangling = 0.0;

@@ -1,0 +1,106 @@
+//! Kernels told to do it another way: by other algorithms, from sources, by weight, by vertex.
+
+use serde_json::{Value, json};
+
+use crate::scene::Scene;
+
+/// Runs a kernel with its verifier and gives the result.
+fn result(scene: &Scene, arguments: &[&str]) -> Value {
+    let object = scene.json(&[&["run", "db"], arguments, &["--check"]].concat());
+    assert_eq!(object["check"], "ok");
+    object["result"].clone()
+}
+
+/// What a kernel writes, a number for each vertex in the order of the keys.
+fn values(scene: &Scene, arguments: &[&str]) -> Vec<f64> {
+    let ran = scene.anden(&[&["run", "db"], arguments, &["--check", "--output", "-"]].concat()).succeeded();
+    ran.lines().iter().map(|line| line.split_once(' ').unwrap().1.parse().unwrap()).collect()
+}
+
+fn assert_near(found: &[f64], wanted: &[f64]) {
+    assert_eq!(found.len(), wanted.len());
+    for (found, wanted) in found.iter().zip(wanted) {
+        assert!((found - wanted).abs() < 1e-12, "{found} and {wanted}");
+    }
+}
+
+#[test]
+fn triangles_by_vertex() {
+    let scene = Scene::with_small(&[]);
+    let ran = scene.anden(&["run", "db", "triangles", "--check", "--output", "-"]).succeeded();
+    assert_eq!(ran.stdout, "1 1\n2 2\n3 2\n4 1\n5 0\n6 0\n");
+    scene.anden(&["run", "db", "triangles", "--output", "corners", "--quiet"]).succeeded();
+    assert_eq!(scene.read("corners"), ran.stdout);
+}
+
+#[test]
+fn clustering_coefficients() {
+    let scene = Scene::with_small(&[]);
+    // Each triangle has an arc at every corner's opposite side; 2 and 3 have three neighbours, six pairs.
+    assert_near(&values(&scene, &["lcc"]), &[0.5, 2.0 / 6.0, 2.0 / 6.0, 0.5, 0.0, 0.0]);
+    let mean = result(&scene, &["lcc"])["mean"].as_f64().unwrap();
+    assert_near(&[mean], &[(1.0 + 4.0 / 6.0) / 6.0]);
+}
+
+#[test]
+fn pagerank_that_drops_dangling_mass() {
+    let scene = Scene::with_small(&[]);
+    let base = 0.15 / 6.0;
+    let once = values(&scene, &["pagerank", "--algorithm", "gap", "--iterations", "1"]);
+    let share = 0.85 / 6.0;
+    assert_near(&once, &[base, base + 1.5 * share, base + 1.5 * share, base + share, base, base + share]);
+    let sum = result(&scene, &["pagerank", "--algorithm", "gap"])["sum"].as_f64().unwrap();
+    assert!(sum < 1.0 - 1e-3, "{sum}");
+}
+
+#[test]
+fn pagerank_from_sources() {
+    let scene = Scene::with_small(&[]);
+    let personal = ["pagerank", "--source", "5", "--source", "1", "--iterations", "1"];
+    let (share, home) = (0.85 / 6.0, (0.15 + 0.85 / 6.0) / 2.0);
+    assert_near(&values(&scene, &personal), &[home, 1.5 * share, 1.5 * share, share, home, share]);
+    let found = result(&scene, &["pagerank", "--source", "5"]);
+    assert_eq!((&found["top"][0][0], &found["top"][1][0]), (&json!(5), &json!(6)));
+    assert!(found["top"][2][1].as_f64().unwrap() < 1e-5, "{found}");
+    scene.anden(&["run", "db", "pagerank", "--source", "77"]).failed(&["77", "does not exist"]);
+}
+
+#[test]
+fn pagerank_by_weight() {
+    let scene = Scene::with_small(&["--weights"]);
+    let (share, base) = (0.85 / 6.0, (0.15 + 0.85 / 6.0) / 6.0);
+    let (to_two, to_three) = (share * 0.5 / 4.5, share * 4.0 / 4.5);
+    let wanted = [base, base + to_two + share, base + to_three + share, base + share, base, base + share];
+    assert_near(&values(&scene, &["pagerank", "--weight", "weight", "--iterations", "1"]), &wanted);
+    for variant in ["auto", "disk"] {
+        result(&scene, &["pagerank", "--weight", "weight", "--source", "2", "--variant", variant]);
+    }
+    scene.anden(&["run", "db", "pagerank", "--weight", "colour"]).failed(&["colour"]);
+    let plain = Scene::with_small(&[]);
+    plain.anden(&["run", "db", "pagerank", "--weight", "weight"]).failed(&["weight"]);
+}
+
+#[test]
+fn shortest_paths_by_either_algorithm() {
+    let scene = Scene::with_small(&["--weights"]);
+    let by = |name| result(&scene, &["sssp", "--source", "1", "--algorithm", name]);
+    assert_eq!(by("bellman-ford"), by("delta-stepping"));
+    assert_eq!(result(&scene, &["sssp", "--source", "1", "--weight", "weight"]), by("bellman-ford"));
+    scene.anden(&["run", "db", "sssp", "--source", "1", "--algorithm", "dijkstra"]).refused(&["bellman-ford"]);
+    scene.anden(&["run", "db", "sssp", "--source", "1", "--weight", "colour"]).failed(&["colour"]);
+}
+
+#[test]
+fn betweenness_from_a_sample_and_from_all() {
+    let scene = Scene::with_small(&[]);
+    let all = result(&scene, &["bc", "--sources", "all"]);
+    assert_eq!(all["sources"], json!([1, 2, 3, 4, 5, 6]));
+    assert_eq!(all, result(&scene, &["bc", "--sources", "6"]));
+    // 1 to 4 goes by way of 3, 2 to 4 too; 3 to 2 goes by way of 4; 4 to 3 by way of 2.
+    assert_eq!(values(&scene, &["bc", "--sources", "all"]), [0.0, 1.0, 2.0, 1.0, 0.0, 0.0]);
+    let sampled = |seed: &str| result(&scene, &["bc", "--sources", "2", "--seed", seed]);
+    assert_eq!(sampled("9")["sources"].as_array().unwrap().len(), 2);
+    assert_eq!(sampled("9"), sampled("9"));
+    assert!((1..20).any(|seed| sampled(&seed.to_string())["sources"] != sampled("9")["sources"]));
+    scene.anden(&["run", "db", "bc", "--sources", "few"]).refused(&["few"]);
+}
