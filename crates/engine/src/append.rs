@@ -12,6 +12,7 @@ mod changes;
 mod effective;
 mod ids;
 mod options;
+mod properties;
 mod requests;
 mod vertices;
 
@@ -30,9 +31,10 @@ pub use options::{AppendOptions, AppendReport, ExpectedGraph, ExpectedWeights, M
 use self::arcs::{sort_arcs, sort_entries, turned};
 use self::effective::{Asked, Effective, compare};
 use self::ids::{Resolved, Unknown, resolve};
+use self::properties::PropertyEffects;
 use self::requests::{Reading, Requests, added_by, read_source, removed_by};
 use self::vertices::{VertexChanges, entries_of};
-use crate::load::{Budget, Expand};
+use crate::load::{Budget, Expand, refuse_edge_properties};
 use crate::{Error, Result};
 
 /// Appends files.
@@ -46,9 +48,10 @@ pub(crate) fn append(
 ) -> Result<AppendReport> {
     let append = Append::begin(store, options, pool, progress)?;
     let graph = store.options();
-    let mut sources = options.sources(graph);
+    let mut sources = options.sources(graph, store.view()?.properties().schema());
     sources.block_bytes = sources.block_bytes.min(append.budget.block_bytes);
     let mut source = Source::open(inputs, sources)?;
+    refuse_edge_properties(&source)?;
     let is_undirected = source.facts().direction == Some(Direction::Undirected);
     let expand = expansion(graph, is_undirected);
     let added = read_source(append.reading(), &mut source)?;
@@ -68,7 +71,7 @@ pub(crate) fn append_changes(
 ) -> Result<AppendReport> {
     let append = Append::begin(store, options, pool, progress)?;
     let graph = store.options();
-    let added = added_by(append.reading(), changes)?;
+    let added = added_by(append.reading(), changes, store.view()?.properties().schema())?;
     let removed = removed_by(Reading { graph: &unweighted(graph), ..append.reading() }, changes)?;
     let name = changes.name.as_deref().or(options.name.as_deref());
     append.finish(turn, added, removed, expansion(graph, false), name)
@@ -140,7 +143,7 @@ impl<'a> Append<'a> {
         let change = self.change(&view, added, removed, expand)?;
         progress.check()?;
         progress.stage("write", None);
-        let Change { resolved, vertices, effective, .. } = &change;
+        let Change { resolved, vertices, effective, properties } = &change;
         let (in_added, in_removed) = match store.options() {
             GraphOptions { direction: Direction::Directed, in_edges: true, .. } => {
                 (turned(&effective.added, pool), turned(&effective.removed, pool))
@@ -160,6 +163,8 @@ impl<'a> Append<'a> {
                 in_removed: &in_removed,
                 num_edges_added: effective.num_added,
                 num_edges_removed: effective.num_removed,
+                new_properties: &properties.new,
+                properties: &properties.changes,
             },
             name,
         )?;
@@ -170,6 +175,7 @@ impl<'a> Append<'a> {
             snapshot: snapshot.number,
             added: change.effective.num_added,
             removed: change.effective.num_removed,
+            changed_properties: change.properties.num_changed,
             missing: change.effective.num_missing + change.vertices.num_missing,
             snapshot_bytes: snapshot.bytes,
             skipped: summary.num_skipped,
@@ -196,6 +202,7 @@ impl<'a> Append<'a> {
         resolve(&removed, view, Unknown::Ignore, pool)?.apply(&mut removed.blocks, pool);
         progress.check()?;
         let vertices = VertexChanges::new(view, &added.blocks, &removed.blocks);
+        let properties = PropertyEffects::new(view, &added.blocks, &added.schema, &vertices)?;
 
         progress.stage("sort", None);
         let graph = view.options();
@@ -207,7 +214,7 @@ impl<'a> Append<'a> {
         progress.check()?;
         let mut effective = compare(view, &Asked { added, removed: removals }, pool, progress)?;
         effective.num_missing += removed.num_unknown;
-        Ok(Change { resolved, vertices, effective })
+        Ok(Change { resolved, vertices, effective, properties })
     }
 }
 
@@ -216,6 +223,7 @@ struct Change {
     resolved: Resolved,
     vertices: VertexChanges,
     effective: Effective,
+    properties: PropertyEffects,
 }
 
 fn joined(first: &SourceSummary, second: &SourceSummary) -> SourceSummary {

@@ -27,6 +27,7 @@ mod lists;
 mod map;
 mod options;
 mod partition;
+mod properties;
 mod ranks;
 mod raw;
 mod report;
@@ -58,7 +59,7 @@ pub(crate) use self::ingest::InputKey;
 pub(crate) use self::intern::KeyTable;
 pub(crate) use self::keys::{Joined, VertexKeys, check_num_vertices};
 use self::spread::Spreader;
-use crate::Result;
+use crate::{Error, Result};
 
 /// What all steps of a load share.
 #[derive(Clone, Copy)]
@@ -87,6 +88,7 @@ pub(crate) fn load(
     let budget = Budget::new(options.memory, options.sort_memory, pool.num_threads())?;
     options.source.block_bytes = options.source.block_bytes.min(budget.block_bytes);
     let mut source = Source::open(inputs, options.source.clone())?;
+    refuse_edge_properties(&source)?;
     let builder = match options.identity {
         Some(identity) => Store::create_as(Arc::clone(&storage), path, options.graph, identity)?,
         None => Store::create(Arc::clone(&storage), path, options.graph)?,
@@ -128,6 +130,17 @@ pub(crate) fn load(
         peak_bytes: base::memory::resident_peak(),
     };
     Ok((store, report))
+}
+
+/// Refuses what is not kept yet, before anything is written.
+pub(crate) fn refuse_edge_properties(source: &Source) -> Result<()> {
+    match source.facts().edge_properties.iter().next() {
+        None => Ok(()),
+        Some((name, _)) => {
+            let what = "edge properties are not in this version yet: load the graph without them";
+            Err(Error::Option(format!("the column {name:?} would be a property of edges: {what}")))
+        }
+    }
 }
 
 /// A step that is compiled for each type of weight.

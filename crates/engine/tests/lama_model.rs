@@ -5,6 +5,7 @@
 
 mod versions;
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -15,6 +16,7 @@ use anden_engine::{
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::FaultStorage;
+use graph::property::OwnedValue;
 use graph::{Direction, Weight, WeightType};
 use testkit::Random;
 use versions::{Asked, Edges, Graph, Model};
@@ -175,10 +177,28 @@ impl Pair {
             let key = self.key();
             asked.removed_vertices.push(key);
         }
+        for _ in 0..self.random.below(5) {
+            let key = self.key();
+            let (name, value) = self.value();
+            asked.set.push((key, name.to_owned(), value));
+        }
         if self.random.below(12) == 0 {
             asked.name = Some(format!("name-{}", self.model.next_number));
         }
         asked
+    }
+
+    /// A value of some property; null only of one that is there.
+    fn value(&mut self) -> (&'static str, OwnedValue) {
+        let number = self.random.below(5);
+        let (name, value) = match self.random.below(4) {
+            0 => ("name", OwnedValue::from("x".repeat(number as usize))),
+            1 => ("size", OwnedValue::from(i64::from(number) - 2)),
+            2 => ("rate", OwnedValue::from(f64::from(number) / 3.0)),
+            _ => ("seen", OwnedValue::Timestamp(i64::from(number) << 40)),
+        };
+        let is_there = self.model.newest.schema.iter().any(|(known, _)| known == name);
+        (name, if number == 0 && is_there { OwnedValue::Null } else { value })
     }
 
     fn append(&mut self) {
@@ -290,6 +310,17 @@ impl Pair {
                 diff.new_vertices.contains(vertex) || diff.died.contains(vertex) || diff.returned.contains(vertex);
             assert!(is_named, "vertex {vertex} from {a} to {b}");
         }
+        let mut changed = BTreeMap::new();
+        for (name, changes) in &diff.properties {
+            for (vertex, new, old) in changes.iter() {
+                changed.insert((name.clone(), vertex), (OwnedValue::from(new), OwnedValue::from(old)));
+            }
+        }
+        let value = |graph: &Graph, key| graph.values.get(key).cloned().unwrap_or(OwnedValue::Null);
+        let expected =
+            from.values.keys().chain(to.values.keys()).map(|key| (key.clone(), (value(to, key), value(from, key))));
+        let expected: BTreeMap<_, _> = expected.filter(|(_, (new, old))| new != old).collect();
+        assert_eq!(changed, expected, "properties from {a} to {b}");
     }
 
     fn edges_of(&self, arcs: &[ChangedArc]) -> Edges {

@@ -10,11 +10,13 @@
 //! the narrowest that loses nothing.
 
 mod column;
+mod owned;
 mod schema;
 mod text;
 mod time;
 
 pub use column::{PropertyColumn, PropertyValues};
+pub use owned::OwnedValue;
 pub use schema::{MAX_NAME_BYTES, MAX_PROPERTIES, PropertySchema};
 pub use text::Inference;
 

@@ -1,16 +1,19 @@
 //! Makes a new database: everything is written beside it, and becomes visible at once or never.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base::mapped::FileBytes;
 use base::storage::{Storage, StorageFile};
 use graph::Direction;
+use graph::property::PropertyColumn;
 
 use crate::chain::{Chain, Version};
 use crate::dictionary::{DictionaryKeys, FinishedDictionary, PartFile, write_dictionary};
+use crate::file::WrittenFile;
 use crate::manifest::{Created, Manifest};
 use crate::options::{GraphOptions, Identity, Retention};
+use crate::property::{PropertyRecord, schema_of, write_column};
 use crate::run::{FinishedRun, RunWriter};
 use crate::store::{Lock, State, Store, give_name, write_manifest};
 use crate::{Error, Result, names};
@@ -31,6 +34,8 @@ pub struct StoreBuilder {
     directory: NewDirectory,
     options: GraphOptions,
     identity: Identity,
+    /// Columns of properties that were written.
+    columns: Mutex<Vec<(PropertyRecord, WrittenFile, usize)>>,
 }
 
 /// The directory of a database that is not there yet; dropped, it takes everything in it along.
@@ -53,7 +58,7 @@ impl StoreBuilder {
             return Err(Error::Input("an ordered graph is directed: each edge leads to its larger end".into()));
         }
         let directory = NewDirectory::prepare(storage, path)?;
-        Ok(Self { directory, options, identity })
+        Ok(Self { directory, options, identity, columns: Mutex::default() })
     }
 
     /// The kind of graph.
@@ -82,6 +87,23 @@ impl StoreBuilder {
         let (storage, directory) = (&**storage, &**path);
         let place = PartFile { storage, directory, id: self.identity.id, number: FIRST, first_id: 0 };
         write_dictionary(place, &keys, self.options.keys)
+    }
+
+    /// Writes the values of a property of vertices, by id; ids past the end have none.
+    ///
+    /// # Errors
+    /// A property has the name already, or it is no name; the disk failed.
+    pub fn add_vertex_property(&self, name: &str, column: &PropertyColumn) -> Result<()> {
+        let mut columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        let number = FIRST + columns.len() as u32;
+        let property_type = column.property_type();
+        let record = PropertyRecord { name: name.to_owned(), property_type, since: FIRST, file: Some(number) };
+        let records: Vec<_> = columns.iter().map(|(record, ..)| record).chain([&record]).cloned().collect();
+        schema_of(&records)?;
+        let NewDirectory { storage, path, .. } = &self.directory;
+        let file = write_column(&**storage, path, self.identity.id, number, column)?;
+        columns.push((record, file, column.len()));
+        Ok(())
     }
 
     /// Begins the levels of a database with several snapshots: what each but the first changes. The first has ids below
@@ -148,11 +170,13 @@ impl StoreBuilder {
             num_removed: 0,
             level: None,
         };
-        let next_file = levels.next_file.max(FIRST + 1);
+        let columns = std::mem::take(&mut self.columns).into_inner().unwrap_or_else(PoisonError::into_inner);
+        let next_file = levels.next_file.max(FIRST + 1).max(FIRST + columns.len() as u32);
         let (versions, level_files) = levels.versions(newest, names)?;
         let NewDirectory { storage, path, .. } = &self.directory;
         let mut files = Vec::new();
-        for file in run.files.iter().chain(&dictionary.file).chain(&level_files) {
+        let column_files = columns.iter().map(|(_, file, _)| file);
+        for file in run.files.iter().chain(&dictionary.file).chain(&level_files).chain(column_files) {
             files.push(give_name(&**storage, path, file)?);
         }
         for scratch in storage.list(path)?.iter().filter(|name| name.starts_with(names::TEMPORARY)) {
@@ -174,6 +198,7 @@ impl StoreBuilder {
             files,
             run: FIRST,
             dictionary: dictionary.file.iter().map(|_| FIRST).collect(),
+            properties: columns.into_iter().map(|(record, ..)| record).collect(),
             chain: Chain { versions, anchor, delta_runs: Vec::new() },
         };
         // Of the manifest, too, the name comes last: there is no database with half a first snapshot.
@@ -191,6 +216,10 @@ impl StoreBuilder {
 
     fn check(&self, run: &FinishedRun, keys: &FinishedDictionary, num_edges: u64) -> Result<()> {
         let bad = |what: String| Err(Error::Input(what));
+        let columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((record, ..)) = columns.iter().find(|(.., num_rows)| *num_rows > run.vertex_bound) {
+            return bad(format!("the property {:?} has more values than there are vertices", record.name));
+        }
         if keys.num_keys != run.vertex_bound as u64 {
             return bad(format!("{} keys for {} vertices", keys.num_keys, run.vertex_bound));
         }

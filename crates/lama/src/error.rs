@@ -74,6 +74,15 @@ pub enum Error {
     Input(String),
 }
 
+impl From<graph::Error> for Error {
+    fn from(error: graph::Error) -> Self {
+        match error {
+            graph::Error::Base(error) => Self::Base(error),
+            other => Self::Input(other.to_string()),
+        }
+    }
+}
+
 /// `1, 2, 5 to 9` for numbers that ascend.
 fn describe(numbers: &[u32]) -> String {
     let ranges = numbers.chunk_by(|a, b| a.checked_add(1) == Some(*b));

@@ -16,7 +16,7 @@ pub(crate) use writer::{FileWriter, WrittenFile};
 pub(crate) const MAGIC: [u8; 4] = *b"ANDN";
 
 /// The version of the format of manifest and data files. A program reads its own.
-pub(crate) const FORMAT_VERSION: u32 = 2;
+pub(crate) const FORMAT_VERSION: u32 = 3;
 
 /// The bytes of the header, so that the first section starts on a block of the disk.
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -50,10 +50,12 @@ pub(crate) enum FileKind {
     Dictionary = 7,
     /// Levels.
     Level = 8,
+    /// A column of properties.
+    Column = 9,
 }
 
 impl FileKind {
-    const ALL: [Self; 8] = [
+    const ALL: [Self; 9] = [
         Self::OutTargets,
         Self::InTargets,
         Self::OutWeights,
@@ -62,6 +64,7 @@ impl FileKind {
         Self::InTable,
         Self::Dictionary,
         Self::Level,
+        Self::Column,
     ];
 
     /// The kind with this number.
@@ -116,6 +119,24 @@ pub(crate) enum SectionKind {
     DiedVertices = 20,
     /// Vertices that had died and live again.
     ReturnedVertices = 21,
+    /// Which columns of properties levels change, and for how many vertices.
+    LevelProperties = 22,
+    /// The vertices whose properties change.
+    PropertyVertices = 23,
+    /// Where the values of each of them end.
+    PropertyEnds = 24,
+    /// The new values and the old ones.
+    PropertyValues = 25,
+    /// What a column of properties is.
+    ColumnFacts = 26,
+    /// A bit for each row that has a value.
+    ColumnValidity = 27,
+    /// Values of fixed width.
+    ColumnValues = 28,
+    /// Where the values of other widths end.
+    ColumnOffsets = 29,
+    /// The values of other widths, one after the other.
+    ColumnBytes = 30,
 }
 
 impl SectionKind {

@@ -3,14 +3,16 @@
 //! A level holds the net changes of every list, page by page: which arcs are added and which are removed.
 //! Read backwards, it leads from the later version to the earlier one. Most levels are small, so a file holds one
 //! or many of them: its sections are those of the levels one after the other, and a directory says whose is what.
-//! A changed arc takes 4 bytes and its weight; a changed vertex 4, a page with changes 16, a level 96.
+//! A changed arc takes 4 bytes and its weight; a changed vertex 4, a page with changes 16, a level 104. Where properties
+//! of vertices change, a level holds their new and their old values, column by column.
 
 mod compose;
+mod properties;
 mod reader;
 mod stored;
 mod writer;
 
-pub(crate) use compose::{compose_levels, net_deaths};
+pub(crate) use compose::{compose_levels, net_deaths, net_properties};
 pub(crate) use reader::{Level, LevelFile};
 pub(crate) use stored::{StoredList, StoredPage, StoredPlace};
 pub(crate) use writer::LevelWriter;
@@ -36,6 +38,8 @@ struct LevelEntry {
     sides: [SideCounts; 2],
     num_died: u64,
     num_returned: u64,
+    /// Columns of properties that change.
+    num_columns: u64,
 }
 
 /// How much of each section of a side belongs to a level.
@@ -61,7 +65,7 @@ struct PageEntry {
     targets_start: u64,
 }
 
-const _: () = assert!(size_of::<LevelEntry>() == 96 && size_of::<SideCounts>() == 32 && size_of::<PageEntry>() == 16);
+const _: () = assert!(size_of::<LevelEntry>() == 104 && size_of::<SideCounts>() == 32 && size_of::<PageEntry>() == 16);
 
 /// An entry of a vertex: its place in the page, and how many arcs were added and removed. Who has more than fit has
 /// several entries that add up, all but the last of them full.

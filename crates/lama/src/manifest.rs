@@ -12,6 +12,7 @@ use crate::chain::{Chain, DeltaRun, FIRST_UNWRITTEN, LevelRef, Version};
 use crate::encoding::{Decoder, Encoder};
 use crate::file::{FORMAT_VERSION, FileKind};
 use crate::options::{DatabaseId, GraphOptions, Retention};
+use crate::property::{PropertyRecord, schema_of};
 use crate::{Error, Result, names, run};
 
 mod created;
@@ -64,6 +65,8 @@ pub(crate) struct Manifest {
     pub run: u32,
     /// The numbers of the parts of the dictionary, by id.
     pub dictionary: Vec<u32>,
+    /// The properties of vertices.
+    pub properties: Vec<PropertyRecord>,
     pub chain: Chain,
 }
 
@@ -95,6 +98,8 @@ impl Manifest {
         body.u32(self.chain.anchor);
         body.u32(self.dictionary.len() as u32);
         self.dictionary.iter().for_each(|&part| body.u32(part));
+        body.u32(self.properties.len() as u32);
+        self.properties.iter().for_each(|property| property.encode(&mut body));
         body.u32(self.chain.delta_runs.len() as u32);
         for run in &self.chain.delta_runs {
             [run.from, run.to, run.level.file, run.level.index].iter().for_each(|&number| body.u32(number));
@@ -150,6 +155,7 @@ impl Manifest {
         let files = list(decoder, FileRecord::decode)?;
         let (run, anchor) = (decoder.u32()?, decoder.u32()?);
         let dictionary = list(decoder, Decoder::u32)?;
+        let properties = list(decoder, PropertyRecord::decode)?;
         let delta_runs = list(decoder, |decoder| {
             let (from, to) = (decoder.u32()?, decoder.u32()?);
             Some(DeltaRun { from, to, level: LevelRef { file: decoder.u32()?, index: decoder.u32()? } })
@@ -166,6 +172,7 @@ impl Manifest {
             files,
             run,
             dictionary,
+            properties,
             chain,
         })
     }
@@ -178,6 +185,10 @@ impl Manifest {
         }
         if self.next_file > FIRST_UNWRITTEN {
             return Err(format!("the next file has number {}", self.next_file));
+        }
+        schema_of(&self.properties).map_err(|error| error.to_string())?;
+        if let Some(property) = self.properties.iter().find(|property| property.since >= self.next_number) {
+            return Err(format!("a property is of version {}, which was not given yet", property.since));
         }
         let needed = self.needed_files();
         let mut found = HashSet::new();
@@ -196,13 +207,15 @@ impl Manifest {
         Ok(())
     }
 
-    /// The files that base run, dictionary and levels are in.
+    /// The files that base run, dictionary, columns of properties and levels are in.
     pub fn needed_files(&self) -> HashMap<String, FileKind> {
         let columns = run::columns(&self.created.options).into_iter();
         let run = columns.map(|kind| (names::run(self.run, run::column_name(kind)), kind));
         let dictionary = self.dictionary.iter().map(|&part| (names::dictionary(part), FileKind::Dictionary));
         let levels = self.chain.level_refs().map(|level| (names::level(level.file), FileKind::Level));
-        run.chain(dictionary).chain(levels).collect()
+        let columns = self.properties.iter().filter_map(|property| property.file);
+        let columns = columns.map(|number| (names::column(number), FileKind::Column));
+        run.chain(dictionary).chain(levels).chain(columns).collect()
     }
 
     /// The bytes of all files.
@@ -275,6 +288,7 @@ mod tests {
     use super::*;
     use crate::options::KeyScheme;
     use graph::WeightType;
+    use graph::property::PropertyType;
 
     fn version(number: u32) -> Version {
         Version {
@@ -290,6 +304,10 @@ mod tests {
             num_removed: 12,
             level: (number > 1).then_some(LevelRef { file: 5, index: number.saturating_sub(2) }),
         }
+    }
+
+    fn property(name: &str, file: Option<u32>) -> PropertyRecord {
+        PropertyRecord { name: name.to_owned(), property_type: PropertyType::I64, since: 2, file }
     }
 
     fn manifest() -> Manifest {
@@ -310,6 +328,7 @@ mod tests {
             files: Vec::new(),
             run: 2,
             dictionary: vec![2, 4],
+            properties: vec![property("size", Some(3)), property("name", None)],
             chain: Chain { versions: (1..=4).map(version).collect(), anchor: 1, delta_runs },
         };
         let mut needed: Vec<_> = manifest.needed_files().into_iter().collect();
@@ -329,7 +348,10 @@ mod tests {
         assert_eq!(decode(&manifest.encode()).unwrap(), manifest);
         let names: Vec<_> = manifest.files.iter().map(|file| &*file.name).collect();
         let run = ["run-000002-out", "run-000002-out-table", "run-000002-out-weights"];
-        assert_eq!(names, [&["dict-000002", "dict-000004", "level-000005", "level-000006"], &run[..]].concat());
+        assert_eq!(
+            names,
+            [&["column-000003", "dict-000002", "dict-000004", "level-000005", "level-000006"], &run[..]].concat()
+        );
         for retention in [Retention::All, Retention::Last(4), Retention::Named] {
             let manifest = Manifest { retention, ..manifest.clone() };
             assert_eq!(decode(&manifest.encode()).unwrap().retention, retention);
@@ -360,6 +382,9 @@ mod tests {
         refused("no file dict-000006", |manifest| manifest.dictionary = vec![2, 4, 6]);
         refused("belongs to nothing", |manifest| manifest.files.push(manifest.files[0].clone()));
         refused("belongs to nothing", |manifest| manifest.files[0].kind = FileKind::Level);
+        refused("belongs to nothing", |manifest| manifest.properties[0].file = None);
+        refused("two properties with the name 'size'", |manifest| manifest.properties[1].name = "size".into());
+        refused("a property is of version 5", |manifest| manifest.properties[1].since = 5);
         refused("a number that was not given yet", |manifest| manifest.next_file = 6);
         refused("the next file has number", |manifest| manifest.next_file = u32::MAX);
         refused("the next snapshot has number 4", |manifest| manifest.next_number = 4);

@@ -57,6 +57,7 @@ pub(crate) fn column_name(kind: FileKind) -> &'static str {
         FileKind::InTable => "in-table",
         FileKind::Dictionary => "keys",
         FileKind::Level => "levels",
+        FileKind::Column => "column",
     }
 }
 

@@ -1,6 +1,7 @@
 //! Reads everything and holds every structure against the others.
 
 mod lives;
+mod properties;
 mod sums;
 mod walk;
 
@@ -87,6 +88,7 @@ fn check_versions(state: &State, path: &Path, pool: &Pool) -> Result<()> {
     let corrupt =
         |number: u32, what: &str| base::Error::corrupt(&manifest_path, 0, format!("version {number}: {what}"));
     let lives = Lives::new(state).map_err(|(number, what)| corrupt(number, &what))?;
+    properties::check_properties(state, path, &lives, pool)?;
     let out_sums = Walk::new(state, path, Side::Out, &lives)?.sums(pool)?;
     let in_sums = match options.stores_in_lists() {
         true => Some(Walk::new(state, path, Side::In, &lives)?.sums(pool)?),

@@ -13,6 +13,7 @@ use crate::dictionary::Dictionary;
 use crate::key::{Key, KeyRef};
 use crate::level::Level;
 use crate::options::{GraphOptions, KeyScheme};
+use crate::property::VertexProperties;
 use crate::side::{Fault, Recipe, Sense, Show, Side};
 use crate::{Error, Result, run};
 
@@ -42,6 +43,7 @@ struct ViewShared {
     /// The ids below the bound that are no vertices, if there are any.
     dead: Option<Bitmap>,
     dictionary: Arc<Dictionary>,
+    properties: Arc<VertexProperties>,
     fault: Fault,
 }
 
@@ -58,6 +60,7 @@ pub(crate) struct ViewParts {
     pub num_arcs: u64,
     /// May know younger vertices too.
     pub dictionary: Arc<Dictionary>,
+    pub properties: Arc<VertexProperties>,
     /// Where the database is, for messages.
     pub path: PathBuf,
 }
@@ -101,9 +104,9 @@ impl View {
     }
 
     fn new(parts: ViewParts, out_side: Side, in_side: Option<Side>, dead: Option<Bitmap>, fault: Fault) -> Self {
-        let ViewParts { options, vertex_bound, num_vertices, num_edges, num_arcs, dictionary, .. } = parts;
-        let num_vertices = num_vertices as usize;
-        let shared = ViewShared { options, num_vertices, num_edges, num_arcs, dead, dictionary, fault };
+        let ViewParts { options, vertex_bound, num_edges, num_arcs, dictionary, properties, .. } = parts;
+        let num_vertices = parts.num_vertices as usize;
+        let shared = ViewShared { options, num_vertices, num_edges, num_arcs, dead, dictionary, properties, fault };
         Self { out_side, in_side, vertex_bound, shared: Arc::new(shared) }
     }
 
@@ -132,6 +135,11 @@ impl View {
     /// The keys of the vertices, and perhaps of younger ones.
     pub fn dictionary(&self) -> &Dictionary {
         &self.shared.dictionary
+    }
+
+    /// The properties of the vertices; those of a window are those of its last snapshot.
+    pub fn properties(&self) -> &VertexProperties {
+        &self.shared.properties
     }
 
     /// The vertex that the user calls `key`; `None` where there is none.

@@ -58,7 +58,7 @@ fn database(num_snapshots: u32, options: GraphOptions) -> (FaultStorage, Past) {
 
 fn append(past: &mut Past, random: &mut Random, store: &Store) -> Result<()> {
     let mut content = past.newest.clone();
-    content.evolve(random);
+    content.evolve_all(random);
     content.add_vertices(2);
     let answer = content.changes_from(&past.newest).with(|changes| store.append(changes, None));
     past.append(content, None);
@@ -71,7 +71,7 @@ fn appending(name: &'static str, num_snapshots: u32, prepare: impl Fn(&Store, &m
     let (disk, mut before) = database(num_snapshots, options);
     prepare(&open(&disk), &mut before);
     let mut content = before.newest.clone();
-    content.evolve(&mut Random(77));
+    content.evolve_all(&mut Random(77));
     content.add_vertices(3);
     let mut after = before.clone();
     after.append(content.clone(), Some("named"));

@@ -137,6 +137,11 @@ fn read_view(view: &View) -> Result<()> {
             let _ = view.vertex(&key);
         }
     }
+    for place in 0..view.properties().schema().len() {
+        let column = view.properties().column(place);
+        assert!(column.is_err() || column.is_ok_and(|column| column.is_some_and(|column| column.len() == bound)));
+        (0..bound as u32).for_each(|v| drop(view.properties().value(place, v)));
+    }
     Ok(view.check()?)
 }
 
@@ -153,7 +158,7 @@ fn lies_about_versions_do_no_harm() {
     assert!(!is_refused("nothing changed", &serial, || whole.duplicate()));
     for name in whole.list("db".as_ref()).unwrap() {
         let is_manifest = name == "MANIFEST";
-        if !is_manifest && !name.starts_with("level-") && !name.starts_with("dict-") {
+        if !is_manifest && !["level-", "dict-", "column-"].iter().any(|prefix| name.starts_with(prefix)) {
             continue;
         }
         let bytes = whole.contents(&Path::new("db").join(&name)).unwrap();

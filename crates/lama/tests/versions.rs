@@ -42,7 +42,7 @@ impl Pair {
     fn new(random: &mut Random) -> Self {
         let mut first = Content::new(options(random), [0, 3, 40, 1025, 2100][random.below(5)]);
         for _ in 0..random.below(5) {
-            first.evolve(random);
+            first.evolve_all(random);
             first.dead.clear();
         }
         let disk = FaultStorage::default();
@@ -54,7 +54,7 @@ impl Pair {
     fn append(&mut self, random: &mut Random) {
         let mut content = self.past.newest.clone();
         if random.below(8) > 0 {
-            content.evolve(random);
+            content.evolve_all(random);
         }
         let number = self.past.next_number;
         let name = (random.below(4) == 0).then(|| format!("v{number}"));

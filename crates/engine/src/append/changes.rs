@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use graph::property::OwnedValue;
 use graph::{Weight, WeightType};
 use lama::{GraphOptions, Key, KeyScheme};
 
@@ -27,6 +28,9 @@ pub struct Changes {
     pub added_vertices: Vec<Key>,
     /// Vertices to be gone, with all their edges.
     pub removed_vertices: Vec<Key>,
+    /// Properties of vertices: the vertex, which comes with them, the name and the value. The last one of a vertex
+    /// and name counts; null takes a value away. A name that is not there yet makes a new property.
+    pub vertex_properties: Vec<(Key, String, OwnedValue)>,
     /// The name of the snapshot.
     pub name: Option<String>,
 }
@@ -117,6 +121,13 @@ impl Changes {
     #[must_use]
     pub fn remove_vertex(mut self, vertex: impl Into<Key>) -> Self {
         self.removed_vertices.push(vertex.into());
+        self
+    }
+
+    /// Gives a vertex a value of a property.
+    #[must_use]
+    pub fn set_vertex(mut self, vertex: impl Into<Key>, name: impl Into<String>, value: impl Into<OwnedValue>) -> Self {
+        self.vertex_properties.push((vertex.into(), name.into(), value.into()));
         self
     }
 

@@ -1,6 +1,7 @@
 //! What an append is told, and what it did.
 
 use graph::formats::{InputPath, KeyKind, LoneKeys, SourceOptions};
+use graph::property::PropertySchema;
 use graph::{Direction, WeightType};
 use lama::{GraphOptions, KeyScheme};
 
@@ -126,9 +127,14 @@ impl AppendOptions {
         }
     }
 
-    /// How edges are read.
-    pub(crate) fn sources(&self, graph: &GraphOptions) -> SourceOptions {
-        SourceOptions { weights: graph.weight_type, keys: key_kind(graph.keys), ..self.source.clone() }
+    /// How edges are read, and the properties of vertices, some of which are there already.
+    pub(crate) fn sources(&self, graph: &GraphOptions, properties: &PropertySchema) -> SourceOptions {
+        let mut sources = self.source.clone();
+        (sources.weights, sources.keys) = (graph.weight_type, key_kind(graph.keys));
+        // What is there already says of which types values are.
+        let known = properties.iter().map(|(name, property_type)| (name.to_owned(), property_type));
+        sources.vertex_types = known.chain(sources.vertex_types).collect();
+        sources
     }
 
     /// How files of what is removed are read.
@@ -169,6 +175,8 @@ pub struct AppendReport {
     pub added: u64,
     /// Edges that are not there any more; an edge with a new weight is one.
     pub removed: u64,
+    /// Values of properties of vertices that are others now.
+    pub changed_properties: u64,
     /// Removals of edges and vertices that were not there.
     pub missing: u64,
     /// From the first byte read to the last byte synced.

@@ -10,10 +10,12 @@ use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
 use graph::formats::{EdgeBlock, FieldKey, Source, SourceSummary, Span};
+use graph::property::{PropertyColumn, PropertySchema};
 use graph::{Weight, WeightType};
 use lama::{GraphOptions, Key, KeyScheme};
 
 use super::changes::{Changes, fitting_key, weight_bits};
+use super::properties::{ValueRows, value_rows};
 use crate::load::{Budget, InputKey, Joined, KeyTable, Payload, VertexKeys};
 use crate::{Error, Result};
 
@@ -31,6 +33,8 @@ pub(crate) struct Requests {
     pub(crate) keys: VertexKeys,
     /// By block; ends are places in `keys`.
     pub(crate) blocks: Vec<Block>,
+    /// The properties of vertices that blocks come with.
+    pub(crate) schema: PropertySchema,
     pub(crate) summary: SourceSummary,
 }
 
@@ -44,6 +48,8 @@ pub(crate) struct Block {
     /// The bits of each edge's weight; empty without weights.
     pub(crate) weights: Vec<u64>,
     pub(crate) vertices: Vec<u32>,
+    /// Properties by their places in the schema, with a row for each of `vertices`.
+    pub(crate) properties: Vec<(usize, PropertyColumn)>,
 }
 
 /// What reading shares with the rest of an append.
@@ -81,7 +87,7 @@ fn read_blocks<K: InputKey, P: Payload>(reading: Reading<'_>, source: &mut Sourc
     let num_vertices = source.facts().num_vertices.unwrap_or(0);
     let (bytes_read, bytes_told) = (source.bytes_read(), AtomicU64::new(0));
     let collector = Collector::<K>::new(reading);
-    let summary = source.for_each_block(pool, |worker, block: EdgeBlock<K, P::Weight>| -> Result<()> {
+    let summary = source.for_each_block(pool, |worker, mut block: EdgeBlock<K, P::Weight>| -> Result<()> {
         progress.check()?;
         let now = bytes_read.load(Ordering::Relaxed);
         progress.advance(now.saturating_sub(bytes_told.fetch_max(now, Ordering::Relaxed)));
@@ -90,31 +96,38 @@ fn read_blocks<K: InputKey, P: Payload>(reading: Reading<'_>, source: &mut Sourc
         if P::IS_WEIGHTED && !block.weights.iter().all(|weight| weight.is_number()) {
             return Err(Error::Option("a weight is not a number (NaN)".into()));
         }
-        collector.take(worker, block.sequence, &block, weights)
+        let properties = std::mem::take(&mut block.vertex_properties).into_iter().enumerate().collect();
+        collector.take(worker, block.sequence, &block, weights, properties)
     })?;
     collector.name_below(num_vertices)?;
-    collector.finish(summary)
+    collector.finish(summary, source.facts().vertex_properties.clone())
 }
 
-/// Takes what a program made up: edges and vertices to be added.
-pub(crate) fn added_by(reading: Reading<'_>, changes: &Changes) -> Result<Requests> {
+/// Takes what a program made up: edges and vertices to be added, and properties, of which `known` are there already.
+pub(crate) fn added_by(reading: Reading<'_>, changes: &Changes, known: &PropertySchema) -> Result<Requests> {
     let edges: Vec<_> = changes.added.iter().map(|(source, target, _)| (source, target)).collect();
     let weights = changes.added.iter().map(|edge| weight_bits(edge, reading.graph)).collect::<Result<Vec<_>>>()?;
     let weights = if reading.graph.weight_type.is_some() { weights } else { Vec::new() };
-    take_keys(reading, &edges, &weights, &changes.added_vertices)
+    take_keys(reading, &edges, &weights, &changes.added_vertices, value_rows(&changes.vertex_properties, known)?)
 }
 
 /// Takes what a program made up: edges and vertices to be removed.
 pub(crate) fn removed_by(reading: Reading<'_>, changes: &Changes) -> Result<Requests> {
     let edges: Vec<_> = changes.removed.iter().map(|(source, target)| (source, target)).collect();
-    take_keys(reading, &edges, &[], &changes.removed_vertices)
+    take_keys(reading, &edges, &[], &changes.removed_vertices, Default::default())
 }
 
-fn take_keys(reading: Reading<'_>, edges: &[(&Key, &Key)], weights: &[u64], vertices: &[Key]) -> Result<Requests> {
+fn take_keys(
+    reading: Reading<'_>,
+    edges: &[(&Key, &Key)],
+    weights: &[u64],
+    vertices: &[Key],
+    values: (PropertySchema, Vec<ValueRows<'_>>),
+) -> Result<Requests> {
     match reading.graph.keys {
-        KeyScheme::Integer => take_as::<u64>(reading, edges, weights, vertices),
-        KeyScheme::String => take_as::<Span>(reading, edges, weights, vertices),
-        KeyScheme::Dense => take_as::<u32>(reading, edges, weights, vertices),
+        KeyScheme::Integer => take_as::<u64>(reading, edges, weights, vertices, values),
+        KeyScheme::String => take_as::<Span>(reading, edges, weights, vertices, values),
+        KeyScheme::Dense => take_as::<u32>(reading, edges, weights, vertices, values),
     }
 }
 
@@ -123,11 +136,12 @@ fn take_as<K: InputKey>(
     edges: &[(&Key, &Key)],
     weights: &[u64],
     vertices: &[Key],
+    (schema, values): (PropertySchema, Vec<ValueRows<'_>>),
 ) -> Result<Requests> {
     let collector = Collector::<K>::new(reading);
     let scheme = reading.graph.keys;
     let mut sequence = 0;
-    let mut take = |edges: &[(&Key, &Key)], weights: &[u64], vertices: &[Key]| -> Result<()> {
+    let mut take = |edges: &[(&Key, &Key)], weights: &[u64], vertices: &[&Key], columns| -> Result<()> {
         reading.progress.check()?;
         let mut block = EdgeBlock::<K, u32> {
             sequence,
@@ -146,14 +160,19 @@ fn take_as<K: InputKey>(
             block.vertices.push(key_in_text(vertex, scheme, &mut block.text)?);
         }
         sequence += 1;
-        collector.take(0, block.sequence, &block, weights.to_vec())
+        collector.take(0, block.sequence, &block, weights.to_vec(), columns)
     };
     for (i, edges) in edges.chunks(EDGES_AT_ONCE).enumerate() {
         let first = i * EDGES_AT_ONCE;
-        take(edges, weights.get(first..first + edges.len()).unwrap_or_default(), &[])?;
+        take(edges, weights.get(first..first + edges.len()).unwrap_or_default(), &[], Vec::new())?;
     }
-    vertices.chunks(EDGES_AT_ONCE).try_for_each(|vertices| take(&[], &[], vertices))?;
-    collector.finish(SourceSummary::default())
+    for vertices in vertices.chunks(EDGES_AT_ONCE) {
+        take(&[], &[], &vertices.iter().collect::<Vec<_>>(), Vec::new())?;
+    }
+    for rows in values {
+        take(&[], &[], &rows.vertices, vec![(rows.place, rows.column)])?;
+    }
+    collector.finish(SourceSummary::default(), schema)
 }
 
 /// A key as blocks hold it.
@@ -191,7 +210,14 @@ impl<'a, K: InputKey> Collector<'a, K> {
         }
     }
 
-    fn take<W>(&self, worker: usize, sequence: u64, block: &EdgeBlock<K, W>, weights: Vec<u64>) -> Result<()> {
+    fn take<W>(
+        &self,
+        worker: usize,
+        sequence: u64,
+        block: &EdgeBlock<K, W>,
+        weights: Vec<u64>,
+        properties: Vec<(usize, PropertyColumn)>,
+    ) -> Result<()> {
         let mut state = self.workers[worker].lock().unwrap_or_else(|e| e.into_inner());
         let Worker { table, table_bytes, blocks } = &mut *state;
         let mut edges = Vec::with_capacity(block.edges.len());
@@ -201,11 +227,12 @@ impl<'a, K: InputKey> Collector<'a, K> {
         position += 2 * block.edges.len() as u64;
         let vertices = (position..).zip(&block.vertices);
         let vertices = vertices.map(|(position, &key)| table.intern(key, &block.text, position)).collect();
-        blocks.push(Block { sequence, worker, edges, weights, vertices });
+        let column_bytes: usize = properties.iter().map(|(_, column)| column.num_bytes()).sum();
+        blocks.push(Block { sequence, worker, edges, weights, vertices, properties });
 
         let grown = table.num_bytes() as u64 - *table_bytes;
         *table_bytes += grown;
-        self.check_room(grown, (block.edges.len() + block.vertices.len()) as u64)
+        self.check_room(grown + column_bytes as u64, (block.edges.len() + block.vertices.len()) as u64)
     }
 
     /// Refuses what does not fit in the memory that is allowed.
@@ -231,11 +258,11 @@ impl<'a, K: InputKey> Collector<'a, K> {
         let sequence = u64::from(u32::MAX);
         let (edges, weights, properties, vertex_properties) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let block = EdgeBlock::<K, u32> { sequence, edges, weights, vertices, properties, vertex_properties, text };
-        self.take(0, sequence, &block, Vec::new())
+        self.take(0, sequence, &block, Vec::new(), Vec::new())
     }
 
     /// Joins the tables of all workers.
-    fn finish(self, summary: SourceSummary) -> Result<Requests> {
+    fn finish(self, summary: SourceSummary, schema: PropertySchema) -> Result<Requests> {
         let Reading { pool, graph, .. } = self.reading;
         let (mut tables, mut blocks) = (Vec::new(), Vec::new());
         for worker in self.workers {
@@ -251,7 +278,7 @@ impl<'a, K: InputKey> Collector<'a, K> {
                 block.map(|number| places[number as usize]);
             });
         }
-        Ok(Requests { keys, blocks, summary })
+        Ok(Requests { keys, blocks, schema, summary })
     }
 }
 

@@ -53,6 +53,11 @@ impl Budget {
         if needed > self.total { Err(self.too_small(what, needed)) } else { Ok(()) }
     }
 
+    /// Refuses properties of vertices, in `num_bytes`, that leave too little for edges.
+    pub(crate) fn check_properties(&self, num_bytes: u64) -> Result<()> {
+        self.check("the properties of the vertices, which must be in memory,", MIN_WORK_BYTES + num_bytes)
+    }
+
     fn overhead(&self) -> u64 {
         FIXED_BYTES + self.block_bytes as u64 * blocks_held(self.num_threads)
     }

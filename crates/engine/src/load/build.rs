@@ -16,6 +16,7 @@ use super::lists::{ListSink, Lists};
 use super::map::{for_each_block, resolve};
 use super::options::Duplicates;
 use super::partition::{Parts, partition};
+use super::properties::write_properties;
 use super::raw::{KeyForm, RawEdges};
 use super::scratch::Scratch;
 use super::sort::bits_below;
@@ -88,6 +89,7 @@ pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Sourc
     let (keys, map) = resolve::<K, P>(load, &mut ingested, source.facts().num_vertices, expand)?;
     let dictionary = load.builder.write_dictionary(keys.as_dictionary())?;
     let num_vertices = keys.len();
+    write_properties(load, &keys, std::mem::take(&mut ingested.rows), &source.facts().vertex_properties)?;
     let bounds = ingested.buckets.as_ref().map(|buckets| buckets.bounds(num_vertices, |key| keys.num_below(key)));
     let Ingested { buckets, edges, tables, summary, .. } = ingested;
     drop((keys, tables));

@@ -12,6 +12,7 @@ use super::arcs::{Expand, KeyedArc, Payload};
 use super::buckets::{Arena, Buckets, Entry, Spreader};
 use super::intern::{IntegerTable, KeyTable, NoTable, TextTable};
 use super::keys::{Joined, check_num_vertices};
+use super::properties::{ROW_FACTOR, VertexRows};
 use super::raw::{KeyForm, OpenSlab, RawEdges, SlabStore};
 use super::scratch::Scratch;
 use crate::{Error, Result};
@@ -43,6 +44,8 @@ pub(crate) struct Ingested<'a, P: Payload, T> {
     pub(crate) vertices: Vec<u32>,
     /// The largest number that is a key; `None` where there is none.
     pub(crate) max_number: Option<u64>,
+    /// Properties of vertices.
+    pub(crate) rows: Vec<VertexRows>,
     pub(crate) summary: SourceSummary,
 }
 
@@ -52,6 +55,9 @@ pub(crate) trait InputKey: FieldKey {
 
     /// The key as a number, where it is one; more than 32 bits where it is none.
     fn as_u64(self) -> u64;
+
+    /// The text of the key, where it is one.
+    fn as_text(self, text: &[u8]) -> &[u8];
 }
 
 impl InputKey for u64 {
@@ -60,6 +66,10 @@ impl InputKey for u64 {
     #[inline(always)]
     fn as_u64(self) -> u64 {
         self
+    }
+
+    fn as_text(self, _text: &[u8]) -> &[u8] {
+        &[]
     }
 }
 
@@ -70,6 +80,10 @@ impl InputKey for u32 {
     fn as_u64(self) -> u64 {
         self.into()
     }
+
+    fn as_text(self, _text: &[u8]) -> &[u8] {
+        &[]
+    }
 }
 
 impl InputKey for Span {
@@ -78,6 +92,10 @@ impl InputKey for Span {
     #[inline(always)]
     fn as_u64(self) -> u64 {
         u64::MAX
+    }
+
+    fn as_text(self, text: &[u8]) -> &[u8] {
+        self.of(text)
     }
 }
 
@@ -88,6 +106,7 @@ struct Worker<'a, 'b, P: Payload, T> {
     table_bytes: u64,
     vertices: Vec<u32>,
     max_number: Option<u64>,
+    rows: Vec<VertexRows>,
 }
 
 /// Reads the whole input. Where edges may be spread at once, `arena` is there.
@@ -102,11 +121,12 @@ pub(crate) fn ingest<'a, K: InputKey, P: Payload>(
     progress.stage("read", source.facts().input_bytes);
     let slab_arcs = (load.budget.slab_bytes() / size_of::<KeyedArc<P>>() as u64) as usize;
     let slabs = SlabStore::new(scratch, slab_arcs);
-    let reader = Reader { plan, load, arena, slabs, key_bytes: AtomicU64::new(0) };
+    let reader = Reader { plan, load, arena, slabs, key_bytes: AtomicU64::new(0), row_bytes: AtomicU64::new(0) };
     let workers: Vec<Mutex<Worker<'a, '_, P, K::Table>>> = (0..pool.num_threads())
         .map(|_| {
             let (slab, table) = (OpenSlab::default(), K::Table::new(plan.io_order));
-            Mutex::new(Worker { slab, spreader: None, table, table_bytes: 0, vertices: Vec::new(), max_number: None })
+            let (vertices, rows) = (Vec::new(), Vec::new());
+            Mutex::new(Worker { slab, spreader: None, table, table_bytes: 0, vertices, max_number: None, rows })
         })
         .collect();
     let (bytes_read, bytes_told) = (source.bytes_read(), AtomicU64::new(0));
@@ -129,6 +149,8 @@ struct Reader<'a, 'b, 'c, P: Payload> {
     slabs: SlabStore<'c, P>,
     /// Bytes of all tables of keys.
     key_bytes: AtomicU64,
+    /// Bytes of all properties of vertices.
+    row_bytes: AtomicU64,
 }
 
 impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
@@ -136,10 +158,16 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
         &self,
         worker: usize,
         state: &mut Worker<'a, 'b, P, K::Table>,
-        block: EdgeBlock<K, P::Weight>,
+        mut block: EdgeBlock<K, P::Weight>,
     ) -> Result<()> {
         check_weights::<P, K>(&block)?;
-        let key_bytes = self.key_bytes.load(Ordering::Relaxed) * JOIN_FACTOR;
+        if let Some(rows) = VertexRows::of_block(&mut block) {
+            let num_bytes = ROW_FACTOR * rows.num_bytes();
+            let num_bytes = self.row_bytes.fetch_add(num_bytes, Ordering::Relaxed) + num_bytes;
+            self.load.budget.check_properties(num_bytes)?;
+            state.rows.push(rows);
+        }
+        let key_bytes = self.key_bytes.load(Ordering::Relaxed) * JOIN_FACTOR + self.row_bytes.load(Ordering::Relaxed);
         let limit = self.load.budget.for_edges(key_bytes)? / (self.plan.copies * size_of::<KeyedArc<P>>() as u64);
         let largest = largest_number(&block);
         let form = match (self.plan.scheme, largest) {
@@ -164,6 +192,9 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             }
             KeyForm::Interned(_) => {
                 let Worker { slab, table, .. } = state;
+                if block.edges.is_empty() {
+                    intern_block(table, &block, |_, _, _| {});
+                }
                 self.slabs.add(slab, target, block.edges.len(), limit as usize, |arcs| {
                     intern_block(table, &block, |i, source, target| {
                         arcs[i] = KeyedArc::new(source, target, payload(i));
@@ -236,7 +267,9 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             workers.iter_mut().try_for_each(|worker| self.dump(&mut worker.slab, &mut worker.spreader))?;
         }
         let (mut slabs, mut tables, mut vertices, mut spreaders) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        let mut rows = Vec::new();
         for mut worker in workers {
+            rows.append(&mut worker.rows);
             slabs.push(worker.slab);
             tables.push(worker.table);
             vertices.append(&mut worker.vertices);
@@ -253,7 +286,7 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             }
             buckets = Some(Buckets::new(spreaders)?);
         }
-        Ok(Ingested { buckets, edges, tables, vertices, max_number, summary })
+        Ok(Ingested { buckets, edges, tables, vertices, max_number, rows, summary })
     }
 
     /// Notes what a worker's table takes now.

@@ -6,10 +6,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
 use anden_engine::{Changes, Duplicates, EdgeWeight, GraphOptions, Key, KeyScheme, View};
+use graph::property::{OwnedValue, PropertyType, PropertyValue};
 use graph::{Direction, Graph as _, InEdges, Page, Weight, WeightType, WeightedEdges};
 
 /// Edges by their ends, each with the weights of its parallel copies, ascending.
 pub type Edges = BTreeMap<(u32, u32), Vec<u32>>;
+
+/// Values of properties that are not null, by name and vertex.
+pub type Values = BTreeMap<(String, u32), OwnedValue>;
 
 /// A graph at one snapshot, between ids.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -17,6 +21,9 @@ pub struct Graph {
     pub bound: u32,
     pub live: BTreeSet<u32>,
     pub edges: Edges,
+    /// The properties that there are.
+    pub schema: Vec<(String, PropertyType)>,
+    pub values: Values,
 }
 
 impl Graph {
@@ -61,12 +68,14 @@ pub struct Asked {
     pub removed: Vec<(Key, Key)>,
     pub added_vertices: Vec<Key>,
     pub removed_vertices: Vec<Key>,
+    pub set: Vec<(Key, String, OwnedValue)>,
     pub name: Option<String>,
 }
 
 impl Asked {
     pub fn len(&self) -> usize {
-        self.added.len() + self.removed.len() + self.added_vertices.len() + self.removed_vertices.len()
+        let num_vertices = self.added_vertices.len() + self.removed_vertices.len();
+        self.added.len() + self.removed.len() + num_vertices + self.set.len()
     }
 
     /// The same as the library takes it.
@@ -84,6 +93,7 @@ impl Asked {
             removed: self.removed.clone(),
             added_vertices: self.added_vertices.clone(),
             removed_vertices: self.removed_vertices.clone(),
+            vertex_properties: self.set.clone(),
             name: self.name.clone(),
         }
     }
@@ -112,7 +122,10 @@ impl Model {
     /// Gives ids to keys that are new.
     fn number(&mut self, asked: &Asked) {
         let ends = asked.added.iter().flat_map(|(u, v, _)| [u, v]);
-        let mut named: Vec<&Key> = ends.chain(&asked.added_vertices).collect();
+        let mut set: Vec<_> = asked.set.iter().collect();
+        set.sort_by_key(|(_, name, _)| name);
+        let with_values = set.into_iter().map(|(key, ..)| key);
+        let mut named: Vec<&Key> = ends.chain(&asked.added_vertices).chain(with_values).collect();
         if self.options.keys == KeyScheme::Dense {
             let largest = named.iter().map(|key| if let Key::Integer(key) = key { *key } else { 0 }).max();
             let bound = largest.map_or(0, |largest| largest + 1).max(self.newest.bound.into());
@@ -138,6 +151,7 @@ impl Model {
         for key in &asked.removed_vertices {
             let Some(gone) = known(self, key) else { continue };
             self.newest.live.remove(&gone);
+            self.newest.values.retain(|(_, vertex), _| *vertex != gone);
             self.newest.edges.retain(|&(u, v), _| u != gone && v != gone);
         }
         for (u, v) in &asked.removed {
@@ -173,6 +187,22 @@ impl Model {
         for key in &asked.added_vertices {
             let id = self.id(key).unwrap();
             self.newest.live.insert(id);
+        }
+        let mut new: Vec<_> =
+            asked.set.iter().filter_map(|(_, name, value)| Some((name, value.as_value().property_type()?))).collect();
+        new.sort();
+        for (name, property_type) in new {
+            if !self.newest.schema.iter().any(|(known, _)| known == name) {
+                self.newest.schema.push((name.clone(), property_type));
+            }
+        }
+        for (key, name, value) in &asked.set {
+            let id = self.id(key).unwrap();
+            self.newest.live.insert(id);
+            match value {
+                OwnedValue::Null => self.newest.values.remove(&(name.clone(), id)),
+                value => self.newest.values.insert((name.clone(), id), value.clone()),
+            };
         }
     }
 
@@ -219,6 +249,7 @@ fn check_as<W: Weight>(model: &Model, view: &View, graph: &Graph, bits: impl Fn(
     assert_eq!((view.vertex_bound(), view.num_vertices()), (graph.bound as usize, num_vertices), "vertices");
     assert_eq!(view.num_edges(), graph.num_edges(), "edges");
     assert_eq!(view.has_in_edges(), is_undirected || model.options.in_edges);
+    check_properties(view, graph);
     let mut out_lists: Vec<List> = vec![Vec::new(); graph.bound as usize];
     let mut in_lists = out_lists.clone();
     for (&(u, v), weights) in &graph.edges {
@@ -253,6 +284,25 @@ fn check_as<W: Weight>(model: &Model, view: &View, graph: &Graph, bits: impl Fn(
     view.check().unwrap();
     for key in model.keys.iter().skip(graph.bound as usize) {
         assert_eq!(view.vertex(key).unwrap(), None, "{key} comes later");
+    }
+}
+
+/// The properties, column by column and value by value.
+fn check_properties(view: &View, graph: &Graph) {
+    let properties = view.properties();
+    let found: Vec<_> = properties.schema().iter().map(|(name, of)| (name.to_owned(), of)).collect();
+    assert_eq!(found, graph.schema);
+    for (place, (name, _)) in graph.schema.iter().enumerate() {
+        let column = properties.column(place).unwrap().unwrap();
+        assert_eq!(column.len(), graph.bound as usize);
+        for v in 0..graph.bound {
+            let expected = graph.values.get(&(name.clone(), v)).map_or(PropertyValue::Null, OwnedValue::as_value);
+            assert_eq!(column.get(v as usize), expected, "{name} of {v}");
+            // One by one, of all that have a value and of some that have none.
+            if !expected.is_null() || v % 7 == 0 {
+                assert_eq!(properties.value(place, v).unwrap(), expected, "{name} of {v}");
+            }
+        }
     }
 }
 

@@ -459,6 +459,17 @@ impl PropertyColumn {
         gathered
     }
 
+    /// As [`gather`](Self::gather); a row that this column has not is null.
+    pub fn gather_or_null(&self, rows: &[u32]) -> Self {
+        let mut gathered = Self::new(self.property_type());
+        for &row in rows {
+            let value = if (row as usize) < self.len() { self.get(row as usize) } else { PropertyValue::Null };
+            // A column takes its own values.
+            let _ = gathered.push(value);
+        }
+        gathered
+    }
+
     /// The same values as another type that holds them: whole numbers as floating ones, dates as the
     /// timestamps of their midnights.
     ///

@@ -68,6 +68,9 @@ impl LevelsWriter {
     /// The changes break a rule, or the disk failed.
     pub fn append(&mut self, changes: &LevelChanges<'_>) -> Result<()> {
         check_arcs(changes, &self.options)?;
+        if !changes.properties.is_empty() || !changes.new_properties.is_empty() {
+            return Err(Error::Input("a load gives all snapshots the same properties of vertices".into()));
+        }
         let (mut writer, number, index) = match self.open.take() {
             Some(open) => open,
             None => {

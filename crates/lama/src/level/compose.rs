@@ -5,6 +5,7 @@ use base::VertexId;
 use super::{Level, LevelWriter, SIDES};
 use crate::changes::{ComposeScratch, PageChanges, compose};
 use crate::options::GraphOptions;
+use crate::property::{PropertyChanges, compose_properties};
 use crate::run::Side;
 use crate::{Error, Result};
 
@@ -32,7 +33,25 @@ pub(crate) fn compose_levels(levels: &[Level], writer: &mut LevelWriter, options
     let (died, returned) = net_deaths(levels)?;
     writer.begin_level(first.from(), last.to(), last.vertex_bound(), &died, &returned)?;
     let num_sides = if options.stores_in_lists() { 2 } else { 1 };
-    SIDES.into_iter().take(num_sides).try_for_each(|side| compose_side(levels, side, writer))
+    SIDES.into_iter().take(num_sides).try_for_each(|side| compose_side(levels, side, writer))?;
+    for changes in net_properties(levels)? {
+        writer.append_properties(changes.column(), changes.as_ref())?;
+    }
+    Ok(())
+}
+
+/// What changed in the properties over these levels, column by column; without those in which nothing did.
+pub(crate) fn net_properties(levels: &[Level]) -> Result<Vec<PropertyChanges>> {
+    let mut columns: Vec<u32> = levels.iter().flat_map(Level::property_columns).collect();
+    columns.sort_unstable();
+    columns.dedup();
+    let mut net = Vec::new();
+    for column in columns {
+        let parts = levels.iter().filter_map(|level| level.property_changes(column).transpose());
+        net.push(compose_properties(column, &parts.collect::<base::Result<Vec<_>>>()?));
+    }
+    net.retain(|changes| !changes.is_empty());
+    Ok(net)
 }
 
 /// Who died in these levels and did not return, and the other way round; both ascend.

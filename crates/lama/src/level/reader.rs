@@ -8,6 +8,7 @@ use base::bitmap::AtomicBitmap;
 use base::{MAX_VERTICES, VertexId};
 use graph::WeightType;
 
+use super::properties::{PropertyCursor, PropertyRange, PropertySections};
 use super::stored::{StoredPage, StoredWeights};
 use super::{
     ChangeRules, LevelEntry, PageEntry, SIDES, SideCounts, VertexEntry, check_vertices, first_in_both, sections,
@@ -18,6 +19,7 @@ use crate::changes::PageChanges;
 use crate::column::Column;
 use crate::file::{FramedFile, SectionKind};
 use crate::options::GraphOptions;
+use crate::property::ChangesRef;
 use crate::run::Side;
 
 /// The levels of a file.
@@ -44,6 +46,8 @@ struct Shared {
     sides: [SideRanges; 2],
     died: IdRange,
     returned: IdRange,
+    /// By column that changes, ascending.
+    properties: Vec<PropertyRange>,
 }
 
 /// What a level has of each section of a side.
@@ -71,6 +75,7 @@ struct Columns {
     sides: [Option<SideColumns>; 2],
     died: Column<VertexId>,
     returned: Column<VertexId>,
+    properties: Option<PropertySections>,
     options: GraphOptions,
 }
 
@@ -140,6 +145,7 @@ impl Columns {
             sides: [Some(SideColumns::open(file, Side::Out, options)?), in_side],
             died: Column::open(file, SectionKind::DiedVertices)?,
             returned: Column::open(file, SectionKind::ReturnedVertices)?,
+            properties: PropertySections::open(file)?,
             options: *options,
         })
     }
@@ -195,6 +201,7 @@ struct Cursor {
     sides: [[usize; 3]; 2],
     died: usize,
     returned: usize,
+    properties: PropertyCursor,
 }
 
 impl Cursor {
@@ -214,10 +221,14 @@ impl Cursor {
         let (Some(out_side), Some(in_side), Some(died), Some(returned)) = (out_side, in_side, died, returned) else {
             return Err(corrupt("a level reaches past the end of a section"));
         };
+        let properties = self.properties.level(columns.properties.as_ref(), entry.num_columns)?;
+        let properties = properties.map_err(corrupt)?;
         let [died, returned] = [died, returned].map(|range| IdRange { range, is_checked: AtomicBool::new(false) });
         let sides = [out_side, in_side];
         let columns = Arc::clone(columns);
-        Ok(Level { shared: Arc::new(Shared { columns, entry: *entry, index, vertex_bound, sides, died, returned }) })
+        let entry = *entry;
+        let shared = Shared { columns, entry, index, vertex_bound, sides, died, returned, properties };
+        Ok(Level { shared: Arc::new(shared) })
     }
 
     fn side(&mut self, place: usize, columns: Option<&SideColumns>, counts: &SideCounts) -> Option<SideRanges> {
@@ -244,7 +255,10 @@ impl Cursor {
             return Some("changes");
         }
         let is_owned = self.died == columns.died.len() && self.returned == columns.returned.len();
-        (!is_owned).then_some("vertices")
+        if !is_owned {
+            return Some("vertices");
+        }
+        (!self.properties.is_at_end(columns.properties.as_ref())).then_some("properties")
     }
 }
 
@@ -255,7 +269,7 @@ impl SideColumns {
 }
 
 /// The next `count` of `len`.
-fn take(cursor: &mut usize, count: u64, len: usize) -> Option<Range<usize>> {
+pub(super) fn take(cursor: &mut usize, count: u64, len: usize) -> Option<Range<usize>> {
     let start = *cursor;
     let end = usize::try_from(count).ok().and_then(|count| start.checked_add(count)).filter(|&end| end <= len)?;
     *cursor = end;
@@ -293,7 +307,8 @@ impl Level {
             side.pages.len() * size_of::<PageEntry>() + side.vertices.len() * 4 + side.targets.len() * target_bytes
         });
         let num_ids = shared.died.range.len() + shared.returned.range.len();
-        (size_of::<LevelEntry>() + sides.sum::<usize>() + num_ids * size_of::<VertexId>()) as u64
+        let properties: usize = shared.properties.iter().map(PropertyRange::num_bytes).sum();
+        (size_of::<LevelEntry>() + sides.sum::<usize>() + num_ids * size_of::<VertexId>() + properties) as u64
     }
 
     /// The pages of a side that have changes, ascending.
@@ -468,6 +483,33 @@ impl Level {
         Ok(vertices)
     }
 
+    /// Whether properties of vertices change.
+    pub fn has_properties(&self) -> bool {
+        !self.shared.properties.is_empty()
+    }
+
+    /// The columns of properties that change, ascending.
+    pub fn property_columns(&self) -> impl ExactSizeIterator<Item = u32> {
+        self.shared.properties.iter().map(|range| range.column)
+    }
+
+    /// Whether a column of properties changes.
+    pub fn changes_property(&self, column: u32) -> bool {
+        self.shared.properties.binary_search_by_key(&column, |range| range.column).is_ok()
+    }
+
+    /// What changes in a column of properties, if anything does.
+    ///
+    /// Cost: a binary search; the first call for a column verifies its changes.
+    ///
+    /// # Errors
+    /// They are damaged.
+    pub fn property_changes(&self, column: u32) -> base::Result<Option<ChangesRef<'_>>> {
+        let Shared { columns, properties, vertex_bound, .. } = &*self.shared;
+        let Ok(place) = properties.binary_search_by_key(&column, |range| range.column) else { return Ok(None) };
+        columns.properties.as_ref().map(|sections| sections.changes(&properties[place], *vertex_bound)).transpose()
+    }
+
     /// An error about the level, of which nothing more can be said than where it is listed.
     pub fn corrupt(&self, what: impl Into<String>) -> base::Error {
         self.shared.columns.directory.corrupt(self.shared.index, what)
@@ -481,6 +523,7 @@ impl Level {
         if let Some(vertex) = first_in_both(self.died()?, self.returned()?) {
             return Err(self.corrupt(format!("vertex {vertex} both died and returned")));
         }
+        self.property_columns().try_for_each(|column| self.property_changes(column).map(drop))?;
         let mut changes = PageChanges::default();
         for side in SIDES {
             let (mut num_added, mut num_removed) = (0, 0);

@@ -158,7 +158,7 @@ fn changes_are_small() {
     file.append_arcs(Side::Out, &added, &[]).unwrap();
     let file = file.finish().unwrap();
     let num_bytes = open(&disk, &file, &options).unwrap()[0].num_bytes();
-    assert_eq!(num_bytes, 96 + 100 * 16 + added.len() as u64 * 8);
+    assert_eq!(num_bytes, 104 + 100 * 16 + added.len() as u64 * 8);
     assert!(file.len < num_bytes + num_bytes / 1000 + 6000, "{} for {num_bytes}", file.len);
 }
 
@@ -244,6 +244,7 @@ impl Forged {
                 ],
                 num_died: 2,
                 num_returned: 1,
+                num_columns: 0,
             },
             pages: [page(0, 0, 0), page(2, 2, 3)],
             vertices: vec![entry(0, 1, 1), entry(1, 1, 0), entry(99, 2, 0)],

@@ -6,6 +6,7 @@ use base::storage::Storage;
 use base::{MAX_VERTICES, VertexId};
 use graph::WeightType;
 
+use super::properties::PropertyBuffer;
 use super::{
     ChangeRules, Level, LevelEntry, PageEntry, SIDES, SideCounts, VertexEntry, check_vertices, first_in_both, sections,
     side_index,
@@ -13,6 +14,7 @@ use super::{
 use crate::changes::{ChangedArc, PageChanges};
 use crate::file::{FileKind, FileWriter, SectionKind, WrittenFile};
 use crate::options::{DatabaseId, GraphOptions};
+use crate::property::ChangesRef;
 use crate::run::Side;
 use crate::table::page_of;
 use crate::{Error, Result, names};
@@ -30,6 +32,9 @@ pub(crate) struct LevelWriter {
     sides: [SideBuffer; 2],
     died: Vec<VertexId>,
     returned: Vec<VertexId>,
+    properties: PropertyBuffer,
+    /// The last column of properties that the last level changes.
+    last_column: u32,
     /// An append failed: the last level lacks changes.
     is_broken: bool,
 }
@@ -57,8 +62,19 @@ impl LevelWriter {
     ) -> Result<Self> {
         let name = names::temporary(&names::level(file_number));
         let file = FileWriter::create(storage, &directory.join(name))?;
-        let (levels, sides, died, returned) = Default::default();
-        Ok(Self { file, id, options: *options, levels, sides, died, returned, is_broken: false })
+        let (levels, sides, died, returned, properties) = Default::default();
+        Ok(Self {
+            file,
+            id,
+            options: *options,
+            levels,
+            sides,
+            died,
+            returned,
+            properties,
+            last_column: 0,
+            is_broken: false,
+        })
     }
 
     /// The bytes of all levels so far.
@@ -70,7 +86,7 @@ impl LevelWriter {
                 + side.weights.len()
         });
         let ids = size_of_val(&self.died[..]) + size_of_val(&self.returned[..]);
-        (size_of_val(&self.levels[..]) + sides.sum::<usize>() + ids) as u64
+        (size_of_val(&self.levels[..]) + sides.sum::<usize>() + ids + self.properties.num_bytes()) as u64
     }
 
     /// Ends the level before and begins one from version `from` to version `to`, which has this vertex bound.
@@ -107,6 +123,7 @@ impl LevelWriter {
             sides: Default::default(),
             num_died: died.len() as u64,
             num_returned: returned.len() as u64,
+            num_columns: 0,
         });
         Ok(())
     }
@@ -166,6 +183,32 @@ impl LevelWriter {
         Ok(())
     }
 
+    /// Appends the changes of a column of properties, which comes after all columns of the level before; none is fine.
+    ///
+    /// # Errors
+    /// No level was begun; columns or vertices do not ascend; a value does not change, or its type does. The file
+    /// cannot be finished then.
+    pub fn append_properties(&mut self, column: u32, changes: ChangesRef<'_>) -> Result<()> {
+        let result = self.try_append_properties(column, changes);
+        self.is_broken |= result.is_err();
+        result
+    }
+
+    fn try_append_properties(&mut self, column: u32, changes: ChangesRef<'_>) -> Result<()> {
+        let Some(level) = self.levels.last_mut() else { return Err(no_level()) };
+        if changes.vertices.is_empty() {
+            return Ok(());
+        }
+        if level.num_columns > 0 && self.last_column >= column {
+            return Err(Error::Input(format!("changes of column {column} out of order")));
+        }
+        changes.check(level.vertex_bound as usize).map_err(Error::Input)?;
+        self.properties.append(column, changes).map_err(Error::Input)?;
+        self.last_column = column;
+        level.num_columns += 1;
+        Ok(())
+    }
+
     /// Ends the level before and appends one as it is, from a file of the same database.
     ///
     /// # Errors
@@ -189,6 +232,12 @@ impl LevelWriter {
         self.died.extend_from_slice(died);
         self.returned.extend_from_slice(returned);
         self.levels.push(*level.entry());
+        for column in level.property_columns() {
+            if let Some(changes) = level.property_changes(column)? {
+                self.properties.append(column, changes).map_err(Error::Input)?;
+                self.last_column = column;
+            }
+        }
         Ok(())
     }
 
@@ -221,6 +270,7 @@ impl LevelWriter {
         file.append(bytemuck::cast_slice(&self.died))?;
         file.begin_section(SectionKind::ReturnedVertices)?;
         file.append(bytemuck::cast_slice(&self.returned))?;
+        self.properties.write(file)?;
         self.file.finish(FileKind::Level, self.id)
     }
 

@@ -1,6 +1,7 @@
 //! Adds a snapshot.
 
 use base::{MAX_VERTICES, VertexId};
+use graph::property::PropertyType;
 use graph::{Direction, Graph};
 
 use super::draft::Draft;
@@ -11,6 +12,7 @@ use crate::changes::ChangedArc;
 use crate::dictionary::{DictionaryKeys, PartFile};
 use crate::manifest::Manifest;
 use crate::options::{GraphOptions, KeyScheme};
+use crate::property::{PropertyChanges, PropertyRecord, schema_of};
 use crate::view::View;
 use crate::{Error, Result};
 
@@ -35,6 +37,10 @@ pub struct LevelChanges<'a> {
     pub in_added: &'a [ChangedArc],
     /// What is removed from in-lists.
     pub in_removed: &'a [ChangedArc],
+    /// Properties of vertices that are new from this snapshot on; their columns follow those that there are.
+    pub new_properties: &'a [(String, PropertyType)],
+    /// Values of properties that change, by column. Vertices that die lose theirs.
+    pub properties: &'a [PropertyChanges],
     /// The edges added; of an undirected graph, each counted once.
     pub num_edges_added: u64,
     /// The edges removed.
@@ -56,6 +62,7 @@ impl Store {
         let view = draft.state.newest(&self.path)?;
         check_changes(changes, &view, &self.options)?;
         let mut manifest = draft.state.manifest.clone();
+        check_properties(changes, &view, &manifest)?;
         let version = self.next_version(changes, &manifest, name)?;
         let number = version.number;
 
@@ -70,6 +77,12 @@ impl Store {
         if let Some(keys) = changes.keys.filter(needs_keys) {
             manifest.dictionary = draft.add_keys(&keys)?;
         }
+        manifest.properties.extend(changes.new_properties.iter().map(|(name, property_type)| PropertyRecord {
+            name: name.clone(),
+            property_type: *property_type,
+            since: number,
+            file: None,
+        }));
         manifest.next_number = number + 1;
         let state = draft.publish(manifest)?;
         let info = state.snapshots().pop();
@@ -154,6 +167,33 @@ pub(crate) fn check_changes(changes: &LevelChanges<'_>, newest: &View, options: 
         }
     }
     check_arcs(changes, options)
+}
+
+/// Checks columns, types and vertices of the properties that change.
+fn check_properties(changes: &LevelChanges<'_>, newest: &View, manifest: &Manifest) -> Result<()> {
+    let mut schema = schema_of(&manifest.properties)?;
+    for (name, property_type) in changes.new_properties {
+        schema.add(name.clone(), *property_type)?;
+    }
+    let bad = |what: String| Err(Error::Input(what));
+    if changes.properties.windows(2).any(|pair| pair[0].column() >= pair[1].column()) {
+        return bad("changed properties are not in the order of their columns".into());
+    }
+    let is_live = |vertex: VertexId| {
+        let lived = vertex as usize >= newest.vertex_bound() || newest.is_live(vertex);
+        (lived || changes.returned.binary_search(&vertex).is_ok()) && changes.died.binary_search(&vertex).is_err()
+    };
+    for column in changes.properties {
+        let Some((name, property_type)) = schema.get(column.column() as usize) else {
+            return bad(format!("there is no column {} of properties", column.column()));
+        };
+        column.as_ref().check(changes.vertex_bound).map_err(Error::Input)?;
+        column.as_ref().check_type(property_type).map_err(Error::Input)?;
+        if let Some((vertex, ..)) = column.iter().find(|&(vertex, new, _)| !new.is_null() && !is_live(vertex)) {
+            return bad(format!("vertex {vertex} is none, and gets the property {name:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// Checks order, ends and numbers of the arcs.

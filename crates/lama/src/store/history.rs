@@ -9,8 +9,9 @@ use graph::Direction;
 use super::Store;
 use super::counts::for_each_net_page;
 use crate::changes::ChangedArc;
-use crate::level::net_deaths;
+use crate::level::{net_deaths, net_properties};
 use crate::options::Retention;
+use crate::property::PropertyChanges;
 use crate::run::Side;
 use crate::table::PAGE_VERTICES;
 use crate::{Error, Result};
@@ -30,6 +31,8 @@ pub struct Diff {
     pub died: Vec<VertexId>,
     /// Vertices that are dead in the first snapshot and live in the second, ascending.
     pub returned: Vec<VertexId>,
+    /// The properties with other values, by name.
+    pub properties: Vec<(String, PropertyChanges)>,
 }
 
 impl Store {
@@ -66,6 +69,11 @@ impl Store {
             Ok(())
         })?;
         (diff.died, diff.returned) = net_deaths(&levels)?;
+        for changes in net_properties(&levels)? {
+            if let Some(record) = state.manifest.properties.get(changes.column() as usize) {
+                diff.properties.push((record.name.clone(), changes));
+            }
+        }
         Ok(if a <= b { diff } else { diff.reversed() })
     }
 
@@ -131,6 +139,7 @@ impl Diff {
             new_vertices: bound..bound,
             died: self.returned.iter().copied().filter(is_old).chain(young).collect(),
             returned: self.died.iter().copied().filter(is_old).collect(),
+            properties: self.properties.into_iter().map(|(name, changes)| (name, changes.reversed())).collect(),
         }
     }
 }

@@ -35,7 +35,8 @@ pub(super) fn estimated_bytes(changes: &LevelChanges<'_>, options: &GraphOptions
     let num_arcs: u64 = arcs.iter().map(|arcs| arcs.len() as u64).sum();
     let num_vertices = (changes.died.len() + changes.returned.len()) as u64;
     // An arc may have a vertex of its own, and its share of a page.
-    num_arcs * (4 + weight_bytes + 8) + num_vertices * 4
+    let properties: u64 = changes.properties.iter().map(|column| column.as_ref().num_bytes() as u64).sum();
+    num_arcs * (4 + weight_bytes + 8) + num_vertices * 4 + properties
 }
 
 /// What is written as one level.
@@ -186,7 +187,8 @@ impl Job<'_> {
                 if options.stores_in_lists() {
                     writer.append_arcs(Side::In, changes.in_added, changes.in_removed)?;
                 }
-                Ok(())
+                let mut properties = changes.properties.iter();
+                properties.try_for_each(|column| writer.append_properties(column.column(), column.as_ref()))
             }
             Source::Composed(levels) => compose_levels(levels, writer, options),
             Source::Moved(level) => writer.append_level(level),

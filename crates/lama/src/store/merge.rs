@@ -10,7 +10,9 @@ use super::draft::Draft;
 use super::{State, Store};
 use crate::Result;
 use crate::chain::DeltaRun;
+use crate::manifest::Manifest;
 use crate::patched::WholePage;
+use crate::property::write_column;
 use crate::run::{RunWriter, Side};
 use crate::table::PAGE_VERTICES;
 use crate::view::View;
@@ -114,12 +116,35 @@ impl Draft<'_> {
         write_lists(&view, &writer, pool, progress)?;
         let run = writer.finish_with_dead(&view.dead())?;
         run.files.into_iter().for_each(|file| self.add(file));
+        self.write_columns(&mut manifest, &view)?;
         let plan = manifest.chain.merged();
         manifest.run = number;
         manifest.chain = self.carry_out(plan, None)?;
         let bytes_written = self.num_bytes();
         self.publish(manifest)?;
         Ok(MergeReport { bytes_written, levels_before, levels_after: 0 })
+    }
+
+    /// Writes the columns of properties that differ at the newest version from what their files hold.
+    ///
+    /// Memory: one column.
+    fn write_columns(&mut self, manifest: &mut Manifest, newest: &View) -> Result<()> {
+        for (column, record) in manifest.properties.iter_mut().enumerate() {
+            let properties = newest.properties();
+            if !properties.has_changed(column as u32) {
+                continue;
+            }
+            let values = properties.column_of(column as u32)?;
+            record.file = None;
+            if values.num_nulls() < values.len() {
+                let number = self.next_file();
+                let (storage, path) = (&*self.store.storage, &*self.store.path);
+                let file = write_column(storage, path, manifest.created.id, number, &values)?;
+                self.add(file);
+                record.file = Some(number);
+            }
+        }
+        Ok(())
     }
 
     fn merge_newest(mut self, num_levels: u32) -> Result<MergeReport> {

@@ -14,6 +14,7 @@ use crate::file::{FileKind, FramedFile};
 use crate::level::{Level, LevelFile};
 use crate::lists::ListRules;
 use crate::manifest::{FileRecord, Manifest};
+use crate::property::{ColumnFile, PropertyRecord, VertexColumn, VertexProperties};
 use crate::side::Sense;
 use crate::view::{View, ViewParts};
 use crate::{Error, Result, names, run};
@@ -29,6 +30,8 @@ pub(crate) struct State {
     pub manifest_bytes: u64,
     pub base: Arc<BaseRun>,
     pub dictionary: Arc<Dictionary>,
+    /// The properties of vertices.
+    pub columns: Arc<Vec<VertexColumn>>,
     /// All files, by name.
     pub files: HashMap<String, Arc<FramedFile>>,
     level_files: HashMap<u32, Arc<LevelFile>>,
@@ -98,13 +101,14 @@ impl State {
         let open = |number: u32| files.open(FileKind::Dictionary, &names::dictionary(number));
         let (scheme, num_keys) = (manifest.created.options.keys, manifest.chain.newest().vertex_bound);
         let dictionary = Arc::new(Dictionary::join(scheme, num_keys, &manifest.dictionary, known, open)?);
+        let columns = Arc::new(files.open_columns(old)?);
         let mut opened = files.opened.take();
         if let Some(old) = old {
             let kept = old.files.iter().filter(|(name, _)| files.records.contains_key(&***name));
             opened.extend(kept.map(|(name, file)| (name.clone(), Arc::clone(file))));
         }
         let newest = Mutex::new(None);
-        let state = Self { manifest, manifest_bytes, base, dictionary, files: opened, level_files, newest };
+        let state = Self { manifest, manifest_bytes, base, dictionary, columns, files: opened, level_files, newest };
         state.check_levels(path)?;
         Ok(state)
     }
@@ -127,7 +131,12 @@ impl State {
                     level.vertex_bound()
                 )));
             }
-            Ok(())
+            match level.property_columns().last() {
+                Some(last) if last as usize >= self.columns.len() => {
+                    Err(level.corrupt(format!("column {last} changes, of {} in all", self.columns.len())))
+                }
+                _ => Ok(()),
+            }
         };
         for pair in chain.versions.windows(2) {
             if let Some(place) = pair[1].level {
@@ -207,8 +216,16 @@ impl State {
             num_edges: version.num_edges,
             num_arcs: version.num_arcs,
             dictionary: Arc::clone(&self.dictionary),
+            properties: self.vertex_properties(version)?,
             path: path.to_owned(),
         })
+    }
+
+    /// The properties of the vertices at a version.
+    fn vertex_properties(&self, version: &Version) -> Result<Arc<VertexProperties>> {
+        let (number, vertex_bound) = (version.number, version.vertex_bound as usize);
+        let steps = if self.columns.is_empty() { Vec::new() } else { self.steps(number) };
+        Ok(Arc::new(VertexProperties::new(&self.columns, &steps, number, vertex_bound)?))
     }
 
     /// What leads from the base run to a version.
@@ -243,6 +260,25 @@ impl Files<'_> {
                 Err(base::Error::corrupt(&self.path.join(names::MANIFEST), 0, what).into())
             }
         }
+    }
+
+    /// Opens the columns of properties; takes over from `old` what is the same.
+    fn open_columns(&self, old: Option<&State>) -> Result<Vec<VertexColumn>> {
+        let known = old.map_or(&[][..], |old| &old.columns[..]);
+        let open = |record: &PropertyRecord| {
+            let same =
+                known.iter().find(|column| column.record.file == record.file).and_then(|column| column.file.clone());
+            let file = match (record.file, same) {
+                (None, _) => None,
+                (Some(_), Some(file)) => Some(file),
+                (Some(number), None) => {
+                    let file = self.open(FileKind::Column, &names::column(number))?;
+                    Some(Arc::new(ColumnFile::open(&file, record.property_type)?))
+                }
+            };
+            Ok(VertexColumn { record: record.clone(), file })
+        };
+        self.manifest.properties.iter().map(open).collect()
     }
 
     fn open_side(&self, side: run::Side) -> Result<RunFiles> {

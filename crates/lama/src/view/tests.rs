@@ -189,6 +189,7 @@ impl History {
             num_edges: num_edges as u64,
             num_arcs: arcs.len() as u64,
             dictionary: Arc::new(Dictionary::open(KeyScheme::Dense, *bound as u64, &[]).unwrap()),
+            properties: Arc::default(),
             path: "db".into(),
         }
     }

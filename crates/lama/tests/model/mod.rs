@@ -2,6 +2,7 @@
 #![allow(dead_code, reason = "every test uses a part of it")]
 
 pub mod past;
+pub mod properties;
 pub mod samples;
 
 use std::ops::ControlFlow;

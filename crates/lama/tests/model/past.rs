@@ -6,13 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anden_lama::{
-    ChangedArc, DictionaryKeys, GraphOptions, Key, KeyScheme, LevelChanges, Result, RunWriter, Side, Store, View,
+    ChangedArc, DictionaryKeys, GraphOptions, Key, KeyScheme, LevelChanges, PropertyChanges, Result, RunWriter, Side,
+    Store, View,
 };
 use base::VertexId;
 use base::storage::Storage;
+use graph::property::PropertyType;
 use graph::{Direction, Graph, InEdges, Weight, WeightType, WeightedEdges};
 
 use super::IDENTITY;
+use super::properties::Properties;
 
 /// Splitmix64.
 #[derive(Clone, Debug)]
@@ -40,6 +43,7 @@ pub struct Content {
     pub dead: BTreeSet<VertexId>,
     /// Of each edge the bits of its weights, sorted; of an undirected one from its smaller end.
     pub edges: BTreeMap<(VertexId, VertexId), Vec<u64>>,
+    pub properties: Properties,
 }
 
 /// The arcs of both sides, sorted.
@@ -48,7 +52,8 @@ type Arcs = (Vec<ChangedArc>, Vec<ChangedArc>);
 impl Content {
     /// A graph with so many vertices and no edges.
     pub fn new(options: GraphOptions, num_vertices: usize) -> Self {
-        let mut content = Self { options, keys: Vec::new(), dead: BTreeSet::new(), edges: BTreeMap::new() };
+        let (keys, dead, edges, properties) = Default::default();
+        let mut content = Self { options, keys, dead, edges, properties };
         content.add_vertices(num_vertices);
         content
     }
@@ -87,6 +92,7 @@ impl Content {
 
     pub fn remove_vertex(&mut self, vertex: VertexId) {
         self.edges.retain(|&(source, target), _| source != vertex && target != vertex);
+        self.properties.forget(vertex);
         self.dead.insert(vertex);
     }
 
@@ -130,6 +136,19 @@ impl Content {
             && let Some(&vertex) = self.dead.iter().nth(random.below(self.dead.len()))
         {
             self.dead.remove(&vertex);
+        }
+    }
+
+    /// Changes a little of everything, and of the properties of vertices.
+    pub fn evolve_all(&mut self, random: &mut Random) {
+        self.evolve(random);
+        if self.properties.schema.len() < 5 && random.below(3) == 0 {
+            self.properties.add(random);
+        }
+        for _ in 0..random.below(10) {
+            if let Some(vertex) = self.live(random) {
+                self.properties.set(vertex, random);
+            }
         }
     }
 
@@ -183,6 +202,8 @@ impl Content {
             in_removed: minus(&old_in, &inward),
             num_edges_added: minus(&self.edge_arcs(), &old.edge_arcs()).len() as u64,
             num_edges_removed: minus(&old.edge_arcs(), &self.edge_arcs()).len() as u64,
+            new_properties: self.properties.schema[old.properties.schema.len()..].to_vec(),
+            properties: self.properties.changes_from(&old.properties),
             keys: self.keys[first..].to_vec(),
             sorted,
         }
@@ -201,6 +222,7 @@ impl Content {
         let run = run.finish()?;
         let changes = self.changes_from(&Self::new(self.options, 0));
         let dictionary = changes.with_keys(|keys| builder.write_dictionary(keys))?;
+        self.properties.write(&builder)?;
         builder.publish(run, dictionary, self.num_edges(), name)
     }
 
@@ -266,6 +288,7 @@ impl Content {
             assert_eq!(view.vertex(key)?, Some(id).filter(|id| !self.dead.contains(id)));
             assert_eq!(view.is_live(id), !self.dead.contains(&id));
         }
+        self.properties.compare(view)?;
         let mut younger = self.clone();
         younger.add_vertices(1);
         assert_eq!(view.vertex(&younger.keys[self.keys.len()])?, None);
@@ -364,6 +387,8 @@ pub struct Changes {
     pub in_removed: Vec<ChangedArc>,
     pub num_edges_added: u64,
     pub num_edges_removed: u64,
+    pub new_properties: Vec<(String, PropertyType)>,
+    pub properties: Vec<PropertyChanges>,
     keys: Vec<Key>,
     sorted: Vec<VertexId>,
 }
@@ -404,6 +429,8 @@ impl Changes {
                 in_removed: &self.in_removed,
                 num_edges_added: self.num_edges_added,
                 num_edges_removed: self.num_edges_removed,
+                new_properties: &self.new_properties,
+                properties: &self.properties,
             })
         })
     }
@@ -488,6 +515,11 @@ impl Past {
         let mut returning: Vec<VertexId> = diff.returned.iter().copied().chain(born).collect();
         returning.sort_unstable();
         assert_eq!(returning, returned);
+        let expected = new.properties.changes_from(&old.properties);
+        let longer = if new.properties.schema.len() > old.properties.schema.len() { new } else { old };
+        let name = |column: u32| longer.properties.schema[column as usize].0.clone();
+        let expected: Vec<_> = expected.into_iter().map(|changes| (name(changes.column()), changes)).collect();
+        assert_eq!(diff.properties, expected);
         Ok(())
     }
 }

@@ -65,11 +65,13 @@ pub fn write_versions(options: GraphOptions, path: &str) -> (FaultStorage, Past)
     for i in 0..70_u32 {
         content.add_edge(i * i % 37, i * 11 % 40, i);
     }
+    content.properties.add(random);
+    (0..30).for_each(|vertex| content.properties.set(vertex, random));
     let disk = FaultStorage::default();
     let store = content.write(Arc::new(disk.clone()), path.as_ref(), Some("first")).unwrap();
     let mut past = Past::new(content.clone(), Some("first"));
     for number in 2..=8_u32 {
-        content.evolve(random);
+        content.evolve_all(random);
         content.add_vertices(1);
         match number {
             3 => content.remove_vertex(5),

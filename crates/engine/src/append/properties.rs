@@ -1,0 +1,151 @@
+//! Properties of vertices that an append changes.
+
+use std::collections::BTreeMap;
+
+use base::VertexId;
+use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use lama::{Key, PropertyChanges, View};
+
+use super::requests::Block;
+use super::vertices::VertexChanges;
+use crate::{Error, Result};
+
+/// Vertices to which a program gives values of one property, in its order.
+#[derive(Debug)]
+pub(crate) struct ValueRows<'a> {
+    pub(crate) vertices: Vec<&'a Key>,
+    /// The place of the property in the schema.
+    pub(crate) place: usize,
+    pub(crate) column: PropertyColumn,
+}
+
+/// The properties that a program sets, and their values. Types are those of `known`, or follow from the values.
+///
+/// # Errors
+/// A value is of another type than its property or the values before it; a property that is not there gets no value.
+pub(crate) fn value_rows<'a>(
+    set: &'a [(Key, String, OwnedValue)],
+    known: &PropertySchema,
+) -> Result<(PropertySchema, Vec<ValueRows<'a>>)> {
+    let mut by_name: BTreeMap<&str, Vec<(&Key, PropertyValue<'_>)>> = BTreeMap::new();
+    for (key, name, value) in set {
+        by_name.entry(name).or_default().push((key, value.as_value()));
+    }
+    let mut schema = PropertySchema::default();
+    let mut rows = Vec::new();
+    for (name, values) in by_name {
+        let mut types = values.iter().filter_map(|(_, value)| value.property_type());
+        let known = known.find(name).and_then(|place| known.get(place)).map(|(_, found)| found);
+        let property_type = match (known, types.next()) {
+            (Some(known), _) => known,
+            (None, Some(first)) => types.fold(first, |joined, next| joined.joined(next).unwrap_or(joined)),
+            (None, None) => return Err(Error::Option(format!("there is no property {name:?} whose values could go"))),
+        };
+        let place = schema.add(name.to_owned(), property_type)?;
+        let mut column = PropertyColumn::new(property_type);
+        for (key, value) in &values {
+            let wrong =
+                || Error::Option(format!("vertex {key}: {value} is no value of type {property_type} ({name:?})"));
+            column.push(fitting(*value, property_type).ok_or_else(wrong)?)?;
+        }
+        rows.push(ValueRows { vertices: values.iter().map(|(key, _)| *key).collect(), place, column });
+    }
+    Ok((schema, rows))
+}
+
+/// The value in a type that holds it.
+fn fitting(value: PropertyValue<'_>, property_type: PropertyType) -> Option<PropertyValue<'_>> {
+    let mut column = PropertyColumn::new(value.property_type().unwrap_or(property_type));
+    match (value, property_type) {
+        (PropertyValue::I64(_) | PropertyValue::Date(_), _) => {
+            column.push(value).ok()?;
+            let converted = column.converted(property_type).ok()?;
+            match converted.get(0) {
+                PropertyValue::F64(value) => Some(PropertyValue::F64(value)),
+                PropertyValue::Timestamp(micros) => Some(PropertyValue::Timestamp(micros)),
+                _ => Some(value),
+            }
+        }
+        _ => (column.property_type() == property_type).then_some(value),
+    }
+}
+
+/// What changes in the properties of vertices.
+#[derive(Debug, Default)]
+pub(crate) struct PropertyEffects {
+    /// Properties that are not there yet.
+    pub(crate) new: Vec<(String, PropertyType)>,
+    /// By column that changes, ascending.
+    pub(crate) changes: Vec<PropertyChanges>,
+    /// Values that change.
+    pub(crate) num_changed: u64,
+}
+
+impl PropertyEffects {
+    /// Holds what `blocks`, whose keys are ids, say of the properties of `schema` against `view`, which must be of the
+    /// newest version. Of several rows of a vertex the last one counts; vertices that are removed lose what no row gives them again.
+    ///
+    /// # Errors
+    /// A property is of another type than the one that is there; the database is damaged.
+    pub(crate) fn new(
+        view: &View,
+        blocks: &[Block],
+        schema: &PropertySchema,
+        vertices: &VertexChanges,
+    ) -> Result<Self> {
+        let known = view.properties();
+        let mut new = Vec::new();
+        // By column: the place of the property in `schema`.
+        let mut places: Vec<Option<usize>> = vec![None; known.schema().len()];
+        for (place, (name, property_type)) in schema.iter().enumerate() {
+            match known.schema().find(name) {
+                None => {
+                    new.push((name.to_owned(), property_type));
+                    places.push(Some(place));
+                }
+                Some(column) => match known.schema().get(column) {
+                    Some((_, expected)) if expected != property_type => {
+                        let what = format!("the property {name:?} is of type {expected}, not {property_type}");
+                        return Err(Error::Option(what));
+                    }
+                    _ => places[column] = Some(place),
+                },
+            }
+        }
+        let mut effects = Self { new, ..Self::default() };
+        for (column, place) in places.into_iter().enumerate() {
+            let changes = column_changes(view, column, rows_of(blocks, place), &vertices.cleared)?;
+            effects.num_changed += changes.len() as u64;
+            effects.changes.extend(Some(changes).filter(|changes| !changes.is_empty()));
+        }
+        Ok(effects)
+    }
+}
+
+/// The values that blocks give for the property at a place of the schema; the last of each vertex.
+fn rows_of(blocks: &[Block], place: Option<usize>) -> BTreeMap<VertexId, PropertyValue<'_>> {
+    let mut values = BTreeMap::new();
+    for block in blocks {
+        for (_, column) in block.properties.iter().filter(|(found, _)| Some(*found) == place) {
+            values.extend(block.vertices.iter().copied().zip(column.iter()));
+        }
+    }
+    values
+}
+
+fn column_changes(
+    view: &View,
+    column: usize,
+    mut values: BTreeMap<VertexId, PropertyValue<'_>>,
+    cleared: &[VertexId],
+) -> Result<PropertyChanges> {
+    for &vertex in cleared {
+        values.entry(vertex).or_insert(PropertyValue::Null);
+    }
+    let properties = view.properties();
+    let mut changes = PropertyChanges::new(column as u32);
+    for (vertex, value) in values {
+        changes.push(vertex, value, properties.value(column, vertex)?);
+    }
+    Ok(changes)
+}

@@ -1,0 +1,112 @@
+//! A value that belongs to itself.
+
+use super::PropertyValue;
+
+/// One value of a property, with its memory: what a program gives, where a [`PropertyValue`] is what it is shown.
+#[derive(Clone, Debug)]
+pub enum OwnedValue {
+    /// No value.
+    Null,
+    /// True or false.
+    Boolean(bool),
+    /// A whole number.
+    I64(i64),
+    /// A floating number.
+    F64(f64),
+    /// Days since 1970-01-01.
+    Date(i32),
+    /// Microseconds since 1970-01-01T00:00:00Z.
+    Timestamp(i64),
+    /// Text.
+    String(String),
+    /// Bytes.
+    Bytes(Vec<u8>),
+}
+
+impl OwnedValue {
+    /// The value where it is.
+    pub fn as_value(&self) -> PropertyValue<'_> {
+        match self {
+            Self::Null => PropertyValue::Null,
+            Self::Boolean(value) => PropertyValue::Boolean(*value),
+            Self::I64(value) => PropertyValue::I64(*value),
+            Self::F64(value) => PropertyValue::F64(*value),
+            Self::Date(days) => PropertyValue::Date(*days),
+            Self::Timestamp(micros) => PropertyValue::Timestamp(*micros),
+            Self::String(text) => PropertyValue::String(text),
+            Self::Bytes(bytes) => PropertyValue::Bytes(bytes),
+        }
+    }
+}
+
+/// As of [`PropertyValue`]: floating numbers by their bits.
+impl PartialEq for OwnedValue {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_value() == other.as_value()
+    }
+}
+
+impl Eq for OwnedValue {}
+
+impl From<PropertyValue<'_>> for OwnedValue {
+    fn from(value: PropertyValue<'_>) -> Self {
+        match value {
+            PropertyValue::Null => Self::Null,
+            PropertyValue::Boolean(value) => Self::Boolean(value),
+            PropertyValue::I64(value) => Self::I64(value),
+            PropertyValue::F64(value) => Self::F64(value),
+            PropertyValue::Date(days) => Self::Date(days),
+            PropertyValue::Timestamp(micros) => Self::Timestamp(micros),
+            PropertyValue::String(text) => Self::String(text.to_owned()),
+            PropertyValue::Bytes(bytes) => Self::Bytes(bytes.to_vec()),
+        }
+    }
+}
+
+impl From<bool> for OwnedValue {
+    fn from(value: bool) -> Self {
+        Self::Boolean(value)
+    }
+}
+
+impl From<i64> for OwnedValue {
+    fn from(value: i64) -> Self {
+        Self::I64(value)
+    }
+}
+
+impl From<i32> for OwnedValue {
+    fn from(value: i32) -> Self {
+        Self::I64(value.into())
+    }
+}
+
+impl From<u32> for OwnedValue {
+    fn from(value: u32) -> Self {
+        Self::I64(value.into())
+    }
+}
+
+impl From<f64> for OwnedValue {
+    fn from(value: f64) -> Self {
+        Self::F64(value)
+    }
+}
+
+impl From<&str> for OwnedValue {
+    fn from(text: &str) -> Self {
+        Self::String(text.to_owned())
+    }
+}
+
+impl From<String> for OwnedValue {
+    fn from(text: String) -> Self {
+        Self::String(text)
+    }
+}
+
+impl From<Vec<u8>> for OwnedValue {
+    fn from(bytes: Vec<u8>) -> Self {
+        Self::Bytes(bytes)
+    }
+}

@@ -1,0 +1,71 @@
+//! Properties of vertices: columns of values, versioned with the graph.
+//!
+//! A column is named and typed once for the whole database. The values at the version of the base run are in a file
+//! of their own, row by vertex id; what a version changed is in its level, with the new values and the old ones, so
+//! that it reads both ways like everything in a level. A view asks the levels between the base run and its version,
+//! the one next to the version first, and then the file. Nothing of it is read before somebody asks.
+
+mod changes;
+mod column;
+mod reader;
+mod value;
+
+pub use changes::PropertyChanges;
+pub(crate) use changes::{ChangesRef, compose_properties};
+pub(crate) use column::{ColumnFile, write_column};
+pub(crate) use reader::VertexColumn;
+pub use reader::VertexProperties;
+
+use graph::property::{PropertySchema, PropertyType};
+
+use crate::encoding::{Decoder, Encoder};
+
+/// A property of vertices, as the manifest knows it; its place among them is its number in levels.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PropertyRecord {
+    pub name: String,
+    pub property_type: PropertyType,
+    /// The first version that has it.
+    pub since: u32,
+    /// The number of the file with its values at the version of the base run; none where all are null.
+    pub file: Option<u32>,
+}
+
+impl PropertyRecord {
+    pub fn encode(&self, body: &mut Encoder) {
+        body.string(&self.name);
+        body.u8(type_number(self.property_type) as u8);
+        body.u32(self.since);
+        body.u8(self.file.is_some().into());
+        body.u32(self.file.unwrap_or(0));
+    }
+
+    pub fn decode(decoder: &mut Decoder<'_>) -> Option<Self> {
+        let (name, property_type) = (decoder.string()?, type_of_number(decoder.u8()?.into())?);
+        let (since, has_file) = (decoder.u32()?, decoder.flag()?);
+        let file = Some(decoder.u32()?).filter(|_| has_file);
+        Some(Self { name, property_type, since, file })
+    }
+}
+
+/// The names and types of all, whichever version has them.
+pub(crate) fn schema_of(records: &[PropertyRecord]) -> Result<PropertySchema, graph::Error> {
+    PropertySchema::new(records.iter().map(|record| (record.name.clone(), record.property_type)))
+}
+
+/// The number of a type on disk.
+fn type_number(property_type: PropertyType) -> u32 {
+    match property_type {
+        PropertyType::Boolean => 1,
+        PropertyType::I64 => 2,
+        PropertyType::F64 => 3,
+        PropertyType::Date => 4,
+        PropertyType::Timestamp => 5,
+        PropertyType::String => 6,
+        PropertyType::Bytes => 7,
+    }
+}
+
+fn type_of_number(number: u32) -> Option<PropertyType> {
+    PropertyType::ALL.into_iter().map(|(found, _)| found).find(|&found| type_number(found) == number)
+}

@@ -1,0 +1,140 @@
+//! Holds the properties of every version against each other.
+//!
+//! From the column at the version of the base run, every level is followed, forwards and backwards: the old value of a
+//! change is what the version before has, and no dead vertex has a value.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use base::VertexId;
+use base::parallel::Pool;
+use graph::property::{PropertyColumn, PropertyValue};
+
+use super::Lives;
+use crate::level::{Level, net_properties};
+use crate::property::{ChangesRef, PropertyRecord};
+use crate::store::State;
+use crate::{Result, names};
+
+/// Checks all columns.
+///
+/// # Errors
+/// The first fault, with its place.
+pub(super) fn check_properties(state: &State, path: &Path, lives: &Lives, pool: &Pool) -> Result<()> {
+    let columns = 0..state.columns.len();
+    let results = pool.map_chunks(columns, 1, |_, columns| {
+        columns.into_iter().try_for_each(|column| Walk::new(state, lives, column)?.check(path))
+    });
+    results.into_iter().collect::<Result<()>>()?;
+    check_delta_runs(state)
+}
+
+/// One column in all versions.
+struct Walk<'a> {
+    state: &'a State,
+    lives: &'a Lives,
+    column: u32,
+    record: &'a PropertyRecord,
+    stored: PropertyColumn,
+    /// By version: what leads to it from the one before.
+    levels: Vec<Option<&'a Level>>,
+    anchor_index: usize,
+}
+
+/// Values that differ from the stored ones at a version.
+type Changed<'a> = HashMap<VertexId, PropertyValue<'a>>;
+
+impl<'a> Walk<'a> {
+    fn new(state: &'a State, lives: &'a Lives, column: usize) -> Result<Self> {
+        let chain = &state.manifest.chain;
+        let found = &state.columns[column];
+        let stored = match &found.file {
+            Some(file) => file.read(0..file.len())?,
+            None => PropertyColumn::new(found.record.property_type),
+        };
+        let levels = chain.versions.iter().map(|version| state.level_at(version.level?)).collect();
+        let anchor_index = chain.index(chain.anchor).unwrap_or(0);
+        Ok(Self { state, lives, column: column as u32, record: &found.record, stored, levels, anchor_index })
+    }
+
+    fn check(&self, path: &Path) -> Result<()> {
+        let anchor = &self.state.manifest.chain.versions[self.anchor_index];
+        let corrupt = |what: String| {
+            let what = format!("the property {:?}: {what}", self.record.name);
+            let file = self.record.file.map_or(path.to_owned(), |number| path.join(names::column(number)));
+            base::Error::corrupt(&file, 0, what).into()
+        };
+        if self.stored.len() as u64 > anchor.vertex_bound {
+            return Err(corrupt(format!("{} values of {} vertices", self.stored.len(), anchor.vertex_bound)));
+        }
+        let is_bad =
+            |&vertex: &usize| !self.stored.is_null(vertex) && self.lives.is_dead(vertex as VertexId, anchor.number);
+        if let Some(vertex) = (0..self.stored.len()).find(is_bad) {
+            return Err(corrupt(format!("vertex {vertex} is dead and has a value")));
+        }
+        let num_versions = self.levels.len();
+        let mut changed = Changed::new();
+        for index in self.anchor_index + 1..num_versions {
+            self.step(&mut changed, index, index)?;
+        }
+        changed.clear();
+        for index in (0..self.anchor_index).rev() {
+            self.step(&mut changed, index + 1, index)?;
+        }
+        Ok(())
+    }
+
+    /// Applies the level of the version `level_index` so that the values become those of the version `to_index`.
+    fn step(&self, changed: &mut Changed<'a>, level_index: usize, to_index: usize) -> Result<()> {
+        let Some(level) = self.levels[level_index] else { return Ok(()) };
+        let number = self.state.manifest.chain.versions[to_index].number;
+        let is_forward = level_index == to_index;
+        let wrong = |vertex: VertexId, what: &str| -> Result<()> {
+            let name = &self.record.name;
+            Err(level.corrupt(format!("vertex {vertex}, version {number}: the property {name:?} {what}")).into())
+        };
+        if let Some(changes) = self.changes(level)? {
+            for (vertex, new, old) in changes.iter() {
+                let (to, from) = if is_forward { (new, old) } else { (old, new) };
+                if self.value(changed, vertex) != from {
+                    return wrong(vertex, "had another value before");
+                }
+                if !to.is_null() && self.lives.is_dead(vertex, number) {
+                    return wrong(vertex, "has a value although the vertex is dead");
+                }
+                changed.insert(vertex, to);
+            }
+        }
+        let dying = if is_forward { level.died()? } else { level.returned()? };
+        match dying.iter().find(|&&vertex| !self.value(changed, vertex).is_null()) {
+            Some(&vertex) => wrong(vertex, "outlives its vertex"),
+            None => Ok(()),
+        }
+    }
+
+    fn changes(&self, level: &'a Level) -> Result<Option<ChangesRef<'a>>> {
+        let Some(changes) = level.property_changes(self.column)? else { return Ok(None) };
+        changes.check_type(self.record.property_type).map_err(|what| level.corrupt(what))?;
+        Ok(Some(changes))
+    }
+
+    fn value(&self, changed: &Changed<'a>, vertex: VertexId) -> PropertyValue<'_> {
+        let stored = || match self.stored.len() > vertex as usize {
+            true => self.stored.get(vertex as usize),
+            false => PropertyValue::Null,
+        };
+        changed.get(&vertex).copied().unwrap_or_else(stored)
+    }
+}
+
+/// Delta runs say what the levels say for which they stand.
+fn check_delta_runs(state: &State) -> Result<()> {
+    for run in &state.manifest.chain.delta_runs {
+        let level = state.level(run.level);
+        let expected = net_properties(&state.levels_between(run.from, run.to))?;
+        if expected != net_properties(std::slice::from_ref(level))? {
+            return Err(level.corrupt("properties are not what its levels make of them").into());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,132 @@
+//! Properties of vertices, in memory.
+
+use std::collections::BTreeMap;
+
+use anden_lama::{PropertyChanges, Result, StoreBuilder, View};
+use base::VertexId;
+use graph::Graph;
+use graph::property::{PropertyColumn, PropertyType, PropertyValue};
+
+use super::past::Random;
+
+/// A value that is not null.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Value {
+    Boolean(bool),
+    I64(i64),
+    /// The bits.
+    F64(u64),
+    Date(i32),
+    Timestamp(i64),
+    String(String),
+    Bytes(Vec<u8>),
+}
+
+impl Value {
+    fn random(property_type: PropertyType, random: &mut Random) -> Self {
+        let number = random.below(7) as i64 - 3;
+        let text = "ß\u{1f600}x".repeat(random.below(4));
+        match property_type {
+            PropertyType::Boolean => Self::Boolean(number > 0),
+            PropertyType::I64 => Self::I64(number << random.below(60)),
+            PropertyType::F64 => Self::F64((number as f64 / 3.0).to_bits()),
+            PropertyType::Date => Self::Date(number as i32 * 10_000),
+            PropertyType::Timestamp => Self::Timestamp(number * 86_400_000_000_000),
+            PropertyType::String => Self::String(text),
+            PropertyType::Bytes => Self::Bytes(text.into_bytes()),
+        }
+    }
+
+    fn get(&self) -> PropertyValue<'_> {
+        match self {
+            Self::Boolean(value) => PropertyValue::Boolean(*value),
+            Self::I64(value) => PropertyValue::I64(*value),
+            Self::F64(bits) => PropertyValue::F64(f64::from_bits(*bits)),
+            Self::Date(value) => PropertyValue::Date(*value),
+            Self::Timestamp(value) => PropertyValue::Timestamp(*value),
+            Self::String(value) => PropertyValue::String(value),
+            Self::Bytes(value) => PropertyValue::Bytes(value),
+        }
+    }
+}
+
+/// The properties of the vertices of a graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Properties {
+    pub schema: Vec<(String, PropertyType)>,
+    values: BTreeMap<(usize, VertexId), Value>,
+}
+
+impl Properties {
+    /// Adds a property without values.
+    pub fn add(&mut self, random: &mut Random) {
+        let (property_type, _) = PropertyType::ALL[random.below(7)];
+        self.schema.push((format!("{property_type} {}", self.schema.len()), property_type));
+    }
+
+    /// Gives a vertex another value of some property, or none.
+    pub fn set(&mut self, vertex: VertexId, random: &mut Random) {
+        if self.schema.is_empty() {
+            return;
+        }
+        let column = random.below(self.schema.len());
+        if random.below(4) == 0 {
+            self.values.remove(&(column, vertex));
+        } else {
+            self.values.insert((column, vertex), Value::random(self.schema[column].1, random));
+        }
+    }
+
+    pub fn forget(&mut self, vertex: VertexId) {
+        self.values.retain(|&(_, other), _| other != vertex);
+    }
+
+    fn get(&self, column: usize, vertex: VertexId) -> PropertyValue<'_> {
+        self.values.get(&(column, vertex)).map_or(PropertyValue::Null, Value::get)
+    }
+
+    fn column(&self, column: usize, num_rows: usize) -> PropertyColumn {
+        let mut values = PropertyColumn::new(self.schema[column].1);
+        (0..num_rows).for_each(|vertex| values.push(self.get(column, vertex as VertexId)).unwrap());
+        values
+    }
+
+    /// What leads from `old` to these; one of the two may have properties that the other has not.
+    pub fn changes_from(&self, old: &Self) -> Vec<PropertyChanges> {
+        let num_columns = self.schema.len().max(old.schema.len());
+        let mut vertices: Vec<VertexId> = self.values.keys().chain(old.values.keys()).map(|&(_, v)| v).collect();
+        vertices.sort_unstable();
+        vertices.dedup();
+        let changes = (0..num_columns).map(|column| {
+            let mut changes = PropertyChanges::new(column as u32);
+            vertices.iter().for_each(|&vertex| changes.push(vertex, self.get(column, vertex), old.get(column, vertex)));
+            changes
+        });
+        changes.filter(|changes| !changes.is_empty()).collect()
+    }
+
+    pub fn write(&self, builder: &StoreBuilder) -> Result<()> {
+        for (column, (name, _)) in self.schema.iter().enumerate() {
+            let num_rows = self.values.keys().filter(|key| key.0 == column).map(|key| key.1 as usize + 1).max();
+            builder.add_vertex_property(name, &self.column(column, num_rows.unwrap_or(0)))?;
+        }
+        Ok(())
+    }
+
+    /// The view shows these, column by column and value by value.
+    pub fn compare(&self, view: &View) -> Result<()> {
+        let found = view.properties();
+        let schema: Vec<_> = found.schema().iter().map(|(name, of)| (name.to_owned(), of)).collect();
+        assert_eq!(schema, self.schema);
+        for column in 0..schema.len() {
+            let expected = self.column(column, view.vertex_bound());
+            assert_eq!(found.column(column)?, Some(expected));
+            for vertex in 0..view.vertex_bound() as VertexId {
+                assert_eq!(found.value(column, vertex)?, self.get(column, vertex), "{column} {vertex}");
+            }
+            assert!(found.value(column, view.vertex_bound() as VertexId)?.is_null());
+        }
+        assert!(found.column(schema.len())?.is_none());
+        Ok(())
+    }
+}
