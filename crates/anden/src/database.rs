@@ -78,8 +78,7 @@ impl Database {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_in(path: impl AsRef<Path>, session: &Session) -> Result<Self> {
-        let inner = engine::Database::open(path.as_ref())?;
-        Ok(Self { inner, session: session.clone() })
+        Ok(Self::new(engine::Database::open(path.as_ref())?, session))
     }
 
     /// Opens a database for reading; never writes, needs no lock.
@@ -95,8 +94,7 @@ impl Database {
     /// # Errors
     /// As [`open_read_only`](Self::open_read_only).
     pub fn open_read_only_in(path: impl AsRef<Path>, session: &Session) -> Result<Self> {
-        let inner = engine::Database::open_read_only(path.as_ref())?;
-        Ok(Self { inner, session: session.clone() })
+        Ok(Self::new(engine::Database::open_read_only(path.as_ref())?, session))
     }
 
     /// Creates a database from files. Nothing is left behind if that fails.
@@ -114,7 +112,14 @@ impl Database {
         let mut options = options.clone();
         options.memory = options.memory.or(session.memory());
         let loaded = engine::Database::load(path.as_ref(), inputs, &options, session.pool(), session.progress())?;
-        Ok((Self { inner: loaded.0, session: session.clone() }, loaded.1))
+        Ok((Self::new(loaded.0, session), loaded.1))
+    }
+
+    fn new(inner: engine::Database, session: &Session) -> Self {
+        if let Some(bytes) = session.patch_memory() {
+            inner.set_patch_memory(bytes);
+        }
+        Self { inner, session: session.clone() }
     }
 
     pub(crate) fn inner(&self) -> &engine::Database {

@@ -8,6 +8,9 @@ use kernels::Context;
 
 use crate::Result;
 
+/// Pages of views that are not in the files as they are may take one in so many bytes of the budget.
+const PATCH_SHARE: u64 = 4;
+
 /// Threads, a memory budget and a watcher, shared by everything that is opened with it.
 ///
 /// Cloning is cheap and shares the threads.
@@ -65,8 +68,14 @@ impl Session {
         self.memory
     }
 
-    /// What a kernel works with.
-    pub(crate) fn context(&self) -> Context<'_> {
-        Context { pool: &self.pool, progress: &*self.progress, memory: self.memory }
+    /// The part of the budget for pages of views that are not in the files as they are.
+    pub(crate) fn patch_memory(&self) -> Option<u64> {
+        self.memory.map(|memory| memory / PATCH_SHARE)
+    }
+
+    /// What a kernel works with on a view that may have such pages.
+    pub(crate) fn context(&self, has_patches: bool) -> Context<'_> {
+        let patches = self.patch_memory().filter(|_| has_patches).unwrap_or(0);
+        Context { pool: &self.pool, progress: &*self.progress, memory: self.memory.map(|memory| memory - patches) }
     }
 }

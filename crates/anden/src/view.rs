@@ -53,7 +53,7 @@ impl View {
 
     /// What kernels work with beside the graph, for algorithms of one's own.
     pub fn context(&self) -> Context<'_> {
-        self.session.context()
+        self.session.context(self.graph.has_levels())
     }
 
     /// What is seen: `snapshot 1`.

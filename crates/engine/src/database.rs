@@ -122,6 +122,13 @@ impl Database {
         Ok(Store::open_read_only(storage, path)?.into())
     }
 
+    /// Sets the memory, in bytes, for pages of snapshots that are not in the files as they are; without it, a quarter of
+    /// what is free when the database is opened. Pages beyond it are read in pieces, which takes longer. Best called
+    /// before the first view.
+    pub fn set_patch_memory(&self, num_bytes: u64) {
+        self.store.set_patch_memory(num_bytes);
+    }
+
     /// Makes a snapshot of what `inputs` add and [`AppendOptions::remove`] removes.
     ///
     /// Removals come first: an edge that is removed and added is there afterwards, and a removed vertex

@@ -39,8 +39,8 @@ pub(crate) struct Room {
 /// The memory that rewritten pages may take, of all sides of a base run.
 #[derive(Debug)]
 pub(crate) struct Memory {
-    free: AtomicU64,
-    all: u64,
+    limit: AtomicU64,
+    taken: AtomicU64,
 }
 
 /// A page that was written anew; its room is free again when it goes.
@@ -72,16 +72,26 @@ macro_rules! for_weights {
 impl Memory {
     /// So many bytes.
     pub fn new(num_bytes: u64) -> Arc<Self> {
-        Arc::new(Self { free: AtomicU64::new(num_bytes), all: num_bytes })
+        Arc::new(Self { limit: AtomicU64::new(num_bytes), taken: AtomicU64::new(0) })
+    }
+
+    /// What may be taken in all.
+    pub fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
+    }
+
+    /// Sets what may be taken in all. Room that there is already does not grow.
+    pub fn set_limit(&self, num_bytes: u64) {
+        self.limit.store(num_bytes, Ordering::Relaxed);
     }
 
     fn take(&self, num_bytes: u64) -> bool {
-        let rest = |free: u64| free.checked_sub(num_bytes);
-        self.free.fetch_update(Ordering::Relaxed, Ordering::Relaxed, rest).is_ok()
+        let sum = |taken: u64| taken.checked_add(num_bytes).filter(|&sum| sum <= self.limit());
+        self.taken.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum).is_ok()
     }
 
     fn give_back(&self, num_bytes: u64) {
-        self.free.fetch_add(num_bytes, Ordering::Relaxed);
+        self.taken.fetch_sub(num_bytes, Ordering::Relaxed);
     }
 }
 
@@ -92,7 +102,7 @@ impl RoomyLists {
     pub fn new(targets: &MappedSlice<VertexId>, weights: Option<&Weights>, memory: &Arc<Memory>) -> Option<Self> {
         // Weights of eight bytes start on a page where those of four do.
         let unit = annex_alignment() / size_of::<u32>();
-        let len = usize::try_from(memory.all / size_of::<VertexId>() as u64).ok()? / unit * unit;
+        let len = usize::try_from(memory.limit() / size_of::<VertexId>() as u64).ok()? / unit * unit;
         // Nothing at 0: an index behind the offsets of a page is never 0.
         let start = (targets.len() + 1).checked_next_multiple_of(unit)?;
         let entries = start..start.checked_add(len)?;
@@ -250,7 +260,9 @@ mod tests {
         let all = lists.room.store(&page(10 * unit - PAGE_OFFSETS, 400)).unwrap();
         assert_eq!(show(&all, 10 * unit - PAGE_OFFSETS), 400);
         drop(all);
-        assert_eq!(memory.free.load(Ordering::Relaxed), memory.all);
+        assert_eq!(memory.taken.load(Ordering::Relaxed), 0);
+        memory.set_limit(0);
+        assert!(lists.room.store(&page(1, 1)).is_none());
     }
 
     #[test]

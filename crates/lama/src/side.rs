@@ -182,6 +182,11 @@ impl Side {
         self.pages.len()
     }
 
+    /// Whether levels are applied to the base run.
+    pub fn has_levels(&self) -> bool {
+        !self.shared.recipe.steps.is_empty()
+    }
+
     /// The pages that are as in the base run, those that levels change, and those without edges.
     ///
     /// Cost: a look at the indexes of all levels for every page.

@@ -147,6 +147,13 @@ impl Store {
         self
     }
 
+    /// Sets the memory, in bytes, for pages that views write anew because levels change them; without it, a quarter of
+    /// what is free when the database is opened. Pages beyond it are read in pieces, which takes longer. Best called
+    /// before the first view.
+    pub fn set_patch_memory(&self, num_bytes: u64) {
+        self.state().base.memory().set_limit(num_bytes);
+    }
+
     /// Shows what a writer in another process has published since; true where that is anything. A handle that writes
     /// knows already.
     ///

@@ -127,6 +127,11 @@ impl View {
         self.shared.dead.as_ref().map_or(Vec::new(), |dead| dead.iter_ones().map(|v| v as VertexId).collect())
     }
 
+    /// Whether levels lead from the base run to the version: reading it may take memory for pages that they change.
+    pub fn has_levels(&self) -> bool {
+        self.out_side.has_levels()
+    }
+
     /// The kind of graph.
     pub fn options(&self) -> &GraphOptions {
         &self.shared.options

@@ -81,7 +81,7 @@ impl State {
         let files = Files { storage, path, records, manifest: &manifest, opened: RefCell::default() };
         let base = match old.filter(|old| old.manifest.run == manifest.run) {
             Some(old) => Arc::clone(&old.base),
-            None => files.open_run()?,
+            None => files.open_run(old.map_or_else(patch_bytes, |old| old.base.memory().limit()))?,
         };
         let mut level_files = HashMap::new();
         for LevelRef { file: number, .. } in manifest.chain.level_refs() {
@@ -244,6 +244,9 @@ struct Files<'a> {
     opened: RefCell<HashMap<String, Arc<FramedFile>>>,
 }
 
+/// Pages that levels change may take one in so many bytes of the memory that is free when the database is opened.
+const PATCH_SHARE: u64 = 4;
+
 /// The files of one side of a run: table, targets, weights.
 type RunFiles = (Arc<FramedFile>, Arc<FramedFile>, Option<Arc<FramedFile>>);
 
@@ -287,7 +290,7 @@ impl Files<'_> {
         Ok((column(side.table())?, column(side.targets())?, weights))
     }
 
-    fn open_run(&self) -> Result<Arc<BaseRun>> {
+    fn open_run(&self, patch_bytes: u64) -> Result<Arc<BaseRun>> {
         let (options, chain) = (&self.manifest.created.options, &self.manifest.chain);
         let Some(anchor) = chain.version(chain.anchor) else {
             let what = "the base run is of no version";
@@ -297,18 +300,18 @@ impl Files<'_> {
         let in_files = options.stores_in_lists().then(|| self.open_side(run::Side::In)).transpose()?;
         let rules = ListRules { vertex_bound: anchor.vertex_bound as usize, multigraph: options.multigraph };
         let in_side = in_files.as_ref().map(|files| side_files(files, options.weight_type));
-        let base = BaseRun::open(
-            &side_files(&out_files, options.weight_type),
-            in_side.as_ref(),
-            rules,
-            base::memory::available() / 4,
-        )?;
+        let base = BaseRun::open(&side_files(&out_files, options.weight_type), in_side.as_ref(), rules, patch_bytes)?;
         if base.num_arcs() != anchor.num_arcs {
             let what = format!("{} targets expected, {} found", anchor.num_arcs, base.num_arcs());
             return Err(out_files.1.corrupt(what));
         }
         Ok(base)
     }
+}
+
+/// What pages that levels change may take unless somebody says.
+fn patch_bytes() -> u64 {
+    base::memory::available() / PATCH_SHARE
 }
 
 fn side_files((table, targets, weights): &RunFiles, weight_type: Option<graph::WeightType>) -> SideFiles<'_> {
