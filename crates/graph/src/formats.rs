@@ -20,33 +20,46 @@ mod csv;
 mod csv_header;
 mod detect;
 mod dimacs;
+mod edge_rows;
 mod graphalytics;
+mod graphml;
+mod in_order;
 mod key;
 mod lines;
 mod matrix_market;
 mod message;
 mod metis;
 mod number;
+mod opening;
 mod options;
 mod outcome;
+mod parquet;
 mod part;
 mod serialized;
 mod serialized_arcs;
 mod source;
+mod spool;
 mod union;
 mod write;
 mod write_gapbs;
+mod write_graphml;
+mod write_mtx;
+mod write_parquet;
 
 use std::path::PathBuf;
 
 use crate::property::PropertyColumn;
 
+pub use edge_rows::{NoProperties, WrittenProperties};
 pub use key::{FieldKey, Span};
 pub use options::{Format, KeyKind, LoneKeys, OnError, SourceFacts, SourceOptions, SourceSummary, WantedProperties};
 pub use serialized::{SerializedGraph, Side};
 pub use source::Source;
-pub use write::{Output, write_csv, write_edge_list, write_file};
+pub use write::{Output, VertexLines, write_csv, write_edge_list, write_file, write_vertices};
 pub use write_gapbs::{SerializedWeights, write_gapbs};
+pub use write_graphml::write_graphml;
+pub use write_mtx::{MatrixRows, matrix_rows, write_mtx};
+pub use write_parquet::{WrittenKeys, write_parquet_edges, write_parquet_vertices};
 
 pub(crate) use message::shown;
 pub(crate) use number::push_u64;

@@ -97,7 +97,7 @@ fn names_that_lie_are_refused() {
     let trailing = [compressed("gz", b"1 2\n"), b"3 4\n".repeat(20)].concat();
     assert!(message("a.txt.gz", &trailing).contains("a.txt.gz: cannot read: the gzip data is damaged"));
     let error = message("a.sg.gz", &compressed("gz", &[0; 40]));
-    assert!(error.ends_with("a serialized graph is read from a plain file only: decompress it first"), "{error}");
+    assert!(error.contains("a.sg.gz: the header promises 0 vertices and 0 arcs"), "{error}");
 }
 
 #[test]
@@ -125,9 +125,4 @@ fn inputs_that_cannot_be_read_are_named() {
     assert!(result.unwrap_err().contains("missing.txt: cannot open: No such file"));
     let result = read_files::<u64, u32>(&[&folder.path("")], &SourceOptions::default());
     assert!(result.unwrap_err().ends_with("expected a file, found a directory"));
-    for (name, format) in [("a.parquet", "parquet"), ("a.graphml.gz", "graphml")] {
-        let error = read(&folder, name, "1 2\n").unwrap_err();
-        let expected = format!("{name}: the format {format} is not read yet: convert it to an edge list or CSV");
-        assert!(error.ends_with(&expected), "{error}");
-    }
 }

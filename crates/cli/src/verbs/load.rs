@@ -152,8 +152,8 @@ pub fn format(format: LoadFormat) -> Result<Option<Format>> {
         LoadFormat::Graphalytics => Format::Graphalytics,
         LoadFormat::Mtx => Format::Mtx,
         LoadFormat::Metis => Format::Metis,
-        LoadFormat::Parquet => return Err(Failure::not_yet("--format parquet")),
-        LoadFormat::Graphml => return Err(Failure::not_yet("--format graphml")),
+        LoadFormat::Parquet => Format::Parquet,
+        LoadFormat::Graphml => Format::GraphMl,
     }))
 }
 

@@ -24,10 +24,12 @@ const MAX_COLUMNS: usize = 10_000;
 const SAMPLE_BYTES: u64 = 1 << 20;
 
 /// Names that a column may have, in lower case.
-const SOURCE_NAMES: [&str; 7] = ["source", "src", "from", "fromnodeid", "u", "start", "tail"];
-const TARGET_NAMES: [&str; 9] = ["target", "dst", "dest", "destination", "to", "tonodeid", "v", "end", "head"];
-const WEIGHT_NAMES: [&str; 4] = ["weight", "w", "cost", "distance"];
-const VERTEX_NAMES: [&str; 9] = ["id", "key", "name", "vertex", "node", "label", "vertexid", "nodeid", "~id"];
+pub(super) const SOURCE_NAMES: [&str; 7] = ["source", "src", "from", "fromnodeid", "u", "start", "tail"];
+pub(super) const TARGET_NAMES: [&str; 9] =
+    ["target", "dst", "dest", "destination", "to", "tonodeid", "v", "end", "head"];
+pub(super) const WEIGHT_NAMES: [&str; 4] = ["weight", "w", "cost", "distance"];
+pub(super) const VERTEX_NAMES: [&str; 9] =
+    ["id", "key", "name", "vertex", "node", "label", "vertexid", "nodeid", "~id"];
 
 /// What the first line tells.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -6,6 +6,7 @@ use std::path::Path;
 use super::compression::{Compression, decoded};
 use super::lines::is_comment;
 use super::options::Format;
+use super::parquet::ParquetFile;
 use crate::Result;
 
 /// The format that a name tells, under a suffix of compression.
@@ -39,11 +40,24 @@ pub(super) fn text_of(path: &Path, head: &[u8]) -> Result<Vec<u8>> {
     Ok(text)
 }
 
+/// Whether the first bytes of an input, before decompression, are those of a serialized graph.
+pub(super) fn is_serialized(path: &Path, head: &[u8]) -> bool {
+    text_of(path, head).is_ok_and(|text| is_serialized_text(&text))
+}
+
+/// A serialized graph says first whether it is directed, which is no character.
+fn is_serialized_text(text: &[u8]) -> bool {
+    text.len() >= 17 && text[0] <= 1
+}
+
 /// The format that the first bytes, before decompression, tell; an edge list where nothing else.
 pub(super) fn by_content(path: &Path, head: &[u8]) -> Format {
     let text = &text_of(path, head).unwrap_or_default()[..];
-    if text.starts_with(b"PAR1") {
+    if ParquetFile::is_likely(text) {
         return Format::Parquet;
+    }
+    if is_serialized_text(text) {
+        return Format::Gapbs;
     }
     if text.get(..14).is_some_and(|start| start.eq_ignore_ascii_case(b"%%MatrixMarket")) {
         return Format::Mtx;

@@ -25,9 +25,9 @@ pub enum Format {
     Mtx,
     /// METIS: a line of neighbours for each vertex, from 1; undirected.
     Metis,
-    /// Apache Parquet; known, not read yet.
+    /// Apache Parquet: a row an edge.
     Parquet,
-    /// GraphML; known, not read yet.
+    /// GraphML: nodes and edges in XML, with data of declared types.
     GraphMl,
 }
 
@@ -53,11 +53,6 @@ impl Format {
     /// The format of that name.
     pub fn of_name(name: &str) -> Option<Self> {
         Self::ALL.iter().find(|(_, known)| *known == name).map(|&(format, _)| format)
-    }
-
-    /// Whether inputs of this format can be read; the others are refused by name.
-    pub fn is_readable(self) -> bool {
-        !matches!(self, Self::Parquet | Self::GraphMl)
     }
 }
 

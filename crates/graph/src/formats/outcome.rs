@@ -33,8 +33,14 @@ impl Faults {
     /// Takes note of the line of `text` that begins at `at`; true where parsing is to end.
     #[cold]
     pub(super) fn note(&mut self, text: &[u8], at: usize, what: String) -> bool {
+        let line = if self.first.is_none() { memchr::memchr_iter(b'\n', &text[..at]).count() as u64 } else { 0 };
+        self.note_at(line, what)
+    }
+
+    /// Takes note of a line, or row, by its number from 0; true where parsing is to end.
+    #[cold]
+    pub(super) fn note_at(&mut self, line: u64, what: String) -> bool {
         if self.first.is_none() {
-            let line = memchr::memchr_iter(b'\n', &text[..at]).count() as u64;
             self.first = Some(LineFault { line, what });
         }
         self.num_skipped += 1;

@@ -16,11 +16,13 @@ use super::compression::decoded;
 use super::csv::CsvLayout;
 use super::csv_header::{header_of, is_passed_over};
 use super::dimacs::{Problem, problem_line};
+use super::graphml::{Batch, ElementReader, GraphMlLayout};
 use super::lines::{EdgeLines, line_end, trimmed};
 use super::matrix_market::{Matrix, MatrixLines};
 use super::metis::{self, ListLines, MetisHeader, num_lists};
 use super::options::{LoneKeys, SourceOptions};
 use super::outcome::{Fatal, LineFault};
+use super::parquet::{ParquetFile, RowLayout, RowRange};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::{ArcCursor, ArcRange};
 use crate::property::{Inference, PropertySchema};
@@ -28,6 +30,8 @@ use crate::{Direction, Error, Result};
 
 /// Vertices without edges that one piece names.
 const VERTICES_AT_ONCE: u64 = 256 << 10;
+/// Bytes of a block of text that a row of columns stands for.
+const BYTES_PER_ROW: u64 = 4;
 /// First bytes of an input: enough to tell its compression and format.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 
@@ -51,6 +55,8 @@ pub(super) enum PartKind {
     Text(TextKind),
     /// A serialized graph, and whether its vertices without edges are to be named.
     Serialized(Arc<SerializedGraph>, NameVertices),
+    Parquet(Arc<ParquetFile>, Arc<RowLayout>),
+    GraphMl(Arc<GraphMlLayout>),
 }
 
 /// Whether the vertices of a serialized graph are named in blocks, beside its edges.
@@ -93,7 +99,8 @@ impl PartProperties {
 }
 
 impl Part {
-    fn open(&mut self, bytes_read: &Arc<AtomicU64>) -> Result<BlockCutter> {
+    /// What the input holds, decompressed.
+    fn reader(&mut self, bytes_read: &Arc<AtomicU64>) -> Result<Box<dyn Read + Send>> {
         let path = &self.path;
         let mut reader: Box<dyn Read + Send> = match self.opened.take() {
             Some(opened) => opened,
@@ -102,7 +109,11 @@ impl Part {
         };
         let head = read_head(path, &mut reader, HEAD_BYTES)?;
         let counted = Counted { reader: Cursor::new(head.clone()).chain(reader), count: Arc::clone(bytes_read) };
-        let cutter = BlockCutter::new(decoded(path, &head, counted)?);
+        decoded(path, &head, counted)
+    }
+
+    fn open(&mut self, bytes_read: &Arc<AtomicU64>) -> Result<BlockCutter> {
+        let cutter = BlockCutter::new(self.reader(bytes_read)?);
         Ok(match &self.kind {
             PartKind::Text(TextKind::Metis(_)) => cutter.with_lines_of(metis::MAX_LINE_BYTES),
             _ => cutter,
@@ -156,6 +167,8 @@ pub(super) struct Piece {
 pub(super) enum Work {
     Text(TextBlock, Layout),
     Arcs(Arc<SerializedGraph>, ArcRange),
+    Rows(Arc<ParquetFile>, Arc<RowLayout>, RowRange),
+    Elements(Batch, Arc<GraphMlLayout>),
     /// Vertices that exist although no edge names them.
     Vertices(Range<u64>),
 }
@@ -163,8 +176,16 @@ pub(super) enum Work {
 /// Where in the current input we are.
 enum Position {
     Before,
-    Text { cutter: BlockCutter, layout: Option<Layout>, problem: Option<Problem>, num_bytes: u64 },
+    Text {
+        cutter: BlockCutter,
+        layout: Option<Layout>,
+        problem: Option<Problem>,
+        num_bytes: u64,
+    },
     Arcs(ArcCursor),
+    /// The rows that were handed out last.
+    Rows(Option<RowRange>),
+    Elements(Box<ElementReader>),
     Vertices(Range<u64>),
 }
 
@@ -209,6 +230,7 @@ impl<'a> Stream<'a> {
         match kind {
             PartKind::Serialized(graph, _) => graph.direction() == Direction::Undirected,
             PartKind::Text(kind) => matches!(kind, TextKind::Metis(_)),
+            PartKind::Parquet(..) | PartKind::GraphMl(_) => false,
         }
     }
 
@@ -246,6 +268,21 @@ impl<'a> Stream<'a> {
                     };
                     self.position = Position::Vertices(0..graph.num_vertices());
                 }
+                Position::Elements(reader) => {
+                    let Part { path, kind: PartKind::GraphMl(layout), .. } = &self.parts[self.part] else {
+                        return Ok(None);
+                    };
+                    let batch = reader.next(self.options.block_bytes).map_err(|fault| fault.into_fatal(path))?;
+                    return Ok(batch.map(|batch| Work::Elements(batch, Arc::clone(layout))));
+                }
+                Position::Rows(last) => {
+                    let PartKind::Parquet(file, layout) = &self.parts[self.part].kind else { return Ok(None) };
+                    // About as many as there are lines in a block of text.
+                    let about = (self.options.block_bytes as u64 / BYTES_PER_ROW).max(1);
+                    let Some(rows) = file.next_rows(last.as_ref(), about) else { return Ok(None) };
+                    *last = Some(rows.clone());
+                    return Ok(Some(Work::Rows(Arc::clone(file), Arc::clone(layout), rows)));
+                }
                 Position::Vertices(vertices) if vertices.is_empty() => return Ok(None),
                 Position::Vertices(vertices) => {
                     let end = vertices.end.min(vertices.start + VERTICES_AT_ONCE);
@@ -270,6 +307,8 @@ impl<'a> Stream<'a> {
         let part = &mut self.parts[self.part];
         Ok(match &part.kind {
             PartKind::Serialized(graph, _) => Position::Arcs(ArcCursor::new(Arc::clone(graph))),
+            PartKind::Parquet(..) => Position::Rows(None),
+            PartKind::GraphMl(_) => Position::Elements(Box::new(ElementReader::new(part.reader(self.bytes_read)?))),
             PartKind::Text(kind) => {
                 let layout = match kind {
                     TextKind::EdgeList => Some(Layout::Edges(match self.options.lone_keys {

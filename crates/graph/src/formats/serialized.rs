@@ -54,6 +54,11 @@ impl SerializedGraph {
     /// than there are ids.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| base::Error::io("open", path, e))?;
+        Self::of_file(path, file, is_weighted_name(path))
+    }
+
+    /// The same of an open file, which messages call `path`; `is_weighted` is what its name says.
+    pub(super) fn of_file(path: &Path, file: File, is_weighted: bool) -> Result<Self> {
         let metadata = file.metadata().map_err(|e| base::Error::io("look at", path, e))?;
         let bad = |what: String| Error::Input { path: path.to_owned(), what };
         if !metadata.is_file() {
@@ -80,7 +85,7 @@ impl SerializedGraph {
         }
         let expected = |arc_bytes| file_bytes(direction, num_vertices, num_arcs, arc_bytes);
         let is_weighted = match (expected(4), expected(8)) {
-            (plain, _) if num_arcs == 0 && plain == Some(len) => is_weighted_name(path),
+            (plain, _) if num_arcs == 0 && plain == Some(len) => is_weighted,
             (plain, _) if plain == Some(len) => false,
             (_, weighted) if weighted == Some(len) => true,
             (plain, weighted) => {

@@ -1,31 +1,27 @@
 //! Reading all inputs of a graph in parallel.
 
-use std::io::{IsTerminal, Read};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use base::parallel::Pool;
 
-use super::compression::Compression;
 use super::csv::{CsvProperties, parse_columns};
-use super::csv_header::properties_of;
-use super::detect;
-use super::graphalytics::find_files;
+use super::graphml::read_elements;
 use super::key::FieldKey;
 use super::lines::{Parsed, parse_edges, parse_vertices};
-use super::matrix_market::{Field, Matrix, parse_entries};
-use super::metis::{MetisHeader, parse_lists};
-use super::options::{Format, KeyKind, SourceFacts, SourceOptions, SourceSummary};
+use super::matrix_market::parse_entries;
+use super::metis::parse_lists;
+use super::opening::Opening;
+use super::options::{KeyKind, SourceFacts, SourceOptions, SourceSummary};
 use super::outcome::{BlockOutcome, Fatal, Outcomes};
-use super::part::{
-    HEAD_BYTES, Layout, NameVertices, Part, PartKind, PartProperties, Piece, Stream, TextKind, Work, agreed, read_head,
-};
+use super::parquet::{bytes_of, read_rows};
+use super::part::{Layout, Part, PartKind, Piece, Stream, TextKind, Work};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::read_arcs;
 use super::union::{Union, unions_of, unite};
 use super::{EdgeBlock, InputPath};
-use crate::{Direction, Error, Result, Weight};
+use crate::{Error, Result, Weight};
 
 /// Inputs that are to become one graph: opened, their formats known, not read yet.
 pub struct Source {
@@ -42,16 +38,6 @@ impl std::fmt::Debug for Source {
     }
 }
 
-/// Collects the parts and what is known of them.
-struct Opening<'a> {
-    options: &'a SourceOptions,
-    parts: Vec<Part>,
-    facts: SourceFacts,
-    graphs: Vec<Arc<SerializedGraph>>,
-    /// Whether the counts and properties of every input of edges so far are known.
-    num_texts: usize,
-}
-
 impl Source {
     /// Opens the inputs and tells their formats; reads no more than the beginning of each.
     ///
@@ -60,8 +46,7 @@ impl Source {
     /// compressed as its name says, has no weights although they are asked for, or says something
     /// of the graph that another denies.
     pub fn open(inputs: &[InputPath], options: SourceOptions) -> Result<Self> {
-        let facts = SourceFacts { input_bytes: Some(0), ..SourceFacts::default() };
-        let mut opening = Opening { options: &options, parts: Vec::new(), facts, graphs: Vec::new(), num_texts: 0 };
+        let mut opening = Opening::new(&options);
         if let Some(path) = &options.vertices {
             opening.vertices(path)?;
         }
@@ -255,6 +240,17 @@ impl Run<'_> {
                 let text = std::mem::take(&mut parsed.extra);
                 return Ok((parsed, text));
             }
+            Work::Elements(mut batch, layout) => {
+                let parsed = read_elements(&batch, &layout, on_error);
+                let text = if K::KIND == KeyKind::Integer { Vec::new() } else { std::mem::take(&mut batch.text) };
+                return Ok((parsed, text));
+            }
+            Work::Rows(file, layout, rows) => {
+                let mut parsed = read_rows::<K, W>(&file, &layout, &rows, on_error)?;
+                self.bytes_read.fetch_add(bytes_of(&file, &layout, &rows), Ordering::Relaxed);
+                let text = std::mem::take(&mut parsed.extra);
+                return Ok((parsed, text));
+            }
             Work::Vertices(vertices) => {
                 let mut parsed = Parsed::new(0, on_error);
                 for vertex in vertices {
@@ -327,230 +323,4 @@ fn number_key<K: FieldKey>(number: u64, text: &mut Vec<u8>) -> Result<K> {
     let mut digits = Vec::with_capacity(20);
     super::push_u64(&mut digits, number);
     K::from_owned(&digits, 0, text).ok_or_else(|| Error::Parameter("a block of text is larger than 4 GB".into()))
-}
-
-impl Opening<'_> {
-    fn input(&mut self, input: &InputPath) -> Result<()> {
-        let path = input.path();
-        let mut looked = match input {
-            InputPath::Stdin => {
-                let stdin = std::io::stdin();
-                if stdin.is_terminal() {
-                    return Err(bad(path, "expected a pipe or a file on standard input, found a terminal"));
-                }
-                Looked::at_stream(path, Box::new(stdin))?
-            }
-            InputPath::File(path) => {
-                let may_be_prefix = matches!(self.options.format, None | Some(Format::Graphalytics));
-                if may_be_prefix && !path.exists() && find_files(path).is_ok() {
-                    return self.graphalytics(path);
-                }
-                Looked::at_file(path)?
-            }
-        };
-        let format = self.options.format.or_else(|| detect::by_name(path));
-        let format = format.unwrap_or_else(|| detect::by_content(path, &looked.head));
-        if !format.is_readable() {
-            let name = format.name();
-            return Err(bad(path, &format!("the format {name} is not read yet: convert it to an edge list or CSV")));
-        }
-        let (compression, name) = Compression::of_name(path);
-        let extension = name.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
-        match format {
-            Format::Graphalytics if looked.opened.is_none() => return self.graphalytics(path),
-            Format::Gapbs if matches!(&extension[..], "sg" | "wsg") => {
-                if compression.is_some() || looked.opened.is_some() {
-                    return Err(bad(path, "a serialized graph is read from a plain file only: decompress it first"));
-                }
-                self.count_bytes(&looked);
-                return self.serialized(path);
-            }
-            _ => {}
-        }
-        self.count_bytes(&looked);
-        self.num_texts += 1;
-        if extension == "wel" || format == Format::Dimacs {
-            self.facts.has_weights = Some(self.facts.has_weights.unwrap_or(true));
-        }
-        let kind = match format {
-            Format::Csv => TextKind::Csv,
-            Format::Dimacs => TextKind::Dimacs,
-            Format::Mtx => self.matrix(path, &looked.head)?,
-            Format::Metis => self.metis(path, &looked.head)?,
-            Format::EdgeList if self.options.columns.is_some() => TextKind::BlankColumns,
-            _ => TextKind::EdgeList,
-        };
-        let properties = match kind {
-            TextKind::Csv | TextKind::BlankColumns => self.properties(path, &looked, kind)?,
-            _ => PartProperties::default(),
-        };
-        let opened = looked.opened.take();
-        self.push(path, kind, opened, None);
-        self.say_properties(0, properties);
-        Ok(())
-    }
-
-    fn matrix(&mut self, path: &Path, head: &[u8]) -> Result<TextKind> {
-        let text = detect::text_of(path, head)?;
-        let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
-        let matrix = Matrix::of_banner(line).map_err(|what| Error::Line { path: path.to_owned(), line: 1, what })?;
-        self.facts.direction = agreed(self.facts.direction, Some(matrix.direction()), path)?;
-        self.weights_known(path, Some(matrix.field != Field::Pattern))?;
-        Ok(TextKind::MatrixMarket(matrix))
-    }
-
-    fn metis(&mut self, path: &Path, head: &[u8]) -> Result<TextKind> {
-        let text = detect::text_of(path, head)?;
-        for (i, line) in text.split(|&byte| byte == b'\n').enumerate() {
-            let header = MetisHeader::of_line(line);
-            let header = header.map_err(|what| Error::Line { path: path.to_owned(), line: i as u64 + 1, what })?;
-            if let Some(header) = header {
-                self.facts.direction = agreed(self.facts.direction, Some(Direction::Undirected), path)?;
-                self.weights_known(path, Some(header.has_weights))?;
-                return Ok(TextKind::Metis(header));
-            }
-        }
-        Err(bad(path, "expected the header 'vertices edges [fmt [ncon]]', found none at the beginning"))
-    }
-
-    fn vertices(&mut self, path: &Path) -> Result<()> {
-        let mut looked = Looked::at_file(path)?;
-        let format = detect::by_name(path).unwrap_or_else(|| detect::by_content(path, &looked.head));
-        let kind = match format {
-            Format::Csv => TextKind::VertexCsv,
-            Format::EdgeList | Format::Graphalytics | Format::Gapbs => TextKind::VertexList,
-            other => {
-                let what = format!("vertices are read from lists and CSV, found the format {}", other.name());
-                return Err(bad(path, &what));
-            }
-        };
-        self.count_bytes(&looked);
-        let properties = match kind {
-            TextKind::VertexCsv => self.properties(path, &looked, kind)?,
-            _ => PartProperties::default(),
-        };
-        let opened = looked.opened.take();
-        self.push(path, kind, opened, None);
-        self.say_properties(1, properties);
-        Ok(())
-    }
-
-    fn properties(&self, path: &Path, looked: &Looked, kind: TextKind) -> Result<PartProperties> {
-        properties_of(path, &looked.head, looked.opened.is_none(), self.options, kind)
-    }
-
-    /// Says the properties of the edges (0) or vertices (1) of the input that came last.
-    fn say_properties(&mut self, side: usize, properties: PartProperties) {
-        if let Some(part) = self.parts.last_mut() {
-            part.properties[side] = properties;
-        }
-    }
-
-    fn graphalytics(&mut self, path: &Path) -> Result<()> {
-        let files = find_files(path)?;
-        if self.parts.iter().any(|part| part.path == files.edges) {
-            return Ok(()); // Two files of one graph were named.
-        }
-        if let Some(path) = files.vertices {
-            let looked = Looked::at_file(&path)?;
-            self.count_bytes(&looked);
-            self.push(&path, TextKind::VertexList, looked.opened, files.num_vertices);
-        }
-        self.facts.direction = agreed(self.facts.direction, files.direction, path)?;
-        self.weights_known(path, files.has_weights)?;
-        let looked = Looked::at_file(&files.edges)?;
-        self.count_bytes(&looked);
-        self.num_texts += 1;
-        self.facts.num_edges = add(self.facts.num_edges, files.num_edges);
-        self.push(&files.edges, TextKind::EdgeList, looked.opened, files.num_edges);
-        Ok(())
-    }
-
-    fn serialized(&mut self, path: &Path) -> Result<()> {
-        let graph = Arc::new(SerializedGraph::open(path)?);
-        self.facts.direction = agreed(self.facts.direction, Some(graph.direction()), path)?;
-        self.weights_known(path, Some(graph.is_weighted()))?;
-        self.facts.num_edges = add(self.facts.num_edges, Some(graph.num_arcs()));
-        self.graphs.push(Arc::clone(&graph));
-        let kind = PartKind::Serialized(graph, NameVertices::Yes);
-        let properties = Default::default();
-        let path = path.to_owned();
-        self.parts.push(Part { path, kind, opened: None, can_reopen: true, num_promised: None, properties });
-        Ok(())
-    }
-
-    fn weights_known(&mut self, path: &Path, has_weights: Option<bool>) -> Result<()> {
-        if has_weights == Some(false) && self.options.weights.is_some() {
-            return Err(bad(path, "weights are asked for, but the graph has none"));
-        }
-        if let Some(has_weights) = has_weights {
-            self.facts.has_weights = Some(self.facts.has_weights.unwrap_or(true) && has_weights);
-        }
-        Ok(())
-    }
-
-    fn count_bytes(&mut self, looked: &Looked) {
-        self.facts.input_bytes = self.facts.input_bytes.zip(looked.num_bytes).map(|(sum, bytes)| sum + bytes);
-    }
-
-    fn push(&mut self, path: &Path, kind: TextKind, opened: Option<Box<dyn Read + Send>>, num_promised: Option<u64>) {
-        let can_reopen = opened.is_none();
-        let (path, kind, properties) = (path.to_owned(), PartKind::Text(kind), Default::default());
-        self.parts.push(Part { path, kind, opened, can_reopen, num_promised, properties });
-    }
-
-    fn finish(mut self) -> (Vec<Part>, SourceFacts, Option<Arc<SerializedGraph>>) {
-        // Ids are keys where nothing but serialized graphs gives any.
-        let only_graphs = self.parts.len() == self.graphs.len() && !self.graphs.is_empty();
-        if only_graphs && self.options.keys == KeyKind::Integer {
-            self.facts.num_vertices = self.graphs.iter().map(|graph| graph.num_vertices()).max();
-            for part in &mut self.parts {
-                if let PartKind::Serialized(_, name_vertices) = &mut part.kind {
-                    *name_vertices = NameVertices::No;
-                }
-            }
-        }
-        if self.num_texts > 0 && self.parts.iter().any(|part| part.num_promised.is_none()) {
-            self.facts.num_edges = None;
-        }
-        let serialized = if only_graphs && self.graphs.len() == 1 { self.graphs.pop() } else { None };
-        (self.parts, self.facts, serialized)
-    }
-}
-
-fn add(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
-    more.map(|more| sum.unwrap_or(0).saturating_add(more))
-}
-
-fn bad(path: &Path, what: &str) -> Error {
-    Error::Input { path: path.to_owned(), what: what.to_owned() }
-}
-
-/// The beginning of an input.
-struct Looked {
-    head: Vec<u8>,
-    /// What is left of an input that cannot be opened again, with its head.
-    opened: Option<Box<dyn Read + Send>>,
-    num_bytes: Option<u64>,
-}
-
-impl Looked {
-    fn at_stream(path: &Path, mut reader: Box<dyn Read + Send>) -> Result<Self> {
-        let head = read_head(path, &mut reader, HEAD_BYTES)?;
-        let opened = std::io::Cursor::new(head.clone()).chain(reader);
-        Ok(Self { head, opened: Some(Box::new(opened)), num_bytes: None })
-    }
-
-    fn at_file(path: &Path) -> Result<Self> {
-        let metadata = std::fs::metadata(path).map_err(|e| base::Error::io("open", path, e))?;
-        if metadata.is_dir() {
-            return Err(bad(path, "expected a file, found a directory"));
-        }
-        let mut file = std::fs::File::open(path).map_err(|e| base::Error::io("open", path, e))?;
-        if !metadata.is_file() {
-            return Self::at_stream(path, Box::new(file));
-        }
-        let head = read_head(path, &mut file, HEAD_BYTES)?;
-        Ok(Self { head, opened: None, num_bytes: Some(metadata.len()) })
-    }
 }

@@ -1,7 +1,8 @@
 //! Graphs as text, and files that appear whole or not at all.
 //!
-//! Text cannot hold vertices without edges; what is written holds edges only, an undirected edge
-//! once, its lower id first.
+//! Lines of edges cannot hold vertices without edges; what is written holds edges only, an undirected
+//! edge once, its lower id first. Vertices are written to a file of their own
+//! ([`write_vertices`]), which is read beside the edges.
 
 use std::io::{BufWriter, Write};
 use std::ops::ControlFlow;
@@ -201,23 +202,72 @@ where
     fn push_key(&mut self, vertex: VertexId) -> Result<(), E> {
         let start = self.line.len();
         (self.key)(vertex, &mut self.line)?;
-        let key = &self.line[start..];
-        let is_plain = |&byte: &u8| byte > b' ' && byte != self.style.delimiter && byte != b'"' && byte != b'#';
+        Ok(self.style.fit_key(&mut self.line, start, self.output)?)
+    }
+}
+
+impl Style {
+    /// Puts the key at the end of a line in quotes where it needs them.
+    fn fit_key(&self, line: &mut Vec<u8>, start: usize, output: &Output<'_>) -> Result<()> {
+        let key = &line[start..];
+        let is_plain = |&byte: &u8| {
+            byte > b' '
+                && byte != self.delimiter
+                && !(if self.may_quote { b"\"#".as_slice() } else { b"\"#%/" }).contains(&byte)
+        };
         if !key.is_empty() && key.iter().all(is_plain) {
             return Ok(());
         }
         let key = String::from_utf8_lossy(key).into_owned();
-        if !self.style.may_quote {
-            if key.is_empty() || key.contains(|c: char| c.is_ascii_whitespace()) || key.starts_with('#') {
-                let what = format!("the key {key:?} does not fit in an edge list: write CSV");
-                return Err(self.output.refuse(what).into());
+        if !self.may_quote {
+            // What would be read as a comment, or as another key, is no line of a list.
+            let is_comment = ["#", "%", "//"].iter().any(|mark| key.starts_with(mark));
+            if key.is_empty() || key.contains(|c: char| c.is_ascii_whitespace()) || is_comment {
+                return Err(output.refuse(format!("the key {key:?} does not fit in an edge list: write CSV")));
             }
         } else if key.contains(['\n', '\r']) {
-            return Err(self.output.refuse(format!("the key {key:?} does not fit on a line")).into());
+            return Err(output.refuse(format!("the key {key:?} does not fit on a line")));
         } else {
-            self.line.truncate(start);
-            self.line.extend(format!("\"{}\"", key.replace('"', "\"\"")).into_bytes());
+            line.truncate(start);
+            line.extend(format!("\"{}\"", key.replace('"', "\"\"")).into_bytes());
         }
         Ok(())
     }
+}
+
+/// How vertices are written as text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VertexLines {
+    /// A key a line.
+    List,
+    /// The same under a header, `id`, in quotes where keys need them.
+    Csv,
+}
+
+/// Writes the keys of vertices, one a line: what an edge list, CSV or a matrix cannot say.
+///
+/// # Errors
+/// Those of `key`, and of the output; a key that does not fit on such a line.
+pub fn write_vertices<E: From<Error>>(
+    vertices: &[VertexId],
+    lines: VertexLines,
+    mut key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
+    output: &mut Output<'_>,
+) -> Result<(), E> {
+    let style = match lines {
+        VertexLines::List => Style { delimiter: b' ', may_quote: false },
+        VertexLines::Csv => Style { delimiter: b',', may_quote: true },
+    };
+    if lines == VertexLines::Csv {
+        output.write(b"id\n")?;
+    }
+    let mut line = Vec::new();
+    for &vertex in vertices {
+        line.clear();
+        key(vertex, &mut line)?;
+        style.fit_key(&mut line, 0, output)?;
+        line.push(b'\n');
+        output.write(&line)?;
+    }
+    Ok(output.flush()?)
 }

@@ -16,6 +16,9 @@ pub struct PropertySchema {
 }
 
 impl PropertySchema {
+    /// No properties.
+    pub const EMPTY: Self = Self { columns: Vec::new() };
+
     /// A schema of these columns.
     ///
     /// # Errors

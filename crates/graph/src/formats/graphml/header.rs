@@ -1,0 +1,189 @@
+//! What stands before the nodes: the declared keys, and whether edges have a direction.
+
+use std::collections::HashMap;
+
+use quick_xml::events::BytesStart;
+
+use super::elements::attribute;
+use crate::Direction;
+use crate::formats::csv_header::WEIGHT_NAMES;
+use crate::formats::options::{SourceOptions, WantedProperties};
+use crate::formats::part::PartProperties;
+use crate::formats::shown;
+use crate::property::{PropertyColumn, PropertyType};
+
+/// An attribute of ours beside `attr.type`: GraphML has no types for dates, timestamps and bytes.
+pub(in crate::formats) const TYPE_ATTRIBUTE: &str = "anden.type";
+/// The most keys of a document.
+const MAX_KEYS: usize = 10_000;
+
+/// A declared key.
+#[derive(Clone, Debug)]
+pub(in crate::formats) struct Key {
+    id: String,
+    name: String,
+    is_of_nodes: bool,
+    is_of_edges: bool,
+    /// What its data are; none where it says nothing, as keys of drawings do.
+    pub(super) property_type: Option<PropertyType>,
+    /// The text of data that are not given.
+    pub(super) default: Option<Vec<u8>>,
+}
+
+/// What stands before the nodes.
+#[derive(Clone, Debug, Default)]
+pub(in crate::formats) struct Header {
+    pub(super) keys: Vec<Key>,
+    by_id: HashMap<String, usize>,
+    pub(in crate::formats) direction: Option<Direction>,
+}
+
+type Result<T> = std::result::Result<T, String>;
+
+impl Key {
+    /// The key that an element declares.
+    ///
+    /// # Errors
+    /// It has no id, or is of a type that there is not.
+    pub(super) fn of(tag: &BytesStart<'_>) -> Result<Self> {
+        let Some(id) = attribute(tag, "id")? else {
+            return Err("expected an attribute 'id' of the key, found none".into());
+        };
+        let name = attribute(tag, "attr.name")?;
+        let (is_of_nodes, is_of_edges) = match attribute(tag, "for")?.as_deref() {
+            None | Some("all") => (true, true),
+            Some("node") => (true, false),
+            Some("edge") => (false, true),
+            Some(_) => (false, false),
+        };
+        let wrong = |found: &str| {
+            let names = "boolean, int, long, float, double or string";
+            format!("expected a key of type {names}, found {}", shown(found.as_bytes()))
+        };
+        let ours = match attribute(tag, TYPE_ATTRIBUTE)? {
+            Some(found) => Some(PropertyType::of_name(&found).ok_or_else(|| wrong(&found))?),
+            None => None,
+        };
+        let property_type = match attribute(tag, "attr.type")?.as_deref() {
+            Some(_) if ours.is_some() => ours,
+            Some("boolean") => Some(PropertyType::Boolean),
+            Some("int" | "long") => Some(PropertyType::I64),
+            Some("float" | "double") => Some(PropertyType::F64),
+            Some("string") => Some(PropertyType::String),
+            Some(found) => return Err(wrong(found)),
+            // A name without a type is that of text, as the specification has it.
+            None => name.as_ref().map(|_| PropertyType::String),
+        };
+        Ok(Self {
+            name: name.unwrap_or_else(|| id.clone()),
+            id,
+            is_of_nodes,
+            is_of_edges,
+            property_type,
+            default: None,
+        })
+    }
+}
+
+impl Header {
+    pub(super) fn add(&mut self, key: Key) -> Result<()> {
+        if let (Some(property_type), Some(default)) = (key.property_type, &key.default) {
+            let checked = PropertyColumn::new(property_type).push_text(trimmed(default, property_type));
+            checked.map_err(|what| format!("the default of key {}: {what}", shown(key.id.as_bytes())))?;
+        }
+        if self.keys.len() == MAX_KEYS {
+            return Err(format!("expected at most {MAX_KEYS} keys, found more"));
+        }
+        if self.by_id.insert(key.id.clone(), self.keys.len()).is_some() {
+            return Err(format!("the key {} is declared twice", shown(key.id.as_bytes())));
+        }
+        self.keys.push(key);
+        Ok(())
+    }
+
+    pub(super) fn set_direction(&mut self, graph: &BytesStart<'_>) -> Result<()> {
+        self.direction = Some(match attribute(graph, "edgedefault")?.as_deref() {
+            Some("directed") => Direction::Directed,
+            Some("undirected") => Direction::Undirected,
+            found => {
+                let found = found.map_or("none".into(), |found| shown(found.as_bytes()));
+                return Err(format!("expected edgedefault directed or undirected, found {found}"));
+            }
+        });
+        Ok(())
+    }
+
+    pub(super) fn is_directed(&self) -> bool {
+        self.direction == Some(Direction::Directed)
+    }
+
+    /// The number of the key of this id.
+    pub(super) fn find(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+}
+
+/// A datum of a type other than text, without blanks around it.
+pub(super) fn trimmed(text: &[u8], property_type: PropertyType) -> &[u8] {
+    if property_type == PropertyType::String { text } else { text.trim_ascii() }
+}
+
+/// Which keys are weights and properties.
+#[derive(Clone, Debug)]
+pub(in crate::formats) struct GraphMlLayout {
+    pub(super) header: Header,
+    pub(super) weight: Option<usize>,
+    /// The keys of the properties of edges, and of vertices.
+    pub(super) places: [Vec<usize>; 2],
+    /// Their types.
+    pub(super) types: [Vec<PropertyType>; 2],
+}
+
+impl GraphMlLayout {
+    /// The keys that are wanted, and the properties of edges and of vertices.
+    ///
+    /// # Errors
+    /// No key can be the weight, or two properties have one name.
+    pub(in crate::formats) fn new(header: &Header, options: &SourceOptions) -> Result<(Self, [PartProperties; 2])> {
+        let keys = &header.keys;
+        let is_numeric = |key: &Key| key.is_of_edges && key.property_type.is_some_and(PropertyType::is_numeric);
+        let mut weight = None;
+        if options.weights.is_some() {
+            let named = |name: &str| keys.iter().position(|key| is_numeric(key) && key.name.eq_ignore_ascii_case(name));
+            let usual = || WEIGHT_NAMES.iter().find_map(|name| named(name));
+            weight = match &options.weight_column {
+                Some(name) => named(name),
+                None => usual().or_else(|| keys.iter().position(is_numeric)),
+            };
+            if weight.is_none() {
+                let name =
+                    options.weight_column.as_ref().map(|name| format!(" with the name {}", shown(name.as_bytes())));
+                return Err(format!(
+                    "weights are asked for, but no key of edges{} is a number",
+                    name.unwrap_or_default()
+                ));
+            }
+        }
+        let mut layout = Self { header: header.clone(), weight, places: Default::default(), types: Default::default() };
+        let mut properties: [PartProperties; 2] = Default::default();
+        let wanted = [&options.edge_properties, &options.vertex_properties];
+        for (place, key) in keys.iter().enumerate() {
+            let Some(property_type) = key.property_type else { continue };
+            for (side, is_of_side) in
+                [key.is_of_edges && weight != Some(place), key.is_of_nodes].into_iter().enumerate()
+            {
+                if is_of_side && WantedProperties::wants(wanted[side], &key.name) {
+                    properties[side].own.add(key.name.clone(), property_type).map_err(|error| error.to_string())?;
+                    layout.places[side].push(place);
+                    layout.types[side].push(property_type);
+                }
+            }
+        }
+        Ok((layout, properties))
+    }
+
+    /// Columns without rows: of edges, or of vertices.
+    pub(super) fn columns(&self, side: usize) -> Vec<PropertyColumn> {
+        self.types[side].iter().map(|&property_type| PropertyColumn::new(property_type)).collect()
+    }
+}

@@ -1,0 +1,177 @@
+//! Which columns of a file are keys, weights and properties.
+
+use super::ParquetFile;
+use super::footer::{Leaf, Logical, Physical};
+use super::property::property_type;
+use crate::formats::csv_header::{SOURCE_NAMES, TARGET_NAMES, VERTEX_NAMES, WEIGHT_NAMES};
+use crate::formats::options::{KeyKind, SourceOptions, WantedProperties};
+use crate::formats::part::PartProperties;
+use crate::formats::shown;
+use crate::{Error, Result};
+
+/// The columns that are read, by their places.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(in crate::formats) struct RowLayout {
+    /// The keys of the sources; in a file of vertices, of the vertices.
+    pub(super) source: usize,
+    /// In a file of vertices: none.
+    pub(super) target: Option<usize>,
+    pub(super) weight: Option<usize>,
+    pub(super) properties: Vec<usize>,
+}
+
+impl RowLayout {
+    /// The columns of a file of edges, and its properties.
+    ///
+    /// # Errors
+    /// A column is not there, or not of a type that it can be.
+    pub(in crate::formats) fn of_edges(file: &ParquetFile, options: &SourceOptions) -> Result<(Self, PartProperties)> {
+        let columns = Columns(file);
+        let (source, target) = (columns.named(&options.source_column)?, columns.named(&options.target_column)?);
+        let usual = |names: &[&str]| columns.usual(names, |_| true);
+        let (source, target) = match (source, target, usual(&SOURCE_NAMES), usual(&TARGET_NAMES)) {
+            (Some(source), Some(target), _, _) => (source, target),
+            (None, None, Some(source), Some(target)) => (source, target),
+            (Some(source), None, _, usual) => (source, columns.or_other(usual, source)?),
+            (None, Some(target), usual, _) => (columns.or_other(usual, target)?, target),
+            (None, None, _, _) => {
+                let source = columns.or_other(None, usize::MAX)?;
+                (source, columns.or_other(None, source)?)
+            }
+        };
+        if source == target {
+            return Err(columns.refuse("expected two columns for sources and targets, found one for both".into()));
+        }
+        let mut layout = Self { source, target: Some(target), weight: None, properties: Vec::new() };
+        for (name, place) in [("sources", source), ("targets", target)] {
+            columns.require_keys(place, name, options)?;
+        }
+        if options.weights.is_some() {
+            let is_free = |place: &usize| *place != source && *place != target && columns.leaf(*place).is_numeric();
+            let found = match columns.named(&options.weight_column)? {
+                Some(place) => Some(place),
+                None => {
+                    columns.usual(&WEIGHT_NAMES, |place| is_free(&place)).or_else(|| columns.places().find(is_free))
+                }
+            };
+            let Some(weight) = found else {
+                return Err(columns.refuse("weights are asked for, but no other column holds numbers".into()));
+            };
+            columns.require_numbers(weight)?;
+            layout.weight = Some(weight);
+        }
+        let properties = layout.add_properties(&columns, &options.edge_properties)?;
+        Ok((layout, properties))
+    }
+
+    /// The columns of a file of vertices, and its properties.
+    ///
+    /// # Errors
+    /// A column is not there, or not of a type that it can be.
+    pub(in crate::formats) fn of_vertices(
+        file: &ParquetFile,
+        options: &SourceOptions,
+    ) -> Result<(Self, PartProperties)> {
+        let columns = Columns(file);
+        let named = columns.named(&options.vertex_column)?;
+        let found = named.or_else(|| columns.usual(&VERTEX_NAMES, |_| true)).or_else(|| columns.places().next());
+        let Some(source) = found else {
+            return Err(columns.refuse("expected a column of vertices, found none".into()));
+        };
+        columns.require_keys(source, "vertices", options)?;
+        let mut layout = Self { source, target: None, weight: None, properties: Vec::new() };
+        let properties = layout.add_properties(&columns, &options.vertex_properties)?;
+        Ok((layout, properties))
+    }
+
+    /// Takes the wanted columns of those that are no keys and no weights.
+    fn add_properties(&mut self, columns: &Columns<'_>, wanted: &WantedProperties) -> Result<PartProperties> {
+        let mut properties = PartProperties::default();
+        for place in columns.places() {
+            let leaf = columns.leaf(place);
+            let is_taken = place == self.source || Some(place) == self.target || Some(place) == self.weight;
+            if !is_taken && wanted.wants(&leaf.name) {
+                let added = properties.own.add(leaf.name.clone(), property_type(leaf));
+                added.map_err(|error| columns.refuse(error.to_string()))?;
+                self.properties.push(place);
+            }
+        }
+        Ok(properties)
+    }
+
+    /// All columns that are read.
+    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
+        let keys = [Some(self.source), self.target, self.weight].into_iter().flatten();
+        keys.chain(self.properties.iter().copied())
+    }
+}
+
+/// The columns of a file that may be asked for.
+struct Columns<'a>(&'a ParquetFile);
+
+impl Columns<'_> {
+    fn leaf(&self, place: usize) -> &Leaf {
+        &self.0.leaves()[place]
+    }
+
+    /// The places of columns with one value a row.
+    fn places(&self) -> impl Iterator<Item = usize> {
+        self.0.leaves().iter().enumerate().filter(|(_, leaf)| !leaf.is_repeated).map(|(place, _)| place)
+    }
+
+    /// The column that is usual, or else the first: but not this one.
+    fn or_other(&self, usual: Option<usize>, taken: usize) -> Result<usize> {
+        let found = usual.into_iter().chain(self.places()).find(|&place| place != taken);
+        found.ok_or_else(|| self.refuse("expected a column of sources and one of targets, found fewer".into()))
+    }
+
+    fn refuse(&self, what: String) -> Error {
+        Error::Input { path: self.0.path.clone(), what }
+    }
+
+    /// The column of the first of these names that one has.
+    fn usual(&self, names: &[&str], is_fit: impl Fn(usize) -> bool) -> Option<usize> {
+        names.iter().find_map(|name| {
+            self.places().find(|&place| self.leaf(place).name.eq_ignore_ascii_case(name) && is_fit(place))
+        })
+    }
+
+    /// The column that is asked for, if one is.
+    fn named(&self, wanted: &Option<String>) -> Result<Option<usize>> {
+        let Some(wanted) = wanted else { return Ok(None) };
+        let exact = self.places().find(|&place| self.leaf(place).name == *wanted);
+        let found = exact.or_else(|| self.places().find(|&place| self.leaf(place).name.eq_ignore_ascii_case(wanted)));
+        if found.is_some() {
+            return Ok(found);
+        }
+        let names: Vec<&str> = self.places().take(20).map(|place| &self.leaf(place).name[..]).collect();
+        let what = format!("expected a column {}, found {}", shown(wanted.as_bytes()), names.join(", "));
+        Err(self.refuse(what))
+    }
+
+    /// Keys are whole numbers or text.
+    fn require_keys(&self, place: usize, role: &str, options: &SourceOptions) -> Result<()> {
+        let leaf = self.leaf(place);
+        let is_whole = matches!(leaf.physical, Physical::Int32 | Physical::Int64);
+        let can_be = match leaf.logical {
+            Logical::Plain => is_whole || leaf.physical == Physical::Bytes,
+            Logical::Unsigned | Logical::Text => true,
+            _ => false,
+        };
+        if can_be {
+            return self.0.check_rows(place);
+        }
+        let expected = if options.keys == KeyKind::Integer { "whole numbers" } else { "text or whole numbers" };
+        let (name, found) = (shown(leaf.name.as_bytes()), leaf.kind_name());
+        Err(self.refuse(format!("column {name}: expected {expected} as keys of {role}, found {found}")))
+    }
+
+    fn require_numbers(&self, place: usize) -> Result<()> {
+        let leaf = self.leaf(place);
+        if leaf.is_numeric() {
+            return Ok(());
+        }
+        let (name, found) = (shown(leaf.name.as_bytes()), leaf.kind_name());
+        Err(self.refuse(format!("column {name}: expected numbers as weights, found {found}")))
+    }
+}
