@@ -4,6 +4,7 @@ mod across;
 
 use base::VertexId;
 use engine::ChangedArc;
+use graph::property::{OwnedValue, PropertyValue};
 use graph::{Graph, Weight, WeightType, WeightedEdges};
 
 use crate::{EdgeWeight, Key, KeyRef, Result};
@@ -19,10 +20,28 @@ pub struct Diff {
     removed: Vec<ChangedArc>,
     added_vertices: Vec<VertexId>,
     removed_vertices: Vec<VertexId>,
+    /// By property, then by ids of the second.
+    properties: Vec<(String, Vec<ChangedValue>)>,
     from_view: lama::View,
     to_view: lama::View,
     from: u32,
     to: u32,
+}
+
+/// A vertex with its new value and its old one.
+type ChangedValue = (VertexId, OwnedValue, OwnedValue);
+
+/// A value of a property that is another in the second snapshot.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct DiffProperty<'a> {
+    /// The vertex, which the second snapshot has.
+    pub vertex: KeyRef<'a>,
+    /// The property.
+    pub name: &'a str,
+    /// The value in the first snapshot.
+    pub old: PropertyValue<'a>,
+    /// The value in the second snapshot.
+    pub new: PropertyValue<'a>,
 }
 
 /// An edge that is in one of two snapshots only.
@@ -49,9 +68,15 @@ impl Diff {
             vertices.iter().copied().filter(|&vertex| is_in(view, vertex) && !is_in(other, vertex)).collect()
         };
         let (added_vertices, removed_vertices) = (only_in(&to.1, &from.1), only_in(&from.1, &to.1));
+        let of_column = |(name, values): (String, lama::PropertyChanges)| {
+            let values = values.iter().filter(|(vertex, ..)| is_in(&to.1, *vertex));
+            (name, values.map(|(vertex, new, old)| (vertex, new.into(), old.into())).collect())
+        };
+        let properties = changes.properties.into_iter().map(of_column).collect();
         let engine::Diff { added, removed, .. } = changes;
         let (from_view, to_view) = (from.1, to.1);
-        Self { added, removed, added_vertices, removed_vertices, from_view, to_view, from: from.0, to: to.0 }
+        let (from, to) = (from.0, to.0);
+        Self { added, removed, added_vertices, removed_vertices, properties, from_view, to_view, from, to }
     }
 
     /// The same between snapshots of two databases, whose vertices are matched by their keys.
@@ -88,6 +113,20 @@ impl Diff {
     /// Of an item: damage in the dictionary.
     pub fn removed(&self) -> impl Iterator<Item = Result<DiffEdge<'_>>> {
         self.removed.iter().map(|arc| edge(&self.from_view, arc))
+    }
+
+    /// The properties of the second snapshot's vertices that have another value there; those of vertices that are gone
+    /// are gone with them. By property, then by ascending ids.
+    ///
+    /// # Errors
+    /// Of an item: damage in the dictionary.
+    pub fn changed_properties(&self) -> impl Iterator<Item = Result<DiffProperty<'_>>> {
+        self.properties.iter().flat_map(|(name, values)| {
+            values.iter().map(|(vertex, new, old)| {
+                let vertex = self.to_view.key_ref(*vertex)?;
+                Ok(DiffProperty { vertex, name, old: old.as_value(), new: new.as_value() })
+            })
+        })
     }
 
     /// The vertices that the second has and the first has not, by ascending ids.

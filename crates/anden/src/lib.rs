@@ -26,6 +26,7 @@ mod diff;
 mod error;
 mod export;
 mod job;
+mod properties;
 mod query;
 mod session;
 mod versions;
@@ -36,15 +37,16 @@ pub use base::progress::Progress;
 pub use base::{NO_VERTEX, VertexId};
 pub use database::{Database, stated_direction};
 pub use degrees::{DegreeBin, DegreeStatistics};
-pub use diff::{Diff, DiffEdge};
+pub use diff::{Diff, DiffEdge, DiffProperty};
 pub use engine::{
     AppendOptions, AppendReport, Changes, Duplicates, EdgeWeight, ExpectedGraph, ExpectedWeights, LoadOptions,
     LoadReport, Maintenance, MergeReport, MergeScope, Retention, Spread,
 };
 pub use error::{Error, Result};
 pub use export::{ExportFormat, write_file};
-pub use graph::formats::{Format, InputPath, KeyKind, OnError, Output, SourceOptions};
+pub use graph::formats::{Format, InputPath, KeyKind, OnError, Output, SourceOptions, WantedProperties};
 pub use graph::generate;
+pub use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 pub use graph::{Direction, WeightType};
 pub use job::{Job, JobOutput, Kernel, Parameter, Parameters, Sources, Value, Values};
 pub use kernels;

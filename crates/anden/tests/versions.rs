@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anden::{
     AppendOptions, Changes, Database, EdgeWeight, Error, InputPath, Job, Key, KeyScheme, LoadOptions, Maintenance,
-    Options, Parameters, Retention, Session, Side, WeightType,
+    Options, Parameters, PropertyType, PropertyValue, Retention, Session, Side, WeightType,
 };
 
 struct Scene {
@@ -177,4 +177,29 @@ fn a_reader_cannot_change_anything() {
     refused(reader.merge_newest(2).map(|_| ()));
     refused(reader.drop_snapshot(1));
     refused(reader.retain(Retention::All).map(|_| ()));
+}
+
+#[test]
+fn properties_are_versioned_too() {
+    let (_scene, db) = Scene::new();
+    let changes =
+        Changes::default().set_vertex("a", "size", 3).set_vertex("c", "name", "cee").set_vertex("d", "size", 4);
+    assert_eq!(db.append(&changes).unwrap().changed_properties, 3);
+    let view = db.view().unwrap();
+    let sizes = view.vertex_property("size").unwrap();
+    let size = |key: &str| sizes.get(view.vertex(key).unwrap() as usize);
+    assert_eq!((size("a"), size("c"), size("d")), (PropertyValue::I64(3), PropertyValue::Null, PropertyValue::I64(4)));
+    let of_c = view.vertex_properties(view.vertex("c").unwrap()).unwrap();
+    assert_eq!(of_c, [("name", PropertyValue::String("cee"))]);
+    assert_eq!(
+        view.vertex_schema().iter().collect::<Vec<_>>(),
+        [("name", PropertyType::String), ("size", PropertyType::I64)]
+    );
+    let error = view.vertex_property("weight").unwrap_err();
+    assert!(matches!(&error, Error::NotFound(text) if text.contains("vertices have name, size")), "{error}");
+    let before = db.snapshot(3).unwrap();
+    assert!(before.vertex_schema().is_empty() && before.vertex_property("size").is_err());
+    let diff = db.diff(3, 4).unwrap();
+    let changed: Vec<_> = diff.changed_properties().map(|change| change.unwrap().new).collect();
+    assert_eq!(changed, [PropertyValue::String("cee"), PropertyValue::I64(3), PropertyValue::I64(4)]);
 }

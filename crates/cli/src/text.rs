@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use anden::{Key, KeyRef, Value, Values};
+use anden::{Key, KeyRef, PropertyValue, Value, Values};
 use serde_json::json;
 
 use crate::console::{count, real};
@@ -29,6 +29,18 @@ pub fn keys_json(keys: &[Key]) -> serde_json::Value {
 /// A number as JSON; JSON has no infinity, so that becomes null.
 pub fn real_json(value: f64) -> serde_json::Value {
     json!(value.is_finite().then_some(value))
+}
+
+/// A value of a property as JSON: dates, timestamps and bytes as text.
+pub fn property_json(value: &PropertyValue<'_>) -> serde_json::Value {
+    match value {
+        PropertyValue::Null => serde_json::Value::Null,
+        PropertyValue::Boolean(value) => json!(value),
+        PropertyValue::I64(value) => json!(value),
+        PropertyValue::F64(value) => real_json(*value),
+        PropertyValue::String(value) => json!(value),
+        other => json!(other.to_string()),
+    }
 }
 
 /// A figure of a summary as JSON.

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 
 use base::{NO_VERTEX, VertexId};
 use engine::ChangedArc;
+use graph::property::PropertySchema;
 use graph::{Direction, Graph, Weight, WeightType, WeightedEdges};
 
-use super::Diff;
+use super::{ChangedValue, Diff};
 use crate::{Error, Result};
 
 /// An entry of a list: where it leads, and the bits of its weight.
@@ -24,6 +25,7 @@ pub(super) fn compare(from: (u32, lama::View), to: (u32, lama::View)) -> Result<
         removed: Vec::new(),
         added_vertices: Vec::new(),
         removed_vertices: Vec::new(),
+        properties: Vec::new(),
         from_view: from.1.clone(),
         to_view: to.1.clone(),
         from: from.0,
@@ -70,11 +72,38 @@ pub(super) fn compare(from: (u32, lama::View), to: (u32, lama::View)) -> Result<
             diff.added.extend(come.map(|(neighbour, weight)| ChangedArc { list: vertex, neighbour, weight }));
         }
     }
+    diff.properties = changed_values(old, new, &back)?;
     diff.added.sort_unstable();
     diff.removed.sort_unstable();
     old.check()?;
     new.check()?;
     Ok(diff)
+}
+
+/// The values of the second graph's vertices that are not those of the first; `back` leads from its ids to those of the
+/// first.
+fn changed_values(old: &lama::View, new: &lama::View, back: &[VertexId]) -> Result<Vec<(String, Vec<ChangedValue>)>> {
+    let (before, after) = (old.properties(), new.properties());
+    let mut names: Vec<&str> = after.schema().iter().chain(before.schema().iter()).map(|(name, _)| name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let mut changed = Vec::new();
+    for name in names {
+        let place = |schema: &PropertySchema| schema.find(name).unwrap_or(schema.len());
+        let (old_place, new_place) = (place(before.schema()), place(after.schema()));
+        let mut values = Vec::new();
+        for vertex in (0..new.vertex_bound() as VertexId).filter(|&vertex| new.is_live(vertex)) {
+            // An id that is none has no value.
+            let (was, is) = (before.value(old_place, back[vertex as usize])?, after.value(new_place, vertex)?);
+            if was != is {
+                values.push((vertex, is.into(), was.into()));
+            }
+        }
+        if !values.is_empty() {
+            changed.push((name.to_owned(), values));
+        }
+    }
+    Ok(changed)
 }
 
 fn require_same_kind(old: &lama::View, new: &lama::View) -> Result<()> {

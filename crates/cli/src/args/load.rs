@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anden::{PropertyType, WantedProperties};
 use clap::{Args, ValueEnum};
 
 use super::parse;
@@ -12,6 +13,7 @@ Examples:
   anden load roads.anden USA-road-d.NY.gr.gz --weights DIMACS, with its distances
   anden load web.anden links.csv --ids string --source-column from --target-column to
   anden load kron.anden kron.sg --ids dense            GAP's binary format; key = id
+  anden load web.anden links.csv --vertices sites.csv  names, sizes and so on as properties of vertices
   zcat part-*.gz | anden load all.anden - --undirected --memory 4G";
 
 /// Create a database from files
@@ -79,9 +81,23 @@ pub struct ReadingArgs {
     /// The column of the targets in CSV
     #[arg(long, value_name = "NAME")]
     pub target_column: Option<String>,
-    /// A file that names vertices, one a line: those without edges are vertices too
+    /// Names of the columns of CSV or blank-separated text without a header, perhaps with types: `u,v,time:timestamp`
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub columns: Option<Vec<String>>,
+    /// A file that names vertices, one a line: those without edges are vertices too. Of CSV, the other columns become
+    /// properties of the vertices
     #[arg(long, value_name = "FILE")]
     pub vertices: Option<PathBuf>,
+    /// The column of the keys in the file of vertices [default: one with a usual name, or the first]
+    #[arg(long, value_name = "NAME", requires = "vertices")]
+    pub vertex_column: Option<String>,
+    /// Which columns of the file of vertices become properties: all, none, or their names
+    #[arg(long, value_name = "NAME,…", default_value = "all", value_parser = parse::wanted)]
+    pub vertex_properties: WantedProperties,
+    /// Types of properties, where the beginning of the text would tell others: boolean, i64, f64, date, timestamp,
+    /// string, bytes
+    #[arg(long, value_name = "NAME:TYPE,…", value_delimiter = ',', value_parser = parse::property_type)]
+    pub property_types: Vec<(String, PropertyType)>,
     /// Number vertices as they come up in the input, not by key
     #[arg(long)]
     pub io_order: bool,

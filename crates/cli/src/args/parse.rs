@@ -2,6 +2,8 @@
 
 use std::ops::RangeInclusive;
 
+use anden::{PropertyType, WantedProperties};
+
 /// `8`; at least 1.
 pub fn threads(text: &str) -> Result<usize, String> {
     match text.parse() {
@@ -52,6 +54,28 @@ pub fn interval<T: std::str::FromStr + PartialOrd>(text: &str) -> Result<RangeIn
 pub fn window(text: &str) -> Result<RangeInclusive<u32>, String> {
     let bounds = text.split_once("..").and_then(|(first, last)| Some(first.parse().ok()?..=last.parse().ok()?));
     bounds.ok_or_else(|| "expected the numbers of two snapshots as in 3..7".into())
+}
+
+/// `all`, `none`, or names of columns: `size,name`.
+pub fn wanted(text: &str) -> Result<WantedProperties, String> {
+    match text {
+        "all" => Ok(WantedProperties::All),
+        "none" => Ok(WantedProperties::None),
+        names if names.split(',').all(|name| !name.is_empty()) => {
+            Ok(WantedProperties::Named(names.split(',').map(str::to_owned).collect()))
+        }
+        _ => Err("expected all, none, or names as in size,name".into()),
+    }
+}
+
+/// `size:i64`: a name may have colons, a type has none.
+pub fn property_type(text: &str) -> Result<(String, PropertyType), String> {
+    let split = text.rsplit_once(':').filter(|(name, _)| !name.is_empty());
+    let found = split.and_then(|(name, of)| Some((name.to_owned(), PropertyType::of_name(of)?)));
+    found.ok_or_else(|| {
+        let types: Vec<_> = PropertyType::ALL.iter().map(|(_, name)| *name).collect();
+        format!("expected a name and a type as in size:i64, of the types {}", types.join(", "))
+    })
 }
 
 /// A number within bounds that are part of its meaning.
@@ -118,5 +142,14 @@ mod tests {
         assert!(threads("0").is_err() && threads("2").is_ok());
         assert_eq!((count_or_all("16"), count_or_all("all")), (Ok(16), Ok(u64::MAX)));
         assert!(count_or_all("some").is_err() && count_or_all("-1").is_err());
+    }
+
+    #[test]
+    fn columns_and_their_types() {
+        assert_eq!(wanted("all"), Ok(WantedProperties::All));
+        assert_eq!(wanted("a,b"), Ok(WantedProperties::Named(vec!["a".into(), "b".into()])));
+        assert!(wanted("").is_err() && wanted("a,,b").is_err());
+        assert_eq!(property_type("a:b:text"), Ok(("a:b".into(), PropertyType::String)));
+        assert!(property_type("size").is_err() && property_type(":i64").is_err() && property_type("a:u128").is_err());
     }
 }

@@ -12,6 +12,7 @@ Examples:
   anden append social.anden today.txt.gz                  the edges of today as a new snapshot
   anden append social.anden today.txt --remove gone.txt --name tuesday
   anden append social.anden --remove gone.txt             `u v` a line for an edge, `u` for a vertex
+  anden append social.anden --vertices people.csv         new values of properties
   zcat more.gz | anden append social.anden -";
 
 /// Add and remove edges as one new snapshot
@@ -113,8 +114,8 @@ Examples:
 
 /// Show what changed after snapshot A up to snapshot B
 ///
-/// One line a change: `+ u v [weight]` and `- u v [weight]` for edges, `v+ u` and `v- u` for vertices. Where A is the
-/// younger, the way back.
+/// One line a change: `+ u v [weight]` and `- u v [weight]` for edges, `v+ u` and `v- u` for vertices, `p u NAME VALUE`
+/// for properties (without a value where there is none any more). Where A is the younger, the way back.
 #[derive(Args, Debug)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub struct DiffArgs {

@@ -45,6 +45,7 @@ fn object(report: &AppendReport) -> serde_json::Value {
         "peak_bytes": report.peak_bytes,
         "added": report.added,
         "removed": report.removed,
+        "changed_properties": report.changed_properties,
         "missing": report.missing,
         "snapshot_bytes": report.snapshot_bytes,
         "maintenance_bytes": report.maintenance_bytes,
@@ -58,6 +59,9 @@ fn table(database: &Database, report: &AppendReport) -> Table {
         .pair("  edges", count(report.edges))
         .pair("  added", count(report.added))
         .pair("  removed", count(report.removed));
+    if report.changed_properties > 0 {
+        table.pair("  properties changed", count(report.changed_properties));
+    }
     if report.missing > 0 {
         table.pair("  not there to be removed", count(report.missing));
     }

@@ -1,13 +1,13 @@
 //! `anden diff`.
 
-use anden::{Diff, DiffEdge, EdgeWeight, Key, KeyRef};
+use anden::{Diff, DiffEdge, DiffProperty, EdgeWeight, Key, KeyRef, PropertyValue};
 use serde_json::{Value, json};
 
 use super::{open, session};
 use crate::args::{DiffArgs, Global};
 use crate::console::Console;
 use crate::failure::Result;
-use crate::text::{key_json, keys_json, push_key, real_json};
+use crate::text::{key_json, keys_json, property_json, push_key, real_json};
 
 /// Shows what changed between two snapshots.
 pub fn execute(global: &Global, args: &DiffArgs) -> Result {
@@ -39,6 +39,7 @@ fn object(diff: &Diff) -> Result<Value> {
         "removed_edges": diff.removed().map(|edge| Ok(edge_json(&edge?))).collect::<Result<Vec<_>>>()?,
         "added_vertices": keys_json(&diff.added_vertices()?),
         "removed_vertices": keys_json(&diff.removed_vertices()?),
+        "changed_properties": diff.changed_properties().map(|value| Ok(value_json(&value?))).collect::<Result<Vec<_>>>()?,
     }))
 }
 
@@ -53,6 +54,12 @@ fn edge_json(edge: &DiffEdge<'_>) -> Value {
     Value::Array(list)
 }
 
+/// `[vertex, name, old, new]`.
+fn value_json(value: &DiffProperty<'_>) -> Value {
+    let DiffProperty { vertex, name, old, new } = value;
+    json!([key_json(&Key::from(*vertex)), name, property_json(old), property_json(new)])
+}
+
 fn print(console: &mut Console, diff: &Diff) -> Result {
     for vertex in diff.added_vertices()? {
         console.line(format_args!("v+ {vertex}"))?;
@@ -63,10 +70,22 @@ fn print(console: &mut Console, diff: &Diff) -> Result {
     for edge in diff.added() {
         edge_line(console, '+', &edge?)?;
     }
+    for value in diff.changed_properties() {
+        property_line(console, &value?)?;
+    }
     for vertex in diff.removed_vertices()? {
         console.line(format_args!("v- {vertex}"))?;
     }
     Ok(())
+}
+
+fn property_line(console: &mut Console, value: &DiffProperty<'_>) -> Result {
+    let mut line = String::from("p ");
+    push_key(&mut line, value.vertex);
+    match value.new {
+        PropertyValue::Null => console.line(format_args!("{line} {}", value.name)),
+        new => console.line(format_args!("{line} {} {new}", value.name)),
+    }
 }
 
 fn edge_line(console: &mut Console, sign: char, edge: &DiffEdge<'_>) -> Result {

@@ -1,6 +1,6 @@
 //! `anden info`.
 
-use anden::{Database, DegreeStatistics, KeyScheme, View};
+use anden::{Database, DegreeStatistics, KeyScheme, PropertySchema, View};
 use serde_json::{Map, Value, json};
 
 use super::snapshots::snapshots_json;
@@ -50,6 +50,7 @@ fn object(database: &Database, view: &View) -> Result<Value> {
             "patched": stats.patched_pages,
         },
     });
+    object["vertex_properties"] = schema_json(view.vertex_schema());
     let pieces = view.piece_statistics()?;
     object["pieces"] = json!({ "max": pieces.max, "mean": pieces.mean });
     object["degrees"] = degrees_json(&view.out_degree_statistics()?);
@@ -57,6 +58,14 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         object["in_degrees"] = degrees_json(&degrees);
     }
     Ok(object)
+}
+
+fn schema_json(schema: &PropertySchema) -> Value {
+    schema.iter().map(|(name, property_type)| json!({ "name": name, "type": property_type.name() })).collect()
+}
+
+fn schema_text(schema: &PropertySchema) -> String {
+    schema.iter().map(|(name, property_type)| format!("{name} ({property_type})")).collect::<Vec<_>>().join(", ")
 }
 
 fn ids(database: &Database) -> &'static str {
@@ -103,7 +112,11 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     table
         .pair("vertices", count(view.num_vertices() as u64))
         .pair("edges", count(view.num_edges()))
-        .pair("graph", kind.join(", "))
+        .pair("graph", kind.join(", "));
+    if !view.vertex_schema().is_empty() {
+        table.pair("of vertices", schema_text(view.vertex_schema()));
+    }
+    table
         .pair("snapshots", count(database.snapshots().len() as u64))
         .pair("runs, levels", format!("{}, {}", stats.runs, stats.levels))
         .pair("pages", pages.join(", "))

@@ -115,7 +115,12 @@ pub fn sources(args: &ReadingArgs, format: Option<Format>) -> SourceOptions {
         source_column: args.source_column.clone(),
         target_column: args.target_column.clone(),
         weight_column: args.weight_column.clone(),
+        columns: args.columns.clone(),
         vertices: args.vertices.clone(),
+        vertex_column: args.vertex_column.clone(),
+        vertex_properties: args.vertex_properties.clone(),
+        vertex_types: args.property_types.clone(),
+        edge_types: args.property_types.clone(),
         ..SourceOptions::default()
     }
 }

@@ -2,21 +2,21 @@
 
 use std::time::Instant;
 
-use anden::{Key, Path, PathLength, Side, View};
-use serde_json::{Value, json};
+use anden::{Key, OwnedValue, Path, PathLength, Side, View};
+use serde_json::{Map, Value, json};
 
 use super::{open, session, view};
 use crate::args::{Global, Query, QueryArgs, VertexSide};
 use crate::console::{Console, Table, count};
 use crate::failure::{Failure, Result};
-use crate::text::{key_json, keys_json, real_json};
+use crate::text::{key_json, keys_json, property_json, real_json};
 
 /// An answer, before it is printed.
 enum Answer {
     Bool(bool),
     Keys(Vec<Key>),
     Path(Option<Path>),
-    Vertex { key: Key, id: u32, out_degree: u64, in_degree: Option<u64> },
+    Vertex { key: Key, id: u32, out_degree: u64, in_degree: Option<u64>, properties: Vec<(String, OwnedValue)> },
 }
 
 /// Answers one question.
@@ -53,7 +53,9 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
         Query::Vertex { v, .. } => {
             let id = view.vertex(v.as_str())?;
             let (out_degree, in_degree) = (view.out_degree(id), view.in_degree(id));
-            Answer::Vertex { key: view.key(id)?, id, out_degree, in_degree }
+            let properties = view.vertex_properties(id)?.into_iter();
+            let properties = properties.map(|(name, value)| (name.to_owned(), value.into())).collect();
+            Answer::Vertex { key: view.key(id)?, id, out_degree, in_degree, properties }
         }
     })
 }
@@ -75,8 +77,16 @@ impl Answer {
             Self::Keys(keys) => keys_json(keys),
             Self::Path(None) => Value::Null,
             Self::Path(Some(path)) => json!({ "vertices": keys_json(&path.vertices), "length": length_json(path) }),
-            Self::Vertex { key, id, out_degree, in_degree } => {
-                json!({ "key": key_json(key), "id": id, "out_degree": out_degree, "in_degree": in_degree })
+            Self::Vertex { key, id, out_degree, in_degree, properties } => {
+                let properties: Map<String, Value> =
+                    properties.iter().map(|(name, value)| (name.clone(), property_json(&value.as_value()))).collect();
+                json!({
+                    "key": key_json(key),
+                    "id": id,
+                    "out_degree": out_degree,
+                    "in_degree": in_degree,
+                    "properties": properties,
+                })
             }
         }
     }
@@ -87,11 +97,14 @@ impl Answer {
             Self::Keys(keys) => keys.iter().try_for_each(|key| console.line(key)),
             Self::Path(None) => console.line("no path"),
             Self::Path(Some(path)) => path.vertices.iter().try_for_each(|key| console.line(key)),
-            Self::Vertex { key, id, out_degree, in_degree } => {
+            Self::Vertex { key, id, out_degree, in_degree, properties } => {
                 let mut table = Table::new();
                 table.pair("key", key).pair("id", id).pair("out-degree", count(*out_degree));
                 if let Some(in_degree) = in_degree {
                     table.pair("in-degree", count(*in_degree));
+                }
+                for (name, value) in properties {
+                    table.pair(name, value.as_value());
                 }
                 console.table(&table)
             }

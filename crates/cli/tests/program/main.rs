@@ -7,6 +7,7 @@ mod bad_input;
 mod command_line;
 mod graphalytics;
 mod loading;
+mod properties;
 mod scene;
 mod streams;
 mod variants;

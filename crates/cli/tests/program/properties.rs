@@ -1,0 +1,71 @@
+//! Properties: read from files, shown, changed by appends, kept by snapshots.
+
+use serde_json::json;
+
+use crate::scene::Scene;
+
+/// A database of three vertices with properties, whose second snapshot has other values.
+fn with_properties() -> Scene {
+    let scene = Scene::new();
+    scene.write("edges.csv", "source,target\nann,bob\nbob,cy\n");
+    scene.write("people.csv", "name,born,tall,since\nann,1980,true,2020-02-29T12:00:00Z\nbob,,false,\n");
+    scene.write("later.csv", "name,born,code\nbob,1990,007\nann,,\n");
+    scene.anden(&["load", "db", "edges.csv", "--ids", "string", "--vertices", "people.csv"]).succeeded();
+    let types = ["--property-types", "code:string"];
+    let appended = scene.json(&[&["append", "db", "--vertices", "later.csv"][..], &types].concat());
+    assert_eq!((&appended["changed_properties"], &appended["snapshot"]), (&json!(3), &json!(2)));
+    scene
+}
+
+#[test]
+fn properties_are_shown() {
+    let scene = with_properties();
+    let vertex = |name: &str, selection: &[&str]| {
+        scene.json(&[&["query", "db", "vertex", name][..], selection].concat())["result"]["properties"].clone()
+    };
+    let first = ["--snapshot", "1"];
+    assert_eq!(vertex("ann", &first), json!({ "born": 1980, "tall": true, "since": "2020-02-29T12:00:00Z" }));
+    assert_eq!(vertex("bob", &first), json!({ "tall": false }));
+    assert_eq!(vertex("cy", &first), json!({}));
+    assert_eq!(vertex("bob", &[]), json!({ "born": 1990, "tall": false, "code": "007" }));
+    let shown = scene.anden(&["query", "db", "vertex", "bob"]).succeeded().stdout;
+    assert!(shown.contains("born") && shown.contains("1990") && !shown.contains("since"), "{shown}");
+    let info = scene.json(&["info", "db"]);
+    let types: Vec<_> = info["vertex_properties"].as_array().unwrap().iter().map(|of| of["type"].clone()).collect();
+    assert_eq!(types, ["i64", "boolean", "timestamp", "string"]);
+    let shown = scene.anden(&["info", "db"]).succeeded().stdout;
+    assert!(shown.contains("born (i64), tall (boolean), since (timestamp), code (string)"), "{shown}");
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
+#[test]
+fn changed_properties_are_part_of_a_diff() {
+    let scene = with_properties();
+    let diff = scene.json(&["diff", "db", "1", "2"]);
+    let changed = json!([["ann", "born", 1980, null], ["bob", "born", null, 1990], ["bob", "code", null, "007"]]);
+    assert_eq!(diff["changed_properties"], changed);
+    let lines = scene.anden(&["diff", "db", "2", "1"]).succeeded().stdout;
+    assert_eq!(lines, "p ann born 1980\np bob born\np bob code\n");
+    // Another database, whose vertices have other ids.
+    scene.write("others.csv", "name,tall,born\nzoe,true,1\nbob,false,1990\nann,true,1980\n");
+    let load = ["load", "other", "edges.csv", "--ids", "string", "--vertices", "others.csv"];
+    scene.anden(&[&load[..], &["--vertex-properties", "born", "--io-order"]].concat()).succeeded();
+    let lines = scene.anden(&["diff", "db", "2", "1", "--with", "other"]).succeeded().stdout;
+    assert_eq!(lines, "v+ zoe\np zoe born 1\np ann born 1980\np bob code\np ann since\np bob tall\np ann tall\n");
+}
+
+#[test]
+fn bad_columns_are_told_with_their_place() {
+    let scene = with_properties();
+    let refused = |args: &[&str], expected: &str| drop(scene.anden(args).failed(&[expected]));
+    scene.write("bad.csv", "name,born\nann,1980\nbob,soon\n");
+    let expected = "bad.csv:3: column 'born': expected a whole number of type i64, found 'soon'";
+    refused(&["append", "db", "--vertices", "bad.csv"], expected);
+    refused(&["append", "db", "--vertices", "bad.csv", "--vertex-column", "key"], "bad.csv:1: expected a column 'key'");
+    let missing = ["append", "db", "--vertices", "bad.csv", "--vertex-properties", "size"];
+    refused(&missing, "expected a column 'size' for a property, found none");
+    scene.write("twice.csv", "name,born,born\nann,1,2\n");
+    refused(&["append", "db", "--vertices", "twice.csv"], "twice.csv:1: there are two properties with the name 'born'");
+    assert_eq!(scene.json(&["snapshots", "db"])["snapshots"].as_array().map(Vec::len), Some(2));
+    scene.anden(&["load", "db2", "edges.csv", "--property-types", "born"]).refused(&["a name and a type"]);
+}
