@@ -32,6 +32,23 @@ seed("csv", "quotes", b"\3" + b'from;to;cost\n"a ""b""";c;1.5\n " x" ;y;2\n')
 seed("csv", "tabs", b"\6" + b"# made\n1\t2\t0.5\n3\tx\t1\n5\t6\t\n")
 seed("dimacs", "road", b"\2" + b"c road\np sp 4 3\na 1 2 803\nc x\na 2 1 803\na 4 1 7\n")
 seed("dimacs", "lies", b"\0" + b"p sp 2 9\na 1 3 1\n")
+BANNER = b"%%MatrixMarket matrix coordinate "
+seed("matrix_market", "pattern", b"\0" + BANNER + b"pattern general\n% x\n\n4 4 3\n1 2\n3\t4\r\n% y\n 4 4 \n")
+seed("matrix_market", "real", b"\2" + BANNER + b"real symmetric\n3 3 2\n2 1 0.5\n3 3 -1e3\n")
+seed("matrix_market", "skew", b"\7" + BANNER + b"integer skew-symmetric\n3 3 3\n2 1 5\nx\n003 2 -7\n")
+seed("metis", "plain", b"\0" + b"% x\n4 3\n2 3\n1 3\n1 2\n\n\n")
+seed("metis", "weights", b"\2" + b"3 2 011 2\n7 8 2 10 3 20\n7 8 1 10\n% y\n7 8 1 20")
+seed("metis", "sizes", b"\1" + b"3 1 100\n5 2\n5 1\n5\n")
+GRAPHML = b"""<?xml version="1.0" encoding="UTF-8"?>
+<graphml><key id="c" for="node" attr.name="c" attr.type="string"><default>y</default></key>
+<key id="w" for="edge" attr.name="weight" attr.type="double"/><key id="n" attr.name="n" attr.type="int"/>
+<graph edgedefault="directed"><node id="1"><data key="c">r&#x26;</data><port name="p"/></node><node id='&lt;2'/>
+<edge source="1" target="2"><data key="w"> 1.5 </data><data key="n">7</data></edge><!-- x -->
+<edge source="2" target="1" directed="true"><data key="w"><![CDATA[2]]></data></edge></graph></graphml>
+"""
+for choice in (10, 11, 15):
+    seed("graphml", f"choice{choice}", bytes([choice]) + GRAPHML)
+seed("graphml", "entity", b"\1" + b"<!DOCTYPE g [<!ENTITY a 'aa'>]><graphml><graph><node id='&a;'/></graph></graphml>")
 seed("compressed", "gzip", b"\0" + gzip.compress(EDGES, mtime=0) + gzip.compress(b"\n5 6\n", mtime=0))
 seed("compressed", "bzip2", b"\0" + bz2.compress(EDGES))
 seed("compressed", "xz", b"\0" + lzma.compress(EDGES))

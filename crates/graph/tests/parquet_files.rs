@@ -1,17 +1,18 @@
 //! Parquet: what is written is read again, and what is damaged is refused.
 
+mod made;
 mod reading;
 
 use anden_graph::formats::{
-    Format, KeyKind, NoProperties, OnError, SourceOptions, Span, WantedProperties, WrittenProperties, write_file,
-    write_parquet_edges, write_parquet_vertices,
+    Format, KeyKind, NoProperties, OnError, SourceOptions, Span, WantedProperties, write_file, write_parquet_edges,
+    write_parquet_vertices,
 };
-use anden_graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
-use anden_graph::{Csr, CsrBuilder, Direction, Error, Graph, VertexId, Weight, WeightedEdges};
+use anden_graph::property::PropertyValue;
+use anden_graph::{Csr, CsrBuilder, Direction, Error, Graph, VertexId, Weight};
 use base::parallel::Pool;
+use made::{Made, columns, edges_of};
 use proptest::prelude::*;
 use reading::{Folder, Read, assert_refused, read_files, read_once};
-use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 fn number(vertex: VertexId, text: &mut Vec<u8>) -> Result<(), Error> {
@@ -28,99 +29,6 @@ fn shown(key: fn(VertexId, &mut Vec<u8>) -> Result<(), Error>, vertex: VertexId)
     let mut text = Vec::new();
     key(vertex, &mut text).unwrap();
     String::from_utf8(text).unwrap()
-}
-
-/// Rows of properties: the place of an edge in its list, and its source.
-struct Made<'a> {
-    graph: &'a Csr,
-    edges: PropertySchema,
-    vertices: PropertySchema,
-}
-
-const TYPES: [PropertyType; 7] = [
-    PropertyType::Boolean,
-    PropertyType::I64,
-    PropertyType::F64,
-    PropertyType::Date,
-    PropertyType::Timestamp,
-    PropertyType::String,
-    PropertyType::Bytes,
-];
-
-/// A value that follows from a row; every fifth is null.
-fn push_value(column: &mut PropertyColumn, row: u64) {
-    let text = "x".repeat(row as usize % 7);
-    let value = match (row % 5, column.property_type()) {
-        (4, _) => PropertyValue::Null,
-        (_, PropertyType::Boolean) => PropertyValue::Boolean(row.is_multiple_of(3)),
-        (_, PropertyType::I64) => PropertyValue::I64(row as i64 - 7),
-        (_, PropertyType::F64) => PropertyValue::F64(row as f64 / 3.0),
-        (_, PropertyType::Date) => PropertyValue::Date(row as i32 * 100 - 5),
-        (_, PropertyType::Timestamp) => PropertyValue::Timestamp(row as i64 * 1_234_567 - 99),
-        (_, PropertyType::String) => PropertyValue::String(&text),
-        (_, PropertyType::Bytes) => PropertyValue::Bytes(text.as_bytes()),
-    };
-    column.push(value).unwrap();
-}
-
-fn columns(schema: &PropertySchema, rows: impl Iterator<Item = u64> + Clone) -> Vec<PropertyColumn> {
-    let made = |(_, property_type)| {
-        let mut column = PropertyColumn::new(property_type);
-        rows.clone().for_each(|row| push_value(&mut column, row));
-        column
-    };
-    schema.iter().map(made).collect()
-}
-
-impl<'a> Made<'a> {
-    fn new(graph: &'a Csr) -> Self {
-        let schema = |prefix: &str| {
-            PropertySchema::new(TYPES.iter().map(|&kind| (format!("{prefix} {}", kind.name()), kind))).unwrap()
-        };
-        Self { graph, edges: schema("edge"), vertices: schema("vertex") }
-    }
-}
-
-impl WrittenProperties<Error> for Made<'_> {
-    fn edge_schema(&self) -> &PropertySchema {
-        &self.edges
-    }
-
-    fn vertex_schema(&self) -> &PropertySchema {
-        &self.vertices
-    }
-
-    fn push_rows(&self, vertex: VertexId, rows: &mut Vec<u64>) -> Result<(), Error> {
-        let degree = self.graph.out_degree(vertex) as u64;
-        rows.extend((0..degree).map(|place| place + 3 * u64::from(vertex)));
-        Ok(())
-    }
-
-    fn edge_columns(&self, rows: &[u64]) -> Result<Vec<PropertyColumn>, Error> {
-        Ok(columns(&self.edges, rows.iter().copied()))
-    }
-
-    fn vertex_columns(&self, vertices: &[VertexId]) -> Result<Vec<PropertyColumn>, Error> {
-        Ok(columns(&self.vertices, vertices.iter().map(|&vertex| vertex.into())))
-    }
-}
-
-/// The edges of a graph with their weights, and the rows that [`Made`] gives them.
-fn edges_of<W: Weight>(graph: &Csr) -> Vec<(VertexId, VertexId, W, u64)> {
-    let mut edges = Vec::new();
-    for source in 0..graph.vertex_bound() as VertexId {
-        let mut row = 3 * u64::from(source);
-        let _ = graph.for_each_weighted_out_fragment::<W>(source, |targets, weights| {
-            for (&target, &weight) in targets.iter().zip(weights) {
-                if target >= source || graph.direction() == Direction::Directed {
-                    edges.push((source, target, weight, row));
-                }
-                row += 1;
-            }
-            ControlFlow::Continue(())
-        });
-    }
-    edges
 }
 
 fn write(graph: &Csr, kind: KeyKind, path: &Path, threads: usize, vertices: &Path) {

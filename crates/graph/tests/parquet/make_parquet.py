@@ -1,4 +1,5 @@
-"""Writes the files of this folder with pyarrow and DuckDB: every encoding, codec and kind of page, small.
+"""Writes the files of this folder, and the seeds of fuzzing, with pyarrow and DuckDB: every encoding, codec and
+kind of page, small.
 
 usage: make_parquet.py (needs the packages pyarrow and duckdb)
 """
@@ -70,3 +71,28 @@ pq.write_table(table, here / "plain.parquet", **plain)
 rows_of_table = table
 duckdb.sql("set timezone = 'UTC'")
 duckdb.sql(f"copy (from rows_of_table) to '{here}/duckdb.parquet' (format parquet)")
+
+# The first byte of a seed chooses options: text or numbers as keys, weights, properties.
+seeds = here.parents[3] / "fuzz" / "seeds" / "parquet"
+seeds.mkdir(exist_ok=True)
+few = pa.table(
+    {
+        "from": pa.array([1, 2, 3, 3, 9], pa.int32()),
+        "to": pa.array([5, 4, 5, 7, 2**40], pa.int64()),
+        "w": pa.array([0.5, None, 2.5, -1.0, 3.0]),
+        "name": pa.array(["a", None, "bb", "a", ""]),
+    }
+)
+texts = few.set_column(0, "from", pa.array(["x", "y", "x", "ü", "z"]))
+lean = {"store_schema": False, "write_statistics": False}
+delta = {"from": "DELTA_BINARY_PACKED", "to": "DELTA_BINARY_PACKED", "name": "DELTA_BYTE_ARRAY", "w": "BYTE_STREAM_SPLIT"}
+forms = {
+    "plain": (14, few, {"compression": "none", "use_dictionary": False}),
+    "snappy": (10, few, {"compression": "snappy"}),
+    "second": (8, few, {"compression": "zstd", "data_page_version": "2.0", "row_group_size": 2}),
+    "delta": (14, few, {"compression": "lz4", "use_dictionary": False, "column_encoding": delta}),
+    "texts": (13, texts, {"compression": "gzip"}),
+}
+for name, (choice, table, options) in forms.items():
+    pq.write_table(table, seeds / name, **options, **lean)
+    (seeds / name).write_bytes(bytes([choice]) + (seeds / name).read_bytes())

@@ -1,0 +1,4 @@
+//! METIS: header and lists.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|input: &[u8]| anden_fuzz::read_text("graph", input));
