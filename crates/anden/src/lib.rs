@@ -53,7 +53,7 @@ pub use kernels;
 pub use kernels::pagerank::PageRankParams;
 pub use kernels::sssp::Distances;
 pub use lama::{GraphOptions as Options, Key, KeyRef, KeyScheme, SnapshotInfo, Stats, VerifyReport};
-pub use query::{Path, PathLength, Side};
+pub use query::{LevelFragment, ListFragments, Path, PathLength, ShortestPaths, Side, VertexFragments};
 pub use session::Session;
 pub use versions::SnapshotId;
 pub use view::{PieceStatistics, View};

@@ -26,6 +26,52 @@ pub enum PathLength {
     Real(f64),
 }
 
+/// The shortest paths between two vertices, or some of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShortestPaths {
+    /// The number of edges of each.
+    pub length: u64,
+    /// How many there are; saturates.
+    pub count: u64,
+    /// The first of them, each with both ends.
+    pub paths: Vec<Vec<Key>>,
+}
+
+/// Where the lists of a vertex come from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct VertexFragments {
+    /// Its out-list; of an undirected graph, its only list.
+    pub out: ListFragments,
+    /// Its in-list, where there is another than the out-list.
+    pub into: Option<ListFragments>,
+}
+
+/// Where a list comes from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ListFragments {
+    /// The list in the base run; `None` in a window, which shows only what levels add.
+    pub base: Option<Vec<Key>>,
+    /// What levels change in it, in the order in which they are applied.
+    pub levels: Vec<LevelFragment>,
+    /// The contiguous pieces that algorithms get.
+    pub pieces: Vec<Vec<Key>>,
+}
+
+/// What a level changes in a list.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LevelFragment {
+    /// The snapshot that the level starts from.
+    pub from: u32,
+    /// The snapshot that it leads to.
+    pub to: u32,
+    /// Whether it is applied the other way round, since the base run is younger than the view.
+    pub is_backward: bool,
+    /// What `to` has and `from` has not.
+    pub added: Vec<Key>,
+    /// What `from` has and `to` has not.
+    pub removed: Vec<Key>,
+}
+
 /// Which neighbours of a vertex.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Side {
@@ -66,7 +112,7 @@ impl View {
     /// # Errors
     /// See above; cancellation.
     pub fn khop(&self, vertex: impl Into<Key>, num_hops: u32) -> Result<Vec<Key>> {
-        self.keys(&self.within(self.vertex(vertex)?, num_hops)?)
+        self.keys(&query::khop(&self.context(), self.lists(), self.vertex(vertex)?, num_hops)?)
     }
 
     /// Friends of friends: the vertices two steps away and no fewer, by ascending id.
@@ -74,15 +120,16 @@ impl View {
     /// # Errors
     /// See above; cancellation.
     pub fn fof(&self, vertex: impl Into<Key>) -> Result<Vec<Key>> {
-        let vertex = self.vertex(vertex)?;
-        let near = self.within(vertex, 1)?;
-        let mut far = self.within(vertex, 2)?;
-        far.retain(|vertex| near.binary_search(vertex).is_err());
-        self.keys(&far)
+        self.keys(&query::friends_of_friends(&self.context(), self.lists(), self.vertex(vertex)?)?)
     }
 
-    fn within(&self, vertex: VertexId, num_hops: u32) -> Result<Vec<VertexId>> {
-        Ok(query::khop(&self.context(), self.lists(), vertex, num_hops)?)
+    /// Whether there is a path; a vertex reaches itself.
+    ///
+    /// # Errors
+    /// See above; cancellation.
+    pub fn is_reachable(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<bool> {
+        let (source, target) = (self.vertex(source)?, self.vertex(target)?);
+        Ok(query::path(&self.context(), self.lists(), source, target)?.is_some())
     }
 
     /// A path of the fewest edges; `None` where there is no path.
@@ -94,6 +141,59 @@ impl View {
         let Some(path) = query::path(&self.context(), self.lists(), source, target)? else { return Ok(None) };
         let length = PathLength::Hops(path.length() as u64);
         Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
+    }
+
+    /// All paths of the fewest edges, at most `limit` of them listed; `None` where there is no path.
+    ///
+    /// # Errors
+    /// See above; cancellation.
+    pub fn shortest_paths(
+        &self,
+        source: impl Into<Key>,
+        target: impl Into<Key>,
+        limit: usize,
+    ) -> Result<Option<ShortestPaths>> {
+        let (source, target) = (self.vertex(source)?, self.vertex(target)?);
+        let found = query::shortest_paths(&self.context(), self.lists(), source, target, limit)?;
+        let Some(found) = found else { return Ok(None) };
+        let paths = found.paths.iter().map(|path| self.keys(&path.vertices)).collect::<Result<_>>()?;
+        Ok(Some(ShortestPaths { length: found.length as u64, count: found.count, paths }))
+    }
+
+    /// Where the lists of a vertex come from: out of which run, changed by which levels, in which pieces.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn fragments(&self, vertex: impl Into<Key>) -> Result<VertexFragments> {
+        let vertex = self.vertex(vertex)?;
+        let list = |side| -> Result<ListFragments> {
+            let origin = self.lists().list_origin(vertex, side)?;
+            let change = |change: &lama::ListChange| -> Result<LevelFragment> {
+                Ok(LevelFragment {
+                    from: change.from,
+                    to: change.to,
+                    is_backward: change.is_backward,
+                    added: self.any_keys(&change.added)?,
+                    removed: self.any_keys(&change.removed)?,
+                })
+            };
+            Ok(ListFragments {
+                base: origin.base.map(|targets| self.any_keys(&targets)).transpose()?,
+                levels: origin.changes.iter().map(change).collect::<Result<_>>()?,
+                pieces: origin.fragments.iter().map(|targets| self.any_keys(targets)).collect::<Result<_>>()?,
+            })
+        };
+        let has_in_lists = self.is_directed() && self.has_in_edges();
+        Ok(VertexFragments {
+            out: list(lama::Side::Out)?,
+            into: if has_in_lists { Some(list(lama::Side::In)?) } else { None },
+        })
+    }
+
+    /// Keys of vertices, also of those that are there before or after this view only.
+    fn any_keys(&self, vertices: &[VertexId]) -> Result<Vec<Key>> {
+        let dictionary = self.lists().dictionary();
+        vertices.iter().map(|&vertex| Ok(dictionary.key(vertex)?)).collect()
     }
 
     /// A path of the least sum of weights; `None` where there is no path.

@@ -160,6 +160,41 @@ fn compare_one(name: &str, job: &Job, view: &View, anew: &View) {
     }
 }
 
+/// The base run's list and what the levels change in it are what readers get.
+fn check_fragments(name: &str, view: &View) {
+    let mut num_levels = 0;
+    for vertex in view.vertices_by_key().unwrap().into_iter().step_by(13) {
+        let key = view.key(vertex).unwrap();
+        let fragments = view.fragments(key.clone()).unwrap();
+        let degrees = [Some(view.out_degree(vertex)), view.in_degree(vertex)];
+        for (list, degree) in [Some(fragments.out), fragments.into].into_iter().flatten().zip(degrees) {
+            let mut counts = BTreeMap::<Key, i64>::new();
+            list.base.iter().flatten().for_each(|key| *counts.entry(key.clone()).or_default() += 1);
+            for level in &list.levels {
+                let sign = if level.is_backward { -1 } else { 1 };
+                level.added.iter().for_each(|key| *counts.entry(key.clone()).or_default() += sign);
+                level.removed.iter().for_each(|key| *counts.entry(key.clone()).or_default() -= sign);
+                assert!(
+                    level.from < level.to && !(level.added.is_empty() && level.removed.is_empty()),
+                    "{name}: {key}"
+                );
+                num_levels += 1;
+            }
+            let num_entries: usize = list.pieces.iter().map(Vec::len).sum();
+            assert_eq!(Some(num_entries as u64), degree, "{name}: {key}");
+            for found in list.pieces.iter().flatten() {
+                match &list.base {
+                    Some(_) => *counts.get_mut(found).unwrap_or_else(|| panic!("{name}: {key} to {found}")) -= 1,
+                    // An edge that got another weight is added, and is not one more.
+                    None => assert!(list.levels.iter().any(|level| level.added.contains(found)), "{name}: {key}"),
+                }
+            }
+            assert!(list.base.is_none() || counts.values().all(|&count| count == 0), "{name}: {key}: {counts:?}");
+        }
+    }
+    assert!(num_levels > 0 || !(name.contains("level") || name.contains("window")), "{name}");
+}
+
 /// All kinds of views of one history, with what happens to the database in between.
 fn run(graph_name: &str, graph: Options) {
     let folder = tempfile::tempdir().unwrap();
@@ -170,6 +205,7 @@ fn run(graph_name: &str, graph: Options) {
         num_anew += 1;
         let anew = loaded_anew(&view, graph, &folder.path().join(format!("anew{num_anew}")), &session);
         let ran = compare(name, &view, &anew);
+        check_fragments(name, &view);
         println!("kernels x views [{graph_name}] {name}: {}", ran.join(" "));
         assert!(ran.len() + 1 >= Job::table().len());
     };

@@ -65,8 +65,8 @@ pub fn value_text(value: &Value) -> String {
     }
 }
 
-/// A few keys, and how many more there are.
-fn keys_text(keys: &[Key]) -> String {
+/// The first keys, and how many more there are.
+pub fn keys_text(keys: &[Key]) -> String {
     const SHOWN: usize = 20;
     let shown = keys.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", ");
     match keys.len() {

@@ -3,6 +3,7 @@
 mod append;
 mod diff;
 mod export;
+mod fragments;
 mod generate;
 mod info;
 mod load;

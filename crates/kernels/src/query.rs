@@ -5,6 +5,7 @@
 //! in every run.
 
 mod path;
+mod shortest_paths;
 mod visited;
 mod weighted_path;
 
@@ -17,6 +18,7 @@ use crate::context::require_vertex;
 use crate::{Context, Error, Result};
 
 pub use path::{Path, path};
+pub use shortest_paths::{ShortestPaths, shortest_paths};
 use visited::Visited;
 pub use weighted_path::{WeightedPath, weighted_path};
 
@@ -71,6 +73,20 @@ pub fn neighbors<G: InEdges>(graph: &G, vertex: VertexId, which: Neighbors) -> R
     all.sort_unstable();
     all.dedup();
     Ok(all)
+}
+
+/// Friends of friends: the vertices that a walk of two out-edges leads to and no edge does, ascending,
+/// without `vertex` itself.
+///
+/// *Cost*: the out-lists of the neighbours. *Memory*: as for [`khop`] of two.
+///
+/// # Errors
+/// The vertex does not exist, the graph is damaged, or the work was cancelled.
+pub fn friends_of_friends<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId) -> Result<Vec<VertexId>> {
+    let near = khop(ctx, graph, vertex, 1)?;
+    let mut far = khop(ctx, graph, vertex, 2)?;
+    far.retain(|other| near.binary_search(other).is_err());
+    Ok(far)
 }
 
 /// The vertices that a walk of 1 to `num_hops` out-edges leads to, ascending, without `vertex` itself.

@@ -3,7 +3,9 @@
 use std::collections::BTreeSet;
 
 use anden_kernels::bfs::{BfsParams, UNREACHED, bfs};
-use anden_kernels::query::{Neighbors, has_edge, khop, neighbors, path, weighted_path};
+use anden_kernels::query::{
+    Neighbors, friends_of_friends, has_edge, khop, neighbors, path, shortest_paths, weighted_path,
+};
 use anden_kernels::sssp::{DistanceValue, Distances, SsspParams, sssp};
 use anden_kernels::{Context, Error};
 use base::VertexId;
@@ -66,6 +68,8 @@ fn check_khop(ctx: &Context<'_>, graph: &impl InEdges, _: &Csr, what: &str) {
             let wanted: Vec<_> = (0..hops.len() as VertexId).filter(near).collect();
             assert_eq!(khop(ctx, graph, v, num_hops).unwrap(), wanted, "{what}: {num_hops} hops from {v}");
         }
+        let far: Vec<_> = (0..hops.len() as VertexId).filter(|&u| hops[u as usize] == 2).collect();
+        assert_eq!(friends_of_friends(ctx, graph, v).unwrap(), far, "{what}: friends of friends of {v}");
     }
 }
 
@@ -96,6 +100,66 @@ fn check_path(ctx: &Context<'_>, graph: &impl InEdges, csr: &Csr, what: &str) {
 #[test]
 fn paths_are_shortest_and_made_of_edges() {
     each_view!(check_path);
+}
+
+/// Every path of the fewest edges, by going through all steps that come nearer to the target.
+fn all_shortest_paths(csr: &Csr, hops: &[u32], u: VertexId, v: VertexId) -> BTreeSet<Vec<VertexId>> {
+    let mut ends = vec![vec![v]];
+    for depth in (0..hops[v as usize]).rev() {
+        let sources = |w: VertexId| {
+            let leads = move |s: &VertexId| hops[*s as usize] == depth && csr.out_list(*s).unwrap().contains(&w);
+            (0..csr.vertex_bound() as VertexId).filter(leads)
+        };
+        ends = ends
+            .iter()
+            .flat_map(|end| sources(end[0]).map(|s| [&[s], &end[..]].concat()).collect::<Vec<_>>())
+            .collect();
+    }
+    assert!(ends.iter().all(|path| path[0] == u));
+    ends.into_iter().collect()
+}
+
+fn check_shortest_paths(ctx: &Context<'_>, graph: &impl InEdges, csr: &Csr, what: &str) {
+    let vertices = some_vertices(graph, &mut Random::new(6));
+    for &u in vertices.iter().take(4) {
+        let hops = bfs(ctx, graph, &BfsParams { source: u, parents: false }).unwrap().hops;
+        for &v in vertices.iter().take(4) {
+            let found = shortest_paths(ctx, graph, u, v, usize::MAX).unwrap();
+            let Some(found) = found else {
+                assert_eq!(hops[v as usize], UNREACHED, "{what}: {u} to {v}");
+                continue;
+            };
+            let wanted = all_shortest_paths(csr, &hops, u, v);
+            let listed: BTreeSet<_> = found.paths.iter().map(|path| path.vertices.clone()).collect();
+            assert_eq!((listed.len(), found.count), (found.paths.len(), wanted.len() as u64), "{what}: {u} to {v}");
+            assert_eq!((listed, found.length), (wanted, hops[v as usize] as usize), "{what}: {u} to {v}");
+            let some = shortest_paths(ctx, graph, u, v, 2).unwrap().unwrap();
+            assert_eq!((some.count, &some.paths[..]), (found.count, &found.paths[..found.paths.len().min(2)]));
+        }
+    }
+}
+
+#[test]
+fn all_shortest_paths_are_found() {
+    each_view!(check_shortest_paths);
+}
+
+#[test]
+fn more_paths_than_can_be_listed_are_counted() {
+    let mut builder = graph::CsrBuilder::<u32>::new(graph::Direction::Directed, 3 * 80 + 1);
+    for i in 0..80 {
+        let top = 3 * i;
+        [(top, top + 1), (top, top + 2), (top + 1, top + 3), (top + 2, top + 3)]
+            .into_iter()
+            .for_each(|(s, t)| builder.edge(s, t, 1));
+    }
+    let (pool, csr) = (Pool::new(1).unwrap(), builder.build().unwrap());
+    let ctx = Context::new(&pool);
+    let to = |target| shortest_paths(&ctx, &csr, 0, target, 3).unwrap().unwrap();
+    assert_eq!((to(3 * 30).count, to(3 * 80).count, to(3 * 80).length), (1 << 30, u64::MAX, 160));
+    let paths = to(3 * 80).paths;
+    assert!(paths.len() == 3 && paths[0] != paths[1] && paths[1] != paths[2]);
+    assert_eq!(shortest_paths(&ctx, &csr, 3, 0, 3).unwrap(), None);
 }
 
 fn check_weighted_path(ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges), csr: &Csr, what: &str) {

@@ -47,6 +47,7 @@ pub use key::{Key, KeyRef};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
 pub use property::{PropertyChanges, VertexProperties};
 pub use run::{FinishedRun, RunWriter, Side};
+pub use side::{ListChange, ListOrigin};
 pub use store::{Diff, LevelChanges, MergeReport, MergeScope, SnapshotInfo, Stats, Store};
 pub use table::PAGE_VERTICES;
 pub use verify::VerifyReport;

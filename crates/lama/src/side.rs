@@ -7,6 +7,8 @@
 //! before it fetches them. A page that was written anew is in the same slice of targets, behind those of
 //! the base run, and its offsets stand before its targets.
 
+mod origin;
+
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -23,6 +25,8 @@ use crate::patched::{Ground, NO_OFFSETS, PatchedPage, Pieces, WholePage};
 use crate::rewritten::{Room, RoomyLists};
 use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
 use crate::{patched, run};
+
+pub use origin::{ListChange, ListOrigin};
 
 /// The first damage that a reader met.
 pub(crate) type Fault = Arc<OnceLock<base::Error>>;

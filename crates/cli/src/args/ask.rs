@@ -40,8 +40,10 @@ Examples:
   anden query social.anden neighbors 12 --in      who points to 12
   anden query social.anden khop 12 2              within two steps of 12
   anden query roads.anden path 1 264346 --weighted
+  anden query social.anden path 12 345 --all      every shortest path
   anden query web.anden neighbors libc6 --snapshot 3
-  anden query web.anden vertex libc6 --json";
+  anden query web.anden vertex libc6 --json
+  anden query web.anden vertex libc6 --fragments  its lists, as they are stored";
 
 /// Ask about single vertices and edges
 #[derive(Args, Debug)]
@@ -101,6 +103,12 @@ pub enum Query {
         /// By the sum of the weights, not by the number of edges
         #[arg(long)]
         weighted: bool,
+        /// Every path of the fewest edges
+        #[arg(long, conflicts_with = "weighted")]
+        all: bool,
+        /// The first N of the paths of the fewest edges, and how many there are
+        #[arg(long, value_name = "N", conflicts_with_all = ["weighted", "all"])]
+        count: Option<usize>,
     },
     /// Whether there is a path from U to V
     Reachable {
@@ -111,12 +119,12 @@ pub enum Query {
         #[arg(allow_hyphen_values = true)]
         v: String,
     },
-    /// The id and the degrees of V
+    /// The id and the degrees of V; with --fragments, how its lists are stored
     Vertex {
         /// The vertex
         #[arg(allow_hyphen_values = true)]
         v: String,
-        /// Its pieces, run by run (not in this version yet)
+        /// Its lists run by run and level by level, and the pieces that readers get
         #[arg(long)]
         fragments: bool,
     },

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use anden::{Key, OwnedValue, Path, PathLength, Side, View};
+use anden::{Key, OwnedValue, Path, PathLength, ShortestPaths, Side, VertexFragments, View};
 use serde_json::{Map, Value, json};
 
-use super::{open, session, view};
+use super::{fragments, open, session, view};
 use crate::args::{Global, Query, QueryArgs, VertexSide};
 use crate::console::{Console, Table, count};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::text::{key_json, keys_json, property_json, real_json};
 
 /// An answer, before it is printed.
@@ -16,14 +16,22 @@ enum Answer {
     Bool(bool),
     Keys(Vec<Key>),
     Path(Option<Path>),
-    Vertex { key: Key, id: u32, out_degree: u64, in_degree: Option<u64>, properties: Vec<(String, OwnedValue)> },
+    Paths(Option<ShortestPaths>),
+    Vertex(Vertex),
+}
+
+/// What is known of a vertex.
+struct Vertex {
+    key: Key,
+    id: u32,
+    out_degree: u64,
+    in_degree: Option<u64>,
+    properties: Vec<(String, OwnedValue)>,
+    fragments: Option<VertexFragments>,
 }
 
 /// Answers one question.
 pub fn execute(global: &Global, args: &QueryArgs) -> Result {
-    if let Query::Vertex { fragments: true, .. } = args.query {
-        return Err(Failure::not_yet("--fragments"));
-    }
     let (session, watch) = session(global)?;
     let database = open(&args.database, &session)?;
     let view = view(&database, &args.selection)?;
@@ -47,15 +55,22 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
         Query::Neighbors { v, side } => Answer::Keys(view.neighbors(v.as_str(), side.side())?),
         Query::Khop { v, k } => Answer::Keys(view.khop(v.as_str(), *k)?),
         Query::Fof { v } => Answer::Keys(view.fof(v.as_str())?),
-        Query::Path { u, v, weighted: false } => Answer::Path(view.path(u.as_str(), v.as_str())?),
-        Query::Path { u, v, weighted: true } => Answer::Path(view.weighted_path(u.as_str(), v.as_str())?),
-        Query::Reachable { u, v } => Answer::Bool(view.path(u.as_str(), v.as_str())?.is_some()),
-        Query::Vertex { v, .. } => {
+        Query::Path { u, v, weighted: true, .. } => Answer::Path(view.weighted_path(u.as_str(), v.as_str())?),
+        Query::Path { u, v, all: true, .. } => {
+            Answer::Paths(view.shortest_paths(u.as_str(), v.as_str(), usize::MAX)?)
+        }
+        Query::Path { u, v, count: Some(limit), .. } => {
+            Answer::Paths(view.shortest_paths(u.as_str(), v.as_str(), *limit)?)
+        }
+        Query::Path { u, v, .. } => Answer::Path(view.path(u.as_str(), v.as_str())?),
+        Query::Reachable { u, v } => Answer::Bool(view.is_reachable(u.as_str(), v.as_str())?),
+        Query::Vertex { v, fragments } => {
             let id = view.vertex(v.as_str())?;
             let (out_degree, in_degree) = (view.out_degree(id), view.in_degree(id));
             let properties = view.vertex_properties(id)?.into_iter();
             let properties = properties.map(|(name, value)| (name.to_owned(), value.into())).collect();
-            Answer::Vertex { key: view.key(id)?, id, out_degree, in_degree, properties }
+            let fragments = if *fragments { Some(view.fragments(v.as_str())?) } else { None };
+            Answer::Vertex(Vertex { key: view.key(id)?, id, out_degree, in_degree, properties, fragments })
         }
     })
 }
@@ -75,19 +90,13 @@ impl Answer {
         match self {
             Self::Bool(yes) => json!(yes),
             Self::Keys(keys) => keys_json(keys),
-            Self::Path(None) => Value::Null,
+            Self::Path(None) | Self::Paths(None) => Value::Null,
             Self::Path(Some(path)) => json!({ "vertices": keys_json(&path.vertices), "length": length_json(path) }),
-            Self::Vertex { key, id, out_degree, in_degree, properties } => {
-                let properties: Map<String, Value> =
-                    properties.iter().map(|(name, value)| (name.clone(), property_json(&value.as_value()))).collect();
-                json!({
-                    "key": key_json(key),
-                    "id": id,
-                    "out_degree": out_degree,
-                    "in_degree": in_degree,
-                    "properties": properties,
-                })
+            Self::Paths(Some(found)) => {
+                let paths: Vec<Value> = found.paths.iter().map(|path| keys_json(path)).collect();
+                json!({ "length": found.length, "count": found.count, "paths": paths })
             }
+            Self::Vertex(vertex) => vertex.json(),
         }
     }
 
@@ -95,20 +104,56 @@ impl Answer {
         match self {
             Self::Bool(yes) => console.line(yes),
             Self::Keys(keys) => keys.iter().try_for_each(|key| console.line(key)),
-            Self::Path(None) => console.line("no path"),
+            Self::Path(None) | Self::Paths(None) => console.line("no path"),
             Self::Path(Some(path)) => path.vertices.iter().try_for_each(|key| console.line(key)),
-            Self::Vertex { key, id, out_degree, in_degree, properties } => {
-                let mut table = Table::new();
-                table.pair("key", key).pair("id", id).pair("out-degree", count(*out_degree));
-                if let Some(in_degree) = in_degree {
-                    table.pair("in-degree", count(*in_degree));
+            Self::Paths(Some(found)) => {
+                let listed = match found.count == found.paths.len() as u64 {
+                    true => String::new(),
+                    false => format!(", of which {}", count(found.paths.len() as u64)),
+                };
+                let steps = if found.length == 1 { "step" } else { "steps" };
+                let paths = if found.count == 1 { "path" } else { "paths" };
+                let (num_paths, length) = (count(found.count), count(found.length));
+                console.line(format_args!("{num_paths} {paths} of {length} {steps}{listed}"))?;
+                for path in &found.paths {
+                    let keys: Vec<String> = path.iter().map(ToString::to_string).collect();
+                    console.line(keys.join(" "))?;
                 }
-                for (name, value) in properties {
-                    table.pair(name, value.as_value());
-                }
-                console.table(&table)
+                Ok(())
             }
+            Self::Vertex(vertex) => vertex.print(console),
         }
+    }
+}
+
+impl Vertex {
+    fn json(&self) -> Value {
+        let properties: Map<String, Value> =
+            self.properties.iter().map(|(name, value)| (name.clone(), property_json(&value.as_value()))).collect();
+        let mut object = json!({
+            "key": key_json(&self.key),
+            "id": self.id,
+            "out_degree": self.out_degree,
+            "in_degree": self.in_degree,
+            "properties": properties,
+        });
+        if let Some(fragments) = &self.fragments {
+            object["fragments"] = fragments::json(fragments);
+        }
+        object
+    }
+
+    fn print(&self, console: &mut Console) -> Result {
+        let mut table = Table::new();
+        table.pair("key", &self.key).pair("id", self.id).pair("out-degree", count(self.out_degree));
+        if let Some(in_degree) = self.in_degree {
+            table.pair("in-degree", count(in_degree));
+        }
+        for (name, value) in &self.properties {
+            table.pair(name, value.as_value());
+        }
+        console.table(&table)?;
+        self.fragments.as_ref().map_or(Ok(()), |fragments| fragments::print(console, fragments))
     }
 }
 

@@ -150,6 +150,43 @@ fn queries() {
 }
 
 #[test]
+fn all_shortest_paths() {
+    let scene = Scene::with_small(&[]);
+    assert_eq!(answer(&scene, &["path", "1", "4", "--all"]), json!({ "length": 2, "count": 1, "paths": [[1, 3, 4]] }));
+    assert_eq!(answer(&scene, &["path", "4", "1", "--all"]), json!(null));
+    scene.write("square.txt", "1 2\n1 3\n1 5\n2 4\n3 4\n5 4\n");
+    scene.anden(&["load", "square", "square.txt"]).succeeded();
+    let ask = |options: &[&str]| scene.anden(&[&["query", "square", "path", "1", "4"], options].concat());
+    assert_eq!(ask(&["--all"]).succeeded().stdout, "3 paths of 2 steps\n1 2 4\n1 3 4\n1 5 4\n");
+    assert_eq!(ask(&["--count", "1"]).succeeded().stdout, "3 paths of 2 steps, of which 1\n1 2 4\n");
+    ask(&["--all", "--weighted"]).refused(&["--weighted"]);
+    assert_eq!(scene.anden(&["query", "square", "path", "4", "1", "--all"]).succeeded().stdout, "no path\n");
+}
+
+#[test]
+fn fragments_of_a_vertex() {
+    let scene = Scene::with_small(&[]);
+    scene.write("more.txt", "1 4\n5 1\n");
+    scene.write("gone.txt", "1 2\n");
+    scene.anden(&["append", "db", "more.txt", "--remove", "gone.txt"]).succeeded();
+    let vertex = answer(&scene, &["vertex", "1", "--fragments"]);
+    assert_eq!((&vertex["key"], &vertex["out_degree"], &vertex["in_degree"]), (&json!(1), &json!(2), &json!(1)));
+    let level = json!({ "from": 1, "to": 2, "backward": false, "added": [4], "removed": [2] });
+    let (out, into) = (&vertex["fragments"]["out"], &vertex["fragments"]["in"]);
+    assert_eq!((&out["base"], &out["levels"], &out["pieces"]), (&json!([2, 3]), &json!([level]), &json!([[3, 4]])));
+    assert_eq!((&into["base"], &into["pieces"]), (&json!([]), &json!([[5]])));
+    let window = answer(&scene, &["vertex", "1", "--fragments", "--window", "2..2"]);
+    assert_eq!(
+        (&window["fragments"]["out"]["base"], &window["fragments"]["out"]["pieces"]),
+        (&json!(null), &json!([[4]]))
+    );
+    let shown = scene.anden(&["query", "db", "vertex", "1", "--fragments"]).succeeded().stdout;
+    for part in ["base run: 2 entries: 2, 3", "level from snapshot 1 to 2", "+ 1 entry: 4", "- 1 entry: 2", "in-list"] {
+        assert!(shown.contains(part), "{part:?} is not in {shown}");
+    }
+}
+
+#[test]
 fn string_keys() {
     let scene = Scene::new();
     scene.write("deps.csv", "kind,from,to\nd,bash,libc6\nd,\"vim, the editor\",libc6\nr,bash,sed\n");

@@ -87,7 +87,6 @@ fn what_comes_later_is_refused_by_name() {
     }
     scene.anden(&["run", "db", "wcc", "--io", "pread"]).failed(&["--io pread", "not in this version yet"]);
     scene.anden(&["run", "db", "wcc", "--prefetch", "frontier"]).failed(&["--prefetch frontier"]);
-    scene.anden(&["query", "db", "vertex", "1", "--fragments"]).failed(&["--fragments"]);
     assert_eq!(scene.names(), ["db", "small.txt"]);
 }
 

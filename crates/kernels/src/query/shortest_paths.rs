@@ -1,0 +1,194 @@
+//! All shortest paths by hops.
+//!
+//! Two searches meet, level by level, as for one path; but each finishes its level, and a vertex keeps
+//! every vertex of the level before that leads to it. Every vertex where the searches meet is then on a
+//! shortest path, and so is whatever leads there from either end: no step of listing the paths is in vain.
+
+use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
+use std::ops::ControlFlow;
+
+use base::VertexId;
+use graph::InEdges;
+
+use super::POLL;
+use super::path::Path;
+use super::visited::IdHasher;
+use crate::context::require_vertex;
+use crate::{Context, Result};
+
+/// The shortest paths between two vertices, or some of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShortestPaths {
+    /// The number of edges of each.
+    pub length: usize,
+    /// How many there are; saturates.
+    pub count: u64,
+    /// The first of them, no two the same, in an order that is always the same.
+    pub paths: Vec<Path>,
+}
+
+/// The paths of the fewest edges from `source` to `target`, at most `limit` of them listed; `None` where
+/// there is no path. Parallel edges make no other path.
+///
+/// *Cost*: the edges of all vertices that a search from both ends visits, and the length of what is listed.
+/// *Memory*: some 40 bytes for each vertex visited and 4 for each edge that leads a level on. *Determinism*:
+/// the same paths in the same order in every run.
+///
+/// # Errors
+/// One of the two does not exist, the graph is damaged, or the work was cancelled.
+pub fn shortest_paths<G: InEdges>(
+    ctx: &Context<'_>,
+    graph: &G,
+    source: VertexId,
+    target: VertexId,
+    limit: usize,
+) -> Result<Option<ShortestPaths>> {
+    require_vertex(graph, source)?;
+    require_vertex(graph, target)?;
+    let (mut forward, mut backward) = (Search::new(source), Search::new(target));
+    let mut meeting = if source == target { vec![source] } else { Vec::new() };
+    while meeting.is_empty() && !forward.frontier.is_empty() && !backward.frontier.is_empty() {
+        let out_edges: usize = forward.frontier.iter().map(|&v| graph.out_degree(v)).sum();
+        let go_forward =
+            !graph.has_in_edges() || out_edges <= backward.frontier.iter().map(|&v| graph.in_degree(v)).sum::<usize>();
+        if go_forward {
+            graph.will_need_out(&forward.frontier);
+            forward.advance(ctx, |v, body| graph.for_each_out_fragment(v, body))?;
+            meeting = forward.met(&backward);
+        } else {
+            graph.will_need_in(&backward.frontier);
+            backward.advance(ctx, |v, body| graph.for_each_in_fragment(v, body))?;
+            meeting = backward.met(&forward);
+        }
+    }
+    graph.check()?;
+    if meeting.is_empty() {
+        return Ok(None);
+    }
+    let count = meeting.iter().fold(0_u64, |sum, vertex| {
+        let ways = |search: &Search| search.steps.get(vertex).map_or(0, |step| step.num_ways);
+        sum.saturating_add(ways(&forward).saturating_mul(ways(&backward)))
+    });
+    let paths = list(ctx, &forward, &backward, &meeting, limit)?;
+    Ok(Some(ShortestPaths { length: forward.depth + backward.depth, count, paths }))
+}
+
+/// How a search came to a vertex.
+struct Step {
+    depth: usize,
+    /// The vertices of the level before that lead here, ascending.
+    from: Vec<VertexId>,
+    /// The ways here; saturates.
+    num_ways: u64,
+}
+
+/// A search from one end, by whole levels.
+struct Search {
+    steps: HashMap<VertexId, Step, BuildHasherDefault<IdHasher>>,
+    /// The vertices of the last level, ascending.
+    frontier: Vec<VertexId>,
+    depth: usize,
+}
+
+impl Search {
+    fn new(start: VertexId) -> Self {
+        let mut steps = HashMap::default();
+        steps.insert(start, Step { depth: 0, from: Vec::new(), num_ways: 1 });
+        Self { steps, frontier: vec![start], depth: 0 }
+    }
+
+    fn advance(
+        &mut self,
+        ctx: &Context<'_>,
+        fragments: impl Fn(VertexId, &mut dyn FnMut(&[VertexId]) -> ControlFlow<()>) -> ControlFlow<()>,
+    ) -> Result<()> {
+        let depth = self.depth + 1;
+        let mut next = Vec::new();
+        for (place, &u) in self.frontier.iter().enumerate() {
+            if place % POLL == 0 {
+                ctx.progress.check()?;
+            }
+            let num_ways = self.steps.get(&u).map_or(0, |step| step.num_ways);
+            let steps = &mut self.steps;
+            let _ = fragments(u, &mut |list| {
+                for &v in list {
+                    let step = steps.entry(v).or_insert_with(|| {
+                        next.push(v);
+                        Step { depth, from: Vec::new(), num_ways: 0 }
+                    });
+                    // Parallel edges come from the vertex at hand, which was the last to be noted.
+                    if step.depth == depth && step.from.last() != Some(&u) {
+                        step.from.push(u);
+                        step.num_ways = step.num_ways.saturating_add(num_ways);
+                    }
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        next.sort_unstable();
+        (self.frontier, self.depth) = (next, depth);
+        Ok(())
+    }
+
+    /// The vertices of the last level that the other search has come to, ascending.
+    fn met(&self, other: &Self) -> Vec<VertexId> {
+        self.frontier.iter().copied().filter(|vertex| other.steps.contains_key(vertex)).collect()
+    }
+
+    /// Calls `body` with each way from `vertex` back to the start, both included.
+    fn for_each_way(&self, vertex: VertexId, mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>) {
+        // For each vertex of the way but the last, which of its predecessors is the next.
+        let mut way = vec![vertex];
+        let mut choices: Vec<usize> = Vec::new();
+        loop {
+            while let Some(&next) = self.from(way[way.len() - 1]).first() {
+                way.push(next);
+                choices.push(0);
+            }
+            if body(&way).is_break() {
+                return;
+            }
+            loop {
+                let Some(choice) = choices.pop() else { return };
+                way.pop();
+                if let Some(&next) = self.from(way[way.len() - 1]).get(choice + 1) {
+                    way.push(next);
+                    choices.push(choice + 1);
+                    break;
+                }
+            }
+        }
+    }
+
+    fn from(&self, vertex: VertexId) -> &[VertexId] {
+        self.steps.get(&vertex).map_or(&[], |step| &step.from)
+    }
+}
+
+/// The first `limit` paths.
+fn list(
+    ctx: &Context<'_>,
+    forward: &Search,
+    backward: &Search,
+    meeting: &[VertexId],
+    limit: usize,
+) -> Result<Vec<Path>> {
+    let mut paths = Vec::new();
+    let mut is_cancelled = false;
+    for &vertex in meeting {
+        forward.for_each_way(vertex, |there| {
+            backward.for_each_way(vertex, |on| {
+                if paths.len() == limit {
+                    return ControlFlow::Break(());
+                }
+                is_cancelled = is_cancelled || paths.len() % POLL == 0 && ctx.progress.is_cancelled();
+                paths.push(Path { vertices: there.iter().rev().chain(&on[1..]).copied().collect() });
+                if is_cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            });
+            if is_cancelled || paths.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    }
+    ctx.progress.check()?;
+    Ok(paths)
+}
