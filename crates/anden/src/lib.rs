@@ -15,7 +15,8 @@
 //! # Ok::<(), anden::Error>(())
 //! ```
 //!
-//! Algorithms of one's own are written with [`kernels::edge_map()`] over [`View::graph`].
+//! Algorithms of one's own are written with [`kernels::edge_map()`] over [`View::graph`], which the traits
+//! [`Graph`], [`InEdges`] and [`WeightedEdges`] give access to.
 
 #![forbid(unsafe_code)]
 
@@ -47,7 +48,7 @@ pub use export::{ExportFormat, write_file};
 pub use graph::formats::{Format, InputPath, KeyKind, OnError, Output, SourceOptions, WantedProperties};
 pub use graph::generate;
 pub use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
-pub use graph::{Direction, WeightType};
+pub use graph::{Direction, Graph, InEdges, Weight, WeightType, WeightedEdges};
 pub use job::{Job, JobOutput, Kernel, Parameter, Parameters, Sources, Value, Values};
 pub use kernels;
 pub use kernels::pagerank::PageRankParams;

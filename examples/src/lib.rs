@@ -1,0 +1,9 @@
+//! Examples of what can be done with the library `anden`.
+//!
+//! [`labelled_reach`](mod@labelled_reach) writes an algorithm of one's own; [`graphalytics`] runs and validates the benchmark
+//! of that name.
+
+#![forbid(unsafe_code)]
+
+pub mod graphalytics;
+pub mod labelled_reach;
