@@ -20,7 +20,7 @@ use anden::{
 };
 
 pub use properties::Properties;
-pub use validate::{Rule, validate};
+pub use validate::{EPSILON, Rule, validate};
 
 /// What came of an algorithm.
 #[derive(Clone, Debug, PartialEq)]

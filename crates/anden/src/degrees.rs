@@ -14,6 +14,8 @@ pub struct DegreeStatistics {
     /// How many vertices have which degree, in ranges up to powers of two: 0, 1, 2 to 3, 4 to 7
     /// and so on up to the largest degree.
     pub bins: Vec<DegreeBin>,
+    /// The distribution itself: each degree that there is, ascending, and how many vertices have it.
+    pub counts: Vec<(u64, u64)>,
 }
 
 /// How many vertices have a degree in a range.
@@ -29,20 +31,22 @@ impl DegreeStatistics {
     /// The per cents that [`percentiles`](Self::percentiles) holds.
     const PER_CENTS: [f64; 5] = [50.0, 90.0, 99.0, 99.9, 99.99];
 
-    /// Cost: 8 bytes a vertex, and a partial sort.
+    /// Cost: 8 bytes a vertex, and a sort.
     pub(crate) fn of(mut degrees: Vec<u64>) -> Self {
         let sum: u64 = degrees.iter().sum();
-        let max = degrees.iter().copied().max().unwrap_or(0);
+        degrees.sort_unstable();
+        let max = degrees.last().copied().unwrap_or(0);
         let mean = if degrees.is_empty() { 0.0 } else { sum as f64 / degrees.len() as f64 };
         let bins = Self::bins_of(&degrees, max);
         let mut percentiles = Vec::with_capacity(Self::PER_CENTS.len());
         for per_cent in Self::PER_CENTS {
             let rank = (degrees.len() as f64 * per_cent / 100.0).ceil() as usize;
             let place = rank.clamp(1, degrees.len().max(1)) - 1;
-            let degree = if degrees.is_empty() { 0 } else { *degrees.select_nth_unstable(place).1 };
-            percentiles.push((per_cent, degree));
+            percentiles.push((per_cent, degrees.get(place).copied().unwrap_or(0)));
         }
-        Self { max, mean, percentiles, bins }
+        let groups = degrees.chunk_by(|a, b| a == b);
+        let counts = groups.map(|group| (group[0], group.len() as u64)).collect();
+        Self { max, mean, percentiles, bins, counts }
     }
 
     fn bins_of(degrees: &[u64], max: u64) -> Vec<DegreeBin> {
@@ -64,10 +68,11 @@ mod tests {
 
     #[test]
     fn a_spread() {
-        let spread = DegreeStatistics::of(vec![0, 1, 1, 3, 5]);
+        let spread = DegreeStatistics::of(vec![5, 1, 0, 3, 1]);
         assert_eq!((spread.max, spread.mean), (5, 2.0));
         assert_eq!(spread.percentiles[0], (50.0, 1));
         assert_eq!(spread.percentiles[2], (99.0, 5));
+        assert_eq!(spread.counts, [(0, 1), (1, 2), (3, 1), (5, 1)]);
         let bins: Vec<_> = spread.bins.into_iter().map(|b| (b.degrees, b.num_vertices)).collect();
         assert_eq!(bins, [(0..=0, 1), (1..=1, 2), (2..=3, 1), (4..=5, 1)]);
     }
@@ -76,6 +81,6 @@ mod tests {
     fn no_vertices_at_all() {
         let spread = DegreeStatistics::of(Vec::new());
         assert_eq!((spread.max, spread.mean, spread.percentiles[0].1), (0, 0.0, 0));
-        assert_eq!(spread.bins.len(), 1);
+        assert_eq!((spread.bins.len(), spread.counts), (1, vec![]));
     }
 }

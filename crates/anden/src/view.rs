@@ -8,7 +8,7 @@ use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
 use kernels::Context;
 use kernels::sssp::{WeightStatistics, scan_weights};
 
-use crate::{DegreeStatistics, Error, Job, JobOutput, Key, KeyRef, Result, Session};
+use crate::{DegreeStatistics, Error, Job, JobOutput, Key, KeyRef, Result, Session, Side};
 
 /// Read access to a graph at one snapshot.
 ///
@@ -209,7 +209,7 @@ impl View {
     /// # Errors
     /// Damage met on the way.
     pub fn out_degree_statistics(&self) -> Result<DegreeStatistics> {
-        self.degree_statistics(|vertex| self.graph.out_degree(vertex))
+        self.degree_statistics(Side::Out)
     }
 
     /// How the lengths of the in-lists are spread.
@@ -217,10 +217,27 @@ impl View {
     /// # Errors
     /// [`Error::Unsupported`] where in-lists are not there; damage met on the way.
     pub fn in_degree_statistics(&self) -> Result<DegreeStatistics> {
-        if !self.has_in_edges() {
+        self.degree_statistics(Side::In)
+    }
+
+    /// How the degrees are spread: of out-lists, of in-lists, or of both together; of an undirected graph
+    /// all three are the same.
+    ///
+    /// # Errors
+    /// [`Error::Unsupported`] where in-lists are asked for and are not there; damage met on the way.
+    pub fn degree_statistics(&self, side: Side) -> Result<DegreeStatistics> {
+        if side != Side::Out && !self.has_in_edges() {
             return Err(Error::Unsupported("in-degrees need in-edges: load without --out-only".into()));
         }
-        self.degree_statistics(|vertex| self.graph.in_degree(vertex))
+        let degree = |vertex| match side {
+            Side::Both if self.is_directed() => self.graph.out_degree(vertex) + self.graph.in_degree(vertex),
+            Side::Out | Side::Both => self.graph.out_degree(vertex),
+            Side::In => self.graph.in_degree(vertex),
+        };
+        let live = (0..self.vertex_bound() as VertexId).filter(|&vertex| self.is_live(vertex));
+        let degrees = live.map(|vertex| degree(vertex) as u64).collect();
+        self.graph.check()?;
+        Ok(DegreeStatistics::of(degrees))
     }
 
     /// In how many pieces out-lists lie; reads all of them.
@@ -242,13 +259,6 @@ impl View {
         self.graph.check()?;
         let mean = if num_lists == 0 { 0.0 } else { sum as f64 / num_lists as f64 };
         Ok(PieceStatistics { max, mean })
-    }
-
-    fn degree_statistics(&self, degree: impl Fn(VertexId) -> usize) -> Result<DegreeStatistics> {
-        let live = (0..self.vertex_bound() as VertexId).filter(|&vertex| self.is_live(vertex));
-        let degrees = live.map(|vertex| degree(vertex) as u64).collect();
-        self.graph.check()?;
-        Ok(DegreeStatistics::of(degrees))
     }
 
     /// Runs a job of the table.

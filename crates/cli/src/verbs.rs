@@ -1,6 +1,7 @@
 //! What each verb does: call the library, print what it says.
 
 mod append;
+mod degrees;
 mod diff;
 mod export;
 mod fragments;

@@ -42,6 +42,7 @@ Examples:
   anden query roads.anden path 1 264346 --weighted
   anden query social.anden path 12 345 --all      every shortest path
   anden query web.anden neighbors libc6 --snapshot 3
+  anden query web.anden degrees --in              how in-degrees are spread
   anden query web.anden vertex libc6 --json
   anden query web.anden vertex libc6 --fragments  its lists, as they are stored";
 
@@ -119,6 +120,11 @@ pub enum Query {
         #[arg(allow_hyphen_values = true)]
         v: String,
     },
+    /// How many vertices have which degree, with a plot
+    Degrees {
+        #[command(flatten)]
+        side: VertexSide,
+    },
     /// The id and the degrees of V; with --fragments, how its lists are stored
     Vertex {
         /// The vertex
@@ -133,10 +139,10 @@ pub enum Query {
 /// `--in` and `--both`.
 #[derive(Args, Clone, Copy, Debug)]
 pub struct VertexSide {
-    /// The vertices whose edges lead to it
+    /// By the edges that lead there
     #[arg(long = "in", conflicts_with = "both")]
     pub incoming: bool,
-    /// Both, each vertex once
+    /// By the edges of either direction
     #[arg(long)]
     pub both: bool,
 }

@@ -1,16 +1,14 @@
 //! `anden info`.
 
 use anden::{Database, DegreeStatistics, KeyScheme, PropertySchema, View};
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
+use super::degrees::{degrees_json, plot};
 use super::snapshots::snapshots_json;
 use super::{open, session};
 use crate::args::{Global, InfoArgs};
 use crate::console::{Console, Table, count, real, size};
 use crate::failure::Result;
-
-/// The length of the longest bar of the plot.
-const BAR_WIDTH: f64 = 40.0;
 
 /// Shows what a database holds.
 pub fn execute(global: &Global, args: &InfoArgs) -> Result {
@@ -82,14 +80,6 @@ fn distinct_in_degrees(view: &View) -> Result<Option<DegreeStatistics>> {
     Ok(if is_distinct { Some(view.in_degree_statistics()?) } else { None })
 }
 
-fn degrees_json(degrees: &DegreeStatistics) -> Value {
-    let percentiles: Map<String, Value> =
-        degrees.percentiles.iter().map(|&(percent, degree)| (percent.to_string(), json!(degree))).collect();
-    let bins: Vec<Value> =
-        degrees.bins.iter().map(|bin| json!([bin.degrees.start(), bin.degrees.end(), bin.num_vertices])).collect();
-    json!({ "max": degrees.max, "mean": degrees.mean, "percentiles": percentiles, "histogram": bins })
-}
-
 fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     let stats = database.stats();
     let mut kind = vec![if view.is_directed() { "directed" } else { "undirected" }.to_owned()];
@@ -129,26 +119,4 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         Some(degrees) => plot(console, "in-degree", &degrees),
         None => Ok(()),
     }
-}
-
-/// A bar for each power of two; its length follows the logarithm of the count.
-fn plot(console: &mut Console, name: &str, degrees: &DegreeStatistics) -> Result {
-    let percentiles: Vec<String> =
-        degrees.percentiles.iter().map(|(percent, degree)| format!("{percent} %: {}", count(*degree))).collect();
-    let (max, mean) = (count(degrees.max), real(degrees.mean));
-    console.line(format_args!("\n{name}: max {max}, mean {mean}, percentiles {}", percentiles.join(", ")))?;
-    let length = |vertices: u64| (vertices as f64 + 1.0).ln();
-    let longest = degrees.bins.iter().map(|bin| length(bin.num_vertices)).fold(1.0, f64::max);
-    let mut table = Table::with_header(&["", "vertices", "(logarithmic)"]);
-    for bin in &degrees.bins {
-        let (first, last) = (*bin.degrees.start(), *bin.degrees.end());
-        let range = if first == last {
-            format!("  {}", count(first))
-        } else {
-            format!("  {} to {}", count(first), count(last))
-        };
-        let bar = "#".repeat((length(bin.num_vertices) / longest * BAR_WIDTH).round() as usize);
-        table.row([range, count(bin.num_vertices), bar]);
-    }
-    console.table(&table)
 }

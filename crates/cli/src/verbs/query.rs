@@ -2,10 +2,10 @@
 
 use std::time::Instant;
 
-use anden::{Key, OwnedValue, Path, PathLength, ShortestPaths, Side, VertexFragments, View};
+use anden::{DegreeStatistics, Key, OwnedValue, Path, PathLength, ShortestPaths, Side, VertexFragments, View};
 use serde_json::{Map, Value, json};
 
-use super::{fragments, open, session, view};
+use super::{degrees, fragments, open, session, view};
 use crate::args::{Global, Query, QueryArgs, VertexSide};
 use crate::console::{Console, Table, count};
 use crate::failure::Result;
@@ -17,6 +17,7 @@ enum Answer {
     Keys(Vec<Key>),
     Path(Option<Path>),
     Paths(Option<ShortestPaths>),
+    Degrees(&'static str, DegreeStatistics),
     Vertex(Vertex),
 }
 
@@ -64,6 +65,15 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
         }
         Query::Path { u, v, .. } => Answer::Path(view.path(u.as_str(), v.as_str())?),
         Query::Reachable { u, v } => Answer::Bool(view.is_reachable(u.as_str(), v.as_str())?),
+        Query::Degrees { side } => {
+            let name = match side.side() {
+                _ if !view.is_directed() => "degree",
+                Side::Out => "out-degree",
+                Side::In => "in-degree",
+                Side::Both => "degree, out and in",
+            };
+            Answer::Degrees(name, view.degree_statistics(side.side())?)
+        }
         Query::Vertex { v, fragments } => {
             let id = view.vertex(v.as_str())?;
             let (out_degree, in_degree) = (view.out_degree(id), view.in_degree(id));
@@ -96,6 +106,7 @@ impl Answer {
                 let paths: Vec<Value> = found.paths.iter().map(|path| keys_json(path)).collect();
                 json!({ "length": found.length, "count": found.count, "paths": paths })
             }
+            Self::Degrees(_, degrees) => degrees::distribution_json(degrees),
             Self::Vertex(vertex) => vertex.json(),
         }
     }
@@ -121,6 +132,7 @@ impl Answer {
                 }
                 Ok(())
             }
+            Self::Degrees(name, degrees) => degrees::plot(console, name, degrees),
             Self::Vertex(vertex) => vertex.print(console),
         }
     }

@@ -164,6 +164,19 @@ fn all_shortest_paths() {
 }
 
 #[test]
+fn degrees_of_all_vertices() {
+    let scene = Scene::with_small(&[]);
+    let out = answer(&scene, &["degrees"]);
+    assert_eq!((&out["max"], &out["mean"]), (&json!(2), &json!(1.0)));
+    assert_eq!(out["counts"], json!([[0, 1], [1, 4], [2, 1]]));
+    assert_eq!(answer(&scene, &["degrees", "--in"])["counts"], json!([[0, 2], [1, 2], [2, 2]]));
+    assert_eq!(answer(&scene, &["degrees", "--both"])["counts"], json!([[1, 2], [2, 2], [3, 2]]));
+    assert_eq!(answer(&scene, &["degrees", "--snapshot", "1"]), out);
+    let shown = scene.anden(&["query", "db", "degrees", "--in"]).succeeded().stdout;
+    assert!(shown.contains("in-degree: max 2, mean 1") && shown.contains('#'), "{shown}");
+}
+
+#[test]
 fn fragments_of_a_vertex() {
     let scene = Scene::with_small(&[]);
     scene.write("more.txt", "1 4\n5 1\n");
