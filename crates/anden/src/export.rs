@@ -2,21 +2,44 @@
 
 use std::path::Path;
 
-use graph::formats::{self, Output, SerializedWeights};
+use base::VertexId;
+use graph::Graph;
+use graph::formats::{self, KeyKind, Output, SerializedWeights, VertexLines, WrittenProperties};
+use graph::property::{PropertyColumn, PropertySchema};
 
-use crate::{Error, Key, Result, View};
+use crate::{Error, Key, KeyRef, Result, View};
 
 /// The formats that a graph can be written in.
+///
+/// GraphML and the serialized graphs hold every vertex, a matrix counts them; an edge list, CSV and
+/// Parquet hold the vertices of edges only: [`View::export_vertices`] writes all beside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
     /// `source target [weight]` a line.
     EdgeList,
     /// The same with commas, under a header.
     Csv,
+    /// A Matrix Market file; vertices by the numbers of rows, from 1.
+    Mtx,
+    /// Columns `source`, `target` and `weight`.
+    Parquet,
+    /// GraphML.
+    GraphMl,
     /// GAP's serialized graph without weights; vertices by their ids.
     Gapbs,
     /// GAP's serialized graph with weights, which must be whole numbers of 31 bits.
     WeightedGapbs,
+}
+
+/// The formats that vertices can be written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VertexFormat {
+    /// A key a line.
+    List,
+    /// The same under a header, with the properties.
+    Csv,
+    /// A column `id`, and the properties.
+    Parquet,
 }
 
 /// Lets `body` write a file: under a temporary name first, which becomes `path` once all is on disk.
@@ -38,6 +61,41 @@ impl<E: From<Error>> From<graph::Error> for Wrapped<E> {
     }
 }
 
+/// The properties of a view.
+struct Properties<'a>(&'a View);
+
+static NO_EDGE_PROPERTIES: PropertySchema = PropertySchema::EMPTY;
+
+impl WrittenProperties<Error> for Properties<'_> {
+    fn edge_schema(&self) -> &PropertySchema {
+        &NO_EDGE_PROPERTIES
+    }
+
+    fn vertex_schema(&self) -> &PropertySchema {
+        self.0.vertex_schema()
+    }
+
+    fn push_rows(&self, _vertex: VertexId, _rows: &mut Vec<u64>) -> Result<()> {
+        Ok(())
+    }
+
+    fn edge_columns(&self, _rows: &[u64]) -> Result<Vec<PropertyColumn>> {
+        Ok(Vec::new())
+    }
+
+    fn vertex_columns(&self, vertices: &[VertexId]) -> Result<Vec<PropertyColumn>> {
+        let properties = self.0.lists().properties();
+        let columns = properties.schema().iter().enumerate().map(|(place, (_, property_type))| {
+            let mut column = PropertyColumn::new(property_type);
+            for &vertex in vertices {
+                column.push(properties.value(place, vertex)?)?;
+            }
+            Ok(column)
+        });
+        columns.collect()
+    }
+}
+
 impl View {
     /// Writes the graph; an undirected edge once. Returns how many edges.
     ///
@@ -45,18 +103,16 @@ impl View {
     /// The output's; a graph that the format cannot hold; damage met on the way; cancellation.
     pub fn export(&self, format: ExportFormat, output: &mut Output<'_>) -> Result<u64> {
         let graph = self.lists();
-        let progress = self.context().progress;
-        let key = |vertex, line: &mut Vec<u8>| -> Result<()> {
-            progress.check()?;
-            match self.key(vertex)? {
-                Key::Integer(key) => line.extend_from_slice(key.to_string().as_bytes()),
-                Key::String(key) => line.extend_from_slice(key.as_bytes()),
-            }
-            Ok(())
-        };
+        let key = |vertex, text: &mut Vec<u8>| self.push_key(vertex, text);
+        let pool = self.context().pool;
         let num_edges = match format {
             ExportFormat::EdgeList => formats::write_edge_list(graph, key, output)?,
             ExportFormat::Csv => formats::write_csv(graph, key, output)?,
+            ExportFormat::Mtx => formats::write_mtx(graph, &self.matrix_rows()?, output)?,
+            ExportFormat::Parquet => {
+                formats::write_parquet_edges(graph, self.key_kind()?, key, &Properties(self), pool, output)?
+            }
+            ExportFormat::GraphMl => formats::write_graphml(graph, key, &Properties(self), output)?,
             ExportFormat::Gapbs => {
                 formats::write_gapbs(graph, SerializedWeights::Leave, output)?;
                 self.num_edges()
@@ -67,5 +123,56 @@ impl View {
             }
         };
         Ok(num_edges)
+    }
+
+    /// Writes the keys of all vertices, and what else the format holds: in the order of the rows of a matrix, so that the first is that
+    /// of row 1. Read as a file of vertices beside the edges, it brings those without edges back.
+    ///
+    /// # Errors
+    /// The output's; a key that does not fit on a line; damage met on the way; cancellation.
+    pub fn export_vertices(&self, format: VertexFormat, output: &mut Output<'_>) -> Result<()> {
+        let graph = self.lists();
+        let key = |vertex, text: &mut Vec<u8>| self.push_key(vertex, text);
+        let lines = match format {
+            VertexFormat::List => VertexLines::List,
+            VertexFormat::Csv => VertexLines::Csv,
+            VertexFormat::Parquet => {
+                let (kind, pool) = (self.key_kind()?, self.context().pool);
+                formats::write_parquet_vertices(graph, kind, key, &Properties(self), pool, output)?;
+                return Ok(());
+            }
+        };
+        formats::write_vertices(&self.matrix_rows()?.vertices(), lines, key, &Properties(self), output)
+    }
+
+    /// Whether the rows of a matrix are the keys of their vertices; where not, only
+    /// [`export_vertices`](Self::export_vertices) says which row is which.
+    ///
+    /// # Errors
+    /// Damage met on the way; cancellation.
+    pub fn has_keys_of_matrix(&self) -> Result<bool> {
+        Ok(self.matrix_rows()?.are_keys())
+    }
+
+    fn matrix_rows(&self) -> Result<formats::MatrixRows> {
+        formats::matrix_rows(self.lists(), self.key_kind()?, |vertex, text| self.push_key(vertex, text))
+    }
+
+    fn push_key(&self, vertex: VertexId, text: &mut Vec<u8>) -> Result<()> {
+        self.context().progress.check()?;
+        match self.key(vertex)? {
+            Key::Integer(key) => text.extend_from_slice(key.to_string().as_bytes()),
+            Key::String(key) => text.extend_from_slice(key.as_bytes()),
+        }
+        Ok(())
+    }
+
+    /// What keys are: those of one database are of one kind.
+    fn key_kind(&self) -> Result<KeyKind> {
+        let first = (0..self.vertex_bound() as VertexId).find(|&vertex| self.lists().is_live(vertex));
+        Ok(match first.map(|vertex| self.key_ref(vertex)).transpose()? {
+            Some(KeyRef::String(_)) => KeyKind::String,
+            _ => KeyKind::Integer,
+        })
     }
 }

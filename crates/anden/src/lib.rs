@@ -44,7 +44,7 @@ pub use engine::{
     LoadReport, Maintenance, MergeReport, MergeScope, Retention, Spread,
 };
 pub use error::{Error, Result};
-pub use export::{ExportFormat, write_file};
+pub use export::{ExportFormat, VertexFormat, write_file};
 pub use graph::formats::{Format, InputPath, KeyKind, OnError, Output, SourceOptions, WantedProperties};
 pub use graph::generate;
 pub use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};

@@ -143,7 +143,7 @@ fn what_a_format_cannot_hold_is_refused() {
         Ok::<(), Error>(())
     };
     let error = write_csv(&one_edge(1_u32), line_end, &mut output).unwrap_err();
-    assert_eq!(error.to_string(), "out: the key \"a\\nb\" does not fit on a line");
+    assert_eq!(error.to_string(), "out: \"a\\nb\" does not fit on a line: write Parquet or GraphML");
     let mut refused = |graph: &Csr, expected: &str| {
         let error = write_gapbs(graph, SerializedWeights::Write, &mut output).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");

@@ -151,6 +151,8 @@ const EXPORT_EXAMPLES: &str = "\
 Examples:
   anden export social.anden edges.csv
   anden export social.anden social.sg             GAP's binary format; keys are replaced by ids
+  anden export social.anden social.mtx --vertices keys.txt
+  anden export social.anden edges.parquet --vertices vertices.parquet
   anden export social.anden then.csv --snapshot 3
   anden export social.anden - --format edgelist | wc -l";
 
@@ -167,6 +169,10 @@ pub struct ExportArgs {
     /// The format [default: by the file's name, else edgelist]
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
+    /// Write the keys of all vertices too, one a line: what an edge list, CSV, Parquet or a matrix cannot say; its
+    /// lines are the rows of the matrix (.csv: under a header; .parquet: a column)
+    #[arg(long, value_name = "FILE")]
+    pub vertices: Option<PathBuf>,
     #[command(flatten)]
     pub selection: Selection,
 }

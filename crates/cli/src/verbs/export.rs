@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use anden::{ExportFormat as Format, Output, write_file};
+use anden::{ExportFormat as Format, Output, VertexFormat, View, write_file};
 use serde_json::json;
 
 use super::{open, session, view};
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::console::{Console, count, duration, size};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, complain};
 
 /// Writes the graph to a file or to standard output.
 pub fn execute(global: &Global, args: &ExportArgs) -> Result {
@@ -23,13 +23,19 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     let start = std::time::Instant::now();
     if to_stdout {
         let written = view.export(format, &mut Output::new(&args.file, std::io::stdout()));
+        if let (Ok(_), Some(path)) = (&written, &args.vertices) {
+            export_vertices(&view, path)?;
+        }
         watch.clear();
         return written.map(|_| ()).map_err(Failure::from);
     }
     watch.clean_up_from_here();
     let written = write_file::<_, anden::Error>(&args.file, |output| view.export(format, output));
-    watch.clear();
     let num_edges = written?;
+    if let Some(path) = &args.vertices {
+        export_vertices(&view, path)?;
+    }
+    watch.clear();
     let bytes = std::fs::metadata(&args.file).map_or(0, |metadata| metadata.len());
     let seconds = start.elapsed().as_secs_f64();
     let mut console = Console::new();
@@ -43,8 +49,25 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     } else if !global.quiet {
         let (edges, bytes, time) = (count(num_edges), size(bytes), duration(seconds));
         console.line(format_args!("wrote {}: {edges} edges, {bytes}, {time}", args.file.display()))?;
+        if let Some(path) = &args.vertices {
+            console.line(format_args!("wrote {}: {} vertices", path.display(), count(view.num_vertices() as u64)))?;
+        }
+    }
+    if format == Format::Mtx && args.vertices.is_none() && !global.quiet && !view.has_keys_of_matrix()? {
+        complain("the rows of the matrix are not the keys: --vertices FILE writes the key of each row");
     }
     console.finish()
+}
+
+/// Writes the keys of all vertices, in the format that the name says.
+fn export_vertices(view: &View, path: &Path) -> Result {
+    let format = match path.extension().and_then(|e| e.to_str()) {
+        Some("csv") => VertexFormat::Csv,
+        Some("parquet") => VertexFormat::Parquet,
+        _ => VertexFormat::List,
+    };
+    write_file::<_, anden::Error>(path, |output| view.export_vertices(format, output))?;
+    Ok(())
 }
 
 fn format(args: &ExportArgs) -> Result<Format> {
@@ -63,8 +86,8 @@ fn format(args: &ExportArgs) -> Result<Format> {
         ExportFormat::Gapbs if ["el", "wel"].contains(&extension) => Format::EdgeList,
         ExportFormat::Gapbs if extension == "wsg" => Format::WeightedGapbs,
         ExportFormat::Gapbs => Format::Gapbs,
-        ExportFormat::Mtx => return Err(Failure::not_yet("--format mtx")),
-        ExportFormat::Parquet => return Err(Failure::not_yet("--format parquet")),
-        ExportFormat::Graphml => return Err(Failure::not_yet("--format graphml")),
+        ExportFormat::Mtx => Format::Mtx,
+        ExportFormat::Parquet => Format::Parquet,
+        ExportFormat::Graphml => Format::GraphMl,
     })
 }

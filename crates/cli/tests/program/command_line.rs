@@ -79,12 +79,6 @@ fn what_comes_later_is_refused_by_name() {
     for kernel in ["cdlp", "scc", "kcore"] {
         scene.anden(&["run", "db", kernel]).failed(&[kernel, "not in this version yet"]);
     }
-    for format in ["parquet", "graphml"] {
-        scene.anden(&["load", "x", "small.txt", "--format", format]).failed(&[format, "not in this version yet"]);
-    }
-    for format in ["mtx", "parquet", "graphml"] {
-        scene.anden(&["export", "db", "x", "--format", format]).failed(&[format, "not in this version yet"]);
-    }
     scene.anden(&["run", "db", "wcc", "--io", "pread"]).failed(&["--io pread", "not in this version yet"]);
     scene.anden(&["run", "db", "wcc", "--prefetch", "frontier"]).failed(&["--prefetch frontier"]);
     assert_eq!(scene.names(), ["db", "small.txt"]);

@@ -174,3 +174,36 @@ fn another_seed_gives_another_graph() {
     assert_ne!(text("1"), text("2"));
     assert_eq!(text("1"), text("1"));
 }
+
+#[test]
+fn every_format_of_export_is_one_of_load() {
+    let scene = Scene::new();
+    scene.write("edges.csv", "source,target,weight\nann,bob,0.5\nbob,\"c, d\",2\n");
+    scene.write("lone.csv", "id,age\nann,7\nlone,\n");
+    let options = ["--ids", "string", "--weights"];
+    let load = |name: &str, file: &str, more: &[&str]| {
+        let report = scene.json(&[&["load", name, file], &options[..], more].concat());
+        (report["vertices"].as_u64(), report["edges"].as_u64())
+    };
+    assert_eq!(load("db", "edges.csv", &["--vertices", "lone.csv"]), (Some(4), Some(2)));
+    scene.json(&["export", "db", "a.graphml"]);
+    assert_eq!(load("graphml", "a.graphml", &[]), (Some(4), Some(2)));
+    assert!(scene.anden(&["query", "graphml", "vertex", "ann"]).succeeded().stdout.contains('7'));
+    let ran = scene.anden(&["export", "db", "a.parquet", "--vertices", "b.parquet"]).succeeded();
+    assert!(ran.stdout.contains("wrote b.parquet: 4 vertices"), "{}", ran.stdout);
+    assert_eq!(load("parquet", "a.parquet", &["--vertices", "b.parquet"]), (Some(4), Some(2)));
+    scene.json(&["export", "db", "a.csv", "--vertices", "b.csv"]);
+    assert_eq!(load("csv", "a.csv", &["--vertices", "b.csv"]), (Some(4), Some(2)));
+    scene.anden(&["export", "db", "b.txt", "--vertices", "c.txt"]).failed(&["does not fit in an edge list: write CSV"]);
+    let ran = scene.anden(&["export", "db", "a.mtx"]);
+    assert_eq!(ran.status, 0);
+    assert!(ran.stderr.contains("--vertices FILE writes the key of each row"), "{}", ran.stderr);
+    let report = scene.json(&["load", "mtx", "a.mtx", "--weights"]);
+    assert_eq!((report["vertices"].as_u64(), report["edges"].as_u64()), (Some(4), Some(2)));
+    scene.anden(&["export", "mtx", "a.sg"]).succeeded();
+    let weighted = scene.anden(&["export", "mtx", "-", "--format", "mtx"]).succeeded().stdout;
+    assert_eq!(weighted, "%%MatrixMarket matrix coordinate real general\n4 4 2\n1 2 0.5\n2 3 2\n");
+    let piped = scene
+        .anden_with_input(&["load", "piped", "-", "--format", "gapbs"], &std::fs::read(scene.path("a.sg")).unwrap());
+    assert!(piped.succeeded().stdout.contains("4"));
+}

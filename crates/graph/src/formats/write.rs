@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use base::VertexId;
 
+use super::edge_rows::WrittenProperties;
+use crate::property::PropertyValue;
 use crate::{Direction, Error, Result, Weight, WeightType, WeightedEdges};
 
 /// Where a graph is written to, with a name for messages.
@@ -206,14 +208,25 @@ where
     }
 }
 
+/// Vertices whose properties are looked up at once.
+const VERTICES_AT_ONCE: usize = 4 << 10;
+
 impl Style {
+    /// Appends a value behind a delimiter, in quotes where it needs them.
+    fn push_value(&self, line: &mut Vec<u8>, value: &str, output: &Output<'_>) -> Result<()> {
+        line.push(self.delimiter);
+        let start = line.len();
+        line.extend_from_slice(value.as_bytes());
+        self.fit_key(line, start, output)
+    }
+
     /// Puts the key at the end of a line in quotes where it needs them.
     fn fit_key(&self, line: &mut Vec<u8>, start: usize, output: &Output<'_>) -> Result<()> {
         let key = &line[start..];
         let is_plain = |&byte: &u8| {
             byte > b' '
                 && byte != self.delimiter
-                && !(if self.may_quote { b"\"#".as_slice() } else { b"\"#%/" }).contains(&byte)
+                && !(if self.may_quote { b"\"#".as_slice() } else { b"\"#%/;" }).contains(&byte)
         };
         if !key.is_empty() && key.iter().all(is_plain) {
             return Ok(());
@@ -222,11 +235,14 @@ impl Style {
         if !self.may_quote {
             // What would be read as a comment, or as another key, is no line of a list.
             let is_comment = ["#", "%", "//"].iter().any(|mark| key.starts_with(mark));
-            if key.is_empty() || key.contains(|c: char| c.is_ascii_whitespace()) || is_comment {
-                return Err(output.refuse(format!("the key {key:?} does not fit in an edge list: write CSV")));
+            let is_cut = key.contains(|c: char| c.is_ascii_whitespace());
+            let is_column = self.delimiter == b',' && key.contains([',', ';']);
+            if key.is_empty() || is_cut || is_column || is_comment {
+                let what = if self.delimiter == b',' { "a list of keys" } else { "an edge list" };
+                return Err(output.refuse(format!("the key {key:?} does not fit in {what}: write CSV")));
             }
         } else if key.contains(['\n', '\r']) {
-            return Err(output.refuse(format!("the key {key:?} does not fit on a line")));
+            return Err(output.refuse(format!("{key:?} does not fit on a line: write Parquet or GraphML")));
         } else {
             line.truncate(start);
             line.extend(format!("\"{}\"", key.replace('"', "\"\"")).into_bytes());
@@ -240,34 +256,52 @@ impl Style {
 pub enum VertexLines {
     /// A key a line.
     List,
-    /// The same under a header, `id`, in quotes where keys need them.
+    /// The same under a header, `id` and the names of properties with their types, in quotes where
+    /// values need them. A null is nothing between commas; an empty text stands in quotes.
     Csv,
 }
 
-/// Writes the keys of vertices, one a line: what an edge list, CSV or a matrix cannot say.
+/// Writes the keys of vertices, one a line: what an edge list, CSV or a matrix cannot say. Properties are
+/// written with CSV.
 ///
 /// # Errors
-/// Those of `key`, and of the output; a key that does not fit on such a line.
+/// Those of keys, properties and output; a key or a text that does not fit on such a line.
 pub fn write_vertices<E: From<Error>>(
     vertices: &[VertexId],
     lines: VertexLines,
     mut key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
+    properties: &impl WrittenProperties<E>,
     output: &mut Output<'_>,
 ) -> Result<(), E> {
     let style = match lines {
-        VertexLines::List => Style { delimiter: b' ', may_quote: false },
+        // A list with commas would be taken for CSV.
+        VertexLines::List => Style { delimiter: b',', may_quote: false },
         VertexLines::Csv => Style { delimiter: b',', may_quote: true },
     };
-    if lines == VertexLines::Csv {
-        output.write(b"id\n")?;
-    }
     let mut line = Vec::new();
-    for &vertex in vertices {
-        line.clear();
-        key(vertex, &mut line)?;
-        style.fit_key(&mut line, 0, output)?;
+    if lines == VertexLines::Csv {
+        line.extend_from_slice(b"id");
+        for (name, property_type) in properties.vertex_schema().iter() {
+            style.push_value(&mut line, &format!("{name}:{property_type}"), output)?;
+        }
         line.push(b'\n');
         output.write(&line)?;
+    }
+    for vertices in vertices.chunks(VERTICES_AT_ONCE) {
+        let columns = if lines == VertexLines::Csv { properties.vertex_columns(vertices)? } else { Vec::new() };
+        for (row, &vertex) in vertices.iter().enumerate() {
+            line.clear();
+            key(vertex, &mut line)?;
+            style.fit_key(&mut line, 0, output)?;
+            for column in &columns {
+                match column.get(row) {
+                    PropertyValue::Null => line.push(style.delimiter),
+                    value => style.push_value(&mut line, &value.to_string(), output)?,
+                }
+            }
+            line.push(b'\n');
+            output.write(&line)?;
+        }
     }
     Ok(output.flush()?)
 }
