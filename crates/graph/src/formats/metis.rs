@@ -168,8 +168,7 @@ fn list<K: FieldKey, W: Weight>(
         if target == vertex {
             return Err(format!("expected neighbours other than the vertex itself, found {target} in its own list"));
         }
-        let mut weight = None;
-        let mut weight_bits = 0;
+        let (mut weight, mut weight_bits) = (None, 0);
         if has_weights {
             let Some((first, last)) = next_token(bytes, at, end) else {
                 return Err(unexpected("a weight after each neighbour, as fmt says", None));

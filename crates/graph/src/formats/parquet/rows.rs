@@ -35,8 +35,7 @@ pub(in crate::formats) fn read_rows<K: FieldKey, W: Weight>(
         let made = property(&file.leaves()[place], column);
         properties.push(made.map_err(|what| in_column(file, place, what))?);
     }
-    let mut kept: Vec<u32> = Vec::new();
-    let mut has_faults = false;
+    let (mut kept, mut has_faults) = (Vec::<u32>::new(), false);
     if target.is_some() {
         parsed.edges.reserve_exact(num_rows)
     } else {
