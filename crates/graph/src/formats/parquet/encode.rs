@@ -223,15 +223,13 @@ fn push_property(column: &PropertyColumn, rows: std::ops::Range<usize>, body: &m
     let there = rows.filter(|&row| !column.is_null(row));
     match column.values() {
         PropertyValues::Boolean(values) => {
-            let mut bit = 0;
-            for row in there {
+            for (bit, row) in there.enumerate() {
                 if bit % 8 == 0 {
                     body.push(0);
                 }
                 if let Some(last) = body.last_mut() {
                     *last |= values[row] << (bit % 8);
                 }
-                bit += 1;
             }
         }
         PropertyValues::I64(values) | PropertyValues::Timestamp(values) => {

@@ -99,10 +99,13 @@ impl Footer {
         let (mut elements, mut groups, mut num_rows) = (Vec::new(), Vec::new(), 0);
         Reader::new(bytes).fields(|reader, id, kind| {
             match (id, kind) {
-                (2, Kind::LIST) => reader.list(Kind::STRUCT, |reader| Ok(elements.push(element(reader)?)))?,
+                (2, Kind::LIST) => {
+                    reader.list(Kind::STRUCT, |reader| element(reader).map(|element| elements.push(element)))?
+                }
                 (3, Kind::I64) => num_rows = reader.i64()?,
                 (4, Kind::LIST) => {
-                    reader.list(Kind::STRUCT, |reader| Ok(groups.push(row_group(reader, num_data_bytes)?)))?;
+                    let group = |reader: &mut Reader<'_>| row_group(reader, num_data_bytes);
+                    reader.list(Kind::STRUCT, |reader| group(reader).map(|group| groups.push(group)))?;
                 }
                 (8, _) => return Err(Fault::Wrong("it is encrypted")),
                 _ => return Ok(false),
@@ -206,7 +209,8 @@ fn row_group(reader: &mut Reader<'_>, num_data_bytes: u64) -> Read<RowGroup> {
     reader.fields(|reader, id, kind| {
         match (id, kind) {
             (1, Kind::LIST) => {
-                reader.list(Kind::STRUCT, |reader| Ok(group.chunks.push(chunk(reader, num_data_bytes)?)))?;
+                let chunk = |reader: &mut Reader<'_>| chunk(reader, num_data_bytes);
+                reader.list(Kind::STRUCT, |reader| chunk(reader).map(|chunk| group.chunks.push(chunk)))?;
             }
             (3, Kind::I64) => {
                 group.num_rows =
