@@ -195,7 +195,7 @@ mod tests {
         let path = std::env::temp_dir().join(format!("anden-annex-{}", std::process::id()));
         let values: Vec<u32> = (0..20_000).collect();
         std::fs::write(&path, bytemuck::cast_slice(&values)).unwrap();
-        let bytes = FileBytes::map(&std::fs::File::open(&path).unwrap()).unwrap();
+        let bytes = FileBytes::map(&File::open(&path).unwrap()).unwrap();
         std::fs::remove_file(&path).unwrap();
         let page = annex_alignment() as u64;
         for (offset, count) in [(0, 20_000), (page, 1), (page, 3000), (page, 0)] {
