@@ -152,10 +152,10 @@ impl PatchedPage {
         self.largest_target
     }
 
-    /// Where its edges start among the targets of the side, if it was written anew.
-    pub fn edge_base(&self) -> Option<usize> {
+    /// The page, if it was written anew.
+    pub fn rewritten(&self) -> Option<&RewrittenPage> {
         match &self.form {
-            Form::Rewritten(page) => Some(page.edge_base()),
+            Form::Rewritten(page) => Some(page),
             Form::Pieces(_) => None,
         }
     }

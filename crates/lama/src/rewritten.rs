@@ -1,8 +1,8 @@
 //! Pages of a view that were written anew, in memory behind the lists of the base run.
 //!
-//! The room behind the targets and behind the weights is one: an entry has the same index in both. A page is its
-//! offsets, then its targets, so that one index leads to both, and a list is found and read as in a plain CSR.
-//! Pages that no view has any more give their room back.
+//! The room behind the targets and behind the weights is one: an entry has the same index in both. Pages that no view
+//! has any more give their room back. The offsets of the pages that a view has read are at home in a table of its own,
+//! so that a list is found and read as in a plain CSR, and nobody asks whether its page was written anew.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,6 +15,9 @@ use graph::{Weight, Weights};
 
 use crate::patched::WholePage;
 use crate::table::PAGE_OFFSETS;
+
+/// What the offsets of a page take.
+const OFFSET_BYTES: u64 = (PAGE_OFFSETS * size_of::<u32>()) as u64;
 
 /// The lists of a side with room for pages behind them.
 #[derive(Debug)]
@@ -48,6 +51,15 @@ pub(crate) struct Memory {
 pub(crate) struct RewrittenPage {
     room: Arc<Room>,
     entries: Range<usize>,
+    offsets: Vec<u32>,
+}
+
+/// The offsets of all pages of a side, each page's at the same place as if every page before it had some.
+#[derive(Debug)]
+pub(crate) struct OffsetTable {
+    annex: Annex<u32>,
+    num_bytes: u64,
+    memory: Arc<Memory>,
 }
 
 #[derive(Debug)]
@@ -103,8 +115,7 @@ impl RoomyLists {
         // Weights of eight bytes start on a page where those of four do.
         let unit = annex_alignment() / size_of::<u32>();
         let len = usize::try_from(memory.limit() / size_of::<VertexId>() as u64).ok()? / unit * unit;
-        // Nothing at 0: an index behind the offsets of a page is never 0.
-        let start = (targets.len() + 1).checked_next_multiple_of(unit)?;
+        let start = targets.len().checked_next_multiple_of(unit)?;
         let entries = start..start.checked_add(len)?;
         let (targets, target_annex) = targets.extended(entries.clone()).ok()?;
         let (weights, weight_annex) = match weights.map(|weights| extended(weights, entries.clone())) {
@@ -133,11 +144,9 @@ fn extended(weights: &Weights, room: Range<usize>) -> std::io::Result<(Weights, 
 impl Room {
     /// Writes a page; `None` where there is no room or no memory for it.
     pub fn store(self: &Arc<Self>, page: &WholePage) -> Option<RewrittenPage> {
-        let entries = self.allocate(page.offsets.len() + page.targets.len())?;
-        let place = entries.start;
+        let entries = self.allocate(page.targets.len())?;
         // From here on, the room is given back whatever happens.
-        let stored = RewrittenPage { room: Arc::clone(self), entries };
-        self.targets.write(place, &page.offsets).ok()?;
+        let stored = RewrittenPage { room: Arc::clone(self), entries, offsets: page.offsets.clone() };
         self.targets.write(stored.edge_base(), &page.targets).ok()?;
         if let Some(weights) = &self.weights {
             for_weights!(weights, annex => write_bits(annex, stored.edge_base(), &page.weights)).ok()?;
@@ -146,7 +155,7 @@ impl Room {
     }
 
     fn allocate(&self, num_entries: usize) -> Option<Range<usize>> {
-        let len = num_entries.next_multiple_of(self.unit);
+        let len = num_entries.max(1).next_multiple_of(self.unit);
         if !self.memory.take(self.num_bytes(len)) {
             return None;
         }
@@ -186,13 +195,14 @@ impl Room {
         free.insert(start, end - start);
     }
 
+    /// What a page of so many entries takes.
     fn num_bytes(&self, num_entries: usize) -> u64 {
         fn entry_bytes<W>(_: &Annex<W>) -> usize {
             size_of::<W>()
         }
         let weight_bytes =
             self.weights.as_ref().map_or(0, |weights| for_weights!(weights, annex => entry_bytes(annex)));
-        num_entries as u64 * (size_of::<VertexId>() + weight_bytes) as u64
+        num_entries as u64 * (size_of::<VertexId>() + weight_bytes) as u64 + OFFSET_BYTES
     }
 
     fn free(&self) -> MutexGuard<'_, BTreeMap<usize, usize>> {
@@ -205,15 +215,47 @@ fn write_bits<W: Weight>(annex: &Annex<W>, place: usize, bits: &[u64]) -> std::i
 }
 
 impl RewrittenPage {
-    /// Where its targets start among all, and its weights; its offsets stand before the targets.
+    /// Where its targets start among all, and its weights.
     pub fn edge_base(&self) -> usize {
-        self.entries.start + PAGE_OFFSETS
+        self.entries.start
+    }
+
+    /// Where its lists start, from [`edge_base`](Self::edge_base) on.
+    pub fn offsets(&self) -> &[u32] {
+        &self.offsets
     }
 }
 
 impl Drop for RewrittenPage {
     fn drop(&mut self) {
         self.room.free_again(self.entries.clone());
+    }
+}
+
+impl OffsetTable {
+    /// A table for so many pages, and the slice that shows it; `None` where the system or `memory` has no room for it.
+    ///
+    /// Cost: a map; a page takes memory once it is written.
+    pub fn new(num_pages: usize, memory: &Arc<Memory>) -> Option<(MappedSlice<u32>, Self)> {
+        let num_bytes = num_pages as u64 * OFFSET_BYTES;
+        let (offsets, annex) = MappedSlice::empty().extended(0..num_pages.checked_mul(PAGE_OFFSETS)?).ok()?;
+        let memory = memory.take(num_bytes).then(|| Arc::clone(memory))?;
+        Some((offsets, Self { annex, num_bytes, memory }))
+    }
+
+    /// Writes the offsets of a page, which nobody may be reading.
+    ///
+    /// # Errors
+    /// The system's memory is short.
+    pub fn write(&self, page: usize, offsets: &[u32]) -> std::io::Result<()> {
+        debug_assert_eq!(offsets.len(), PAGE_OFFSETS);
+        self.annex.write(page * PAGE_OFFSETS, offsets)
+    }
+}
+
+impl Drop for OffsetTable {
+    fn drop(&mut self) {
+        self.memory.give_back(self.num_bytes);
     }
 }
 
@@ -230,7 +272,7 @@ mod tests {
     #[test]
     fn pages_come_and_go_within_the_memory() {
         let unit = annex_alignment() / 4;
-        let memory = Memory::new(12 * 10 * unit as u64);
+        let memory = Memory::new(12 * 10 * unit as u64 + 4 * OFFSET_BYTES);
         let weights = Weights::I64(MappedSlice::copied(&[-1, -2]));
         let lists = RoomyLists::new(&MappedSlice::copied(&[5, 6]), Some(&weights), &memory).unwrap();
         assert_eq!(lists.targets[..2], [5, 6]);
@@ -240,25 +282,24 @@ mod tests {
             assert!(
                 lists.targets[range.clone()].iter().map(|&t| i64::from(t)).eq(weights[range.clone()].iter().copied())
             );
-            assert_eq!(lists.targets[page.edge_base() - PAGE_OFFSETS..page.edge_base()], [0; PAGE_OFFSETS]);
+            assert_eq!(page.offsets(), [0; PAGE_OFFSETS]);
             lists.targets[range.start]
         };
-        // Two units each, three, and the rest.
-        let len = 2 * unit - PAGE_OFFSETS;
-        let first = lists.room.store(&page(len, 100)).unwrap();
-        let second = lists.room.store(&page(len + 1, 200)).unwrap();
-        let third = lists.room.store(&page(5 * unit - PAGE_OFFSETS, 300)).unwrap();
-        assert!(lists.room.store(&page(0, 0)).is_none());
-        assert_eq!((show(&first, len), show(&second, len + 1), show(&third, 9)), (100, 200, 300));
+        // Two units, three, and the rest.
+        let first = lists.room.store(&page(2 * unit, 100)).unwrap();
+        let second = lists.room.store(&page(2 * unit + 1, 200)).unwrap();
+        let third = lists.room.store(&page(5 * unit, 300)).unwrap();
+        assert!(lists.room.store(&page(unit, 0)).is_none());
+        assert_eq!((show(&first, 2 * unit), show(&second, 2 * unit + 1), show(&third, 9)), (100, 200, 300));
         // What is freed is joined, on both sides.
         drop(first);
         drop(third);
-        assert!(lists.room.store(&page(8 * unit - PAGE_OFFSETS, 0)).is_none());
-        assert_eq!(show(&second, len + 1), 200);
+        assert!(lists.room.store(&page(8 * unit, 0)).is_none());
+        assert_eq!(show(&second, 2 * unit + 1), 200);
         drop(second);
         assert_eq!(lists.room.free().len(), 1);
-        let all = lists.room.store(&page(10 * unit - PAGE_OFFSETS, 400)).unwrap();
-        assert_eq!(show(&all, 10 * unit - PAGE_OFFSETS), 400);
+        let all = lists.room.store(&page(10 * unit, 400)).unwrap();
+        assert_eq!(show(&all, 10 * unit), 400);
         drop(all);
         assert_eq!(memory.taken.load(Ordering::Relaxed), 0);
         memory.set_limit(0);
@@ -266,11 +307,25 @@ mod tests {
     }
 
     #[test]
+    fn offsets_are_at_home() {
+        let memory = Memory::new(3 * OFFSET_BYTES);
+        assert!(OffsetTable::new(4, &memory).is_none());
+        let (offsets, table) = OffsetTable::new(3, &memory).unwrap();
+        table.write(1, &[7; PAGE_OFFSETS]).unwrap();
+        assert_eq!(offsets[PAGE_OFFSETS - 1..PAGE_OFFSETS + 1], [0, 7]);
+        assert_eq!(offsets[2 * PAGE_OFFSETS - 1..2 * PAGE_OFFSETS + 1], [7, 0]);
+        assert!(table.write(3, &[7; PAGE_OFFSETS]).is_err());
+        assert!(OffsetTable::new(1, &memory).is_none());
+        drop(table);
+        assert_eq!(memory.taken.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
     fn no_memory_is_no_room() {
         assert!(RoomyLists::new(&MappedSlice::empty(), None, &Memory::new(0)).is_none());
         let unit = annex_alignment() as u64;
         let lists = RoomyLists::new(&MappedSlice::empty(), None, &Memory::new(8 * unit)).unwrap();
-        assert!(lists.room.store(&page(9 * unit as usize, 1)).is_none());
+        assert!(lists.room.store(&page(2 * unit as usize, 1)).is_none());
         assert!(lists.room.store(&page(1, 1)).is_some());
     }
 }

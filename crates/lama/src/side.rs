@@ -2,17 +2,16 @@
 //!
 //! What a page is shows at its first touch: it is verified, the levels between the base run and the
 //! view's version are composed for it, and what they change is patched in memory. From then on reading a
-//! list costs what it costs in a plain CSR: the state of a page that is as in the base run is 0, and
-//! where its offsets are follows from the vertex alone, so that the processor need not wait for the state
-//! before it fetches them. A page that was written anew is in the same slice of targets, behind those of
-//! the base run, and its offsets stand before its targets.
+//! list costs what it costs in a plain CSR: where the offsets of a page are follows from the vertex alone,
+//! so that the processor need not wait for the page's state before it fetches them, and a page that was
+//! written anew is in the same slice of targets, behind those of the base run.
 
 mod origin;
 
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering, fence};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use base::VertexId;
 use base::mapped::MappedSlice;
@@ -22,7 +21,7 @@ use crate::base_run::{BaseLists, BasePage, BaseRun};
 use crate::changes::{ComposeScratch, PageChanges, compose};
 use crate::level::{Level, StoredPage};
 use crate::patched::{Ground, NO_OFFSETS, PatchedPage, Pieces, WholePage};
-use crate::rewritten::{Room, RoomyLists};
+use crate::rewritten::{OffsetTable, Room, RoomyLists};
 use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
 use crate::{patched, run};
 
@@ -79,18 +78,33 @@ struct Shared {
     recipe: Recipe,
     /// The pages that levels change, once they are patched; none where no level was applied.
     patched: Box<[OnceLock<Arc<PatchedPage>>]>,
-    /// Where pages are written anew, if the system has room.
-    room: Option<Arc<Room>>,
+    /// Where pages are written anew, if levels were applied and the system has room.
+    annex: Option<SideAnnex>,
     fault: Fault,
+}
+
+/// What a side with levels has in memory.
+#[derive(Debug)]
+struct SideAnnex {
+    room: Arc<Room>,
+    /// The offsets of all pages that somebody has looked at, written before the page's entry says so.
+    offsets: Mutex<OffsetTable>,
+}
+
+/// What a page turned out to be.
+struct Look<'a> {
+    state: u64,
+    edge_base: usize,
+    /// Of a page whose lists are in one slice.
+    offsets: &'a [u32],
 }
 
 /// A page of the table: what is known of it, in the highest bits, and where its edges start among all targets.
 ///
-/// Nothing needs to be ordered with it but a patched page: it says that somebody checked bytes that nobody changes.
 #[derive(Debug)]
 struct PageEntry(AtomicU64);
 
-/// As in the base run, with its offsets where [`home`] says; weights are verified too, if there are any.
+/// In one slice with its offsets where [`home`] says; weights are verified too, if there are any.
 const READY: u64 = 0;
 /// The same, but nobody has verified the weights yet.
 const LISTS_READY: u64 = 1;
@@ -98,16 +112,14 @@ const LISTS_READY: u64 = 1;
 const PLACED: u64 = 2;
 /// The same, but nobody has verified the weights yet.
 const LISTS_PLACED: u64 = 3;
-/// Written anew, weights and all; the offsets stand before the targets.
-const REWRITTEN: u64 = 4;
 /// There is a page in pieces.
-const IN_PIECES: u64 = 5;
+const IN_PIECES: u64 = 4;
 /// No vertex of the page has edges.
-const EMPTY: u64 = 6;
+const EMPTY: u64 = 5;
 /// The page did not pass its check; its lists look empty.
-const DAMAGED: u64 = 7;
+const DAMAGED: u64 = 6;
 /// Nobody has looked at it.
-const UNTOUCHED: u64 = 8;
+const UNTOUCHED: u64 = 7;
 
 const STATE_SHIFT: u32 = 60;
 const EDGE_MASK: u64 = (1 << STATE_SHIFT) - 1;
@@ -128,7 +140,7 @@ impl PageEntry {
         self.load(Ordering::Acquire).0
     }
 
-    /// Who sees that a page is patched sees the page; who sees that it is damaged finds the fault.
+    /// Who sees that a page is patched sees the page, and its offsets; who sees that it is damaged finds the fault.
     fn set(&self, state: u64, edge_base: usize) {
         self.0.store(state << STATE_SHIFT | edge_base as u64, Ordering::Release);
     }
@@ -155,29 +167,30 @@ impl Side {
         let no_weights = || recipe.weight_type.map(|weight_type| patched::weights(weight_type, &[]));
         let none = || (MappedSlice::empty(), MappedSlice::empty(), no_weights());
         let lists = recipe.lists();
-        let (offsets, mut targets, mut weights) =
+        let (mut offsets, mut targets, mut weights) =
             lists.map_or_else(none, |lists| (lists.offsets().clone(), lists.targets().clone(), lists.weights()));
         let num_pages = num_pages(recipe.vertex_bound);
         let entry = |page| PageEntry::untouched(lists.map_or(0, |lists| lists.edge_base(page)));
         let pages = (0..num_pages).map(entry).collect();
         let num_patched = if recipe.steps.is_empty() { 0 } else { num_pages };
         let patched = (0..num_patched).map(|_| OnceLock::new()).collect();
-        let mut room = None;
+        let mut annex = None;
         if !recipe.steps.is_empty() {
+            let memory = recipe.base.memory();
             let own;
             let roomy = match lists {
-                Some(lists) => lists.roomy(recipe.base.memory()),
+                Some(lists) => lists.roomy(memory),
                 None => {
-                    own = RoomyLists::new(&targets, weights.as_ref(), recipe.base.memory());
+                    own = RoomyLists::new(&targets, weights.as_ref(), memory);
                     own.as_ref()
                 }
             };
-            if let Some(roomy) = roomy {
-                (targets, weights, room) =
-                    (roomy.targets.clone(), roomy.weights.clone(), Some(Arc::clone(&roomy.room)));
+            if let (Some(roomy), Some((table, writer))) = (roomy, OffsetTable::new(num_pages, memory)) {
+                (offsets, targets, weights) = (table, roomy.targets.clone(), roomy.weights.clone());
+                annex = Some(SideAnnex { room: Arc::clone(&roomy.room), offsets: Mutex::new(writer) });
             }
         }
-        let shared = Arc::new(Shared { recipe, patched, room, fault: Arc::clone(fault) });
+        let shared = Arc::new(Shared { recipe, patched, annex, fault: Arc::clone(fault) });
         Self { pages, offsets, targets, weights, shared }
     }
 
@@ -215,24 +228,16 @@ impl Side {
     }
 
     /// The list of `vertex` among the targets, where its page is at home, with its weights verified unless `last_state`
-    /// says that they need not be, or was written anew.
+    /// says that they need not be.
     #[inline(always)]
     fn list(&self, vertex: VertexId, last_state: u64) -> Option<Range<usize>> {
-        let (state, base) = self.pages[page_of(vertex)].load(Ordering::Relaxed);
+        let (state, base) = self.pages[page_of(vertex)].load(Ordering::Acquire);
         // One bounds check of two: the compiler sees that the addition does not overflow.
-        if state <= last_state {
-            let place = home(vertex);
+        let place = home(vertex);
+        (state <= last_state).then(|| {
             let ends = &self.offsets[place..place + 2];
-            return Some(base + ends[0] as usize..base + ends[1] as usize);
-        }
-        if state == REWRITTEN {
-            // The page was there before the entry said so; costs nothing where loads are not reordered.
-            fence(Ordering::Acquire);
-            let place = base - PAGE_OFFSETS + place_in_page(vertex);
-            let ends = &self.targets[place..place + 2];
-            return Some(base + ends[0] as usize..base + ends[1] as usize);
-        }
-        None
+            base + ends[0] as usize..base + ends[1] as usize
+        })
     }
 
     /// A list on a page that is elsewhere, or that nobody has looked at; with its weights verified if they are wanted.
@@ -288,15 +293,9 @@ impl Side {
     /// Fetches the place of the list of `vertex` to the cache.
     #[inline(always)]
     pub fn prefetch(&self, vertex: VertexId) {
-        // The table of pages is small, and often used.
-        let (state, base) = match self.pages.get(page_of(vertex)) {
-            Some(page) => page.load(Ordering::Relaxed),
-            None => return,
-        };
-        match state {
-            REWRITTEN => base::simd::prefetch(&self.targets, base - PAGE_OFFSETS + place_in_page(vertex)),
-            _ => base::simd::prefetch(&self.offsets, home(vertex)),
-        }
+        // A hint does not care where the list is really.
+        base::simd::prefetch(&self.pages, page_of(vertex));
+        base::simd::prefetch(&self.offsets, home(vertex));
     }
 
     /// The lists of the base run, if they show.
@@ -430,10 +429,6 @@ impl Side {
         let offsets = match state {
             IN_PIECES => return Page::Patched(vertices),
             EMPTY | DAMAGED => return Page::Empty(vertices),
-            REWRITTEN => {
-                let place = base - PAGE_OFFSETS + place_in_page(vertices.start);
-                &self.targets[place..=place + vertices.len()]
-            }
             state => {
                 let place = self.place(state, vertices.start);
                 &self.offsets[place..=place + vertices.len()]
@@ -447,34 +442,33 @@ impl Side {
     #[cold]
     #[inline(never)]
     fn enter(&self, page: usize, wants_weights: bool) -> u64 {
-        let entry = &self.pages[page];
-        let state = match self.look_at(page, wants_weights) {
-            Ok(state) => state,
-            Err(error) => {
-                let _ = self.shared.fault.set(error);
-                DAMAGED
-            }
-        };
-        let rewritten = self.shared.patched.get(page).and_then(|page| page.get()?.edge_base());
-        entry.set(state, rewritten.unwrap_or_else(|| entry.load(Ordering::Relaxed).1));
-        state
+        let look = self.look_at(page, wants_weights).and_then(|look| self.show(page, &look).map(|()| look.state));
+        look.unwrap_or_else(|error| {
+            let _ = self.shared.fault.set(error);
+            self.pages[page].set(DAMAGED, 0);
+            DAMAGED
+        })
     }
 
-    fn look_at(&self, page: usize, wants_weights: bool) -> base::Result<u64> {
+    fn look_at(&self, page: usize, wants_weights: bool) -> base::Result<Look<'_>> {
         let recipe = &self.shared.recipe;
         if let Some(patched) = self.shared.patched.get(page) {
             if patched.get().is_none()
-                && let Some(new) = recipe.patch(page, self.shared.room.as_ref())?
+                && let Some(new) = recipe.patch(page, self.shared.annex.as_ref().map(|annex| &annex.room))?
             {
                 // Another thread may have been faster: its page is the one that readers know.
                 let _ = patched.set(new);
             }
             if let Some(patched) = patched.get() {
-                return Ok(if patched.edge_base().is_some() { REWRITTEN } else { IN_PIECES });
+                return Ok(match patched.rewritten() {
+                    Some(page) => Look { state: READY, edge_base: page.edge_base(), offsets: page.offsets() },
+                    None => Look { state: IN_PIECES, edge_base: 0, offsets: &[] },
+                });
             }
         }
-        let Some(lists) = recipe.lists() else { return Ok(EMPTY) };
-        let Some(BasePage { place, targets, .. }) = lists.page(page)? else { return Ok(EMPTY) };
+        let empty = Look { state: EMPTY, edge_base: 0, offsets: &[] };
+        let Some(lists) = recipe.lists() else { return Ok(empty) };
+        let Some(BasePage { place, offsets, targets, edge_base }) = lists.page(page)? else { return Ok(empty) };
         if recipe.vertex_bound < recipe.base.vertex_bound() {
             recipe.check_largest(page, targets.iter().copied().max())?;
         }
@@ -483,13 +477,30 @@ impl Side {
             lists.verify_weights(page)?;
         }
         let is_ready = wants_weights || !has_weights;
-        let is_home = place == home((page << PAGE_SHIFT) as VertexId);
-        Ok(match (is_home, is_ready) {
+        let is_home = self.shared.annex.is_some() || place == home((page << PAGE_SHIFT) as VertexId);
+        let state = match (is_home, is_ready) {
             (true, true) => READY,
             (true, false) => LISTS_READY,
             (false, true) => PLACED,
             (false, false) => LISTS_PLACED,
-        })
+        };
+        Ok(Look { state, edge_base, offsets })
+    }
+
+    /// Tells all readers what a page is.
+    fn show(&self, page: usize, look: &Look<'_>) -> base::Result<()> {
+        let entry = &self.pages[page];
+        let table = self.shared.annex.as_ref().map(|annex| annex.offsets.lock().unwrap_or_else(|e| e.into_inner()));
+        if let Some(table) = &table
+            && entry.state() == UNTOUCHED
+            && !look.offsets.is_empty()
+        {
+            table
+                .write(page, look.offsets)
+                .map_err(|error| base::Error::io("write offsets to memory for", &self.shared.recipe.path, error))?;
+        }
+        entry.set(look.state, look.edge_base);
+        Ok(())
     }
 
     /// Reads and checks a whole page; the base run's blocks only if nobody has.
@@ -536,10 +547,11 @@ impl Side {
 
     /// The entries of all lists. Cost: every page that levels change is patched, and those of the base run counted.
     pub fn count_arcs(&self) -> u64 {
-        let num_arcs = |page: usize| match self.state(page, false) {
-            REWRITTEN | IN_PIECES => self.shared.patched[page].get().map_or(0, |page| page.num_arcs()),
-            EMPTY | DAMAGED => 0,
-            _ => self.base_targets(page).len() as u64,
+        let patched = |page: usize| self.shared.patched.get(page).and_then(|patched| patched.get());
+        let num_arcs = |page: usize| match (self.state(page, false), patched(page)) {
+            (EMPTY | DAMAGED, _) => 0,
+            (_, Some(patched)) => patched.num_arcs(),
+            (_, None) => self.base_targets(page).len() as u64,
         };
         (0..self.num_pages()).map(num_arcs).sum()
     }
