@@ -231,5 +231,6 @@ fn joined(first: &SourceSummary, second: &SourceSummary) -> SourceSummary {
         num_edges: first.num_edges + second.num_edges,
         num_skipped: first.num_skipped + second.num_skipped,
         first_skipped: first.first_skipped.clone().or_else(|| second.first_skipped.clone()),
+        num_listed: None,
     }
 }

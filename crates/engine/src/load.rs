@@ -109,6 +109,7 @@ pub(crate) fn load(
         None => by_weight_type(&load, SourceStep(&mut source))?,
     };
     progress.check()?;
+    refuse_unlisted(&source, &built, &options)?;
     let name = options.name.as_deref();
     let store = match spreader {
         None => builder.publish(built.run, built.dictionary, built.num_edges, name)?,
@@ -141,6 +142,18 @@ pub(crate) fn refuse_edge_properties(source: &Source) -> Result<()> {
             Err(Error::Option(format!("the column {name:?} would be a property of edges: {what}")))
         }
     }
+}
+
+/// Refuses edges to vertices that inputs do not list, although they list all. Ids of dense keys are there
+/// whether they are listed or not.
+fn refuse_unlisted(source: &Source, built: &Built, options: &LoadOptions) -> Result<()> {
+    let num_vertices = if options.graph.keys == KeyScheme::Dense { 0 } else { built.num_vertices };
+    if built.summary.num_listed.is_some_and(|num_listed| num_vertices > num_listed)
+        && let Some(error) = source.unlisted()?
+    {
+        return Err(error.into());
+    }
+    Ok(())
 }
 
 /// A step that is compiled for each type of weight.

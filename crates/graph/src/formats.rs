@@ -40,6 +40,7 @@ mod serialized_arcs;
 mod source;
 mod spool;
 mod union;
+mod unlisted;
 mod write;
 mod write_gapbs;
 mod write_graphml;

@@ -5,7 +5,7 @@ mod reading;
 use std::io::{Read, Write};
 
 use anden_graph::formats::{InputPath, Source, SourceOptions};
-use reading::{Folder, read, read_files};
+use reading::{Folder, read, read_files, read_strings};
 
 fn compressed(kind: &str, text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();
@@ -98,6 +98,24 @@ fn names_that_lie_are_refused() {
     assert!(message("a.txt.gz", &trailing).contains("a.txt.gz: cannot read: the gzip data is damaged"));
     let error = message("a.sg.gz", &compressed("gz", &[0; 40]));
     assert!(error.contains("a.sg.gz: the header promises 0 vertices and 0 arcs"), "{error}");
+}
+
+#[test]
+fn serialized_graphs_and_parquet_are_read_through_a_copy() {
+    let folder = Folder::new();
+    // A triangle and a vertex of its own.
+    let mut graph = vec![0];
+    [6_i64, 4].iter().for_each(|count| graph.extend(count.to_le_bytes()));
+    [0_i64, 2, 4, 6, 6].iter().for_each(|offset| graph.extend(offset.to_le_bytes()));
+    [1_i32, 2, 0, 2, 0, 1].iter().for_each(|target| graph.extend(target.to_le_bytes()));
+    for name in ["a.sg.gz", "a.sg.zst", "b.sg", "c"] {
+        let packing = name.rsplit_once('.').map_or("", |(_, suffix)| suffix);
+        let bytes = if packing.len() > 2 || packing == "gz" { compressed(packing, &graph) } else { graph.clone() };
+        assert_eq!(read(&folder, name, bytes).unwrap().pairs(), [(0, 1), (0, 2), (1, 2)], "{name}");
+    }
+    let parquet = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/parquet/zstd.parquet")).unwrap();
+    let plain = read_strings(&folder, "a.parquet", &parquet).unwrap();
+    assert_eq!(read_strings(&folder, "a.parquet.gz", compressed("gz", &parquet)).unwrap().edges, plain.edges);
 }
 
 #[test]

@@ -25,7 +25,7 @@ pub fn execute(global: &Global, args: &GenerateArgs) -> Result {
     let (session, watch) = session(global)?;
     let start = std::time::Instant::now();
     if to_stdout {
-        return form.write(&generator, &session, &mut Output::new(path, io::stdout()));
+        return form.write(&generator, &session, &mut Output::new(path, io::stdout())).map(|_| ());
     }
     watch.clean_up_from_here();
     let written = write_file(path, |output| {
@@ -35,19 +35,19 @@ pub fn execute(global: &Global, args: &GenerateArgs) -> Result {
     if watch.is_cancelled() {
         return Err(Failure::Cancelled);
     }
-    written?;
+    let num_edges = written?;
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let seconds = start.elapsed().as_secs_f64();
     let mut console = Console::new();
     if global.json {
         console.object(&json!({
             "vertices": generator.num_vertices(),
-            "edges": generator.num_edges(),
+            "edges": num_edges,
             "bytes": bytes,
             "seconds": seconds,
         }))?;
     } else if !global.quiet {
-        let (vertices, edges) = (count(generator.num_vertices()), count(generator.num_edges()));
+        let (vertices, edges) = (count(generator.num_vertices()), count(num_edges));
         let (bytes, time) = (size(bytes), duration(seconds));
         console.line(format_args!("wrote {}: {vertices} vertices, {edges} edges, {bytes}, {time}", path.display()))?;
     }
@@ -100,9 +100,10 @@ impl Form {
         }
     }
 
-    fn write(self, generator: &Generator, session: &Session, output: &mut Output<'_>) -> Result {
+    /// Returns how many edges were written: a serialized graph has no loops and no repeated edges.
+    fn write(self, generator: &Generator, session: &Session, output: &mut Output<'_>) -> Result<u64> {
         let written = match self {
-            Self::Text => generator.write_edge_list(session.pool(), output),
+            Self::Text => generator.write_edge_list(session.pool(), output).map(|()| generator.num_edges()),
             Self::Serialized => generator.write_gapbs(session.pool(), output),
         };
         written.map_err(|error| anden::Error::from(error).into())

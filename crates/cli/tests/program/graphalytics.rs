@@ -92,3 +92,15 @@ fn counts_that_are_not_those_of_the_files() {
         assert_eq!(scene.names(), ["tiny.e", "tiny.properties", "tiny.v"]);
     }
 }
+
+#[test]
+fn an_edge_to_a_vertex_that_is_not_listed_is_refused() {
+    let scene = Scene::new();
+    scene.write("x.v", "1\n2\n3\n");
+    scene.write("x.e", "1 2\n\n2 3\n");
+    assert_eq!(scene.json(&["load", "good", "x.e"])["vertices"], 3);
+    scene.write("x.e", "1 2\n\n2 4\n");
+    scene.anden(&["load", "bad", "x.e"]).failed(&["x.e:3: expected a target that x.v lists, found '4'"]);
+    assert!(!scene.path("bad").exists());
+    assert_eq!(scene.json(&["load", "dense", "x.e", "--ids", "dense"])["vertices"], 5);
+}

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Cursor, IsTerminal, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::InputPath;
@@ -21,12 +21,18 @@ use super::serialized::SerializedGraph;
 use super::spool::spooled;
 use crate::{Direction, Error, Result};
 
+/// The inputs, what is known of them, the one that is a serialized graph, and which files list the
+/// vertices of which.
+type Opened = (Vec<Part>, SourceFacts, Option<Arc<SerializedGraph>>, Vec<(PathBuf, PathBuf)>);
+
 /// Collects the parts and what is known of them.
 pub(super) struct Opening<'a> {
     options: &'a SourceOptions,
     parts: Vec<Part>,
     facts: SourceFacts,
     graphs: Vec<Arc<SerializedGraph>>,
+    /// Files that list all vertices, and the files of their edges.
+    listings: Vec<(PathBuf, PathBuf)>,
     /// Whether the counts and properties of every input of edges so far are known.
     num_texts: usize,
 }
@@ -34,7 +40,7 @@ pub(super) struct Opening<'a> {
 impl<'a> Opening<'a> {
     pub(super) fn new(options: &'a SourceOptions) -> Self {
         let facts = SourceFacts { input_bytes: Some(0), ..SourceFacts::default() };
-        Self { options, parts: Vec::new(), facts, graphs: Vec::new(), num_texts: 0 }
+        Self { options, parts: Vec::new(), facts, graphs: Vec::new(), listings: Vec::new(), num_texts: 0 }
     }
 
     /// Opens an input of edges.
@@ -196,6 +202,9 @@ impl<'a> Opening<'a> {
         if self.parts.iter().any(|part| part.path == files.edges) {
             return Ok(()); // Two files of one graph were named.
         }
+        if let Some(path) = &files.vertices {
+            self.listings.push((path.clone(), files.edges.clone()));
+        }
         if let Some(path) = files.vertices {
             let looked = Looked::at_file(&path)?;
             self.count_bytes(&looked);
@@ -250,7 +259,7 @@ impl<'a> Opening<'a> {
     }
 
     /// Everything that was opened; and the one input, if it is a serialized graph.
-    pub(super) fn finish(mut self) -> (Vec<Part>, SourceFacts, Option<Arc<SerializedGraph>>) {
+    pub(super) fn finish(mut self) -> Opened {
         // Ids are keys where nothing but serialized graphs gives any.
         let only_graphs = self.parts.len() == self.graphs.len() && !self.graphs.is_empty();
         if only_graphs && self.options.keys == KeyKind::Integer {
@@ -265,7 +274,9 @@ impl<'a> Opening<'a> {
             self.facts.num_edges = None;
         }
         let serialized = if only_graphs && self.graphs.len() == 1 { self.graphs.pop() } else { None };
-        (self.parts, self.facts, serialized)
+        // Beside other inputs, which list nothing, any vertex may be.
+        let listings = if self.parts.len() == 2 * self.listings.len() { self.listings } else { Vec::new() };
+        (self.parts, self.facts, serialized, listings)
     }
 }
 

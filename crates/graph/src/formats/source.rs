@@ -20,6 +20,7 @@ use super::part::{Layout, Part, PartKind, Piece, Stream, TextKind, Work};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::read_arcs;
 use super::union::{Union, unions_of, unite};
+use super::unlisted::first_unlisted;
 use super::{EdgeBlock, InputPath};
 use crate::{Error, Result, Weight};
 
@@ -30,6 +31,8 @@ pub struct Source {
     facts: SourceFacts,
     serialized: Option<Arc<SerializedGraph>>,
     bytes_read: Arc<AtomicU64>,
+    /// The files of vertices and edges, where each of the latter has one that lists all.
+    listings: Vec<(PathBuf, PathBuf)>,
 }
 
 impl std::fmt::Debug for Source {
@@ -53,9 +56,9 @@ impl Source {
         for input in inputs {
             opening.input(input)?;
         }
-        let (mut parts, mut facts, serialized) = opening.finish();
+        let (mut parts, mut facts, serialized, listings) = opening.finish();
         unite(&mut parts, &mut facts, &options)?;
-        Ok(Self { parts, options, facts, serialized, bytes_read: Arc::default() })
+        Ok(Self { parts, options, facts, serialized, bytes_read: Arc::default(), listings })
     }
 
     /// What the inputs say of themselves.
@@ -66,6 +69,21 @@ impl Source {
     /// The one input, if it is a serialized graph: its lists can be taken as they are.
     pub fn serialized(&self) -> Option<&SerializedGraph> {
         self.serialized.as_deref()
+    }
+
+    /// The first edge that has a vertex which the inputs do not list, although they list all; reads the
+    /// inputs again, and holds their vertices in memory.
+    ///
+    /// # Errors
+    /// The inputs cannot be read.
+    pub fn unlisted(&self) -> Result<Option<Error>> {
+        for (vertices, edges) in &self.listings {
+            let found = first_unlisted(vertices, edges, self.options.keys)?;
+            if found.is_some() {
+                return Ok(found);
+            }
+        }
+        Ok(None)
     }
 
     /// The bytes read so far, as they are on disk; grows while [`for_each_block`](Self::for_each_block) runs.
@@ -120,7 +138,7 @@ impl Source {
         if let Some(error) = failed.into_inner().unwrap_or_else(|e| e.into_inner()) {
             return Err(error);
         }
-        Ok(run.finish(&paths, &promised)?)
+        Ok(run.finish(&paths, &promised, !self.listings.is_empty())?)
     }
 }
 
@@ -282,7 +300,7 @@ impl Run<'_> {
     }
 
     /// Holds what was read against what was promised.
-    fn finish(self, paths: &[PathBuf], promised: &[Option<u64>]) -> Result<SourceSummary> {
+    fn finish(self, paths: &[PathBuf], promised: &[Option<u64>], lists_all: bool) -> Result<SourceSummary> {
         let mut outcomes = self.outcomes.into_inner().unwrap_or_else(|e| e.into_inner());
         if let Some(error) = outcomes.take_error(|part| paths[part].clone()) {
             return Err(error);
@@ -307,7 +325,11 @@ impl Run<'_> {
                 return bad("the graph is undirected, but not every edge stands in the lists of both its ends".into());
             }
         }
-        Ok(outcomes.summary(|part| paths[part].clone()))
+        let mut summary = outcomes.summary(|part| paths[part].clone());
+        if lists_all {
+            summary.num_listed = Some((0..paths.len()).map(|part| outcomes.counts(part).num_vertices).sum());
+        }
+        Ok(summary)
     }
 }
 

@@ -9,7 +9,7 @@ use base::parallel::Pool;
 
 use super::Generator;
 use crate::formats::{Output, SerializedWeights, push_u64, write_gapbs};
-use crate::{Adjacency, Csr, Error, Result, Weight};
+use crate::{Adjacency, Csr, Error, Graph, Result, Weight};
 
 /// Blocks a thread that may wait for an earlier one.
 const WAITING_BLOCKS: u64 = 4;
@@ -74,15 +74,17 @@ impl Generator {
     }
 
     /// Writes the graph as `.sg`, with weights as `.wsg`: undirected, without loops and repeated
-    /// edges, as the converter of the GAP benchmark suite makes them.
+    /// edges, as the converter of the GAP benchmark suite makes them. Returns how many edges are left.
     ///
     /// Cost: the edges are generated twice; 24 bytes a vertex and 8 bytes an edge of memory.
     ///
     /// # Errors
     /// The output's.
-    pub fn write_gapbs(&self, pool: &Pool, output: &mut Output<'_>) -> Result<()> {
+    pub fn write_gapbs(&self, pool: &Pool, output: &mut Output<'_>) -> Result<u64> {
         let weights = if self.has_weights() { SerializedWeights::Write } else { SerializedWeights::Leave };
-        write_gapbs(&self.csr(pool)?, weights, output)
+        let graph = self.csr(pool)?;
+        write_gapbs(&graph, weights, output)?;
+        Ok(graph.num_edges())
     }
 
     /// The graph in memory: undirected, without loops and repeated edges.
