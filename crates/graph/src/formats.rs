@@ -18,6 +18,7 @@ mod blocks;
 mod compression;
 mod csv;
 mod csv_header;
+mod csv_rows;
 mod detect;
 mod dimacs;
 mod edge_rows;

@@ -3,7 +3,7 @@
 mod reading;
 
 use anden_graph::WeightType;
-use anden_graph::formats::{KeyKind, SourceOptions, Span};
+use anden_graph::formats::{KeyKind, OnError, SourceOptions, Span};
 use reading::{Folder, U32, assert_refused, read, read_files, read_strings, read_weighted};
 
 fn named(columns: [Option<&str>; 3]) -> SourceOptions {
@@ -67,11 +67,62 @@ fn quotes_hold_delimiters() {
     let expected = [("Doe, Jane", "said \"hi\""), ("plain", " kept "), ("\"", "x\"y")];
     assert_eq!(read.edges, expected.map(|(s, t)| (s.to_owned(), t.to_owned())));
     let result = read_strings(&folder, "names.csv", "a,b\n\"open,c\n");
-    assert_refused(result, "names.csv:2: expected a closing quote on the line, found '\"open,c'");
+    assert_refused(result, "names.csv:2: expected a closing quote, found none behind '\"open,c'");
     let result = read_strings(&folder, "names.csv", "a,b\n\"x\"y,c\n");
     assert_refused(result, "names.csv:2: expected a delimiter after the quote, found 'y,c'");
     let result = read_strings(&folder, "names.csv", "a,b\n,c\n");
     assert_refused(result, "names.csv:2: expected a source, text in UTF-8, of 1 to 65535 bytes, found ''");
+}
+
+#[test]
+fn quotes_hold_line_ends() {
+    let folder = Folder::new();
+    // Rows of every length, so that blocks are cut at every place of a row.
+    let name = |i: usize| format!("\n\"{}\",\r\n{}", "ab\n".repeat(i % 50), i % 7);
+    let mut text = String::from("\u{feff}# rows\n\"source\",\"the\n\"\"target\"\"\"\n");
+    let mut expected = Vec::new();
+    for i in 0..300 {
+        let quoted = |name: &str| format!("\"{}\"", name.replace('"', "\"\""));
+        text += &format!("{} ,{}{}", quoted(&name(i)), quoted(&name(300 - i)), ["\n", "\r\n"][i % 2]);
+        text += &format!("plain,{i}\"\n{}", ["", "\n"][i % 2]);
+        expected.push((name(i), name(300 - i)));
+        expected.push(("plain".to_owned(), format!("{i}\"")));
+    }
+    let path = folder.file("names.csv", &text);
+    let columns = named([Some("source"), Some("the\n\"target\""), None]);
+    let options = SourceOptions { keys: KeyKind::String, ..columns };
+    assert_eq!(read_files::<Span, u32>(&[&path], &options).unwrap().edges, expected);
+    for block_bytes in 130..200 {
+        let options = SourceOptions { block_bytes, ..options.clone() };
+        let read = reading::read_once::<Span, u32>(&[&path], &options, 1).unwrap();
+        assert_eq!(read.edges, expected, "{block_bytes}");
+    }
+    // Lines are counted as an editor counts them.
+    let result = read_strings(&folder, "names.csv", "a,b\n\"x\n\n\",y\n\n,c\n");
+    assert_refused(result, "names.csv:6: expected a source, text in UTF-8, of 1 to 65535 bytes, found ''");
+}
+
+#[test]
+fn a_quote_that_is_not_closed_is_named() {
+    let folder = Folder::new();
+    let result = read_strings(&folder, "names.csv", "a,b\n\"x\ny\",\"z\nc,d\n");
+    assert_refused(result, "names.csv:3: expected a closing quote, found none behind '\"z'");
+    let result = read_strings(&folder, "names.csv", "a,b\n\"x\ny\"z,\"\nc,d\n");
+    assert_refused(result, "names.csv:3: expected a delimiter after the quote, found 'z,\"'");
+    let result = read_strings(&folder, "names.csv", "\"a,b\nc,d\n");
+    assert_refused(result, "names.csv:1: expected a closing quote, found none behind '\"a,b'");
+    // Far more than a block.
+    let text = format!("a,b\n\"x,\n{}", "c,d\n".repeat(1000));
+    let result = read_strings(&folder, "names.csv", &text);
+    assert_refused(result, "names.csv:2: expected a closing quote, found none behind '\"x,'");
+    // A line that is passed over costs nothing but itself.
+    let options = SourceOptions { keys: KeyKind::String, on_error: OnError::Skip, ..SourceOptions::default() };
+    let read = read_files::<Span, u32>(&[&folder.file("names.csv", &text)], &options).unwrap();
+    assert_eq!((read.edges.len(), read.summary.num_skipped), (1001, 1));
+    let path = folder.file("names.csv", "a,b\n\"x\nc,d\n\"y,z\n\"v\n\",w\n");
+    let read = read_files::<Span, u32>(&[&path], &options).unwrap();
+    let pairs: Vec<_> = read.edges.iter().map(|(s, t)| (&s[..], &t[..])).collect();
+    assert_eq!((pairs, read.summary.num_skipped), (vec![("a", "b"), ("c", "d"), ("v\n", "w")], 2));
 }
 
 #[test]

@@ -25,6 +25,8 @@ pub(super) struct BlockCutter {
     /// The beginning of a line whose end was not read yet.
     carry: Vec<u8>,
     is_first: bool,
+    /// Whether the block that was handed out last was the first.
+    was_first: bool,
     is_done: bool,
     /// What ended reading, to be told once the lines before it were handed out.
     error: Option<Error>,
@@ -41,7 +43,15 @@ pub(super) enum CutError {
 
 impl BlockCutter {
     pub(super) fn new(reader: Box<dyn Read + Send>) -> Self {
-        Self { reader, max_line_bytes: 0, carry: Vec::new(), is_first: true, is_done: false, error: None }
+        Self {
+            reader,
+            max_line_bytes: 0,
+            carry: Vec::new(),
+            is_first: true,
+            was_first: false,
+            is_done: false,
+            error: None,
+        }
     }
 
     /// Lets a line be longer than a block, up to `max_line_bytes`; blocks grow as they meet one.
@@ -99,9 +109,23 @@ impl BlockCutter {
             self.carry.extend_from_slice(&buffer[end..filled]);
         }
         buffer[end..end + PADDING].fill(b'\n');
-        let has_mark = std::mem::take(&mut self.is_first) && buffer[..end].starts_with(b"\xef\xbb\xbf");
+        self.was_first = std::mem::take(&mut self.is_first);
+        let has_mark = self.was_first && buffer[..end].starts_with(b"\xef\xbb\xbf");
         let start = if has_mark { 3 } else { 0 };
         Ok(Some(TextBlock { bytes: buffer, start, end }))
+    }
+
+    /// Whether nothing follows behind the lines that were handed out last.
+    pub(super) fn is_at_end(&self) -> bool {
+        self.is_done && self.error.is_none()
+    }
+
+    /// Takes back the lines from `at` on of the block that was handed out last; the next begins with them.
+    pub(super) fn take_back(&mut self, block: &mut TextBlock, at: usize) {
+        self.is_first = at == 0 && self.was_first;
+        self.carry.splice(..0, block.bytes[at..block.end].iter().copied());
+        block.end = at;
+        block.bytes[at..at + PADDING].fill(b'\n');
     }
 
     /// Whether more can be read behind the first `filled` bytes; makes room for the rest of a long line.
@@ -164,6 +188,26 @@ mod tests {
             assert!(matches!(next(&mut cutter), Err(CutError::Read(e)) if e.to_string() == "x: cannot read: no more"));
             assert!(next(&mut cutter).unwrap().is_none());
         }
+    }
+
+    #[test]
+    fn lines_that_are_taken_back_come_again() {
+        let text = b"\xef\xbb\xbfone\ntwo\nthree\nfour\n";
+        let mut cutter = BlockCutter::new(Box::new(&text[..]));
+        let mut next = |block_bytes: usize, keep: usize| {
+            let mut block = cutter.next("x".as_ref(), Vec::new(), block_bytes).unwrap().unwrap();
+            let found = String::from_utf8(block.bytes[block.start..block.end].to_vec()).unwrap();
+            let at = block.start + keep;
+            if at < block.end {
+                cutter.take_back(&mut block, if keep == 0 { 0 } else { at });
+                assert!(block.bytes[block.end..][..PADDING].iter().all(|&b| b == b'\n'));
+            }
+            (found, cutter.is_at_end())
+        };
+        assert_eq!(next(12, 0), ("one\ntwo\n".to_owned(), false));
+        assert_eq!(next(12, 4), ("one\ntwo\n".to_owned(), false));
+        assert_eq!(next(11, 4), ("two\nthree\n".to_owned(), false));
+        assert_eq!(next(100, 100), ("three\nfour\n".to_owned(), true));
     }
 
     #[test]

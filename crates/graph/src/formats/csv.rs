@@ -1,9 +1,10 @@
 //! Columns with delimiters.
 //!
-//! Where the columns are is told by [the first line](super::csv_header). A quoted field may hold delimiters and doubled
-//! quotes, but ends on its line: blocks are cut at line ends without looking for quotes.
+//! Where the columns are is told by [the first line](super::csv_header). A quoted field may hold delimiters, doubled
+//! quotes and line ends: see [where rows end](super::csv_rows).
 
 use super::blocks::TextBlock;
+use super::csv_rows::{RowEnd, row_end};
 use super::key::FieldKey;
 use super::lines::{Parsed, is_comment, line_end, trimmed};
 use super::message::shown;
@@ -127,7 +128,7 @@ pub(super) fn next_field(bytes: &[u8], at: &mut usize, end: usize, delimiter: u8
         let mut close = start;
         loop {
             let Some(len) = memchr::memchr(b'"', &bytes[close..end]) else {
-                return Err(format!("expected a closing quote on the line, found {}", shown(&bytes[*at..end])));
+                return Err(no_closing_quote(&bytes[*at..end]));
             };
             close += len;
             if bytes[close + 1..end].first() != Some(&b'"') {
@@ -144,7 +145,7 @@ pub(super) fn next_field(bytes: &[u8], at: &mut usize, end: usize, delimiter: u8
             next -= 1; // The blank between this field and the next.
         }
         if next < end && bytes[next] != delimiter && !(are_blanks && blank(bytes[next])) {
-            return Err(format!("expected a delimiter after the quote, found {}", shown(&bytes[next..end])));
+            return Err(no_delimiter(&bytes[next..end]));
         }
         *at = next + 1;
         return Ok(Some(Field { start, end: close, is_quoted: true, has_doubled_quotes }));
@@ -175,20 +176,31 @@ pub(super) fn parse_columns<K: FieldKey, W: Weight>(
     let last_key = layout.source.max(layout.target.unwrap_or(0)).max(layout.weight.unwrap_or(0));
     let num_columns = (1 + last_key).max(properties.properties.len());
     let row = Row { bytes, layout, properties, num_columns, base: block.end };
+    let has_quotes = memchr::memchr(b'"', &bytes[block.start..block.end]).is_some();
     let mut at = block.start;
     while at < block.end {
-        let end = line_end(bytes, at);
+        let mut end = line_end(bytes, at);
+        let mut fault = None;
+        if has_quotes && memchr::memchr(b'"', &bytes[at..end]).is_some() {
+            let line_from = |place: usize| &bytes[place..line_end(bytes, place)];
+            match row_end(bytes, at, block.end, layout.delimiter) {
+                RowEnd::Line(row_end) => end = row_end,
+                RowEnd::Unclosed(quote) => fault = Some((quote, no_closing_quote(line_from(quote)))),
+                RowEnd::Stray(place) => fault = Some((place, no_delimiter(line_from(place)))),
+            }
+        }
         let (first, last) = trimmed(bytes, at, end);
-        if first < last && !(layout.delimiter == BLANKS && is_comment(&bytes[first..last])) {
+        if fault.is_none() && first < last && !(layout.delimiter == BLANKS && is_comment(&bytes[first..last])) {
             // Blanks at the ends may be delimiters: only the carriage return goes.
             let last = if bytes[end - 1] == b'\r' { end - 1 } else { end };
-            if let Err(what) = row.parse(at, last, &mut parsed, &mut columns) {
-                // Of a faulty row, nothing stays.
-                let num_rows = if layout.target.is_some() { parsed.edges.len() } else { parsed.vertices.len() };
-                columns.iter_mut().for_each(|column| column.truncate(num_rows));
-                if parsed.faults.note(bytes, at, what) {
-                    break;
-                }
+            fault = row.parse(at, last, &mut parsed, &mut columns).err().map(|what| (at, what));
+        }
+        if let Some((place, what)) = fault {
+            // Of a faulty row, nothing stays.
+            let num_rows = if layout.target.is_some() { parsed.edges.len() } else { parsed.vertices.len() };
+            columns.iter_mut().for_each(|column| column.truncate(num_rows));
+            if parsed.faults.note(bytes, place, what) {
+                break;
             }
         }
         at = end + 1;
@@ -198,6 +210,14 @@ pub(super) fn parse_columns<K: FieldKey, W: Weight>(
         None => parsed.vertex_properties = columns,
     }
     parsed
+}
+
+fn no_closing_quote(from: &[u8]) -> String {
+    format!("expected a closing quote, found none behind {}", shown(from.trim_ascii_end()))
+}
+
+fn no_delimiter(found: &[u8]) -> String {
+    format!("expected a delimiter after the quote, found {}", shown(found.trim_ascii_end()))
 }
 
 /// What is known of every row of a block.

@@ -10,6 +10,7 @@ use std::path::Path;
 
 use super::compression::decoded;
 use super::csv::{BLANKS, CsvLayout, next_field};
+use super::csv_rows::{RowEnd, row_end};
 use super::lines::{is_comment, line_end, trimmed};
 use super::message::shown;
 use super::number::parse_u64;
@@ -167,8 +168,16 @@ fn is_no_key(options: &SourceOptions, fields: &[String], num_keys: usize) -> boo
     options.keys == KeyKind::Integer && fields.iter().take(num_keys).all(|field| parse_u64(field.as_bytes()).is_none())
 }
 
-/// The delimiter that the line has most of.
-fn delimiter_of(line: &[u8]) -> u8 {
+/// Where the row ends that tells where the columns are. Quotes that are not closed end with their line.
+pub(super) fn header_end(bytes: &[u8], start: usize, end: usize, kind: TextKind) -> RowEnd {
+    let line = &bytes[start..line_end(bytes, start)];
+    let delimiter = if kind == TextKind::BlankColumns { BLANKS } else { delimiter_of(line) };
+    row_end(bytes, start, end, delimiter)
+}
+
+/// The delimiter that the first line of a row has most of.
+fn delimiter_of(row: &[u8]) -> u8 {
+    let line = &row[..line_end(row, 0)];
     let count = |delimiter: u8| memchr::memchr_iter(delimiter, line).count();
     let best = [b',', b';', b'\t'].into_iter().rev().max_by_key(|&delimiter| count(delimiter));
     best.unwrap_or(b',')
@@ -203,10 +212,18 @@ pub(super) fn properties_of(
     let mut header: Option<Header> = None;
     let mut inferences = Vec::new();
     while at < text.len() {
-        let end = line_end(&text, at);
+        let mut end = line_end(&text, at);
         let (first, last) = trimmed(&text, at, end);
-        let line = text[at..end].strip_suffix(b"\r").unwrap_or(&text[at..end]);
         if !is_passed_over(&text[first..last], kind) {
+            let row = match &header {
+                None => header_end(&text, at, text.len(), kind),
+                Some(header) => row_end(&text, at, text.len(), header.layout.delimiter),
+            };
+            // What is wrong with a row is told when it is read.
+            if let RowEnd::Line(row_end) = row {
+                end = row_end;
+            }
+            let line = text[at..end].strip_suffix(b"\r").unwrap_or(&text[at..end]);
             let is_first = header.is_none();
             let header = match &header {
                 Some(header) => header,
@@ -227,7 +244,8 @@ pub(super) fn properties_of(
                 infer(line, header, &mut inferences);
             }
         }
-        (at, num_lines) = (end + 1, num_lines + 1);
+        num_lines += 1 + memchr::memchr_iter(b'\n', &text[at..end]).count();
+        at = end + 1;
     }
     if header.is_none() && text.len() as u64 >= SAMPLE_BYTES {
         let what = format!("expected a line of columns among the first {SAMPLE_BYTES} bytes, found only comments");
@@ -281,5 +299,6 @@ fn sample(path: &Path, head: &[u8], can_reopen: bool) -> Result<Vec<u8>> {
     if is_cut && let Some(last) = memchr::memrchr(b'\n', &text) {
         text.truncate(last);
     }
+    text.push(b'\n');
     Ok(text)
 }

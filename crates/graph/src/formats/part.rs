@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::blocks::{BlockCutter, CutError, TextBlock};
 use super::compression::decoded;
 use super::csv::CsvLayout;
-use super::csv_header::{header_of, is_passed_over};
+use super::csv_header::{header_end, header_of, is_passed_over};
+use super::csv_rows::{MAX_ROW_BYTES, RowEnd, whole_rows};
 use super::dimacs::{Problem, problem_line};
 use super::graphml::{Batch, ElementReader, GraphMlLayout};
 use super::lines::{EdgeLines, line_end, trimmed};
@@ -331,20 +332,43 @@ impl<'a> Stream<'a> {
     fn next_text(&mut self) -> Result<Option<Work>, Fatal> {
         let Position::Text { cutter, layout, problem, num_bytes } = &mut self.position else { return Ok(None) };
         let part = &self.parts[self.part];
-        let buffer = self.spare.pop().unwrap_or_default();
-        let block = cutter.next(&part.path, buffer, self.options.block_bytes).map_err(|error| match error {
-            CutError::Read(error) => Fatal::Whole(error),
-            CutError::LongLine(limit) => Fatal::Line(LineFault {
-                line: 0,
-                what: format!("expected lines of at most {limit} bytes, found a longer one"),
-            }),
-        })?;
-        let Some(mut block) = block else { return Ok(None) };
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        let mut about = self.options.block_bytes;
+        let block = loop {
+            let block = cutter.next(&part.path, buffer, about).map_err(|error| match error {
+                CutError::Read(error) => Fatal::Whole(error),
+                CutError::LongLine(limit) => Fatal::Line(LineFault {
+                    line: 0,
+                    what: format!("expected lines of at most {limit} bytes, found a longer one"),
+                }),
+            })?;
+            let Some(mut block) = block else { return Ok(None) };
+            let begin = block.start;
+            if let (None, PartKind::Text(kind)) = (*layout, &part.kind) {
+                find_header(&mut block, *kind, self.options, layout, problem, cutter.is_at_end())?;
+                self.problems[self.part] = *problem;
+            }
+            let end = match *layout {
+                _ if cutter.is_at_end() => block.end,
+                Some(Layout::Columns(CsvLayout { delimiter, .. })) => {
+                    whole_rows(&block.bytes, block.start, block.end, delimiter)
+                }
+                // The header, where it is not found, goes on behind the block.
+                None => block.start,
+                _ => block.end,
+            };
+            if end > begin {
+                if end < block.end {
+                    cutter.take_back(&mut block, end);
+                }
+                break block;
+            }
+            // A row is longer than the block.
+            about = 2 * block.end;
+            cutter.take_back(&mut block, 0);
+            buffer = block.bytes;
+        };
         *num_bytes += block.end as u64;
-        if let (None, PartKind::Text(kind)) = (*layout, &part.kind) {
-            find_header(&mut block, *kind, self.options, layout, problem)?;
-            self.problems[self.part] = *problem;
-        }
         let now = layout.unwrap_or(Layout::Nothing);
         if let Some(Layout::Lists(lines)) = layout {
             lines.first_vertex += num_lists(&block);
@@ -387,13 +411,15 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Looks for the header in a block and lets the block begin behind it.
+/// Looks for the header in a block and lets the block begin behind it, or with a header whose end is not there;
+/// where the text `is_at_end`, it will not come.
 fn find_header(
     block: &mut TextBlock,
     kind: TextKind,
     options: &SourceOptions,
     layout: &mut Option<Layout>,
     problem: &mut Option<Problem>,
+    is_at_end: bool,
 ) -> Result<(), Fatal> {
     let mut num_lines = 0;
     while block.start < block.end {
@@ -432,6 +458,11 @@ fn find_header(
         } else if is_passed_over(line, kind) {
             block.start = end + 1;
         } else {
+            let end = match header_end(&block.bytes, at, block.end, kind) {
+                RowEnd::Line(end) => end,
+                RowEnd::Unclosed(_) if !is_at_end && block.end - at < MAX_ROW_BYTES => return Ok(()),
+                _ => end,
+            };
             let line = &block.bytes[at..end];
             let line = line.strip_suffix(b"\r").unwrap_or(line);
             let header = header_of(line, options, kind).map_err(bad)?;

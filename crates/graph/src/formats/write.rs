@@ -114,7 +114,7 @@ pub fn write_edge_list<E: From<Error>>(
 /// returns how many edges.
 ///
 /// # Errors
-/// Those of `key`, and of the output; a key with a line end in it.
+/// Those of `key`, and of the output.
 pub fn write_csv<E: From<Error>>(
     graph: &impl WeightedEdges,
     key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
@@ -241,8 +241,6 @@ impl Style {
                 let what = if self.delimiter == b',' { "a list of keys" } else { "an edge list" };
                 return Err(output.refuse(format!("the key {key:?} does not fit in {what}: write CSV")));
             }
-        } else if key.contains(['\n', '\r']) {
-            return Err(output.refuse(format!("{key:?} does not fit on a line: write Parquet or GraphML")));
         } else {
             line.truncate(start);
             line.extend(format!("\"{}\"", key.replace('"', "\"\"")).into_bytes());
