@@ -29,7 +29,7 @@ pub struct AppendArgs {
     /// Files with edges to add, `-` for standard input
     #[arg(value_name = "INPUT", required_unless_present_any = ["remove", "vertices"])]
     pub inputs: Vec<PathBuf>,
-    /// Edges to remove, `u v` a line, and vertices with all their edges, `u` a line
+    /// Edges to remove, `u v` a line (or CSV), and vertices with all their edges, `u` a line; `-` for standard input
     #[arg(long, value_name = "FILE")]
     pub remove: Vec<PathBuf>,
     /// The name of the snapshot; no number

@@ -251,6 +251,43 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
 }
 
 #[test]
+fn what_is_removed_may_be_csv() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "1 2\n2 3\n3 4\n4 5\n5 1\n");
+    let removed = |arguments: &[&str], input: &[u8]| {
+        let _ = std::fs::remove_dir_all(scene.path("db"));
+        scene.anden(&["load", "db", "edges.txt"]).succeeded();
+        scene.anden_with_input(&[&["append", "db"], arguments].concat(), input).succeeded();
+        edges(&scene, &[])
+    };
+    let expected = ["2 3", "5 1"];
+    scene.write("gone.csv", "source,target\n\"1\",2\n4\n");
+    assert_eq!(removed(&["--remove", "gone.csv"], b""), expected);
+    let columns = ["--source-column", "u", "--target-column", "v"];
+    scene.write("more.csv", "v,kind,u\n2,x,1\n4,y,3\n5,z,4\n");
+    assert_eq!(removed(&[&["--remove", "more.csv"], &columns[..]].concat(), b""), expected);
+    assert_eq!(removed(&["--remove", "-"], b"1;2\n4\n"), expected);
+    assert_eq!(removed(&["--remove", "-"], b"1 2\n4\n"), expected);
+    let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut encoder, b"vertex\n4\n1,2\n").unwrap();
+    std::fs::write(scene.path("gone.csv.gz"), encoder.finish().unwrap()).unwrap();
+    assert_eq!(removed(&["--remove", "gone.csv.gz"], b""), expected);
+    assert_eq!(removed(&["--remove", "gone.csv", "--remove", "-"], b"5 1\n"), expected[..1]);
+
+    let fails = |text: &str, expected: &str| {
+        scene.write("bad.csv", text);
+        scene.anden(&["append", "db", "--remove", "bad.csv"]).failed(&[expected]);
+    };
+    fails("1,2\n\n4,x\n", "bad.csv:3: expected a target, an integer from 0 to 18446744073709551615, found 'x'");
+    fails("1,2\n4,\n", "bad.csv:2: expected a target");
+    fails("1,2\nx\n", "bad.csv:2: expected a source");
+    fails("1,2\n\"3\n4,5\n", "bad.csv:2: expected a closing quote");
+    scene.write("gone.graphml", "<graphml/>");
+    scene.anden(&["append", "db", "--remove", "gone.graphml"]).failed(&["gone.graphml: ", "lists and CSV"]);
+    assert_eq!(edges(&scene, &[]), expected[..1]);
+}
+
+#[test]
 fn weights_are_read_as_the_graph_has_them() {
     let scene = Scene::with_small(&["--weights"]);
     scene.write("bare.txt", "1 2\n");

@@ -22,7 +22,7 @@ pub struct AppendOptions {
     pub memory: Option<u64>,
     /// How inputs are read. Keys and weights are read as the graph needs them.
     pub source: SourceOptions,
-    /// Files of what is removed: `u v` a line for an edge, `u` for a vertex with all its edges.
+    /// Files of what is removed, lists or CSV: `u v` a line for an edge, `u` for a vertex with all its edges.
     pub remove: Vec<InputPath>,
     /// The name of the snapshot.
     pub name: Option<String>,
@@ -140,9 +140,10 @@ impl AppendOptions {
     /// How files of what is removed are read.
     pub(crate) fn removals(&self, graph: &GraphOptions) -> SourceOptions {
         SourceOptions {
-            format: Some(graph::formats::Format::EdgeList),
             keys: key_kind(graph.keys),
             on_error: self.source.on_error,
+            source_column: self.source.source_column.clone(),
+            target_column: self.source.target_column.clone(),
             block_bytes: self.source.block_bytes,
             lone_keys: LoneKeys::Vertices,
             ..SourceOptions::default()

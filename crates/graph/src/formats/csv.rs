@@ -9,7 +9,7 @@ use super::key::FieldKey;
 use super::lines::{Parsed, is_comment, line_end, trimmed};
 use super::message::shown;
 use super::number::{parse_weight, weight_range};
-use super::options::OnError;
+use super::options::{LoneKeys, OnError};
 use super::outcome::unexpected;
 use super::part::PartProperties;
 use crate::Weight;
@@ -28,6 +28,8 @@ pub(super) struct CsvLayout {
     /// Of a file of vertices: none.
     pub(super) target: Option<usize>,
     pub(super) weight: Option<usize>,
+    /// What a row of one column is.
+    pub(super) lone_keys: LoneKeys,
 }
 
 /// Which columns are properties.
@@ -243,6 +245,11 @@ impl Row<'_> {
         let mut at = start;
         for column in 0..num_columns {
             let Some(field) = next_field(bytes, &mut at, end, layout.delimiter)? else {
+                if column == 1 && layout.lone_keys == LoneKeys::Vertices {
+                    columns.iter_mut().for_each(|properties| properties.truncate(parsed.edges.len()));
+                    parsed.vertices.push(self.lone_key(start, end, &mut parsed.extra)?);
+                    return Ok(());
+                }
                 return Err(format!("expected at least {num_columns} columns, found {column}"));
             };
             if field.end - field.start > MAX_FIELD_BYTES {
@@ -252,19 +259,11 @@ impl Row<'_> {
                     field.end - field.start
                 ));
             }
-            let mut key = |name: &str| -> Result<Option<K>, String> {
-                let key = if field.has_doubled_quotes {
-                    K::from_owned(&field.bytes(bytes), self.base, &mut parsed.extra)
-                } else {
-                    K::from_text(bytes, field.start, field.end - field.start)
-                };
-                let wrong = || unexpected(&format!("a {name}, {}", K::RANGE), Some(&bytes[field.start..field.end]));
-                key.ok_or_else(wrong).map(Some)
-            };
             if column == layout.source {
-                source = key(if layout.target.is_some() { "source" } else { "vertex" })?;
+                let name = if layout.target.is_some() { "source" } else { "vertex" };
+                source = Some(self.key(field, name, &mut parsed.extra)?);
             } else if Some(column) == layout.target {
-                target = key("target")?;
+                target = Some(self.key(field, "target", &mut parsed.extra)?);
             }
             if Some(column) == layout.weight {
                 let token = field.bytes(bytes);
@@ -281,5 +280,26 @@ impl Row<'_> {
         }
         parsed.weights.extend(weight);
         Ok(())
+    }
+
+    /// The vertex that a row of one column names.
+    fn lone_key<K: FieldKey>(&self, start: usize, end: usize, extra: &mut Vec<u8>) -> Result<K, String> {
+        let mut at = start;
+        let field = next_field(self.bytes, &mut at, end, self.layout.delimiter)?;
+        field.map_or_else(
+            || Err(unexpected(&format!("a vertex, {}", K::RANGE), None)),
+            |field| self.key(field, "vertex", extra),
+        )
+    }
+
+    /// The key in a field; `name` says what it is of.
+    fn key<K: FieldKey>(&self, field: Field, name: &str, extra: &mut Vec<u8>) -> Result<K, String> {
+        let key = if field.has_doubled_quotes {
+            K::from_owned(&field.bytes(self.bytes), self.base, extra)
+        } else {
+            K::from_text(self.bytes, field.start, field.end - field.start)
+        };
+        let wrong = || unexpected(&format!("a {name}, {}", K::RANGE), Some(&self.bytes[field.start..field.end]));
+        key.ok_or_else(wrong)
     }
 }

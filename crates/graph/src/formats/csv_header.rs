@@ -14,7 +14,7 @@ use super::csv_rows::{RowEnd, row_end};
 use super::lines::{is_comment, line_end, trimmed};
 use super::message::shown;
 use super::number::parse_u64;
-use super::options::{KeyKind, SourceOptions, WantedProperties};
+use super::options::{KeyKind, LoneKeys, SourceOptions, WantedProperties};
 use super::part::{HEAD_BYTES, PartProperties, TextKind, read_head};
 use crate::property::{Inference, PropertyType};
 use crate::{Error, Result};
@@ -129,7 +129,7 @@ fn vertex_header(
     let is_no_key = is_no_key(options, fields, 1);
     let is_header = named.is_some() || is_no_key || (options.keys == KeyKind::String && usual == Some(0));
     let source = named.or(usual.filter(|_| is_header)).unwrap_or(0);
-    let layout = CsvLayout { delimiter, source, target: None, weight: None };
+    let layout = CsvLayout { delimiter, source, target: None, weight: None, lone_keys: LoneKeys::Refuse };
     Ok(Header { layout, is_header, properties: Vec::new() })
 }
 
@@ -141,6 +141,11 @@ fn edge_header(
     are_given: bool,
 ) -> Result<Header, String> {
     let line = columns.line;
+    if fields.len() == 1 && options.lone_keys == LoneKeys::Vertices {
+        let mut header = vertex_header(columns, options, fields, delimiter)?;
+        (header.layout.target, header.layout.lone_keys) = (Some(1), LoneKeys::Vertices);
+        return Ok(header);
+    }
     let (source, target) = (columns.named(&options.source_column)?, columns.named(&options.target_column)?);
     let weight = if options.weights.is_some() { columns.named(&options.weight_column)? } else { None };
     let is_named = source.is_some() || target.is_some() || weight.is_some();
@@ -158,7 +163,7 @@ fn edge_header(
         (Some(_), None) if fields.len() > 2 && source.max(target) < 2 => Some(2),
         _ => return Err(format!("expected a column of weights, found {}", shown(line))),
     };
-    let layout = CsvLayout { delimiter, source, target: Some(target), weight };
+    let layout = CsvLayout { delimiter, source, target: Some(target), weight, lone_keys: options.lone_keys };
     Ok(Header { layout, is_header: has_names && !are_given, properties: Vec::new() })
 }
 

@@ -13,7 +13,7 @@ use super::graphalytics::find_files;
 use super::graphml::{ElementReader, GraphMlLayout};
 use super::matrix_market::{Field, Matrix};
 use super::metis::MetisHeader;
-use super::options::{Format, KeyKind, SourceFacts, SourceOptions};
+use super::options::{Format, KeyKind, LoneKeys, SourceFacts, SourceOptions};
 use super::outcome::{Fatal, LineFault};
 use super::parquet::{ParquetFile, RowLayout};
 use super::part::{HEAD_BYTES, NameVertices, Part, PartKind, PartProperties, TextKind, agreed, read_head};
@@ -55,7 +55,8 @@ impl<'a> Opening<'a> {
                 Looked::at_stream(path, Box::new(stdin))?
             }
             InputPath::File(path) => {
-                let may_be_prefix = matches!(self.options.format, None | Some(Format::Graphalytics));
+                let may_be_prefix = self.options.lone_keys == LoneKeys::Refuse
+                    && matches!(self.options.format, None | Some(Format::Graphalytics));
                 if may_be_prefix && !path.exists() && find_files(path).is_ok() {
                     return self.graphalytics(path);
                 }
@@ -64,6 +65,10 @@ impl<'a> Opening<'a> {
         };
         let format = self.options.format.or_else(|| detect::by_name(path));
         let format = format.unwrap_or_else(|| detect::by_content(path, &looked.head));
+        let format = match self.options.lone_keys {
+            LoneKeys::Refuse => format,
+            LoneKeys::Vertices => list_format(path, &looked.head, format)?,
+        };
         let (_, name) = Compression::of_name(path);
         let extension = name.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
         match format {
@@ -277,6 +282,20 @@ impl<'a> Opening<'a> {
         // Beside other inputs, which list nothing, any vertex may be.
         let listings = if self.parts.len() == 2 * self.listings.len() { self.listings } else { Vec::new() };
         (self.parts, self.facts, serialized, listings)
+    }
+}
+
+/// The format of an input whose lines may be vertices.
+fn list_format(path: &Path, head: &[u8], format: Format) -> Result<Format> {
+    match format {
+        Format::Csv => Ok(Format::Csv),
+        Format::EdgeList | Format::Gapbs | Format::Graphalytics if !detect::is_serialized(path, head) => {
+            Ok(Format::EdgeList)
+        }
+        other => {
+            let what = format!("what is to be removed is read from lists and CSV, found the format {}", other.name());
+            Err(bad(path, &what))
+        }
     }
 }
 

@@ -66,13 +66,13 @@ pub enum OnError {
     Skip,
 }
 
-/// What a line with one key alone is, in an edge list.
+/// What a line with one key alone is, in an edge list or CSV.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoneKeys {
     /// No edge: an error.
     #[default]
     Refuse,
-    /// The name of a vertex.
+    /// The name of a vertex. Inputs are lists and CSV then, nothing else.
     Vertices,
 }
 
@@ -142,7 +142,7 @@ pub struct SourceOptions {
     pub vertex_properties: WantedProperties,
     /// Types of properties of vertices, which text is not asked for then.
     pub vertex_types: Vec<(String, PropertyType)>,
-    /// What a line of an edge list with one key alone is.
+    /// What a line with one key alone is.
     pub lone_keys: LoneKeys,
     /// The bytes of a block of text, and so the length that no line may exceed.
     pub block_bytes: usize,
