@@ -47,63 +47,42 @@ trait SignedArc: Copy + Ord + Default {
     fn unsigned(self) -> Self;
 }
 
-impl SignedArc for u64 {
-    const HAS_WEIGHT: bool = false;
+macro_rules! signed_arc {
+    ($integer:ty, weight_bits: $weight_bits:literal) => {
+        impl SignedArc for $integer {
+            const HAS_WEIGHT: bool = $weight_bits > 0;
 
-    #[inline(always)]
-    fn new(target: VertexId, _weight: u64, is_removed: bool) -> Self {
-        Self::from(target) << 1 | Self::from(is_removed)
-    }
+            #[inline(always)]
+            fn new(target: VertexId, weight: u64, is_removed: bool) -> Self {
+                let weight = if Self::HAS_WEIGHT { weight } else { 0 };
+                Self::from(target) << (1 + $weight_bits) | Self::from(weight) << 1 | Self::from(is_removed)
+            }
 
-    #[inline(always)]
-    fn target(self) -> VertexId {
-        (self >> 1) as VertexId
-    }
+            #[inline(always)]
+            fn target(self) -> VertexId {
+                (self >> (1 + $weight_bits)) as VertexId
+            }
 
-    #[inline(always)]
-    fn weight(self) -> u64 {
-        0
-    }
+            #[inline(always)]
+            fn weight(self) -> u64 {
+                if Self::HAS_WEIGHT { (self >> 1) as u64 } else { 0 }
+            }
 
-    #[inline(always)]
-    fn is_removed(self) -> bool {
-        self & 1 == 1
-    }
+            #[inline(always)]
+            fn is_removed(self) -> bool {
+                self & 1 == 1
+            }
 
-    #[inline(always)]
-    fn unsigned(self) -> Self {
-        self & !1
-    }
+            #[inline(always)]
+            fn unsigned(self) -> Self {
+                self & !1
+            }
+        }
+    };
 }
 
-impl SignedArc for u128 {
-    const HAS_WEIGHT: bool = true;
-
-    #[inline(always)]
-    fn new(target: VertexId, weight: u64, is_removed: bool) -> Self {
-        Self::from(target) << 65 | Self::from(weight) << 1 | Self::from(is_removed)
-    }
-
-    #[inline(always)]
-    fn target(self) -> VertexId {
-        (self >> 65) as VertexId
-    }
-
-    #[inline(always)]
-    fn weight(self) -> u64 {
-        (self >> 1) as u64
-    }
-
-    #[inline(always)]
-    fn is_removed(self) -> bool {
-        self & 1 == 1
-    }
-
-    #[inline(always)]
-    fn unsigned(self) -> Self {
-        self & !1
-    }
-}
+signed_arc!(u64, weight_bits: 0);
+signed_arc!(u128, weight_bits: 64);
 
 /// The net of `parts`, applied one after the other, instead of what `out` held: nothing in it is both added
 /// and removed.
