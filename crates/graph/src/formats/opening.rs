@@ -63,12 +63,7 @@ impl<'a> Opening<'a> {
                 Looked::at_file(path)?
             }
         };
-        let format = self.options.format.or_else(|| detect::by_name(path));
-        let format = format.unwrap_or_else(|| detect::by_content(path, &looked.head));
-        let format = match self.options.lone_keys {
-            LoneKeys::Refuse => format,
-            LoneKeys::Vertices => list_format(path, &looked.head, format)?,
-        };
+        let format = self.format_of(path, &looked)?;
         let (_, name) = Compression::of_name(path);
         let extension = name.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
         match format {
@@ -115,6 +110,16 @@ impl<'a> Opening<'a> {
         self.push(path, kind, opened, None);
         self.say_properties(0, properties);
         Ok(())
+    }
+
+    /// The format that is given, or that name or content tell.
+    fn format_of(&self, path: &Path, looked: &Looked) -> Result<Format> {
+        let format = self.options.format.or_else(|| detect::by_name(path));
+        let format = format.unwrap_or_else(|| detect::by_content(path, &looked.head));
+        match self.options.lone_keys {
+            LoneKeys::Refuse => Ok(format),
+            LoneKeys::Vertices => list_format(path, &looked.head, format),
+        }
     }
 
     fn matrix(&mut self, path: &Path, head: &[u8]) -> Result<TextKind> {
