@@ -10,13 +10,17 @@
 
 pub mod bc;
 pub mod bfs;
+pub mod cdlp;
 mod context;
 pub mod edge_map;
 mod error;
+pub mod kcore;
 pub mod lcc;
 pub mod pagerank;
 pub mod query;
+pub mod scc;
 pub mod sssp;
+mod transposed;
 pub mod triangles;
 mod vertex_subset;
 pub mod wcc;

@@ -4,7 +4,10 @@
 
 use anden_kernels::bc::{BcParams, BcSources, bc};
 use anden_kernels::bfs::{BfsParams, bfs};
+use anden_kernels::cdlp::{CdlpParams, cdlp};
+use anden_kernels::kcore::{KcoreParams, kcore};
 use anden_kernels::lcc::{LccParams, lcc};
+use anden_kernels::scc::{SccParams, scc};
 use anden_kernels::sssp::{SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::triangles::{TriangleParams, triangles};
 use anden_kernels::wcc::{WccParams, wcc};
@@ -67,7 +70,7 @@ fn run_sssp(ctx: &Context<'_>, csr: &Csr, algorithm: SsspAlgorithm) -> Outcome {
     Ok(distances)
 }
 
-fn kernels() -> [(&'static str, Kernel); 7] {
+fn kernels() -> [(&'static str, Kernel); 10] {
     // The copy is the test's, so it takes a part that fits in any budget.
     const PART: usize = 64;
     [
@@ -78,6 +81,18 @@ fn kernels() -> [(&'static str, Kernel); 7] {
         ("wcc", |ctx, csr| {
             let result = wcc(ctx, csr, &WccParams::default())?;
             Ok(vec![result.components, result.largest])
+        }),
+        ("scc", |ctx, csr| {
+            let result = scc(ctx, csr, &SccParams::default())?;
+            Ok(vec![result.components, result.largest])
+        }),
+        ("kcore", |ctx, csr| {
+            let result = kcore(ctx, csr, &KcoreParams { part_vertices: N as usize / 4 })?;
+            Ok(result.cores.iter().rev().take(PART).map(|&core| core.into()).collect())
+        }),
+        ("cdlp", |ctx, csr| {
+            let result = cdlp(ctx, csr, &CdlpParams::default())?;
+            Ok(result.labels.iter().rev().take(PART).map(|&label| label.into()).collect())
         }),
         ("sssp", |ctx, csr| run_sssp(ctx, csr, SsspAlgorithm::DeltaStepping)),
         ("bellman-ford", |ctx, csr| run_sssp(ctx, csr, SsspAlgorithm::BellmanFord)),

@@ -6,8 +6,11 @@ use std::collections::BTreeMap;
 
 use anden_kernels::bc::{self, BcParams, BcSources, bc};
 use anden_kernels::bfs::{self, BfsParams, bfs};
+use anden_kernels::cdlp::{self, CdlpParams, cdlp};
+use anden_kernels::kcore::{self, KcoreParams, kcore};
 use anden_kernels::lcc::{self, LccParams, lcc};
 use anden_kernels::pagerank::{self, PageRankParams, Variant, pagerank};
+use anden_kernels::scc::{self, SccParams, scc};
 use anden_kernels::sssp::{self, SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::triangles::{self, TriangleParams, triangles};
 use anden_kernels::wcc::{self, WccParams, wcc};
@@ -66,6 +69,29 @@ fn check_wcc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
     let params = WccParams::default();
     let result = wcc(ctx, graph, &params).unwrap();
     assert_eq!(wcc::verify(graph, &params, &result), Ok(()), "{what}");
+}
+
+fn check_scc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+    let params = SccParams::default();
+    let result = scc(ctx, graph, &params).unwrap();
+    assert_eq!(scc::verify(graph, &params, &result), Ok(()), "{what}");
+}
+
+fn check_kcore(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+    for params in [KcoreParams::default(), KcoreParams { part_vertices: 20 }] {
+        let result = kcore(ctx, graph, &params).unwrap();
+        assert_eq!(kcore::verify(graph, &params, &result), Ok(()), "{what}, {params:?}");
+    }
+}
+
+fn check_cdlp(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
+    let live = || (0..graph.vertex_bound() as VertexId).filter(|&v| graph.is_live(v));
+    let (odd, even): (Vec<_>, Vec<_>) = live().partition(|v| v % 2 == 1);
+    for (iterations, order) in [(10, None), (9, None), (1, None), (0, None), (10, Some([odd, even].concat()))] {
+        let params = CdlpParams { iterations, order };
+        let result = cdlp(ctx, graph, &params).unwrap();
+        assert_eq!(cdlp::verify(graph, &params, &result), Ok(()), "{what}, {params:?}");
+    }
 }
 
 fn check_sssp(ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges), what: &str) {
@@ -152,6 +178,21 @@ fn wcc_over_all_graphs() {
 }
 
 #[test]
+fn scc_over_all_graphs() {
+    matrix!("scc", check_scc);
+}
+
+#[test]
+fn kcore_over_all_graphs() {
+    matrix!("kcore", check_kcore);
+}
+
+#[test]
+fn cdlp_over_all_graphs() {
+    matrix!("cdlp", check_cdlp);
+}
+
+#[test]
 fn sssp_over_all_graphs() {
     matrix!("sssp", check_sssp);
     sssp_of_weights::<i64>(true);
@@ -192,6 +233,12 @@ fn a_graph_whose_vertices_are_all_dead_has_no_results() {
         check_wcc(&ctx, &dead, "all dead");
         let components = wcc(&ctx, &dead, &WccParams::default()).unwrap();
         assert_eq!((components.components, components.largest), (0, 0));
+        check_scc(&ctx, &dead, "all dead");
+        let components = scc(&ctx, &dead, &SccParams::default()).unwrap();
+        assert_eq!((components.components, components.largest), (0, 0));
+        check_kcore(&ctx, &dead, "all dead");
+        check_cdlp(&ctx, &dead, "all dead");
+        assert_eq!(cdlp(&ctx, &dead, &CdlpParams::default()).unwrap().communities, 0);
         check_pagerank(&ctx, &dead, "all dead");
         let ranks = pagerank(&ctx, &dead, &PageRankParams::default()).unwrap();
         assert_eq!((ranks.scores, ranks.sum), (vec![0.0; bound], 0.0));

@@ -5,15 +5,18 @@
 use anden_kernels::Context;
 use anden_kernels::bc::{BcParams, BcSources, bc};
 use anden_kernels::bfs::{BfsParams, bfs};
+use anden_kernels::cdlp::{CdlpParams, cdlp};
+use anden_kernels::kcore::{KcoreParams, kcore};
 use anden_kernels::lcc::{LccParams, lcc};
 use anden_kernels::pagerank::{PageRankParams, Variant, pagerank};
+use anden_kernels::scc::{SccParams, scc};
 use anden_kernels::sssp::{SsspParams, sssp};
 use anden_kernels::triangles::{TriangleParams, triangles};
 use anden_kernels::wcc::{WccParams, wcc};
 use base::memory::{CountingAllocator, heap_peak, reset_heap_peak};
 use base::parallel::Pool;
-use graph::Graph;
 use graph::generate::{Generator, RmatParams};
+use graph::{Csr, Graph};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -37,6 +40,8 @@ fn no_kernel_holds_more_than_forty_bytes_a_vertex() {
     let params = RmatParams { scale: 17, degree: 8, ..RmatParams::default() };
     let generator = Generator::rmat(&params).unwrap().with_weights(1..=255).unwrap();
     let graph = generator.csr(&pool).unwrap();
+    let lists = graph.out_lists().clone();
+    let directed = Csr::directed(lists.clone(), Some(lists)).unwrap();
     let ctx = &Context::new(&pool);
     let source = (0..graph.vertex_bound() as u32).max_by_key(|&v| graph.out_degree(v)).unwrap();
     // A worker sorts a row of partitions at a time; with small ones, as with large graphs, rows are
@@ -50,6 +55,9 @@ fn no_kernel_holds_more_than_forty_bytes_a_vertex() {
         ("bc", peak(|| bc(ctx, &graph, &BcParams { sources: BcSources::Given(vec![source]) }).map(|_| 0).unwrap())),
         ("pagerank", peak(|| pagerank(ctx, &graph, &PageRankParams::default()).map(|r| r.bins_bytes).unwrap())),
         ("pagerank, binned", peak(|| pagerank(ctx, &graph, &binned).map(|r| r.bins_bytes).unwrap())),
+        ("scc", peak(|| scc(ctx, &directed, &SccParams::default()).map(|_| 0).unwrap())),
+        ("kcore", peak(|| kcore(ctx, &directed, &KcoreParams::default()).map(|_| 0).unwrap())),
+        ("cdlp", peak(|| cdlp(ctx, &directed, &CdlpParams::default()).map(|_| 0).unwrap())),
         ("lcc", peak(|| lcc(ctx, &graph, &LccParams::default()).map(|r| r.copy_bytes).unwrap())),
         ("triangles by vertex", peak(|| triangles(ctx, &graph, &by_vertex).map(|r| r.copy_bytes).unwrap())),
         ("triangles", peak(|| triangles(ctx, &graph, &TriangleParams::default()).map(|r| r.copy_bytes).unwrap())),

@@ -2,7 +2,10 @@
 
 use anden_kernels::bc::{BcParams, bc};
 use anden_kernels::bfs::{BfsParams, bfs};
+use anden_kernels::cdlp::{CdlpParams, cdlp};
+use anden_kernels::kcore::{KcoreParams, kcore};
 use anden_kernels::query::weighted_path;
+use anden_kernels::scc::{SccParams, scc};
 use anden_kernels::sssp::{SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::wcc::{WccParams, wcc};
 use anden_kernels::{Context, Error, Result};
@@ -67,9 +70,27 @@ fn cancelled_work_gives_no_result() {
     let is_cancelled = |result: Result<()>| matches!(result, Err(Error::Base(base::Error::Cancelled)));
     assert!(is_cancelled(bfs(&ctx, &csr, &BfsParams::default()).map(|_| ())));
     assert!(is_cancelled(wcc(&ctx, &csr, &WccParams::default()).map(|_| ())));
+    for csr in [&csr, &Csr::directed(csr.out_lists().clone(), None).unwrap()] {
+        assert!(is_cancelled(scc(&ctx, csr, &SccParams::default()).map(|_| ())));
+        assert!(is_cancelled(kcore(&ctx, csr, &KcoreParams::default()).map(|_| ())));
+        assert!(is_cancelled(cdlp(&ctx, csr, &CdlpParams::default()).map(|_| ())));
+    }
     assert!(is_cancelled(bc(&ctx, &csr, &BcParams::default()).map(|_| ())));
     for algorithm in [SsspAlgorithm::DeltaStepping, SsspAlgorithm::BellmanFord] {
         let params = SsspParams { algorithm, ..SsspParams::default() };
         assert!(is_cancelled(sssp(&ctx, &csr, &params).map(|_| ())));
+    }
+}
+
+#[test]
+fn an_order_of_labels_must_name_each_vertex_once() {
+    let pool = Pool::new(1).unwrap();
+    let csr = path_with_weights(&[1_u32; 3]);
+    let with = |order: &[u32]| {
+        cdlp(&Context::new(&pool), &csr, &CdlpParams { order: Some(order.to_vec()), ..CdlpParams::default() })
+    };
+    assert!(with(&[3, 1, 0, 2]).is_ok());
+    for order in [&[0, 1, 2][..], &[0, 1, 2, 2], &[0, 1, 2, 4], &[0, 1, 2, 3, 3]] {
+        assert!(matches!(with(order), Err(Error::Parameter(_))), "{order:?}");
     }
 }

@@ -161,7 +161,7 @@ fn each_outsider(vertices: Range<VertexId>, core: &AtomicBitmap, mut joins: impl
 
 /// The words of a bitmap that cover the vertices, each with a mask of those.
 #[inline(always)]
-fn each_word(vertices: Range<VertexId>, mut body: impl FnMut(usize, u64)) {
+pub(crate) fn each_word(vertices: Range<VertexId>, mut body: impl FnMut(usize, u64)) {
     let mut start = vertices.start;
     while start < vertices.end {
         let first = start & !63;

@@ -1,0 +1,193 @@
+//! Peeling level by level.
+
+use std::ops::Range;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+
+use base::VertexId;
+use graph::InEdges;
+
+use super::lock;
+use super::neighbours::{Neighbours, Scratch};
+use super::part::{Levels, Part};
+use crate::{Context, Result};
+
+/// Bytes for each vertex, beside its count.
+pub(super) const BYTES_A_VERTEX: u64 = 4 + super::part::BYTES_A_VERTEX;
+
+/// Vertices times the least number of their entries that are worth waking all threads.
+const SHARED_WORK: usize = 1 << 12;
+
+/// What a look through vertices found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Found {
+    /// Those looked for.
+    pub count: usize,
+    /// Those that are left for later.
+    pub num_later: usize,
+    /// The least count of neighbours of the latter; where there are none, no less than the end of the window.
+    pub least: u32,
+}
+
+impl Found {
+    const NOTHING: Self = Self { count: 0, num_later: 0, least: u32::MAX };
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            num_later: self.num_later + other.num_later,
+            least: self.least.min(other.least),
+        }
+    }
+}
+
+/// The vertices that a level peels, those of one part, which alone writes them while all read those of
+/// earlier rounds.
+pub(super) struct Queue {
+    /// One more than there are vertices: a place is written before it is known whether it is needed.
+    pub slots: Vec<AtomicU32>,
+    pub len: AtomicUsize,
+}
+
+impl Queue {
+    fn new(num_vertices: usize) -> Self {
+        let slots = (0..=num_vertices).map(|_| AtomicU32::new(0)).collect();
+        Self { slots, len: AtomicUsize::new(0) }
+    }
+}
+
+/// A decomposition under way.
+pub(super) struct Peel<'a, G> {
+    ctx: &'a Context<'a>,
+    neighbours: &'a Neighbours<'a, G>,
+    scratch: &'a [Mutex<Scratch>],
+    parts: Vec<Mutex<Part<'a>>>,
+    queues: Vec<Queue>,
+}
+
+impl<'a, G: InEdges> Peel<'a, G> {
+    /// Begins with the number of neighbours of every vertex, which become the corenesses.
+    pub(super) fn new(
+        ctx: &'a Context<'a>,
+        neighbours: &'a Neighbours<'a, G>,
+        scratch: &'a [Mutex<Scratch>],
+        mut counts: &'a mut [u32],
+        num_parts: usize,
+    ) -> Self {
+        let (mut parts, mut queues) = (Vec::new(), Vec::new());
+        for ids in equal_ranges(counts, num_parts) {
+            queues.push(Queue::new(ids.len()));
+            let counts = counts.split_off_mut(..ids.len()).unwrap_or_default();
+            parts.push(Mutex::new(Part::new(ids.start, counts)));
+        }
+        Self { ctx, neighbours, scratch, parts, queues }
+    }
+
+    /// Calls `body` with every part, the scratch space of its worker and its queue, on a thread each if the
+    /// work is worth it.
+    fn each_part(&self, work: usize, body: impl Fn(&mut Part<'a>, &mut Scratch, &Queue) -> Found + Sync) -> Found {
+        let run = |i: usize| body(&mut lock(&self.parts[i]), &mut lock(&self.scratch[i]), &self.queues[i]);
+        if work < SHARED_WORK || self.parts.len() == 1 {
+            return (0..self.parts.len()).map(run).fold(Found::NOTHING, Found::and);
+        }
+        let total = Mutex::new(Found::NOTHING);
+        self.ctx.pool.on_each_worker(|worker| {
+            if worker < self.parts.len() {
+                let found = run(worker);
+                let mut total = lock(&total);
+                *total = total.and(found);
+            }
+        });
+        total.into_inner().unwrap_or_else(|e| e.into_inner())
+    }
+
+    /// Peels all levels; gives the last one that had vertices.
+    pub(super) fn run(&self) -> Result<u32> {
+        let mut degeneracy = 0;
+        let mut limit = 1;
+        let mut num_far = self.each_part(usize::MAX, |part, _, _| part.start()).num_later;
+        while num_far > 0 {
+            self.ctx.progress.check()?;
+            let mut level = limit;
+            limit = level + (level / 4).max(1);
+            let gathered = self.each_part(num_far, |part, _, _| part.gather(limit));
+            num_far = gathered.num_later;
+            if gathered.count == 0 {
+                limit = gathered.least;
+                continue;
+            }
+            let mut num_near = gathered.count;
+            while level < limit {
+                let levels = Levels { level, limit };
+                let found = self.each_part(num_near, |part, _, queue| part.begin(levels, queue));
+                num_near = found.num_later;
+                if found.count == 0 {
+                    level = found.least;
+                    continue;
+                }
+                degeneracy = level;
+                self.peel_level(levels, found.count)?;
+                level += 1;
+            }
+        }
+        Ok(degeneracy)
+    }
+
+    /// Peels the `count` vertices that the level begins with, and those that follow them.
+    fn peel_level(&self, levels: Levels, mut count: usize) -> Result<()> {
+        let is_whole = self.parts.len() == 1;
+        let mut starts = vec![0; self.queues.len()];
+        while count > 0 {
+            self.ctx.progress.advance(count as u64);
+            let ends: Vec<_> = self.queues.iter().map(|queue| queue.len.load(Ordering::Relaxed)).collect();
+            let peeled =
+                || self.queues.iter().zip(starts.iter().zip(&ends)).map(|(queue, (&a, &b))| &queue.slots[a..b]);
+            let found = self.each_part(count * (levels.level as usize + 8), |part, scratch, queue| {
+                let before = queue.len.load(Ordering::Relaxed);
+                if is_whole {
+                    part.peel_all(self.neighbours, scratch, levels, queue);
+                } else {
+                    peeled().for_each(|peeled| part.peel(self.neighbours, scratch, levels, queue, peeled));
+                }
+                Found { count: queue.len.load(Ordering::Relaxed) - before, ..Found::NOTHING }
+            });
+            self.ctx.progress.check()?;
+            if is_whole {
+                self.ctx.progress.advance(found.count as u64);
+                break;
+            }
+            count = found.count;
+            starts = ends;
+        }
+        Ok(())
+    }
+}
+
+/// Ranges of ids with about the same sum of degrees.
+fn equal_ranges(degrees: &[u32], num_ranges: usize) -> Vec<Range<VertexId>> {
+    let total: u64 = degrees.iter().map(|&degree| u64::from(degree)).sum();
+    let (mut end, mut sum) = (0, 0);
+    let range = |i: u64| {
+        let start = end;
+        while end < degrees.len() && (i == num_ranges as u64 || sum < total * i / num_ranges as u64) {
+            sum += u64::from(degrees[end]);
+            end += 1;
+        }
+        start as VertexId..end as VertexId
+    };
+    (1..=num_ranges as u64).map(range).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_cover_all_ids_and_share_the_sum() {
+        assert_eq!(equal_ranges(&[], 2), [0..0, 0..0]);
+        assert_eq!(equal_ranges(&[0, 0, 0], 2), [0..0, 0..3]);
+        assert_eq!(equal_ranges(&[1, 1, 1, 1, 1, 1], 3), [0..2, 2..4, 4..6]);
+        assert_eq!(equal_ranges(&[9, 1, 1, 1, 0], 2), [0..1, 1..5]);
+        assert_eq!(equal_ranges(&[1, 9], 4), [0..2, 2..2, 2..2, 2..2]);
+    }
+}
