@@ -10,7 +10,7 @@
 //! hubs, and noted at all three corners: at each, as many times as arcs join the other two. A list of
 //! the copy keeps the neighbours that are joined both ways apart from the others.
 //!
-//! **Parameters**: the number of hubs.
+//! **Parameters**: the number of hubs; see [`default_corner_hubs`](crate::triangles::default_corner_hubs).
 //!
 //! # Source
 //! A. Iosup et al.: LDBC Graphalytics, VLDB 2016, section 2.2.3 (LCC). T. Schank, D. Wagner: Finding,
@@ -30,16 +30,11 @@ use crate::{Context, Result};
 pub use verify::verify;
 
 /// How coefficients are to be found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LccParams {
-    /// At most so many vertices of the highest degrees have rows of bits.
-    pub num_hubs: usize,
-}
-
-impl Default for LccParams {
-    fn default() -> Self {
-        Self { num_hubs: crate::triangles::DEFAULT_CORNER_HUBS }
-    }
+    /// How many vertices of the highest degrees have rows of bits; `None`:
+    /// [`default_corner_hubs`](crate::triangles::default_corner_hubs).
+    pub num_hubs: Option<usize>,
 }
 
 /// The coefficients.

@@ -146,7 +146,7 @@ fn check_triangles(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
 fn check_lcc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
     let mut first = None;
     for num_hubs in [0, 1, 5, 70, 1000] {
-        let result = lcc(ctx, graph, &LccParams { num_hubs }).unwrap();
+        let result = lcc(ctx, graph, &LccParams { num_hubs: Some(num_hubs) }).unwrap();
         assert_eq!(lcc::verify(graph, &result), Ok(()), "{what}, {num_hubs} hubs");
         let coefficients = first.get_or_insert_with(|| result.coefficients.clone());
         assert_eq!(*coefficients, result.coefficients, "{what}, {num_hubs} hubs");

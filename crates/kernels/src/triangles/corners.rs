@@ -40,7 +40,7 @@ pub(crate) fn affordable_hubs(
     ctx: &Context<'_>,
     graph: &impl Graph,
     kernel: &'static str,
-    wanted: usize,
+    wanted: Option<usize>,
     by_arcs: bool,
 ) -> Result<usize> {
     let (bound, num_threads) = (graph.vertex_bound(), ctx.pool.num_threads());
@@ -50,7 +50,7 @@ pub(crate) fn affordable_hubs(
     let list_bytes = 64 * Oriented::longest_list(graph) * num_threads as u64;
     let least = Oriented::num_bytes(graph, num_threads) + bytes_a_vertex * bound as u64 + list_bytes + FIXED_BYTES;
     ctx.require_memory(kernel, least)?;
-    let num_hubs = wanted.min(bound);
+    let num_hubs = wanted.unwrap_or_else(|| super::default_corner_hubs(bound)).min(bound);
     let hub_bytes = row_bytes(num_hubs, by_arcs) + (size_of::<HubSum>() * num_hubs * num_threads) as u64;
     Ok(if ctx.allows(least + hub_bytes) { num_hubs } else { 0 })
 }
