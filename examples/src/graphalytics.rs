@@ -95,6 +95,7 @@ fn lines(view: &View, values: &Values<'_>) -> Result<BTreeMap<String, String>> {
             Values::Hops(hops) if hops[vertex] == u32::MAX => i64::MAX.to_string(),
             Values::Hops(hops) => hops[vertex].to_string(),
             Values::Vertices(labels) => view.key(labels[vertex])?.to_string(),
+            Values::Numbers(numbers) => numbers[vertex].to_string(),
             Values::Counts(counts) => counts[vertex].to_string(),
             Values::Distances(sums) if sums[vertex] == u64::MAX => "infinity".into(),
             Values::Distances(sums) => sums[vertex].to_string(),

@@ -5,8 +5,11 @@
 use base::VertexId;
 use kernels::bc::{BcParams, BcSources};
 use kernels::bfs::BfsParams;
+use kernels::cdlp::CdlpParams;
+use kernels::kcore::KcoreParams;
 use kernels::lcc::LccParams;
 use kernels::pagerank::PageRankParams;
+use kernels::scc::SccParams;
 use kernels::sssp::{Distances, SsspParams};
 use kernels::triangles::TriangleParams;
 use kernels::wcc::WccParams;
@@ -31,6 +34,31 @@ impl View {
     pub fn bfs(&self, source: impl Into<Key>) -> Result<Vec<u32>> {
         let params = BfsParams { source: self.vertex(source)?, parents: false };
         Ok(kernels::bfs::bfs(&self.context(), self.lists(), &params)?.hops)
+    }
+
+    /// The smallest id of the strongly connected component.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn scc(&self) -> Result<Vec<VertexId>> {
+        Ok(kernels::scc::scc(&self.context(), self.lists(), &SccParams::default())?.labels)
+    }
+
+    /// The coreness, without regard to directions, loops and parallel edges.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn kcore(&self) -> Result<Vec<u32>> {
+        Ok(kernels::kcore::kcore(&self.context(), self.lists(), &KcoreParams::default())?.cores)
+    }
+
+    /// The community: the label, which is a vertex, after up to `iterations` of label propagation.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn cdlp(&self, iterations: u32) -> Result<Vec<VertexId>> {
+        let params = CdlpParams { iterations, order: self.order_of_keys()? };
+        Ok(kernels::cdlp::cdlp(&self.context(), self.lists(), &params)?.labels)
     }
 
     /// The smallest id of the weakly connected component.

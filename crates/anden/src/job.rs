@@ -5,9 +5,12 @@
 
 mod bc;
 mod bfs;
+mod cdlp;
+mod kcore;
 mod lcc;
 mod pagerank;
 mod parameters;
+mod scc;
 mod sssp;
 mod triangles;
 mod wcc;
@@ -47,8 +50,18 @@ pub enum Sources {
     One,
 }
 
-static TABLE: &[Kernel] =
-    &[bfs::KERNEL, pagerank::KERNEL, wcc::KERNEL, sssp::KERNEL, bc::KERNEL, triangles::KERNEL, lcc::KERNEL];
+static TABLE: &[Kernel] = &[
+    bfs::KERNEL,
+    pagerank::KERNEL,
+    wcc::KERNEL,
+    scc::KERNEL,
+    sssp::KERNEL,
+    bc::KERNEL,
+    triangles::KERNEL,
+    lcc::KERNEL,
+    cdlp::KERNEL,
+    kcore::KERNEL,
+];
 
 impl Kernel {
     /// Whether the parameters fit; if not, why.
@@ -115,6 +128,8 @@ pub enum Values<'a> {
     Hops(Cow<'a, [u32]>),
     /// Ids of vertices; `u32::MAX`: none.
     Vertices(Cow<'a, [VertexId]>),
+    /// Small numbers.
+    Numbers(Cow<'a, [u32]>),
     /// Counts.
     Counts(Cow<'a, [u64]>),
     /// Sums of integer weights; `u64::MAX`: not reached.
@@ -144,9 +159,6 @@ impl std::fmt::Debug for JobOutput {
 }
 
 impl Job {
-    /// Kernels that a later version will have.
-    pub const LATER: &[&'static str] = &["cdlp", "scc", "kcore"];
-
     /// Every kernel there is.
     pub fn table() -> &'static [Kernel] {
         TABLE
@@ -157,11 +169,7 @@ impl Job {
     /// # Errors
     /// [`Error::InvalidInput`]: no kernel has this name, it does not take one of the parameters, it
     /// has no algorithm of that name, or it lacks its source.
-    /// [`Error::Unsupported`]: the kernel is not in this version yet.
     pub fn new(kernel: &str, parameters: Parameters) -> Result<Self> {
-        if Self::LATER.contains(&kernel) {
-            return Err(Error::Unsupported(format!("kernel {kernel}: not in this version yet")));
-        }
         let Some(kernel) = TABLE.iter().find(|entry| entry.name == kernel) else {
             let names = TABLE.iter().map(|entry| entry.name).collect::<Vec<_>>().join(", ");
             return Err(Error::InvalidInput(format!("unknown kernel {kernel}: there are {names}")));

@@ -194,6 +194,15 @@ impl View {
         Ok(vertices)
     }
 
+    /// All vertices ascending by key; `None` where their ids ascend so.
+    pub(crate) fn order_of_keys(&self) -> Result<Option<Vec<VertexId>>> {
+        if self.graph.options().keys == lama::KeyScheme::Dense {
+            return Ok(None);
+        }
+        let vertices = self.vertices_by_key()?;
+        Ok(if vertices.is_sorted() { None } else { Some(vertices) })
+    }
+
     /// The length of the out-list.
     pub fn out_degree(&self, vertex: VertexId) -> u64 {
         self.graph.out_degree(vertex) as u64

@@ -75,6 +75,7 @@ fn by_key(view: &View, values: &Values<'_>) -> BTreeMap<Key, f64> {
     let mut smallest: BTreeMap<u32, f64> = BTreeMap::new();
     let mut value = |vertex: u32| match values {
         Values::Hops(hops) => f64::from(hops[vertex as usize]),
+        Values::Numbers(numbers) => f64::from(numbers[vertex as usize]),
         Values::Counts(counts) => counts[vertex as usize] as f64,
         Values::Distances(distances) => distances[vertex as usize] as f64,
         Values::Reals(reals) => reals[vertex as usize],

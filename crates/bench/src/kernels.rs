@@ -6,7 +6,11 @@ use base::memory::{heap_peak, reset_heap_peak};
 use graph::{Csr, Graph, InEdges, SingleFragment, WeightedEdges};
 use kernels::bc::{BcParams, BcSources, bc};
 use kernels::bfs::{BfsParams, bfs};
+use kernels::cdlp::{CdlpParams, cdlp};
+use kernels::kcore::{KcoreParams, kcore};
+use kernels::lcc::{LccParams, lcc};
 use kernels::pagerank::{Algorithm, PageRankParams, Precision, pagerank};
+use kernels::scc::{SccParams, scc};
 use kernels::sssp::{SsspParams, sssp};
 use kernels::triangles::{TriangleParams, triangles};
 use kernels::wcc::{WccParams, wcc};
@@ -33,9 +37,14 @@ pub(crate) enum Kernel {
     PageRank64,
     Bfs,
     Wcc,
+    /// Of an undirected graph the same as those of [`Wcc`](Self::Wcc).
+    Scc,
     Sssp,
     Bc,
     Triangles,
+    Lcc,
+    Cdlp,
+    Kcore,
 }
 
 /// What one run took.
@@ -46,8 +55,19 @@ pub(crate) struct Run {
 }
 
 impl Kernel {
-    const ALL: [Self; 7] =
-        [Self::PageRank, Self::PageRank64, Self::Bfs, Self::Wcc, Self::Sssp, Self::Bc, Self::Triangles];
+    const ALL: [Self; 11] = [
+        Self::PageRank,
+        Self::PageRank64,
+        Self::Bfs,
+        Self::Wcc,
+        Self::Scc,
+        Self::Sssp,
+        Self::Bc,
+        Self::Triangles,
+        Self::Lcc,
+        Self::Cdlp,
+        Self::Kcore,
+    ];
 
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -55,20 +75,26 @@ impl Kernel {
             Self::PageRank64 => "pagerank f64",
             Self::Bfs => "bfs",
             Self::Wcc => "wcc",
+            Self::Scc => "scc",
             Self::Sssp => "sssp",
             Self::Bc => "bc",
             Self::Triangles => "triangles",
+            Self::Lcc => "lcc",
+            Self::Cdlp => "cdlp",
+            Self::Kcore => "kcore",
         }
     }
 
-    fn gap_program(self) -> &'static str {
+    /// GAP's program for it; `None` where it has none.
+    fn gap_program(self) -> Option<&'static str> {
         match self {
-            Self::PageRank | Self::PageRank64 => "pr",
-            Self::Bfs => "bfs",
-            Self::Wcc => "cc",
-            Self::Sssp => "sssp",
-            Self::Bc => "bc",
-            Self::Triangles => "tc",
+            Self::PageRank | Self::PageRank64 => Some("pr"),
+            Self::Bfs => Some("bfs"),
+            Self::Wcc => Some("cc"),
+            Self::Sssp => Some("sssp"),
+            Self::Bc => Some("bc"),
+            Self::Triangles => Some("tc"),
+            Self::Scc | Self::Lcc | Self::Cdlp | Self::Kcore => None,
         }
     }
 
@@ -77,7 +103,7 @@ impl Kernel {
             Self::PageRank | Self::PageRank64 => vec![format!("-i{ITERATIONS}"), "-t0".into(), "-n1".into()],
             Self::Bfs | Self::Bc => vec![format!("-r{source}"), "-n1".into()],
             Self::Sssp => vec![format!("-r{source}"), format!("-d{GAP_DELTA}"), "-n1".into()],
-            Self::Wcc | Self::Triangles => vec!["-n1".into()],
+            _ => vec!["-n1".into()],
         }
     }
 
@@ -88,6 +114,7 @@ impl Kernel {
             Self::Bfs | Self::Wcc | Self::Sssp => "≤ 0.9",
             Self::Bc => "≤ 0.6",
             Self::Triangles => "≤ 0.2",
+            Self::Scc | Self::Lcc | Self::Cdlp | Self::Kcore => "",
         }
     }
 
@@ -100,7 +127,11 @@ impl Kernel {
             Self::PageRank64 => u64::from(ITERATIONS) * (4 * arcs + 32 * vertices),
             Self::Sssp => 8 * arcs + 12 * vertices,
             Self::Bc => 2 * (4 * arcs + 16 * vertices),
-            Self::Bfs | Self::Wcc | Self::Triangles => 4 * arcs + 8 * vertices,
+            // Every iteration reads each arc and an offset, and reads and writes a label a vertex.
+            Self::Cdlp => u64::from(ITERATIONS) * (4 * arcs + 16 * vertices),
+            // Counting needs offsets only, and peeling every list.
+            Self::Kcore => 4 * arcs + 24 * vertices,
+            Self::Bfs | Self::Wcc | Self::Scc | Self::Triangles | Self::Lcc => 4 * arcs + 8 * vertices,
         }
     }
 
@@ -124,9 +155,16 @@ impl Kernel {
                 }
                 Self::Bfs => bfs(ctx, graph, &BfsParams { source, ..BfsParams::default() }).map(|_| 0.0)?,
                 Self::Wcc => wcc(ctx, graph, &WccParams::default()).map(|_| 0.0)?,
+                Self::Scc => scc(ctx, graph, &SccParams::default()).map(|_| 0.0)?,
                 Self::Sssp => sssp(ctx, graph, &SsspParams { source, ..SsspParams::default() }).map(|_| 0.0)?,
                 Self::Bc => bc(ctx, graph, &BcParams { sources: BcSources::Given(vec![source]) }).map(|_| 0.0)?,
                 Self::Triangles => triangles(ctx, graph, &TriangleParams::default()).map(|_| 0.0)?,
+                Self::Lcc => lcc(ctx, graph, &LccParams::default()).map(|_| 0.0)?,
+                Self::Cdlp => {
+                    let params = CdlpParams { iterations: ITERATIONS, ..CdlpParams::default() };
+                    cdlp(ctx, graph, &params).map(|_| 0.0)?
+                }
+                Self::Kcore => kcore(ctx, graph, &KcoreParams::default()).map(|_| 0.0)?,
             })
         });
         Ok(Run { seconds: time, preparation_seconds: preparation?, peak_bytes: heap_peak() - before })
@@ -147,8 +185,8 @@ pub fn run(setting: &Setting, graphs: &Graphs, report: &mut Report) -> Result<()
         let least = kernel.least_bytes(forms.csr()) as f64;
         let bound = format!("{:.2} GB moved once: {:.3} s", least / 1e9, least / bandwidth);
         against_csr(setting, kernel, &forms, &sources, &bound, report)?;
-        if let Some(gapbs) = &setting.gapbs {
-            against_gapbs(setting, kernel, &forms, &sources, gapbs, report)?;
+        if let (Some(gapbs), Some(program)) = (&setting.gapbs, kernel.gap_program()) {
+            against_gapbs(setting, kernel, &forms, &sources, (gapbs, program), report)?;
         }
     }
     Ok(())
@@ -199,7 +237,7 @@ fn against_gapbs(
     kernel: Kernel,
     forms: &Forms,
     sources: &[VertexId],
-    gapbs: &Gapbs,
+    (gapbs, program): (&Gapbs, &str),
     report: &mut Report,
 ) -> Result<()> {
     let source = |pair: usize| sources[pair % sources.len()];
@@ -211,7 +249,7 @@ fn against_gapbs(
             preparations.push(run.preparation_seconds);
             anyhow::Ok(run.seconds)
         },
-        |pair| gapbs.kernel(kernel.gap_program(), forms.serialized(), &kernel.gap_arguments(source(pair))),
+        |pair| gapbs.kernel(program, forms.serialized(), &kernel.gap_arguments(source(pair))),
     )?;
     if matches!(kernel, Kernel::PageRank | Kernel::PageRank64) {
         // The first entry belongs to the run that is not measured.

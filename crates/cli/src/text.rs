@@ -97,6 +97,7 @@ pub fn push_value<'a, E>(
         Values::Hops(hops) => push(line, hops[vertex]),
         Values::Vertices(vertices) if vertices[vertex] == u32::MAX => push(line, NO_VERTEX),
         Values::Vertices(vertices) => push(line, key(vertices[vertex])?),
+        Values::Numbers(numbers) => push(line, numbers[vertex]),
         Values::Counts(counts) => push(line, counts[vertex]),
         Values::Distances(distances) if distances[vertex] == u64::MAX => push(line, UNREACHED_DISTANCE),
         Values::Distances(distances) => push(line, distances[vertex]),

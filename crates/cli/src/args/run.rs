@@ -16,7 +16,8 @@ Examples:
   anden run social.anden pagerank --window 3..7             the edges that snapshots 3 to 7 added
   anden run social.anden bc --sources 16
   anden run social.anden pagerank --source 12 --source 345  personalised: jumps lead to 12 and 345
-  anden run roads.anden pagerank --weight weight            shared out by weight";
+  anden run roads.anden pagerank --weight weight            shared out by weight
+  anden run social.anden cdlp --iterations 5 --output communities.txt";
 
 /// Run an algorithm over the whole graph
 #[derive(Args, Debug)]
@@ -56,7 +57,7 @@ pub struct ParameterArgs {
     /// Draws the sample of sources (bc) [default: 1]
     #[arg(long, value_name = "S", conflicts_with = "source")]
     pub seed: Option<u64>,
-    /// Exactly so many iterations (pagerank)
+    /// So many iterations (pagerank: exactly; cdlp: at most) [default for cdlp: 10]
     #[arg(long, value_name = "N")]
     pub iterations: Option<u32>,
     /// Stop once the ranks change by less, in total (pagerank)
@@ -84,7 +85,6 @@ pub struct ParameterArgs {
 
 fn known_kernels() -> impl clap::builder::TypedValueParser<Value = String> {
     use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-    let now = anden::Job::table().iter().map(|kernel| PossibleValue::new(kernel.name).help(kernel.about));
-    let later = anden::Job::LATER.iter().map(|&name| PossibleValue::new(name).hide(true));
-    PossibleValuesParser::new(now.chain(later).collect::<Vec<_>>()).map(String::from)
+    let kernels = anden::Job::table().iter().map(|kernel| PossibleValue::new(kernel.name).help(kernel.about));
+    PossibleValuesParser::new(kernels.collect::<Vec<_>>()).map(String::from)
 }

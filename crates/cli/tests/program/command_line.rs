@@ -76,9 +76,6 @@ fn what_comes_later_is_refused_by_name() {
     for verb in ["apply", "checkpoint"] {
         scene.anden(&[verb, "db", "--anything", "x"]).failed(&[verb, "not in this version yet"]);
     }
-    for kernel in ["cdlp", "scc", "kcore"] {
-        scene.anden(&["run", "db", kernel]).failed(&[kernel, "not in this version yet"]);
-    }
     scene.anden(&["run", "db", "wcc", "--io", "pread"]).failed(&["--io pread", "not in this version yet"]);
     scene.anden(&["run", "db", "wcc", "--prefetch", "frontier"]).failed(&["--prefetch frontier"]);
     assert_eq!(scene.names(), ["db", "small.txt"]);

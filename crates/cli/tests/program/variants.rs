@@ -43,6 +43,43 @@ fn clustering_coefficients() {
 }
 
 #[test]
+fn strong_components() {
+    let scene = Scene::with_small(&[]);
+    assert_eq!(result(&scene, &["scc"]), json!({"components": 4, "largest": 3}));
+    assert_eq!(values(&scene, &["scc"]), [1.0, 2.0, 2.0, 2.0, 5.0, 6.0]);
+}
+
+#[test]
+fn cores() {
+    let scene = Scene::with_small(&[]);
+    assert_eq!(result(&scene, &["kcore"]), json!({"degeneracy": 2}));
+    assert_eq!(values(&scene, &["kcore"]), [2.0, 2.0, 2.0, 2.0, 1.0, 1.0]);
+}
+
+#[test]
+fn communities() {
+    let scene = Scene::with_small(&[]);
+    // Two labels each swing between two pairs of vertices, and between 5 and 6.
+    assert_eq!(result(&scene, &["cdlp"]), json!({"communities": 4, "iterations": 10}));
+    assert_eq!(values(&scene, &["cdlp"]), [1.0, 2.0, 2.0, 1.0, 5.0, 6.0]);
+    assert_eq!(values(&scene, &["cdlp", "--iterations", "3"]), [2.0, 1.0, 1.0, 2.0, 6.0, 5.0]);
+    assert_eq!(result(&scene, &["cdlp", "--iterations", "0"]), json!({"communities": 6, "iterations": 0}));
+    scene.anden(&["run", "db", "cdlp", "--tolerance", "1"]).refused(&["cdlp", "tolerance"]);
+}
+
+#[test]
+fn of_labels_that_are_as_frequent_the_smallest_key_wins() {
+    let scene = Scene::new();
+    scene.write("first.txt", "20 30\n");
+    scene.write("second.txt", "20 10\n");
+    scene.anden(&["load", "db", "first.txt"]).succeeded();
+    // 10 has the largest id.
+    scene.anden(&["append", "db", "second.txt"]).succeeded();
+    let ran = scene.anden(&["run", "db", "cdlp", "--iterations", "1", "--check", "--output", "-"]).succeeded();
+    assert_eq!(ran.stdout, "10 20\n20 10\n30 20\n");
+}
+
+#[test]
 fn pagerank_that_drops_dangling_mass() {
     let scene = Scene::with_small(&[]);
     let base = 0.15 / 6.0;

@@ -1,0 +1,45 @@
+//! The kernel `scc` in the table.
+
+use kernels::scc::{SccParams, SccResult, scc, verify};
+
+use super::{Kernel, Outcome, Parameters, Sources, Value, Values};
+use crate::{Result, View};
+
+pub(super) const KERNEL: Kernel = Kernel {
+    name: "scc",
+    about: "the parts in which paths lead from each vertex to every other",
+    parameters: &[],
+    algorithms: &[],
+    needs: Sources::Any,
+    run,
+};
+
+fn run(view: &View, _parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+    let result = scc(&view.context(), view.lists(), &SccParams::default())?;
+    Ok(Box::new(Found { result }))
+}
+
+struct Found {
+    result: SccResult,
+}
+
+impl Outcome for Found {
+    fn summary(&self, _view: &View) -> Result<Vec<(&'static str, Value)>> {
+        Ok(vec![
+            ("components", Value::Integer(self.result.components)),
+            ("largest", Value::Integer(self.result.largest)),
+        ])
+    }
+
+    fn values(&self) -> Option<Values<'_>> {
+        Some(Values::Vertices((&self.result.labels).into()))
+    }
+
+    fn into_values(self: Box<Self>) -> Option<Values<'static>> {
+        Some(Values::Vertices(self.result.labels.into()))
+    }
+
+    fn check(&self, view: &View) -> Result<(), String> {
+        verify(view.lists(), &SccParams::default(), &self.result)
+    }
+}
