@@ -1,7 +1,8 @@
 //! Floor 0 of Anden: what every other crate stands on.
 //!
 //! Ids, the storage trait, mapped files, block checksums, bitmaps, SIMD, memory accounting and
-//! parallel loops. This is the only crate with `unsafe` code; everything it exports is safe.
+//! parallel loops. But for the arena of the live graph, this is the only crate with `unsafe` code;
+//! everything it exports is safe.
 
 #![warn(clippy::undocumented_unsafe_blocks)]
 

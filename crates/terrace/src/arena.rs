@@ -1,0 +1,159 @@
+//! Memory for nodes: one range of addresses, cut in lines of 64 bytes that 32-bit handles count.
+//!
+//! The range is reserved at once and takes memory only where it is written, so a node never moves and
+//! a handle becomes an address by one addition. A node is written once, through the [`Fresh`] that
+//! [`Slots`] hands out, and never after it was [sealed](Fresh::seal) into a handle. That is what lets
+//! any number of readers hold plain slices of it while the writer makes new nodes beside it.
+//!
+//! Protocol, which the rest of the crate keeps:
+//! 1. a handle is kept in sealed nodes and in roots only;
+//! 2. the lines of a node go back to [`Slots`] only when no version that a reader holds, or will
+//!    hold, leads to it (`graveyard` decides this);
+//! 3. whoever reads a node does so through a version that leads to it, or is the writer.
+//!
+//! The lines at the front are never handed out and stay zero, so handle 0 reads as a node without
+//! content of whatever kind: an empty page, or a directory of empty pages.
+
+mod slots;
+
+pub(crate) use slots::{Slots, Stock, slot_lines};
+
+use memmap2::{MmapMut, MmapOptions};
+
+use crate::{Error, Result};
+
+/// The 32-bit words of a line, the unit of handles.
+pub(crate) const LINE_WORDS: usize = 16;
+
+/// The most lines of a node.
+pub(crate) const MAX_LINES: usize = 256;
+
+/// A node, by its first line; 0 reads as zeros.
+pub(crate) type Handle = u32;
+
+/// The node of zeros.
+pub(crate) const NOTHING: Handle = 0;
+
+/// The most that is reserved, in lines: 256 GB, as far as handles reach.
+const MOST_LINES: usize = 1 << 32;
+/// The least, where the system limits addresses: 1 GB.
+const LEAST_LINES: usize = 1 << 24;
+
+#[repr(C, align(64))]
+#[derive(Clone, Copy)]
+struct Line([u32; LINE_WORDS]);
+
+/// The range of addresses.
+pub(crate) struct Arena {
+    /// Owns the range; nobody reads through it.
+    _map: MmapMut,
+    lines: *mut Line,
+    num_lines: usize,
+}
+
+// SAFETY: the pointer leads to memory that the arena owns, and threads share it by the protocol above:
+// a line is written by the one owner of its `Fresh` until it is sealed, and read only after that.
+unsafe impl Send for Arena {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Arena {}
+
+/// Lines of a node that is being made. There is one for each range of lines, and nobody reads them yet.
+#[derive(Debug)]
+pub(crate) struct Fresh {
+    handle: Handle,
+    num_lines: u32,
+}
+
+impl Fresh {
+    /// The node is finished: it is never written again.
+    #[inline]
+    pub(crate) fn seal(self) -> Handle {
+        self.handle
+    }
+}
+
+impl Arena {
+    /// Reserves addresses; takes no memory yet.
+    ///
+    /// # Errors
+    /// The system grants not even 1 GB of addresses.
+    pub(crate) fn reserve() -> Result<Self> {
+        let mut num_lines = MOST_LINES;
+        loop {
+            match MmapOptions::new().len(num_lines * size_of::<Line>()).no_reserve_swap().map_anon() {
+                Ok(mut map) => {
+                    let lines = map.as_mut_ptr().cast();
+                    return Ok(Self { _map: map, lines, num_lines });
+                }
+                Err(error) if num_lines <= LEAST_LINES => return Err(Error::reserve(error)),
+                Err(_) => num_lines /= 2,
+            }
+        }
+    }
+
+    /// The lines there are.
+    pub(crate) fn num_lines(&self) -> usize {
+        self.num_lines
+    }
+
+    /// The first `num_words` of a sealed node.
+    #[inline(always)]
+    pub(crate) fn words(&self, handle: Handle, num_words: usize) -> &[u32] {
+        assert!(handle as usize + MAX_LINES <= self.num_lines && num_words <= MAX_LINES * LINE_WORDS);
+        // SAFETY: the range is mapped, as just asserted, and every bit pattern is a word. The node is
+        // sealed, so nobody writes it (`fill` needs its `Fresh`, which `seal` took) until its lines go
+        // back to `Slots`, which by the protocol is after the last borrow of the version it is read
+        // through.
+        unsafe { std::slice::from_raw_parts(self.lines.add(handle as usize).cast::<u32>(), num_words) }
+    }
+
+    /// All words of a node that is being made; they hold what was there before.
+    #[inline(always)]
+    pub(crate) fn fill<'a>(&self, fresh: &'a mut Fresh) -> &'a mut [u32] {
+        debug_assert!(fresh.handle as usize + fresh.num_lines as usize <= self.num_lines);
+        let num_words = fresh.num_lines as usize * LINE_WORDS;
+        // SAFETY: `Slots` makes a `Fresh` for lines within the range, and one only for each line until
+        // the line comes back; it is borrowed exclusively, and nobody reads a node before it is sealed.
+        unsafe { std::slice::from_raw_parts_mut(self.lines.add(fresh.handle as usize).cast::<u32>(), num_words) }
+    }
+
+    /// Hints that line `line` of a node is read soon; any handle will do.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, handle: Handle, line: usize) {
+        // SAFETY: a slice without elements may start at any aligned address but null; the hint takes no
+        // more than its address.
+        let start: &[Line] = unsafe { std::slice::from_raw_parts(self.lines, 0) };
+        base::simd::prefetch(start, handle as usize + line);
+    }
+}
+
+impl std::fmt::Debug for Arena {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Arena").field("num_lines", &self.num_lines).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_are_what_was_written() {
+        let arena = Arena::reserve().unwrap();
+        let stock = Stock::new(&arena);
+        let mut slots = Slots::default();
+        let handles: Vec<Handle> = (1..=MAX_LINES)
+            .map(|lines| {
+                let mut fresh = slots.take(&stock, lines).unwrap();
+                arena.fill(&mut fresh).fill(lines as u32);
+                fresh.seal()
+            })
+            .collect();
+        for (i, &handle) in handles.iter().enumerate() {
+            let words = arena.words(handle, (i + 1) * LINE_WORDS);
+            assert!(words.iter().all(|&word| word as usize == i + 1));
+        }
+        assert!(arena.words(NOTHING, MAX_LINES * LINE_WORDS).iter().all(|&word| word == 0));
+        arena.prefetch(u32::MAX, 9);
+    }
+}

@@ -1,0 +1,155 @@
+//! What a batch is made of.
+//!
+//! The types differ in what they say, so that a batch of additions alone takes eight bytes a change and
+//! code that never asks which kind it is.
+
+use base::VertexId;
+
+use crate::Value;
+
+/// A change of one edge of a container whose edges carry `W`.
+pub trait Change<W>: Copy + Send + Sync {
+    /// The list that changes.
+    fn source(&self) -> VertexId;
+
+    /// The entry of the list.
+    fn target(&self) -> VertexId;
+
+    /// What is to stand beside the edge, which is added, or replaces what stands there; `None` where the
+    /// edge is removed.
+    fn addition(&self) -> Option<W>;
+
+    /// Source and target as one number, the order of a batch.
+    #[inline(always)]
+    fn key(&self) -> u64 {
+        u64::from(self.source()) << 32 | u64::from(self.target())
+    }
+}
+
+/// An edge to add, without weight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Addition {
+    /// The list.
+    pub source: VertexId,
+    /// Its new entry.
+    pub target: VertexId,
+}
+
+/// An edge to remove.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Removal {
+    /// The list.
+    pub source: VertexId,
+    /// The entry that goes.
+    pub target: VertexId,
+}
+
+/// An edge to add, replace or remove.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Update<W = ()> {
+    /// The list.
+    pub source: VertexId,
+    /// The entry.
+    pub target: VertexId,
+    /// The edge's weight from now on; `None` removes it.
+    pub addition: Option<W>,
+}
+
+impl Change<()> for Addition {
+    #[inline(always)]
+    fn source(&self) -> VertexId {
+        self.source
+    }
+
+    #[inline(always)]
+    fn target(&self) -> VertexId {
+        self.target
+    }
+
+    #[inline(always)]
+    fn addition(&self) -> Option<()> {
+        Some(())
+    }
+}
+
+impl<W: Value> Change<W> for Removal {
+    #[inline(always)]
+    fn source(&self) -> VertexId {
+        self.source
+    }
+
+    #[inline(always)]
+    fn target(&self) -> VertexId {
+        self.target
+    }
+
+    #[inline(always)]
+    fn addition(&self) -> Option<W> {
+        None
+    }
+}
+
+impl<W: Value> Change<W> for Update<W> {
+    #[inline(always)]
+    fn source(&self) -> VertexId {
+        self.source
+    }
+
+    #[inline(always)]
+    fn target(&self) -> VertexId {
+        self.target
+    }
+
+    #[inline(always)]
+    fn addition(&self) -> Option<W> {
+        self.addition
+    }
+}
+
+/// What a batch did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Edges that were not there before.
+    pub num_added: u64,
+    /// Edges that are not there any more.
+    pub num_removed: u64,
+    /// Edges whose weight is another one.
+    pub num_replaced: u64,
+    /// Added loops less removed ones.
+    pub(crate) num_loops: i64,
+}
+
+impl Applied {
+    /// Adds what another part of the batch did.
+    pub(crate) fn join(&mut self, other: Self) {
+        self.num_added += other.num_added;
+        self.num_removed += other.num_removed;
+        self.num_replaced += other.num_replaced;
+        self.num_loops += other.num_loops;
+    }
+}
+
+/// What a batch did so far, and who is told of each effective change.
+pub(crate) struct Outcome<'a, S> {
+    pub(crate) applied: &'a mut Applied,
+    pub(crate) sink: &'a mut S,
+}
+
+/// Who wants to know which changes of a batch had an effect.
+pub(crate) trait Sink<C> {
+    /// This one had.
+    fn effective(&mut self, change: &C);
+}
+
+/// Nobody does.
+impl<C> Sink<C> for () {
+    #[inline(always)]
+    fn effective(&mut self, _: &C) {}
+}
+
+impl<C: Copy> Sink<C> for Vec<C> {
+    #[inline(always)]
+    fn effective(&mut self, change: &C) {
+        self.push(*change);
+    }
+}

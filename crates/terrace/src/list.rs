@@ -1,0 +1,251 @@
+//! Applies the changes of one vertex, and moves its list to the home that its new degree asks for.
+
+use std::marker::PhantomData;
+
+use crate::arena::Fresh;
+use crate::builder::Builder;
+use crate::change::{Applied, Change, Outcome, Sink};
+use crate::node::{self, Block, Child, Home, Layout, Leaf};
+use crate::pieces::{Bounds, Carry, Work, wrap};
+use crate::{Result, Value};
+
+/// Which home a list has, by its degree.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Tiers {
+    pub(crate) layout: Layout,
+    /// The most neighbours in place.
+    pub(crate) in_place: usize,
+    /// Longer lists move to a B-tree; back again at half of it.
+    pub(crate) packed: usize,
+    pub(crate) packed_bounds: Bounds,
+    pub(crate) tree_bounds: Bounds,
+}
+
+/// A page that is being changed: it is copied at the first change that has an effect.
+pub(crate) struct PageCopy<'a> {
+    pub(crate) old: &'a [u32],
+    pub(crate) fresh: Option<Fresh>,
+}
+
+impl PageCopy<'_> {
+    #[inline(always)]
+    fn words<'f>(&'f mut self, builder: &mut Builder<'_>) -> Result<&'f mut [u32]> {
+        if self.fresh.is_none() {
+            let mut fresh = builder.take(self.old.len())?;
+            builder.arena.fill(&mut fresh)[..self.old.len()].copy_from_slice(self.old);
+            self.fresh = Some(fresh);
+        }
+        match &mut self.fresh {
+            Some(fresh) => Ok(builder.arena.fill(fresh)),
+            None => Ok(&mut []),
+        }
+    }
+}
+
+/// The block of the vertex whose list changes.
+pub(crate) struct Place<'p, 'a> {
+    pub(crate) tiers: &'p Tiers,
+    pub(crate) page: &'p mut PageCopy<'a>,
+    pub(crate) index: usize,
+}
+
+impl Place<'_, '_> {
+    /// Writes degree and home; returns the body and the values beside it, to be written.
+    #[inline(always)]
+    fn write<W: Value>(
+        &mut self,
+        builder: &mut Builder<'_>,
+        degree: usize,
+        home: Home,
+    ) -> Result<(&mut [u32], &mut [W])> {
+        let words = self.page.words(builder)?;
+        Ok(self.tiers.layout.write_block::<W>(words, self.index, degree, home))
+    }
+}
+
+/// One worker's room for applying changes.
+#[derive(Debug)]
+pub(crate) struct ListWork<W> {
+    carry: Carry<W>,
+    children: Vec<Child>,
+    above: Vec<Child>,
+}
+
+impl<W> Default for ListWork<W> {
+    fn default() -> Self {
+        Self { carry: Carry::default(), children: Vec::new(), above: Vec::new() }
+    }
+}
+
+impl<W: Value> ListWork<W> {
+    /// Applies `changes`, which are sorted, to the list of a vertex.
+    #[inline]
+    pub(crate) fn apply<C: Change<W>, S: Sink<C>>(
+        &mut self,
+        builder: &mut Builder<'_>,
+        place: Place<'_, '_>,
+        changes: &[C],
+        outcome: &mut Outcome<'_, S>,
+    ) -> Result<()> {
+        let tiers = place.tiers;
+        let block = tiers.layout.block::<W>(place.page.old, place.index);
+        match block.home() {
+            Home::Block => self.apply_in_place(builder, place, &block, changes, outcome),
+            Home::Packed(1) => self.apply_to_one(builder, place, &block, changes, outcome),
+            home => {
+                let degree = block.degree();
+                self.children.clear();
+                let (height, children) = match home {
+                    Home::Tree(height) => (height, block.children(1)),
+                    Home::Packed(len) => (0, block.children(len)),
+                    Home::Block => (0, block.children(0)),
+                };
+                let bounds = if height > 0 { tiers.tree_bounds } else { tiers.packed_bounds };
+                let mut own = Applied::default();
+                let carry = &mut self.carry;
+                let own_outcome = Outcome { applied: &mut own, sink: &mut *outcome.sink };
+                Work { builder, carry, bounds, outcome: own_outcome, marker: PhantomData }.apply(
+                    height,
+                    children,
+                    changes,
+                    &mut self.children,
+                )?;
+                outcome.applied.join(own);
+                if own == Applied::default() {
+                    return Ok(());
+                }
+                let degree = degree + own.num_added as usize - own.num_removed as usize;
+                self.settle(builder, place, degree, height)
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn apply_in_place<C: Change<W>>(
+        &mut self,
+        builder: &mut Builder<'_>,
+        mut place: Place<'_, '_>,
+        block: &Block<'_, W>,
+        changes: &[C],
+        outcome: &mut Outcome<'_, impl Sink<C>>,
+    ) -> Result<()> {
+        let tiers = place.tiers;
+        let (targets, values) = block.in_place();
+        self.carry.plan.make(targets, values, changes, outcome);
+        if self.carry.plan.is_empty() {
+            return Ok(());
+        }
+        let degree = self.carry.plan.len_after(targets.len());
+        if degree <= tiers.in_place {
+            let new = place.write::<W>(builder, degree, Home::Block)?;
+            self.carry.plan.write((targets, values), changes, new);
+            return Ok(());
+        }
+        self.children.clear();
+        self.carry.append_planned((targets, values), changes);
+        self.carry.flush(builder, tiers.packed_bounds, &mut self.children)?;
+        self.settle(builder, place, degree, 0)
+    }
+
+    /// The list is one leaf, and most often stays one.
+    #[inline(always)]
+    fn apply_to_one<C: Change<W>>(
+        &mut self,
+        builder: &mut Builder<'_>,
+        mut place: Place<'_, '_>,
+        block: &Block<'_, W>,
+        changes: &[C],
+        outcome: &mut Outcome<'_, impl Sink<C>>,
+    ) -> Result<()> {
+        let tiers = place.tiers;
+        let old = block.children(1)[0].handle;
+        let leaf = Leaf::<W>::read(builder.arena, old);
+        let plan = &mut self.carry.plan;
+        plan.make(leaf.targets, leaf.values, changes, outcome);
+        if plan.is_empty() {
+            return Ok(());
+        }
+        let degree = plan.len_after(leaf.targets.len());
+        if degree > tiers.in_place && degree <= tiers.packed_bounds.max.min(tiers.packed) {
+            let handle = builder
+                .leaf(degree, |targets, values| plan.write((leaf.targets, leaf.values), changes, (targets, values)))?;
+            builder.retire_leaf(old, &leaf);
+            let (body, _) = place.write::<W>(builder, degree, Home::Packed(1))?;
+            body[..2].copy_from_slice(&[0, handle]);
+            return Ok(());
+        }
+        self.children.clear();
+        self.carry.append_planned((leaf.targets, leaf.values), changes);
+        builder.retire_leaf(old, &leaf);
+        self.carry.flush(builder, tiers.packed_bounds, &mut self.children)?;
+        self.settle(builder, place, degree, 0)
+    }
+
+    /// Gives a list of this degree, whose pieces are the nodes in `children` at `height`, its home.
+    #[cold]
+    fn settle(
+        &mut self,
+        builder: &mut Builder<'_>,
+        mut place: Place<'_, '_>,
+        degree: usize,
+        mut height: usize,
+    ) -> Result<()> {
+        let tiers = place.tiers;
+        if degree <= tiers.in_place {
+            self.gather(builder, height);
+            let (body, values) = place.write::<W>(builder, degree, Home::Block)?;
+            self.carry.drain(|targets, old_values| {
+                body[..degree].copy_from_slice(targets);
+                if W::WORDS > 0 {
+                    values[..degree].copy_from_slice(old_values);
+                }
+            });
+            return Ok(());
+        }
+        let is_too_sparse = height == 0 && degree <= tiers.packed && self.children.len() > tiers.layout.max_packed();
+        if is_too_sparse || height > 0 && degree <= tiers.packed / 2 {
+            self.gather(builder, height);
+            self.carry.flush(builder, tiers.packed_bounds, &mut self.children)?;
+            height = 0;
+        }
+        if height == 0 && degree <= tiers.packed && self.children.len() <= tiers.layout.max_packed() {
+            let home = Home::Packed(self.children.len());
+            let (body, _) = place.write::<W>(builder, degree, home)?;
+            body[..2 * self.children.len()].copy_from_slice(bytemuck::cast_slice(&self.children));
+            return Ok(());
+        }
+        while height == 0 || self.children.len() > 1 {
+            self.above.clear();
+            wrap(builder, &self.children, &mut self.above)?;
+            std::mem::swap(&mut self.above, &mut self.children);
+            height += 1;
+        }
+        while height > 1
+            && let (_, &[_]) = node::inner(builder.arena, self.children[0].handle)
+        {
+            let root = self.children.remove(0).handle;
+            builder.open_inner(root, &mut self.children);
+            height -= 1;
+        }
+        let (body, _) = place.write::<W>(builder, degree, Home::Tree(height))?;
+        body[..2].copy_from_slice(bytemuck::cast_slice(&self.children[..1]));
+        Ok(())
+    }
+
+    /// Takes a list apart: its entries go to the carry, its nodes are retired.
+    fn gather(&mut self, builder: &mut Builder<'_>, mut height: usize) {
+        while height > 0 {
+            self.above.clear();
+            for child in &self.children {
+                builder.open_inner(child.handle, &mut self.above);
+            }
+            std::mem::swap(&mut self.above, &mut self.children);
+            height -= 1;
+        }
+        for child in self.children.drain(..) {
+            let leaf = Leaf::<W>::read(builder.arena, child.handle);
+            self.carry.append(leaf.targets, leaf.values);
+            builder.retire_leaf(child.handle, &leaf);
+        }
+    }
+}

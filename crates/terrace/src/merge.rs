@@ -1,0 +1,216 @@
+//! Merges the sorted changes of a list into one piece of it.
+//!
+//! First a [`Plan`]: which changes have an effect, and where. The length of the result is then known
+//! before any of it is written, so it is written once, in place.
+
+use base::VertexId;
+
+use crate::Value;
+use crate::change::{Change, Outcome, Sink};
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Insert,
+    Remove,
+    Replace,
+}
+
+/// A change with an effect.
+#[derive(Clone, Copy, Debug)]
+struct Step {
+    /// The first entry of the old piece that is not below the target.
+    position: u32,
+    /// Its index among the changes.
+    change: u32,
+    kind: Kind,
+}
+
+/// The changes with an effect, in the order of their targets.
+#[derive(Debug, Default)]
+pub(crate) struct Plan {
+    steps: Vec<Step>,
+    num_inserted: usize,
+    num_removed: usize,
+}
+
+/// Up to this length, counting all smaller entries is faster than a search.
+const COUNTED: usize = 32;
+
+/// The first index from `from` on whose entry is not below `target`.
+#[inline(always)]
+fn advance(list: &[VertexId], from: usize, target: VertexId) -> usize {
+    let rest = &list[from..];
+    if rest.len() <= COUNTED {
+        return from + rest.iter().map(|&entry| usize::from(entry < target)).sum::<usize>();
+    }
+    // The next change is often near: double the step before halving it.
+    let mut step = COUNTED;
+    let mut low = 0;
+    while low + step < rest.len() && rest[low + step] < target {
+        low += step + 1;
+        step *= 2;
+    }
+    let high = rest.len().min(low + step + 1);
+    from + low + rest[low..high].partition_point(|&entry| entry < target)
+}
+
+impl Plan {
+    /// Compares `changes` (of one source, ascending, of which the last of equal ones counts) with a piece.
+    #[inline]
+    pub(crate) fn make<W: Value, C: Change<W>>(
+        &mut self,
+        targets: &[VertexId],
+        values: &[W],
+        changes: &[C],
+        outcome: &mut Outcome<'_, impl Sink<C>>,
+    ) {
+        let Outcome { applied, sink } = outcome;
+        self.steps.clear();
+        let (mut num_inserted, mut num_removed) = (0, 0);
+        let mut position = 0;
+        for (i, change) in changes.iter().enumerate() {
+            let target = change.target();
+            if changes.get(i + 1).is_some_and(|next| next.target() == target) {
+                continue;
+            }
+            position = advance(targets, position, target);
+            let is_there = targets.get(position) == Some(&target);
+            let kind = match change.addition() {
+                Some(_) if !is_there => Kind::Insert,
+                Some(value) if W::WORDS > 0 && values[position] != value => Kind::Replace,
+                None if is_there => Kind::Remove,
+                _ => continue,
+            };
+            num_inserted += usize::from(kind == Kind::Insert);
+            num_removed += usize::from(kind == Kind::Remove);
+            applied.num_replaced += u64::from(kind == Kind::Replace);
+            if change.source() == target && kind != Kind::Replace {
+                applied.num_loops += if kind == Kind::Insert { 1 } else { -1 };
+            }
+            sink.effective(change);
+            self.steps.push(Step { position: position as u32, change: i as u32, kind });
+        }
+        applied.num_added += num_inserted as u64;
+        applied.num_removed += num_removed as u64;
+        (self.num_inserted, self.num_removed) = (num_inserted, num_removed);
+    }
+
+    /// Whether the piece stays as it is.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.steps.is_empty()
+    }
+
+    /// The length of what becomes of a piece of `len` entries.
+    #[inline(always)]
+    pub(crate) fn len_after(&self, len: usize) -> usize {
+        len + self.num_inserted - self.num_removed
+    }
+
+    /// Writes what becomes of the piece that the plan was made for.
+    #[inline]
+    pub(crate) fn write<W: Value, C: Change<W>>(
+        &self,
+        (targets, values): (&[VertexId], &[W]),
+        changes: &[C],
+        (new_targets, new_values): (&mut [VertexId], &mut [W]),
+    ) {
+        self.weave(targets, new_targets, |i| changes[i].target());
+        if W::WORDS > 0 {
+            self.weave(values, new_values, |i| match changes[i].addition() {
+                Some(value) => value,
+                None => W::zeroed(),
+            });
+        }
+    }
+
+    #[inline(always)]
+    fn weave<T: Copy>(&self, old: &[T], new: &mut [T], value: impl Fn(usize) -> T) {
+        let (mut from, mut to) = (0, 0);
+        for step in &self.steps {
+            let position = step.position as usize;
+            let len = position - from;
+            copy_run(&old[from..position], &mut new[to..to + len]);
+            to += len;
+            from = position;
+            if step.kind != Kind::Remove {
+                new[to] = value(step.change as usize);
+                to += 1;
+            }
+            if step.kind != Kind::Insert {
+                from += 1;
+            }
+        }
+        let len = old.len() - from;
+        copy_run(&old[from..], &mut new[to..to + len]);
+    }
+}
+
+/// Copies a run, which is mostly short.
+#[inline(always)]
+fn copy_run<T: Copy>(from: &[T], to: &mut [T]) {
+    if from.len() < 8 {
+        for (to, from) in to.iter_mut().zip(from) {
+            *to = *from;
+        }
+    } else {
+        to.copy_from_slice(from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Applied, Update};
+    use std::collections::BTreeMap;
+    use testkit::Random;
+
+    #[test]
+    fn merged_lists_are_those_of_a_map() {
+        let seed = 0x6d65;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let mut plan = Plan::default();
+        for round in 0..2000 {
+            let bound = [20, 200, 2000][round % 3];
+            let mut model = BTreeMap::new();
+            for _ in 0..random.below(bound) {
+                model.insert(random.below(bound), random.below(3));
+            }
+            let (targets, values): (Vec<u32>, Vec<u32>) = model.iter().map(|(&t, &w)| (t, w)).unzip();
+            let mut changes: Vec<Update<u32>> = (0..random.below(bound / 2))
+                .map(|_| Update {
+                    source: 3,
+                    target: random.below(bound),
+                    addition: (random.below(2) == 0).then(|| random.below(3)),
+                })
+                .collect();
+            changes.sort_by_key(|change| change.target);
+            let (mut applied, mut effective) = (Applied::default(), Vec::new());
+            let mut outcome = Outcome { applied: &mut applied, sink: &mut effective };
+            plan.make(&targets, &values, &changes, &mut outcome);
+            let mut expected = Applied::default();
+            let before = model.clone();
+            for change in &changes {
+                match change.addition {
+                    Some(value) => model.insert(change.target, value),
+                    None => model.remove(&change.target),
+                };
+            }
+            for target in 0..bound {
+                match (before.get(&target), model.get(&target)) {
+                    (None, Some(_)) => expected.num_added += 1,
+                    (Some(_), None) => expected.num_removed += 1,
+                    (old, new) => expected.num_replaced += u64::from(old != new),
+                }
+            }
+            applied.num_loops = 0;
+            assert_eq!(applied, expected, "round {round}");
+            assert_eq!(plan.len_after(targets.len()), model.len(), "round {round}");
+            assert_eq!(effective.len() as u64, applied.num_added + applied.num_removed + applied.num_replaced);
+            let (mut new_targets, mut new_values) = (vec![0; model.len()], vec![0; model.len()]);
+            plan.write((&targets, &values), &changes, (&mut new_targets, &mut new_values));
+            assert!(new_targets.iter().zip(&new_values).eq(model.iter()), "round {round}");
+        }
+    }
+}

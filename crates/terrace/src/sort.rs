@@ -1,0 +1,216 @@
+//! Sorts a batch by (source, target); equal changes keep their order, so that the last can win.
+//!
+//! A large batch is first cut by the highest bits of the source into buckets, so that each fits in a
+//! cache and no page of blocks belongs to two of them. Buckets are then sorted by whoever applies them,
+//! least digit first, and are applied while they are in the cache.
+
+use base::parallel::Pool;
+
+use crate::change::Change;
+use crate::node::PAGE_BITS;
+
+/// Changes of a bucket, as far as there are enough and not too many buckets.
+const BUCKET_CHANGES: usize = 1024;
+const MAX_BUCKET_BITS: u32 = 10;
+/// Up to this many changes are cut by one thread: others would not be awake in time.
+const SERIAL_CHANGES: usize = 1 << 16;
+/// Up to this many are sorted by comparing.
+const COMPARED: usize = 96;
+
+/// Room for a batch, used again by the next one.
+#[derive(Debug)]
+pub(crate) struct SortSpace<C> {
+    front: Vec<C>,
+    back: Vec<C>,
+}
+
+impl<C> Default for SortSpace<C> {
+    fn default() -> Self {
+        Self { front: Vec::new(), back: Vec::new() }
+    }
+}
+
+/// The changes of a range of sources, to be sorted.
+#[derive(Debug)]
+pub(crate) struct Bucket<'a, C> {
+    front: &'a mut [C],
+    back: &'a mut [C],
+    /// The bits of a source in which the changes may differ.
+    source_bits: u32,
+    target_bits: u32,
+}
+
+/// The bits that ids below `bound` have.
+fn id_bits(bound: usize) -> u32 {
+    usize::BITS - bound.saturating_sub(1).leading_zeros()
+}
+
+impl<C: Copy + Send + Sync> SortSpace<C> {
+    /// Cuts changes of vertices below `bound` into buckets, ascending by source, of which no page of
+    /// vertices has changes in two.
+    pub(crate) fn buckets<W>(&mut self, pool: &Pool, changes: &[C], bound: usize) -> Vec<Bucket<'_, C>>
+    where
+        C: Change<W>,
+    {
+        let Some(&some) = changes.first() else { return Vec::new() };
+        let bits = id_bits(bound);
+        let wanted = (changes.len() / BUCKET_CHANGES).next_power_of_two().ilog2().min(MAX_BUCKET_BITS);
+        let shift = bits.saturating_sub(wanted).max(PAGE_BITS);
+        let num_buckets = ((bound.max(1) - 1) >> shift) + 1;
+        self.front.resize(changes.len().max(self.front.len()), some);
+        self.back.resize(changes.len().max(self.back.len()), some);
+        let (front, back) = (&mut self.front[..changes.len()], &mut self.back[..changes.len()]);
+        let bucket_of = |change: &C| (change.source() >> shift) as usize;
+        let lens = partition(pool, changes, front, num_buckets, bucket_of);
+        let (mut front, mut back) = (front, back);
+        let mut buckets = Vec::with_capacity(num_buckets);
+        for len in lens {
+            let (own_front, rest_front) = front.split_at_mut(len);
+            let (own_back, rest_back) = back.split_at_mut(len);
+            (front, back) = (rest_front, rest_back);
+            if len > 0 {
+                buckets.push(Bucket {
+                    front: own_front,
+                    back: own_back,
+                    source_bits: shift.min(bits),
+                    target_bits: bits,
+                });
+            }
+        }
+        buckets
+    }
+
+    /// Sorts a small batch whole.
+    pub(crate) fn sorted<W>(&mut self, changes: &[C], bound: usize) -> &[C]
+    where
+        C: Change<W>,
+    {
+        let Some(&some) = changes.first() else { return &[] };
+        self.front.clear();
+        self.front.extend_from_slice(changes);
+        if changes.len() > COMPARED && self.back.len() < changes.len() {
+            self.back.resize(changes.len(), some);
+        }
+        let back_len = if changes.len() > COMPARED { changes.len() } else { 0 };
+        let bits = id_bits(bound);
+        let (front, back) = (&mut self.front[..], &mut self.back[..back_len]);
+        Bucket { front, back, source_bits: bits, target_bits: bits }.sort()
+    }
+}
+
+/// Moves changes to the bucket each belongs to, in their order; returns the lengths of the buckets.
+fn partition<C: Copy + Send + Sync>(
+    pool: &Pool,
+    changes: &[C],
+    to: &mut [C],
+    num_buckets: usize,
+    bucket_of: impl Fn(&C) -> usize + Sync,
+) -> Vec<usize> {
+    let num_parts = if changes.len() <= SERIAL_CHANGES { 1 } else { pool.num_threads() };
+    let part_len = changes.len().div_ceil(num_parts);
+    let counts = pool.map_chunks(0..changes.len(), part_len, |_, chunk| {
+        let mut counts = vec![0_usize; num_buckets];
+        changes[chunk].iter().for_each(|change| counts[bucket_of(change)] += 1);
+        counts
+    });
+    let mut places: Vec<Vec<&mut [C]>> = counts.iter().map(|_| Vec::with_capacity(num_buckets)).collect();
+    let mut rest = to;
+    let mut lens = vec![0; num_buckets];
+    for bucket in 0..num_buckets {
+        for (counts, places) in counts.iter().zip(&mut places) {
+            let (own, others) = rest.split_at_mut(counts[bucket]);
+            rest = others;
+            lens[bucket] += own.len();
+            places.push(own);
+        }
+    }
+    let parts: Vec<_> = changes.chunks(part_len).zip(places).collect();
+    let scatter = |_, (part, mut places): (&[C], Vec<&mut [C]>)| {
+        let mut next = vec![0_u32; num_buckets];
+        for change in part {
+            let bucket = bucket_of(change);
+            places[bucket][next[bucket] as usize] = *change;
+            next[bucket] += 1;
+        }
+    };
+    if num_parts == 1 {
+        parts.into_iter().for_each(|part| scatter(0, part));
+    } else {
+        pool.for_each_item(parts, scatter);
+    }
+    lens
+}
+
+impl<'a, C: Copy> Bucket<'a, C> {
+    /// The changes, sorted.
+    pub(crate) fn sort<W>(self) -> &'a [C]
+    where
+        C: Change<W>,
+    {
+        let (mut from, mut to) = (self.front, self.back);
+        if from.len() <= COMPARED {
+            from.sort_by_key(Change::key);
+            return from;
+        }
+        let source_mask = (1_u64 << self.source_bits) - 1;
+        let target_bits = self.target_bits;
+        let key = |change: &C| (u64::from(change.source()) & source_mask) << target_bits | u64::from(change.target());
+        let num_bits = self.source_bits + target_bits;
+        let widest = if from.len() < 2048 { 8 } else { 11 };
+        let num_passes = num_bits.div_ceil(widest).max(1);
+        let width = num_bits.div_ceil(num_passes).max(1);
+        let num_digits = 1_usize << width;
+        let mut counts = vec![0_u32; num_digits * num_passes as usize];
+        for change in from.iter() {
+            let key = key(change);
+            for pass in 0..num_passes {
+                counts[(pass as usize) << width | (key >> (pass * width)) as usize & (num_digits - 1)] += 1;
+            }
+        }
+        for (pass, counts) in counts.chunks_exact_mut(num_digits).enumerate() {
+            let shift = pass as u32 * width;
+            let mut start = 0;
+            for count in counts.iter_mut() {
+                (*count, start) = (start, start + *count);
+            }
+            for change in from.iter() {
+                let place = &mut counts[(key(change) >> shift) as usize & (num_digits - 1)];
+                to[*place as usize] = *change;
+                *place += 1;
+            }
+            (from, to) = (to, from);
+        }
+        from
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Update;
+    use testkit::Random;
+
+    #[test]
+    fn batches_come_out_sorted_and_stable() {
+        let seed = 0x5047;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let mut space = SortSpace::default();
+        for threads in [1, 3] {
+            let pool = Pool::new(threads).unwrap();
+            for (len, bound) in [(0, 10), (1, 1), (90, 50), (700, 30), (5000, 17), (9000, 1 << 20), (200_000, 70_000)] {
+                let changes: Vec<Update<u32>> = (0..len)
+                    .map(|i| Update { source: random.below(bound), target: random.below(bound), addition: Some(i) })
+                    .collect();
+                let mut expected = changes.clone();
+                expected.sort_by_key(Change::<u32>::key);
+                assert_eq!(space.sorted(&changes, bound as usize), expected, "{len} below {bound}");
+                let buckets = space.buckets::<u32>(&pool, &changes, bound as usize);
+                let sorted: Vec<Vec<_>> = buckets.into_iter().map(|bucket| bucket.sort().to_vec()).collect();
+                let page = |change: &Update<u32>| change.source >> PAGE_BITS;
+                assert!(sorted.windows(2).all(|pair| page(&pair[0][pair[0].len() - 1]) < page(&pair[1][0])));
+                assert_eq!(sorted.concat(), expected, "{len} below {bound}, {threads} threads");
+            }
+        }
+    }
+}

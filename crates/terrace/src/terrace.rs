@@ -1,0 +1,375 @@
+//! The writer's side: one for each live graph.
+
+use std::marker::PhantomData;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use base::parallel::Pool;
+use base::{MAX_VERTICES, VertexId};
+use graph::Direction;
+
+use crate::arena::{Arena, LINE_WORDS, Slots, Stock};
+use crate::batch::{Target, apply_sorted};
+use crate::builder::Builder;
+use crate::change::{Applied, Change, Sink};
+use crate::directory::NewPage;
+use crate::graveyard::{Graveyard, Retired};
+use crate::list::{ListWork, Tiers};
+use crate::node::PAGE_VERTICES;
+use crate::options::Options;
+use crate::pins::Publisher;
+use crate::sort::SortSpace;
+use crate::state::{Plane, State, WORDS};
+use crate::version::{Reader, Shared, Version};
+use crate::{Error, Result, Value};
+
+/// Batches up to this size are applied by the calling thread: others would not be awake in time.
+const SERIAL_BATCH: usize = 2000;
+/// While so few older versions are pinned, each group looks at all of them; of more, now and then.
+const FEW_PINNED: usize = 64;
+
+/// A live graph: lists that change in groups of batches, and the versions that readers hold.
+///
+/// There is one writer, who owns this. Each [`apply`](Self::apply) changes the version that is being
+/// made, and [`publish`](Self::publish) shows it to readers, all planes at once. A node that a published
+/// version leads to is never changed, so neither side waits for the other.
+#[derive(Debug)]
+pub struct Terrace<W: Value = ()> {
+    shared: Arc<Shared>,
+    tiers: Tiers,
+    publisher: Publisher<WORDS>,
+    /// The version that is being made; its epoch is that of the next group.
+    next: State,
+    /// The version that was published last.
+    published: State,
+    stock: Stock,
+    graveyard: Graveyard,
+    workers: Vec<Mutex<Worker<W>>>,
+    /// How many groups to let pass before all pinned versions are looked at again.
+    patience: usize,
+    /// A group failed half way; only what was published can be read.
+    is_broken: bool,
+}
+
+/// What a worker keeps from batch to batch.
+#[derive(Debug)]
+struct Worker<W> {
+    slots: Slots,
+    retired: Vec<Retired>,
+    work: ListWork<W>,
+}
+
+impl<W: Value> Default for Worker<W> {
+    fn default() -> Self {
+        Self { slots: Slots::default(), retired: Vec::new(), work: ListWork::default() }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+/// What a live graph takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Bytes of nodes that a version which is pinned, or the newest, leads to.
+    pub live_bytes: u64,
+    /// Bytes that were ever written: nodes, and room for more.
+    pub touched_bytes: u64,
+    /// Nodes that only older versions lead to, or that were not looked at yet.
+    pub num_kept_nodes: u64,
+    /// Older versions that are pinned, as far as the writer knows.
+    pub num_pinned_versions: u64,
+}
+
+/// What a part of a batch did.
+struct Part<S> {
+    applied: Applied,
+    pages: Vec<NewPage>,
+    sink: S,
+}
+
+impl<W: Value> Terrace<W> {
+    /// A graph without vertices.
+    ///
+    /// # Errors
+    /// The options are out of their range, or the system grants no addresses.
+    pub fn new(options: &Options) -> Result<Self> {
+        let tiers = options.tiers::<W>()?;
+        let arena = Arena::reserve()?;
+        let stock = Stock::new(&arena);
+        let published = State::empty();
+        let publisher = Publisher::new(published.words());
+        let shared = Shared {
+            arena,
+            seats: Arc::clone(publisher.seats()),
+            tiers,
+            direction: options.direction,
+            has_in_lists: options.in_lists && options.direction == Direction::Directed,
+        };
+        Ok(Self {
+            shared: Arc::new(shared),
+            tiers,
+            publisher,
+            next: State { epoch: 1, ..published },
+            published,
+            stock,
+            graveyard: Graveyard::default(),
+            workers: vec![Mutex::default()],
+            patience: 0,
+            is_broken: false,
+        })
+    }
+
+    /// Vertices below this may be named by changes.
+    pub fn vertex_bound(&self) -> usize {
+        self.next.num_vertices as usize
+    }
+
+    /// Lets changes name vertices below `bound`; a smaller bound than before changes nothing.
+    ///
+    /// # Errors
+    /// There cannot be so many vertices.
+    pub fn grow(&mut self, bound: usize) -> Result<()> {
+        self.require_whole()?;
+        if bound > MAX_VERTICES {
+            return Err(Error::Parameter(format!("a graph has at most {MAX_VERTICES} vertices, not {bound}")));
+        }
+        if bound as u64 <= self.next.num_vertices {
+            return Ok(());
+        }
+        let num_pages = bound.div_ceil(PAGE_VERTICES) as u64;
+        let mut planes = self.next.planes;
+        let mut height = self.next.height;
+        let mut worker = lock(&self.workers[0]);
+        let mut builder = self.builder(&mut worker);
+        for (plane, i) in planes.iter_mut().zip([Plane::Out, Plane::In, Plane::OutRemoved, Plane::InRemoved]) {
+            let directory = self.next.directory(i).grown(&mut builder, num_pages)?;
+            (plane.root, height) = (directory.root, directory.height);
+        }
+        drop(worker);
+        self.next = State { num_vertices: bound as u64, height, planes, ..self.next };
+        Ok(())
+    }
+
+    fn builder<'a>(&'a self, worker: &'a mut Worker<W>) -> Builder<'a> {
+        Builder {
+            arena: &self.shared.arena,
+            stock: &self.stock,
+            group: self.next.epoch,
+            slots: &mut worker.slots,
+            retired: &mut worker.retired,
+        }
+    }
+
+    fn require_whole(&self) -> Result<()> {
+        if self.is_broken {
+            return Err(Error::Parameter("an earlier group did not fit in memory: the live graph is read-only".into()));
+        }
+        Ok(())
+    }
+
+    /// Applies a batch to a plane, on `pool` where it is large. Changes of one edge act in their order.
+    ///
+    /// Cost: changed lists and their pages are copied, each once; about 8 bytes a change besides.
+    ///
+    /// # Errors
+    /// A change names a vertex that is not below the bound, and nothing has happened; or the nodes fill
+    /// the address range, after which only what was published can be read.
+    pub fn apply<C: Change<W>>(
+        &mut self,
+        pool: &Pool,
+        plane: Plane,
+        changes: &[C],
+        space: &mut Space<C>,
+    ) -> Result<Applied> {
+        let parts = self.apply_parts::<C, ()>(pool, plane, changes, space)?;
+        Ok(self.finish(plane, parts)?.0)
+    }
+
+    /// The same; appends the changes that had an effect to `effective`, ascending by source and target.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub fn apply_and_list<C: Change<W>>(
+        &mut self,
+        pool: &Pool,
+        plane: Plane,
+        changes: &[C],
+        space: &mut Space<C>,
+        effective: &mut Vec<C>,
+    ) -> Result<Applied> {
+        let parts = self.apply_parts::<C, Vec<C>>(pool, plane, changes, space)?;
+        let (applied, sinks) = self.finish(plane, parts)?;
+        sinks.iter().for_each(|sink| effective.extend_from_slice(sink));
+        Ok(applied)
+    }
+
+    fn apply_parts<C: Change<W>, S: Sink<C> + Default + Send>(
+        &mut self,
+        pool: &Pool,
+        plane: Plane,
+        changes: &[C],
+        space: &mut Space<C>,
+    ) -> Result<Vec<Part<S>>> {
+        self.require_whole()?;
+        let bound = self.vertex_bound();
+        require_below(pool, changes, bound)?;
+        if self.workers.len() < pool.num_threads() {
+            self.workers.resize_with(pool.num_threads(), Mutex::default);
+        }
+        let parts = if changes.len() <= SERIAL_BATCH {
+            let sorted = space.sort.sorted(changes, bound);
+            self.apply_part(0, plane, sorted).map(|part| vec![part])
+        } else {
+            let buckets = space.sort.buckets(pool, changes, bound);
+            let parts = Mutex::new(Vec::with_capacity(buckets.len()));
+            let buckets: Vec<_> = buckets.into_iter().enumerate().collect();
+            pool.for_each_item(buckets, |worker, (i, bucket)| {
+                let part = self.apply_part(worker, plane, bucket.sort());
+                lock(&parts).push((i, part));
+            });
+            let mut parts = parts.into_inner().unwrap_or_else(|e| e.into_inner());
+            parts.sort_unstable_by_key(|&(i, _)| i);
+            parts.into_iter().map(|(_, part)| part).collect()
+        };
+        self.is_broken = parts.is_err();
+        parts
+    }
+
+    fn apply_part<C: Change<W>, S: Sink<C> + Default>(
+        &self,
+        worker: usize,
+        plane: Plane,
+        sorted: &[C],
+    ) -> Result<Part<S>> {
+        let mut worker = lock(&self.workers[worker]);
+        let mut work = std::mem::take(&mut worker.work);
+        let mut part = Part { applied: Applied::default(), pages: Vec::new(), sink: S::default() };
+        let target = Target { tiers: &self.tiers, directory: self.next.directory(plane) };
+        let mut builder = self.builder(&mut worker);
+        part.applied = apply_sorted(&mut builder, target, &mut work, sorted, &mut part.pages, &mut part.sink)?;
+        worker.work = work;
+        Ok(part)
+    }
+
+    /// Hangs the new pages into the directory.
+    fn finish<S>(&mut self, plane: Plane, parts: Vec<Part<S>>) -> Result<(Applied, Vec<S>)> {
+        let mut applied = Applied::default();
+        let mut pages = Vec::with_capacity(parts.iter().map(|part| part.pages.len()).sum());
+        let mut sinks = Vec::with_capacity(parts.len());
+        for part in parts {
+            applied.join(part.applied);
+            pages.extend_from_slice(&part.pages);
+            sinks.push(part.sink);
+        }
+        let directory = {
+            let mut worker = lock(&self.workers[0]);
+            self.next.directory(plane).with(&mut self.builder(&mut worker), &mut pages)
+        };
+        self.is_broken = directory.is_err();
+        let state = &mut self.next.planes[plane as usize];
+        state.root = directory?.root;
+        state.num_arcs = state.num_arcs + applied.num_added - applied.num_removed;
+        state.num_loops = state.num_loops.wrapping_add_signed(applied.num_loops);
+        Ok((applied, sinks))
+    }
+
+    /// Shows readers what was applied since the last time, as one version; returns its epoch. Frees, as
+    /// far as a few microseconds reach, nodes that no reader holds any more.
+    pub fn publish(&mut self) -> u64 {
+        if self.is_broken {
+            return self.published.epoch;
+        }
+        let before = self.published.epoch;
+        self.publisher.publish(self.next.epoch, self.next.words());
+        self.published = self.next;
+        self.next.epoch += 1;
+        let mut num_retired = 0;
+        for worker in &mut self.workers {
+            let worker = worker.get_mut().unwrap_or_else(|e| e.into_inner());
+            worker.slots.settle(&self.stock);
+            if !worker.retired.is_empty() {
+                num_retired += worker.retired.len();
+                self.graveyard.bury(before, std::mem::take(&mut worker.retired));
+            }
+        }
+        if self.patience > 0 {
+            self.patience -= 1;
+        } else {
+            self.sweep();
+        }
+        self.free_some(2 * num_retired);
+        self.published.epoch
+    }
+
+    /// Frees all nodes that no reader holds any more. [`publish`](Self::publish) frees as many as it makes
+    /// anew, so this is for a writer that rests.
+    pub fn collect(&mut self) {
+        self.sweep();
+        self.free_some(usize::MAX);
+    }
+
+    fn sweep(&mut self) {
+        let graveyard = &mut self.graveyard;
+        self.publisher.sweep(|epoch| graveyard.release(epoch));
+        let num_pinned = self.publisher.past().count();
+        self.patience = if num_pinned <= FEW_PINNED { 0 } else { num_pinned / FEW_PINNED };
+    }
+
+    fn free_some(&mut self, at_least: usize) {
+        let pinned: Vec<u64> = self.publisher.past().collect();
+        let stock = &self.stock;
+        self.graveyard.free_some(&pinned, at_least, |nodes| {
+            stock.give_back(nodes.iter().map(|node| (node.handle, node.num_lines as usize)));
+        });
+    }
+
+    /// For readers: pins what was published last.
+    pub fn reader(&self) -> Reader<W> {
+        Reader { shared: Arc::clone(&self.shared), marker: PhantomData }
+    }
+
+    /// The version that was published last.
+    pub fn version(&self) -> Version<W> {
+        self.reader().pin()
+    }
+
+    /// What the nodes take.
+    pub fn memory(&self) -> Memory {
+        let line_bytes = (LINE_WORDS * size_of::<u32>()) as u64;
+        Memory {
+            live_bytes: self.stock.num_live().max(0) as u64 * line_bytes,
+            touched_bytes: self.stock.num_touched() as u64 * line_bytes,
+            num_kept_nodes: self.graveyard.num_kept() as u64,
+            num_pinned_versions: self.publisher.past().count() as u64,
+        }
+    }
+}
+
+/// Room for sorting batches of one type of change, kept by the caller from batch to batch.
+#[derive(Debug)]
+pub struct Space<C> {
+    sort: SortSpace<C>,
+}
+
+impl<C> Default for Space<C> {
+    fn default() -> Self {
+        Self { sort: SortSpace::default() }
+    }
+}
+
+/// # Errors
+/// A change names a vertex that is not below `bound`.
+fn require_below<W, C: Change<W>>(pool: &Pool, changes: &[C], bound: usize) -> Result<()> {
+    const GRAIN: usize = 1 << 16;
+    let largest = |chunk: &[C]| chunk.iter().map(|change| change.source().max(change.target())).max();
+    let vertex: Option<VertexId> = if changes.len() <= GRAIN {
+        largest(changes)
+    } else {
+        pool.map_chunks(0..changes.len(), GRAIN, |_, chunk| largest(&changes[chunk])).into_iter().flatten().max()
+    };
+    match vertex {
+        Some(vertex) if vertex as usize >= bound => Err(Error::Vertex { vertex, bound }),
+        _ => Ok(()),
+    }
+}

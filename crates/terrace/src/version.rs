@@ -1,0 +1,224 @@
+//! What readers hold: one version of the graph, which never changes.
+
+mod seam;
+mod verify;
+
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use base::VertexId;
+use graph::Direction;
+
+use crate::Value;
+use crate::arena::Arena;
+use crate::directory::Directory;
+use crate::list::Tiers;
+use crate::node::{self, Block, Child, Home, Layout, Leaf, PAGE_BITS, PAGE_VERTICES};
+use crate::pins::{SeatId, Seats};
+use crate::state::{Plane, State, WORDS};
+
+/// What the writer, the readers and the versions share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) arena: Arena,
+    pub(crate) seats: Arc<Seats<WORDS>>,
+    pub(crate) tiers: Tiers,
+    pub(crate) direction: Direction,
+    pub(crate) has_in_lists: bool,
+}
+
+/// Pins versions. Cheap to clone, and to send to another thread.
+#[derive(Debug)]
+pub struct Reader<W> {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) marker: PhantomData<W>,
+}
+
+impl<W> Clone for Reader<W> {
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared), marker: PhantomData }
+    }
+}
+
+impl<W: Value> Reader<W> {
+    /// The version that was published last. Takes no lock and waits for nobody.
+    pub fn pin(&self) -> Version<W> {
+        let (seat, words) = self.shared.seats.pin();
+        Version { shared: Arc::clone(&self.shared), seat, state: State::of_words(words), marker: PhantomData }
+    }
+}
+
+/// One version of a live graph; it never changes. A clone is as cheap as a pin.
+///
+/// As a [`graph::Graph`] it shows the lists of [`Plane::Out`] and, where there are, of [`Plane::In`]; all
+/// planes are read through [`lists`](Self::lists).
+///
+/// What it costs: the nodes that this version reaches and newer ones do not are kept until the last
+/// clone is dropped; nothing that was made later is.
+#[derive(Debug)]
+pub struct Version<W> {
+    shared: Arc<Shared>,
+    seat: SeatId,
+    state: State,
+    marker: PhantomData<W>,
+}
+
+impl<W> Clone for Version<W> {
+    fn clone(&self) -> Self {
+        self.shared.seats.pin_again(self.seat);
+        Self { shared: Arc::clone(&self.shared), seat: self.seat, state: self.state, marker: PhantomData }
+    }
+}
+
+impl<W> Drop for Version<W> {
+    fn drop(&mut self) {
+        self.shared.seats.unpin(self.seat);
+    }
+}
+
+impl<W: Value> Version<W> {
+    /// The number of the group that made this version, counted from 1; 0 before the first.
+    pub fn epoch(&self) -> u64 {
+        self.state.epoch
+    }
+
+    /// The lists of a plane.
+    #[inline(always)]
+    pub fn lists(&self, plane: Plane) -> Lists<'_, W> {
+        Lists {
+            arena: &self.shared.arena,
+            layout: &self.shared.tiers.layout,
+            directory: self.state.directory(plane),
+            num_arcs: self.state.planes[plane as usize].num_arcs,
+            num_vertices: self.state.num_vertices as usize,
+            marker: PhantomData,
+        }
+    }
+}
+
+/// The lists of one plane of a version.
+#[derive(Clone, Copy, Debug)]
+pub struct Lists<'a, W> {
+    pub(crate) arena: &'a Arena,
+    pub(crate) layout: &'a Layout,
+    pub(crate) directory: Directory,
+    pub(crate) num_arcs: u64,
+    pub(crate) num_vertices: usize,
+    pub(crate) marker: PhantomData<W>,
+}
+
+impl<'a, W: Value> Lists<'a, W> {
+    /// Entries of all lists.
+    pub fn num_arcs(&self) -> u64 {
+        self.num_arcs
+    }
+
+    #[inline(always)]
+    pub(crate) fn block(&self, vertex: VertexId) -> Block<'a, W> {
+        assert!((vertex as usize) < self.num_vertices, "vertex {vertex} is not below {}", self.num_vertices);
+        let page = self.directory.page(self.arena, vertex >> PAGE_BITS);
+        let page = self.arena.words(page, self.layout.page_words());
+        self.layout.block(page, vertex as usize % PAGE_VERTICES)
+    }
+
+    /// The length of the list of `vertex`.
+    ///
+    /// # Panics
+    /// If `vertex` is not below the bound; so do all methods that take a vertex.
+    #[inline(always)]
+    pub fn degree(&self, vertex: VertexId) -> usize {
+        self.block(vertex).degree()
+    }
+
+    /// Calls `body` with the list of `vertex`, piece by piece, ascending, each with the values beside it.
+    #[inline(always)]
+    pub fn for_each_fragment(
+        &self,
+        vertex: VertexId,
+        mut body: impl FnMut(&'a [VertexId], &'a [W]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let block = self.block(vertex);
+        let (height, children) = match block.home() {
+            Home::Block => {
+                let (targets, values) = block.in_place();
+                return body(targets, values);
+            }
+            Home::Packed(1) => {
+                let leaf = Leaf::<W>::read(self.arena, block.children(1)[0].handle);
+                return body(leaf.targets, leaf.values);
+            }
+            Home::Packed(len) => (0, block.children(len)),
+            Home::Tree(height) => (height, block.children(1)),
+        };
+        for_each_leaf(self.arena, height, children, &mut body)
+    }
+
+    /// What stands beside the edge from `source` to `target`; `None` where there is no such edge.
+    pub fn get(&self, source: VertexId, target: VertexId) -> Option<&'a W> {
+        let block = self.block(source);
+        let (mut height, mut children) = match block.home() {
+            Home::Block => {
+                let (targets, values) = block.in_place();
+                return targets.iter().position(|&entry| entry == target).map(|i| &values[i]);
+            }
+            Home::Packed(len) => (0, block.children(len)),
+            Home::Tree(height) => (height, block.children(1)),
+        };
+        loop {
+            let index = children.partition_point(|child| child.first <= target).saturating_sub(1);
+            let handle = children[index].handle;
+            if height == 0 {
+                let leaf = Leaf::<W>::read(self.arena, handle);
+                return leaf.targets.binary_search(&target).ok().map(|i| &leaf.values[i]);
+            }
+            children = node::inner(self.arena, handle).1;
+            height -= 1;
+        }
+    }
+
+    /// The list of `vertex` where it lies in one piece.
+    #[inline(always)]
+    pub fn single(&self, vertex: VertexId) -> Option<(&'a [VertexId], &'a [W])> {
+        let block = self.block(vertex);
+        match block.home() {
+            Home::Block => Some(block.in_place()),
+            Home::Packed(1) => {
+                let leaf = Leaf::<W>::read(self.arena, block.children(1)[0].handle);
+                Some((leaf.targets, leaf.values))
+            }
+            _ => None,
+        }
+    }
+
+    /// Hints that the block of `vertex` is read soon.
+    #[inline(always)]
+    pub(crate) fn prefetch_block(&self, vertex: VertexId) {
+        let page = self.directory.page(self.arena, vertex >> PAGE_BITS);
+        self.arena.prefetch(page, self.layout.block_line(vertex as usize % PAGE_VERTICES));
+    }
+}
+
+/// Lines of the next leaf that are fetched ahead; the processor goes on from there.
+const LINES_AHEAD: usize = 4;
+
+/// Calls `body` with the leaves below `children` in order.
+fn for_each_leaf<'a, W: Value>(
+    arena: &'a Arena,
+    height: usize,
+    children: &'a [Child],
+    body: &mut impl FnMut(&'a [VertexId], &'a [W]) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    for (i, child) in children.iter().enumerate() {
+        if height > 0 {
+            for_each_leaf(arena, height - 1, node::inner(arena, child.handle).1, body)?;
+            continue;
+        }
+        if let Some(next) = children.get(i + 1) {
+            (0..LINES_AHEAD).for_each(|line| arena.prefetch(next.handle, line));
+        }
+        let leaf = Leaf::<W>::read(arena, child.handle);
+        body(leaf.targets, leaf.values)?;
+    }
+    ControlFlow::Continue(())
+}

@@ -1,0 +1,165 @@
+//! Walks a whole version and holds it against every rule that its nodes obey.
+
+use std::collections::HashSet;
+
+use base::VertexId;
+
+use super::Version;
+use crate::Value;
+use crate::arena::{Arena, Handle, LINE_WORDS, NOTHING, slot_lines};
+use crate::directory;
+use crate::list::Tiers;
+use crate::node::{self, Block, Child, DIRECTORY_WORDS, FANOUT_BITS, Head, Home, Leaf, MAX_CHILDREN, PAGE_VERTICES};
+use crate::pieces::Bounds;
+use crate::state::Plane;
+
+impl<W: Value> Version<W> {
+    /// Checks the whole version: lists ascend and stay below the bound, a list lives in the home that its
+    /// length asks for, nodes are neither too long nor empty, counts are right, no node has two parents,
+    /// and none is younger than the version. Returns the bytes of all its nodes.
+    ///
+    /// Cost: reads everything; for tests and the suspicious.
+    ///
+    /// # Errors
+    /// What is wrong, and where.
+    pub fn verify(&self) -> Result<u64, String> {
+        let mut walk = Walk {
+            arena: &self.shared.arena,
+            tiers: &self.shared.tiers,
+            epoch: self.state.epoch,
+            num_vertices: self.state.num_vertices,
+            seen: HashSet::new(),
+            num_lines: 0,
+            num_arcs: 0,
+            num_loops: 0,
+        };
+        for plane in [Plane::Out, Plane::In, Plane::OutRemoved, Plane::InRemoved] {
+            (walk.num_arcs, walk.num_loops) = (0, 0);
+            let directory = self.state.directory(plane);
+            walk.directory::<W>(directory.root, directory.height, 0)?;
+            let state = self.state.planes[plane as usize];
+            let expected = (state.num_arcs, state.num_loops);
+            if (walk.num_arcs, walk.num_loops) != expected {
+                let found = (walk.num_arcs, walk.num_loops);
+                return Err(format!("{plane:?}: {found:?} arcs and loops found, {expected:?} counted"));
+            }
+        }
+        Ok((walk.num_lines * LINE_WORDS * size_of::<u32>()) as u64)
+    }
+}
+
+struct Walk<'a> {
+    arena: &'a Arena,
+    tiers: &'a Tiers,
+    epoch: u64,
+    num_vertices: u64,
+    seen: HashSet<Handle>,
+    num_lines: usize,
+    num_arcs: u64,
+    num_loops: u64,
+}
+
+fn require(is_so: bool, what: impl FnOnce() -> String) -> Result<(), String> {
+    if is_so { Ok(()) } else { Err(what()) }
+}
+
+impl<'a> Walk<'a> {
+    fn enter(&mut self, handle: Handle, birth: u64, num_words: usize) -> Result<(), String> {
+        self.num_lines += slot_lines(num_words);
+        require(birth <= self.epoch, || format!("node {handle} was born in {birth}, after {}", self.epoch))?;
+        require(self.seen.insert(handle), || format!("node {handle} has two parents"))
+    }
+
+    fn directory<W: Value>(&mut self, handle: Handle, height: u32, number: u64) -> Result<(), String> {
+        if handle == NOTHING {
+            return Ok(());
+        }
+        if height == 0 {
+            return self.page::<W>(handle, number);
+        }
+        let head = Head::read(self.arena.words(handle, DIRECTORY_WORDS));
+        self.enter(handle, head.birth, DIRECTORY_WORDS)?;
+        let children = directory::children(self.arena, handle);
+        require(children.iter().any(|&child| child != NOTHING), || format!("directory {handle} is empty"))?;
+        for (i, &child) in children.iter().enumerate() {
+            self.directory::<W>(child, height - 1, number << FANOUT_BITS | i as u64)?;
+        }
+        Ok(())
+    }
+
+    fn page<W: Value>(&mut self, handle: Handle, number: u64) -> Result<(), String> {
+        let layout = &self.tiers.layout;
+        let words = self.arena.words(handle, layout.page_words());
+        self.enter(handle, layout.page_birth(words), layout.page_words())?;
+        let before = self.num_arcs;
+        for i in 0..PAGE_VERTICES {
+            let vertex = number * PAGE_VERTICES as u64 + i as u64;
+            let block = layout.block::<W>(words, i);
+            require(block.degree() == 0 || vertex < self.num_vertices, || format!("{vertex} is not below the bound"))?;
+            self.list(vertex as VertexId, &block).map_err(|what| format!("list of {vertex}: {what}"))?;
+        }
+        require(self.num_arcs > before, || format!("page {number} is empty"))
+    }
+
+    fn list<W: Value>(&mut self, vertex: VertexId, block: &Block<'a, W>) -> Result<(), String> {
+        let (degree, home, tiers) = (block.degree(), block.home(), self.tiers);
+        let fits = match home {
+            Home::Block => degree <= tiers.in_place,
+            Home::Packed(len) => {
+                degree > tiers.in_place && degree <= tiers.packed && (1..=tiers.layout.max_packed()).contains(&len)
+            }
+            Home::Tree(height) => height > 0 && degree > tiers.in_place.max(tiers.packed / 2),
+        };
+        require(fits, || format!("{degree} entries do not belong to {home:?}"))?;
+        let mut targets = Vec::with_capacity(degree);
+        match home {
+            Home::Block => targets.extend_from_slice(block.in_place().0),
+            Home::Packed(len) => {
+                let bounds = tiers.packed_bounds;
+                let children = block.children(len);
+                self.leaves::<W>(children, bounds, &mut targets)?;
+                require(len == 1 || targets.len() >= len * bounds.min, || format!("{len} leaves of {degree}"))?;
+            }
+            Home::Tree(height) => self.tree::<W>(height, &block.children(1)[0], &mut targets)?,
+        }
+        require(targets.len() == degree, || format!("{} entries where there should be {degree}", targets.len()))?;
+        require(targets.windows(2).all(|pair| pair[0] < pair[1]), || "it does not ascend".into())?;
+        let is_below = targets.last().is_none_or(|&last| u64::from(last) < self.num_vertices);
+        require(is_below, || "an entry is not below the bound".into())?;
+        self.num_arcs += degree as u64;
+        self.num_loops += u64::from(targets.binary_search(&vertex).is_ok());
+        Ok(())
+    }
+
+    fn tree<W: Value>(&mut self, height: usize, root: &Child, targets: &mut Vec<VertexId>) -> Result<(), String> {
+        let (birth, children) = node::inner(self.arena, root.handle);
+        self.enter(root.handle, birth, node::inner_words(children.len()))?;
+        require((1..=MAX_CHILDREN).contains(&children.len()), || format!("{} children", children.len()))?;
+        require(children[0].first == root.first, || "a parent does not know its first child".into())?;
+        if height == 1 {
+            // A list that moved up from the packed home keeps its leaves until they change.
+            let max = self.tiers.tree_bounds.max.max(self.tiers.packed_bounds.max);
+            return self.leaves::<W>(children, Bounds::up_to(max), targets);
+        }
+        children.iter().try_for_each(|child| self.tree::<W>(height - 1, child, targets))
+    }
+
+    fn leaves<W: Value>(
+        &mut self,
+        children: &[Child],
+        bounds: Bounds,
+        targets: &mut Vec<VertexId>,
+    ) -> Result<(), String> {
+        for (i, child) in children.iter().enumerate() {
+            let leaf = Leaf::<W>::read(self.arena, child.handle);
+            let len = leaf.targets.len();
+            self.enter(child.handle, leaf.birth, node::leaf_words::<W>(len))?;
+            require((1..=bounds.max).contains(&len), || format!("a leaf with {len} entries"))?;
+            let end = children.get(i + 1).map_or(u64::MAX, |next| u64::from(next.first));
+            let is_between = leaf.targets[0] >= child.first && u64::from(leaf.targets[len - 1]) < end;
+            require(is_between, || format!("leaf {i} is not between its neighbours"))?;
+            targets.extend_from_slice(leaf.targets);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,90 @@
+//! Every interleaving of a writer that publishes and readers that pin, as far as the memory model of the
+//! language allows them: a model checker runs the module `pins` with atomics of its own.
+
+#![allow(dead_code)]
+
+/// What the module is made of.
+mod sync {
+    pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
+}
+
+#[path = "../src/pins.rs"]
+mod pins;
+
+use std::sync::Arc;
+
+use loom::sync::atomic::{AtomicU64, Ordering};
+use pins::Publisher;
+
+/// Stands for the nodes of a version: its epoch, or freed.
+const FREED: u64 = u64::MAX;
+
+/// A writer publishes versions and frees the nodes of those that it finds unpinned; readers pin
+/// and read. Nobody may read a node that was freed, or a half-written seat.
+fn readers_and_writer(num_readers: usize, num_versions: u64) {
+    let mut publisher = Publisher::new([0, 100]);
+    let nodes: Arc<[AtomicU64; 4]> = Arc::new([0, 1, 2, 3].map(AtomicU64::new));
+    let readers: Vec<_> = (0..num_readers)
+        .map(|_| {
+            let (seats, nodes) = (Arc::clone(publisher.seats()), Arc::clone(&nodes));
+            loom::thread::spawn(move || {
+                let (seat, words) = seats.pin();
+                assert_eq!(words[1], words[0] + 100, "a seat is read whole");
+                let node = nodes[words[0] as usize].load(Ordering::Relaxed);
+                assert_eq!(node, words[0], "a pinned version keeps its nodes");
+                seats.unpin(seat);
+            })
+        })
+        .collect();
+    for epoch in 1..=num_versions {
+        publisher.publish(epoch, [epoch, epoch + 100]);
+        publisher.sweep(|epoch| nodes[epoch as usize].store(FREED, Ordering::Relaxed));
+    }
+    readers.into_iter().for_each(|reader| reader.join().unwrap());
+    publisher.sweep(|epoch| nodes[epoch as usize].store(FREED, Ordering::Relaxed));
+    assert_eq!(publisher.past().count(), 0, "all pins were given back");
+}
+
+#[test]
+fn one_reader_and_the_writer() {
+    loom::model(|| readers_and_writer(1, 2));
+}
+
+#[test]
+fn two_readers_and_the_writer() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(1);
+    builder.check(|| readers_and_writer(2, 2));
+}
+
+/// Without threads: seats are as many as pinned versions, and are used again.
+#[test]
+fn versions_are_held_until_they_are_unpinned() {
+    let mut builder = loom::model::Builder::new();
+    builder.max_branches = 100_000;
+    builder.check(|| {
+        let mut publisher = Publisher::new([0]);
+        let seats = Arc::clone(publisher.seats());
+        let mut held = Vec::new();
+        for epoch in 1..=40 {
+            held.push(seats.pin());
+            publisher.publish(epoch, [epoch]);
+            publisher.sweep(|epoch| panic!("epoch {epoch} is pinned"));
+        }
+        assert!(held.iter().enumerate().all(|(epoch, (_, words))| words[0] == epoch as u64));
+        seats.pin_again(held[7].0);
+        held.iter().for_each(|&(seat, _)| seats.unpin(seat));
+        let mut dropped = Vec::new();
+        publisher.sweep(|epoch| dropped.push(epoch));
+        assert_eq!(dropped, (0..40).filter(|&epoch| epoch != 7).collect::<Vec<_>>());
+        assert_eq!(publisher.past().collect::<Vec<_>>(), [7]);
+        seats.unpin(held[7].0);
+        publisher.sweep(|epoch| assert_eq!(epoch, 7));
+        for epoch in 41..80 {
+            publisher.publish(epoch, [epoch]);
+            publisher.sweep(|dropped| assert_eq!(dropped + 1, epoch));
+        }
+        let (seat, words) = seats.pin();
+        assert!(words == [79] && seat <= 40, "seat {seat} where 41 suffice");
+    });
+}
