@@ -38,6 +38,7 @@ def main() -> int:
     first, second = info["snapshots"]
     release = ["--snapshot", "1"]
     components = ask("run", db, "wcc", "--check", *release)["result"]
+    strong = ask("run", db, "scc", "--check", *release)["result"]
     ranks = ask("run", db, "pagerank", "--check", *release)["result"]
     reach = ask("run", db, "bfs", "--source", "libc6", "--check", *release)["result"]
     path = ask("query", db, "path", "libc6", "gimp", *release)["result"]
@@ -63,6 +64,8 @@ def main() -> int:
         ("edges of the window", window["edges"], fact("edges that the updates add")),
         ("weak components", components["components"], fact("weak components")),
         ("largest weak component", components["largest"], fact("vertices of the largest")),
+        ("strong components", strong["components"], fact("strong components")),
+        ("largest strong component", strong["largest"], fact("vertices of the largest strong one")),
         ("top of PageRank", ranks["top"][0][0], most_asked_for),
         ("sum of PageRank", round(ranks["sum"], 6), 1.0),
         ("reached from libc6", reach["reached"], fact("packages that libc6 reaches, itself included")),

@@ -35,6 +35,9 @@ run run "$db" pagerank
 say 'How much hangs together? Weakly connected components.'
 run run "$db" wcc
 
+say 'And how much of it goes in circles? The largest strongly connected component: all in it may ask for each other.'
+run run "$db" scc
+
 say 'Why would the C library ask for an image editor? The shortest chain of dependencies and suggestions.'
 run query "$db" path libc6 gimp
 

@@ -312,6 +312,39 @@ class ShippedData(unittest.TestCase):
         self.assertEqual(len(sizes), self.fact("weak components"))
         self.assertEqual(max(sizes.values()), self.fact("vertices of the largest"))
 
+    def test_strong_components(self) -> None:
+        asks_for, asked_for = defaultdict(list), defaultdict(list)
+        for source, target, _ in self.rows:
+            asks_for[source].append(target)
+            asked_for[target].append(source)
+        # Kosaraju's two searches: who is done last goes first against the edges.
+        finished: list[str] = []
+        seen: set[str] = set()
+        for root in list(asks_for):
+            path = [] if root in seen else [(root, iter(asks_for[root]))]
+            seen.add(root)
+            while path:
+                vertex, targets = path[-1]
+                target = next((target for target in targets if target not in seen), None)
+                if target is None:
+                    finished.append(vertex)
+                    path.pop()
+                else:
+                    seen.add(target)
+                    path.append((target, iter(asks_for.get(target, []))))
+        sizes = []
+        for root in reversed(finished):
+            waiting = [root] if root in seen else []
+            seen.discard(root)
+            for vertex in waiting:
+                sources = seen.intersection(asked_for.get(vertex, []))
+                seen -= sources
+                waiting.extend(sources)
+            if waiting:
+                sizes.append(len(waiting))
+        self.assertEqual(len(sizes), self.fact("strong components"))
+        self.assertEqual(max(sizes), self.fact("vertices of the largest strong one"))
+
     def test_distances(self) -> None:
         asks_for = defaultdict(list)
         for source, target, _ in self.rows:
