@@ -18,7 +18,7 @@ mod slots;
 
 pub(crate) use slots::{Slots, Stock, slot_lines};
 
-use memmap2::{MmapMut, MmapOptions};
+use memmap2::{Advice, MmapMut, MmapOptions};
 
 use crate::{Error, Result};
 
@@ -38,6 +38,10 @@ pub(crate) const NOTHING: Handle = 0;
 const MOST_LINES: usize = 1 << 32;
 /// The least, where the system limits addresses: 1 GB.
 const LEAST_LINES: usize = 1 << 24;
+
+/// The first bytes are on small pages, so that small graphs stay small; the rest on huge ones, since a
+/// change finds its block and its leaf at random places.
+const SMALL_BYTES: usize = 8 << 20;
 
 #[repr(C, align(64))]
 #[derive(Clone, Copy)]
@@ -82,6 +86,9 @@ impl Arena {
         loop {
             match MmapOptions::new().len(num_lines * size_of::<Line>()).no_reserve_swap().map_anon() {
                 Ok(mut map) => {
+                    let huge = SMALL_BYTES..num_lines * size_of::<Line>();
+                    // A hint: where it is refused, looking up addresses takes longer.
+                    let _ = map.advise_range(Advice::HugePage, huge.start, huge.len());
                     let lines = map.as_mut_ptr().cast();
                     return Ok(Self { _map: map, lines, num_lines });
                 }

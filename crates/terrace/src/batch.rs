@@ -2,7 +2,7 @@
 
 use base::VertexId;
 
-use crate::arena::{Arena, Handle, NOTHING};
+use crate::arena::{Arena, Handle, LINE_WORDS, NOTHING};
 use crate::builder::Builder;
 use crate::change::{Applied, Change, Outcome, Sink};
 use crate::directory::{Directory, NewPage};
@@ -10,14 +10,36 @@ use crate::list::{ListWork, PageCopy, Place, Tiers};
 use crate::node::{Home, Layout, PAGE_BITS, PAGE_VERTICES};
 use crate::{Result, Value};
 
-/// How many changes ahead blocks are fetched, and half of it, the leaves that they lead to.
-const AHEAD: usize = 16;
+/// How many lists ahead pages are fetched, and the leaves that their blocks lead to.
+const PAGES_AHEAD: usize = 20;
+const LEAVES_AHEAD: usize = 8;
+/// The most lines of a leaf that are fetched ahead.
+const MAX_LINES_AHEAD: usize = 6;
 
 /// The lists that changes are applied to.
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a> {
     pub(crate) tiers: &'a Tiers,
     pub(crate) directory: Directory,
+}
+
+/// The changes of one list among those of a batch.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Group {
+    source: VertexId,
+    start: u32,
+}
+
+fn group<W, C: Change<W>>(changes: &[C], groups: &mut Vec<Group>) {
+    groups.clear();
+    let mut last = None;
+    for (start, change) in changes.iter().enumerate() {
+        let source = change.source();
+        if last != Some(source) {
+            groups.push(Group { source, start: start as u32 });
+            last = Some(source);
+        }
+    }
 }
 
 /// Applies changes, which are sorted; appends the pages that it made, and those that became empty.
@@ -32,28 +54,31 @@ pub(crate) fn apply_sorted<W: Value, C: Change<W>, S: Sink<C>>(
     let arena = builder.arena;
     let layout = &target.tiers.layout;
     let mut applied = Applied::default();
-    let fetch = Fetch { arena, layout, directory: target.directory };
-    changes.iter().take(AHEAD).for_each(|change| fetch.block(change.source()));
-    changes.iter().take(AHEAD / 2).for_each(|change| fetch.leaf::<W>(change.source()));
-    let mut start = 0;
-    while start < changes.len() {
-        let number = changes[start].source() >> PAGE_BITS;
+    let mut groups = std::mem::take(&mut work.groups);
+    group(changes, &mut groups);
+    let fetch = Fetch { arena, layout, directory: target.directory, groups: &groups };
+    (0..PAGES_AHEAD).for_each(|i| fetch.page(i));
+    (0..LEAVES_AHEAD).for_each(|i| fetch.leaf::<W>(i));
+    let mut i = 0;
+    while i < groups.len() {
+        let number = groups[i].source >> PAGE_BITS;
         let handle = target.directory.page(arena, number);
         let mut page = PageCopy { old: arena.words(handle, layout.page_words()), fresh: None };
-        while start < changes.len() && changes[start].source() >> PAGE_BITS == number {
-            let source = changes[start].source();
-            let len = 1 + changes[start + 1..].iter().take_while(|change| change.source() == source).count();
-            fetch.ahead::<W, C>(changes, start, len);
-            let own = &changes[start..start + len];
-            let index = source as usize % PAGE_VERTICES;
-            let place = Place { tiers: target.tiers, page: &mut page, index };
+        while i < groups.len() && groups[i].source >> PAGE_BITS == number {
+            fetch.page(i + PAGES_AHEAD);
+            fetch.leaf::<W>(i + LEAVES_AHEAD);
+            let end = groups.get(i + 1).map_or(changes.len(), |next| next.start as usize);
+            let own = &changes[groups[i].start as usize..end];
+            let place =
+                Place { tiers: target.tiers, page: &mut page, index: groups[i].source as usize % PAGE_VERTICES };
             work.apply(builder, place, own, &mut Outcome { applied: &mut applied, sink: &mut *sink })?;
-            start += len;
+            i += 1;
         }
         if let Some(new) = finish_page::<W>(builder, layout, handle, page) {
             pages.push((number, new));
         }
     }
+    work.groups = groups;
     Ok(applied)
 }
 
@@ -84,41 +109,32 @@ struct Fetch<'a> {
     arena: &'a Arena,
     layout: &'a Layout,
     directory: Directory,
+    groups: &'a [Group],
 }
 
 impl Fetch<'_> {
-    /// The changes from `start` on, `len` of them, are next.
+    /// The page of a group, if it is the first of its page.
     #[inline(always)]
-    fn ahead<W: Value, C: Change<W>>(&self, changes: &[C], start: usize, len: usize) {
-        let len = len.min(AHEAD);
-        for i in start + AHEAD..start + AHEAD + len {
-            match changes.get(i) {
-                Some(change) if change.source() != changes[i - 1].source() => self.block(change.source()),
-                _ => {}
-            }
+    fn page(&self, index: usize) {
+        let Some(group) = self.groups.get(index) else { return };
+        let number = group.source >> PAGE_BITS;
+        if index > 0 && self.groups[index - 1].source >> PAGE_BITS == number {
+            return;
         }
-        for i in start + AHEAD / 2..start + AHEAD / 2 + len {
-            match changes.get(i) {
-                Some(change) if change.source() != changes[i - 1].source() => self.leaf::<W>(change.source()),
-                _ => {}
-            }
-        }
+        let page = self.directory.page(self.arena, number);
+        (0..self.layout.page_lines()).for_each(|line| self.arena.prefetch(page, line));
     }
 
+    /// The leaf of a group whose block is here already.
     #[inline(always)]
-    fn block(&self, vertex: VertexId) {
-        let page = self.directory.page(self.arena, vertex >> PAGE_BITS);
-        self.arena.prefetch(page, self.layout.block_line(vertex as usize % PAGE_VERTICES));
-    }
-
-    #[inline(always)]
-    fn leaf<W: Value>(&self, vertex: VertexId) {
-        let page = self.directory.page(self.arena, vertex >> PAGE_BITS);
-        let block =
-            self.layout.block::<W>(self.arena.words(page, self.layout.page_words()), vertex as usize % PAGE_VERTICES);
+    fn leaf<W: Value>(&self, index: usize) {
+        let Some(group) = self.groups.get(index) else { return };
+        let page = self.directory.page(self.arena, group.source >> PAGE_BITS);
+        let page = self.arena.words(page, self.layout.page_words());
+        let block = self.layout.block::<W>(page, group.source as usize % PAGE_VERTICES);
         if block.home() != Home::Block {
             let handle = block.children(1)[0].handle;
-            let num_lines = block.degree().div_ceil(16).min(4);
+            let num_lines = (block.degree() * (1 + W::WORDS)).div_ceil(LINE_WORDS).min(MAX_LINES_AHEAD);
             (0..num_lines).for_each(|line| self.arena.prefetch(handle, line));
         }
     }

@@ -5,6 +5,10 @@ use crate::graveyard::Retired;
 use crate::node::{self, Child, Leaf};
 use crate::{Result, Value};
 
+/// Slots are fetched so many nodes of their size before they are written, and so many lines of each.
+const SLOTS_AHEAD: usize = 3;
+const MAX_LINES_AHEAD: usize = 8;
+
 /// What one worker needs to make nodes.
 #[derive(Debug)]
 pub(crate) struct Builder<'a> {
@@ -20,7 +24,12 @@ impl<'a> Builder<'a> {
     /// A node of so many words.
     #[inline(always)]
     pub(crate) fn take(&mut self, num_words: usize) -> Result<Fresh> {
-        self.slots.take(self.stock, num_words.div_ceil(LINE_WORDS))
+        let num_lines = num_words.div_ceil(LINE_WORDS);
+        let fresh = self.slots.take(self.stock, num_lines)?;
+        if let Some(next) = self.slots.upcoming(num_lines, SLOTS_AHEAD) {
+            (0..num_lines.min(MAX_LINES_AHEAD)).for_each(|line| self.arena.prefetch(next, line));
+        }
+        Ok(fresh)
     }
 
     /// The version that is being made does not lead to this node. If no version does, the next node may lie

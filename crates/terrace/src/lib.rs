@@ -40,6 +40,7 @@ mod list;
 mod merge;
 mod node;
 mod options;
+mod overlay;
 mod pieces;
 mod pins;
 mod sort;
@@ -56,6 +57,7 @@ mod sync {
 pub use change::{Addition, Applied, Change, Removal, Update};
 pub use error::{Error, Result};
 pub use options::Options;
+pub use overlay::{Base, Side};
 pub use state::Plane;
 pub use terrace::{Memory, Space, Terrace};
 pub use value::Value;

@@ -3,6 +3,7 @@
 use std::marker::PhantomData;
 
 use crate::arena::Fresh;
+use crate::batch::Group;
 use crate::builder::Builder;
 use crate::change::{Applied, Change, Outcome, Sink};
 use crate::node::{self, Block, Child, Home, Layout, Leaf};
@@ -67,13 +68,14 @@ impl Place<'_, '_> {
 #[derive(Debug)]
 pub(crate) struct ListWork<W> {
     carry: Carry<W>,
+    pub(crate) groups: Vec<Group>,
     children: Vec<Child>,
     above: Vec<Child>,
 }
 
 impl<W> Default for ListWork<W> {
     fn default() -> Self {
-        Self { carry: Carry::default(), children: Vec::new(), above: Vec::new() }
+        Self { carry: Carry::default(), groups: Vec::new(), children: Vec::new(), above: Vec::new() }
     }
 }
 

@@ -33,25 +33,19 @@ pub(crate) struct Plan {
     num_removed: usize,
 }
 
-/// Up to this length, counting all smaller entries is faster than a search.
-const COUNTED: usize = 32;
+/// Pieces of this length are counted, which takes no branch that could be guessed wrong.
+const COUNTED: usize = 64;
 
 /// The first index from `from` on whose entry is not below `target`.
 #[inline(always)]
 fn advance(list: &[VertexId], from: usize, target: VertexId) -> usize {
-    let rest = &list[from..];
-    if rest.len() <= COUNTED {
-        return from + rest.iter().map(|&entry| usize::from(entry < target)).sum::<usize>();
+    let mut low = from;
+    let mut high = list.len();
+    while high - low > COUNTED {
+        let middle = low + (high - low) / 2;
+        if list[middle] < target { low = middle + 1 } else { high = middle }
     }
-    // The next change is often near: double the step before halving it.
-    let mut step = COUNTED;
-    let mut low = 0;
-    while low + step < rest.len() && rest[low + step] < target {
-        low += step + 1;
-        step *= 2;
-    }
-    let high = rest.len().min(low + step + 1);
-    from + low + rest[low..high].partition_point(|&entry| entry < target)
+    low + list[low..high].iter().map(|&entry| u32::from(entry < target)).sum::<u32>() as usize
 }
 
 impl Plan {

@@ -23,7 +23,7 @@ use crate::arena::{Arena, Handle, LINE_WORDS};
 
 /// Vertices whose blocks lie in one page; a power of two.
 pub(crate) const PAGE_VERTICES: usize = 1 << PAGE_BITS;
-pub(crate) const PAGE_BITS: u32 = 4;
+pub(crate) const PAGE_BITS: u32 = 3;
 /// Children of a directory.
 pub(crate) const FANOUT: usize = 1 << FANOUT_BITS;
 pub(crate) const FANOUT_BITS: u32 = 6;
@@ -204,6 +204,12 @@ impl Layout {
     /// The most leaves of the packed home: their children lie in the body.
     pub(crate) fn max_packed(&self) -> usize {
         self.body_words() / 2
+    }
+
+    /// The lines of a page.
+    #[inline(always)]
+    pub(crate) fn page_lines(&self) -> usize {
+        self.page_words.div_ceil(LINE_WORDS)
     }
 
     /// The first line of a block.

@@ -10,12 +10,13 @@ use graph::Direction;
 use crate::arena::{Arena, LINE_WORDS, Slots, Stock};
 use crate::batch::{Target, apply_sorted};
 use crate::builder::Builder;
-use crate::change::{Applied, Change, Sink};
+use crate::change::{Applied, Change, Sink, Update};
 use crate::directory::NewPage;
 use crate::graveyard::{Graveyard, Retired};
 use crate::list::{ListWork, Tiers};
 use crate::node::PAGE_VERTICES;
 use crate::options::Options;
+use crate::overlay::{Base, Listing, Side, Silent, Split, joined};
 use crate::pins::Publisher;
 use crate::sort::SortSpace;
 use crate::state::{Plane, State, WORDS};
@@ -86,6 +87,14 @@ struct Part<S> {
     applied: Applied,
     pages: Vec<NewPage>,
     sink: S,
+}
+
+/// What a part of a batch over a base did: to the whole, and to each of the two planes.
+struct PartOver<W> {
+    applied: Applied,
+    effective: Vec<Update<W>>,
+    added: Part<()>,
+    removed: Part<()>,
 }
 
 impl<W: Value> Terrace<W> {
@@ -170,7 +179,7 @@ impl<W: Value> Terrace<W> {
 
     /// Applies a batch to a plane, on `pool` where it is large. Changes of one edge act in their order.
     ///
-    /// Cost: changed lists and their pages are copied, each once; about 8 bytes a change besides.
+    /// Cost: changed lists and their pages are copied, each once; twice the batch for sorting.
     ///
     /// # Errors
     /// A change names a vertex that is not below the bound, and nothing has happened; or the nodes fill
@@ -182,7 +191,9 @@ impl<W: Value> Terrace<W> {
         changes: &[C],
         space: &mut Space<C>,
     ) -> Result<Applied> {
-        let parts = self.apply_parts::<C, ()>(pool, plane, changes, space)?;
+        let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
+            terrace.apply_part::<C, ()>(worker, plane, sorted)
+        })?;
         Ok(self.finish(plane, parts)?.0)
     }
 
@@ -198,19 +209,65 @@ impl<W: Value> Terrace<W> {
         space: &mut Space<C>,
         effective: &mut Vec<C>,
     ) -> Result<Applied> {
-        let parts = self.apply_parts::<C, Vec<C>>(pool, plane, changes, space)?;
+        let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
+            terrace.apply_part::<C, Vec<C>>(worker, plane, sorted)
+        })?;
         let (applied, sinks) = self.finish(plane, parts)?;
         sinks.iter().for_each(|sink| effective.extend_from_slice(sink));
         Ok(applied)
     }
 
-    fn apply_parts<C: Change<W>, S: Sink<C> + Default + Send>(
+    /// Applies a batch to one side of what lies over `base`: the planes of `side` then hold what differs
+    /// from the base, and no more. Returns what changed in base and planes together; where `effective`
+    /// is given, appends the changes that had an effect, ascending by source and target.
+    ///
+    /// Cost: as for [`apply`](Self::apply), and one search in the base for each edge.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply).
+    pub fn apply_over<C: Change<W>>(
         &mut self,
         pool: &Pool,
-        plane: Plane,
+        side: Side,
+        base: &impl Base<W>,
         changes: &[C],
         space: &mut Space<C>,
-    ) -> Result<Vec<Part<S>>> {
+        effective: Option<&mut Vec<Update<W>>>,
+    ) -> Result<Applied> {
+        // Only the join of the two planes tells an edge with a new weight from two changes.
+        let is_joined = effective.is_some() || W::WORDS > 0;
+        let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
+            if is_joined {
+                terrace.apply_part_over::<C, Vec<Update<W>>>(worker, side, base, sorted)
+            } else {
+                terrace.apply_part_over::<C, Silent>(worker, side, base, sorted)
+            }
+        })?;
+        let mut applied = Applied::default();
+        let (mut added, mut removed, mut all) = (Vec::new(), Vec::new(), Vec::new());
+        for part in parts {
+            applied.join(part.applied);
+            all.push(part.effective);
+            added.push(part.added);
+            removed.push(part.removed);
+        }
+        self.finish(side.added(), added)?;
+        self.finish(side.removed(), removed)?;
+        if let Some(effective) = effective {
+            all.iter().for_each(|part| effective.extend_from_slice(part));
+        }
+        Ok(applied)
+    }
+
+    /// Sorts a batch and gives its parts to `body(self, worker, sorted)`; returns what it made of them, in
+    /// their order.
+    fn for_each_part<C: Change<W>, R: Send>(
+        &mut self,
+        pool: &Pool,
+        changes: &[C],
+        space: &mut Space<C>,
+        body: impl Fn(&Self, usize, &[C]) -> Result<R> + Sync,
+    ) -> Result<Vec<R>> {
         self.require_whole()?;
         let bound = self.vertex_bound();
         require_below(pool, changes, bound)?;
@@ -218,14 +275,13 @@ impl<W: Value> Terrace<W> {
             self.workers.resize_with(pool.num_threads(), Mutex::default);
         }
         let parts = if changes.len() <= SERIAL_BATCH {
-            let sorted = space.sort.sorted(changes, bound);
-            self.apply_part(0, plane, sorted).map(|part| vec![part])
+            body(self, 0, space.sort.sorted(changes, bound)).map(|part| vec![part])
         } else {
             let buckets = space.sort.buckets(pool, changes, bound);
             let parts = Mutex::new(Vec::with_capacity(buckets.len()));
             let buckets: Vec<_> = buckets.into_iter().enumerate().collect();
             pool.for_each_item(buckets, |worker, (i, bucket)| {
-                let part = self.apply_part(worker, plane, bucket.sort());
+                let part = body(self, worker, bucket.sort());
                 lock(&parts).push((i, part));
             });
             let mut parts = parts.into_inner().unwrap_or_else(|e| e.into_inner());
@@ -250,6 +306,25 @@ impl<W: Value> Terrace<W> {
         part.applied = apply_sorted(&mut builder, target, &mut work, sorted, &mut part.pages, &mut part.sink)?;
         worker.work = work;
         Ok(part)
+    }
+
+    /// The same over a base.
+    fn apply_part_over<C: Change<W>, S: Listing<W>>(
+        &self,
+        worker: usize,
+        side: Side,
+        base: &impl Base<W>,
+        sorted: &[C],
+    ) -> Result<PartOver<W>> {
+        let is_any_removed = self.next.planes[side.removed() as usize].num_arcs > 0;
+        let split = Split::new(base, sorted, is_any_removed);
+        let added = self.apply_part::<_, S>(worker, side.added(), &split.added)?;
+        let removed = self.apply_part::<_, S>(worker, side.removed(), &split.removed)?;
+        let mut sink = Vec::new();
+        let (adds, removes) = (added.sink.list(), removed.sink.list());
+        let applied = joined(base, (added.applied, adds), (removed.applied, removes), &mut sink);
+        let plain = |part: Part<S>| Part { applied: part.applied, pages: part.pages, sink: () };
+        Ok(PartOver { applied, effective: sink, added: plain(added), removed: plain(removed) })
     }
 
     /// Hangs the new pages into the directory.

@@ -122,6 +122,13 @@ impl Slots {
         Ok(Fresh { handle, num_lines: num_lines as u32 })
     }
 
+    /// The slot that will be taken after `distance` others of its size, where it is known already.
+    #[inline(always)]
+    pub(crate) fn upcoming(&self, num_lines: usize, distance: usize) -> Option<Handle> {
+        let at_hand = &self.at_hand[class_of(num_lines)];
+        at_hand.len().checked_sub(distance).and_then(|i| at_hand.get(i)).copied()
+    }
+
     #[cold]
     fn refill(&mut self, stock: &Stock, class: usize) -> Result<Handle> {
         let mut free = stock.lock();

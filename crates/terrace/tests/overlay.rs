@@ -1,0 +1,137 @@
+//! Batches over a base: base and planes together are the model, and the planes hold no more than what
+//! differs.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use anden_terrace::{Addition, Base, Options, Plane, Removal, Side, Space, Terrace, Update, Value, Version};
+use base::VertexId;
+use base::parallel::Pool;
+use graph::{Adjacency, Csr, CsrBuilder, Direction, Weight};
+use testkit::Random;
+
+type Edges<W> = BTreeMap<(VertexId, VertexId), W>;
+
+const BOUND: u32 = 400;
+
+fn base_of<W: Weight>(edges: &Edges<W>) -> Csr {
+    let mut builder = CsrBuilder::new(Direction::Directed, BOUND as usize - 50);
+    edges.iter().for_each(|(&(source, target), &weight)| builder.edge(source, target, weight));
+    builder.build_weighted().unwrap()
+}
+
+fn plane<W: Value>(version: &Version<W>, plane: Plane) -> Edges<W> {
+    let mut all = Edges::new();
+    for vertex in 0..BOUND {
+        let _ = version.lists(plane).for_each_fragment(vertex, |targets, values| {
+            all.extend(targets.iter().zip(values).map(|(&target, &value)| ((vertex, target), value)));
+            ControlFlow::Continue(())
+        });
+    }
+    all
+}
+
+fn run<W: Value>(seed: u64, bases: &Edges<W>, base: &Adjacency, value: impl Fn(u32) -> W)
+where
+    Adjacency: Base<W>,
+{
+    println!("seed {seed}, {:?}", W::TYPE);
+    let mut random = Random::new(seed);
+    let pool = Pool::new(2).unwrap();
+    let mut terrace = Terrace::<W>::new(&Options::default()).unwrap();
+    terrace.grow(BOUND as usize).unwrap();
+    let mut space = Space::default();
+    let mut model = bases.clone();
+    for i in 0..60 {
+        let len = [3, 200, 6000][i % 3];
+        let changes: Vec<_> = (0..len)
+            .map(|_| Update {
+                source: random.below(BOUND),
+                target: random.below(BOUND),
+                addition: (random.below(3) > 0).then(|| value(random.below(3))),
+            })
+            .collect();
+        let before = model.clone();
+        for change in &changes {
+            match change.addition {
+                Some(value) => model.insert((change.source, change.target), value),
+                None => model.remove(&(change.source, change.target)),
+            };
+        }
+        let mut effective = Vec::new();
+        let listed = if i % 2 == 0 { Some(&mut effective) } else { None };
+        let applied = terrace.apply_over(&pool, Side::Out, base, &changes, &mut space, listed).unwrap();
+        terrace.publish();
+        let version = terrace.version();
+        version.verify().unwrap();
+        let (added, removed) = (plane(&version, Plane::Out), plane(&version, Plane::OutRemoved));
+        assert!(removed.iter().all(|(edge, value)| bases.get(edge) == Some(value)), "batch {i}");
+        let mut whole = bases.clone();
+        whole.retain(|edge, _| !removed.contains_key(edge));
+        for (&edge, &value) in &added {
+            assert_eq!(whole.insert(edge, value), None, "batch {i}: fragments do not overlap");
+            assert!(bases.get(&edge) != Some(&value), "batch {i}: what is as in the base is not live");
+        }
+        assert_eq!(whole, model, "batch {i}");
+        let num_added = model.keys().filter(|edge| !before.contains_key(edge)).count() as u64;
+        let num_removed = before.keys().filter(|edge| !model.contains_key(edge)).count() as u64;
+        let num_replaced = model.iter().filter(|(e, v)| before.get(e).is_some_and(|old| old != *v)).count() as u64;
+        assert_eq!((applied.num_added, applied.num_removed), (num_added, num_removed), "batch {i}");
+        assert_eq!(applied.num_replaced, num_replaced, "batch {i}");
+        if i % 2 == 0 {
+            assert!(effective.windows(2).all(|p| (p[0].source, p[0].target) < (p[1].source, p[1].target)));
+            let mut replayed = before;
+            for change in &effective {
+                let edge = (change.source, change.target);
+                let old = replayed.get(&edge).copied();
+                assert!(old != change.addition, "batch {i}: {change:?} has no effect");
+                match change.addition {
+                    Some(value) => replayed.insert(edge, value),
+                    None => replayed.remove(&edge),
+                };
+            }
+            assert_eq!(replayed, model, "batch {i}");
+        }
+    }
+}
+
+fn random_edges<W>(seed: u64, value: impl Fn(u32) -> W) -> Edges<W> {
+    let mut random = Random::new(seed);
+    let bound = BOUND - 50;
+    (0..9000).map(|_| ((random.below(bound), random.below(bound)), value(random.below(3)))).collect()
+}
+
+#[test]
+fn base_and_planes_together_are_the_model() {
+    let weighted = random_edges(1, f64::from);
+    run(21, &weighted, base_of(&weighted).out_lists(), f64::from);
+    let weighted = random_edges(2, |w| w);
+    run(22, &weighted, base_of(&weighted).out_lists(), |w| w);
+    let plain = random_edges(3, |_| ());
+    let ones = plain.keys().map(|&edge| (edge, 1_u32)).collect();
+    run(23, &plain, base_of(&ones).out_lists(), |_| ());
+}
+
+#[test]
+fn a_batch_that_the_base_knows_leaves_nothing_live() {
+    let pool = Pool::new(1).unwrap();
+    let edges = random_edges(4, |_| 1_u32);
+    let csr = base_of(&edges);
+    let mut terrace = Terrace::<()>::new(&Options::default()).unwrap();
+    terrace.grow(BOUND as usize).unwrap();
+    let additions: Vec<_> = edges.keys().map(|&(source, target)| Addition { source, target }).collect();
+    let removals: Vec<_> = edges.keys().map(|&(source, target)| Removal { source, target }).collect();
+    let lists = csr.out_lists();
+    let add = |terrace: &mut Terrace| {
+        terrace.apply_over(&pool, Side::Out, lists, &additions, &mut Space::default(), None).unwrap()
+    };
+    assert_eq!(add(&mut terrace), Default::default());
+    terrace.publish();
+    assert_eq!(terrace.memory().live_bytes, 0);
+    let removed = terrace.apply_over(&pool, Side::Out, lists, &removals, &mut Space::default(), None).unwrap();
+    assert_eq!((removed.num_added, removed.num_removed), (0, edges.len() as u64));
+    assert_eq!(add(&mut terrace).num_added, edges.len() as u64);
+    terrace.publish();
+    terrace.collect();
+    assert_eq!(terrace.memory().live_bytes, 0);
+}
