@@ -14,6 +14,7 @@ use kernels::sssp::{Distances, SsspParams};
 use kernels::triangles::TriangleParams;
 use kernels::wcc::WccParams;
 
+use crate::weighted::on_weighted;
 use crate::{Key, Result, View};
 
 /// All methods fail on damage met on the way, when cancelled, and where the graph or the memory
@@ -77,7 +78,7 @@ impl View {
         self.needs_weights("sssp")?;
         let source = self.vertex(source)?;
         let params = SsspParams { source, weights: Some(self.weight_statistics()?), ..SsspParams::default() };
-        let result = kernels::sssp::sssp(&self.context(), self.lists(), &params);
+        let result = on_weighted!(self, graph => kernels::sssp::sssp(&self.context(), graph, &params));
         Ok(result.map_err(|error| self.explained(error))?.distances)
     }
 

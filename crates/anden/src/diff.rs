@@ -7,6 +7,7 @@ use engine::ChangedArc;
 use graph::property::{OwnedValue, PropertyValue};
 use graph::{Graph, Weight, WeightType, WeightedEdges};
 
+use crate::properties::{NamedValues, row_values};
 use crate::{EdgeWeight, Key, KeyRef, Result};
 
 /// What changed from one snapshot to another.
@@ -53,6 +54,22 @@ pub struct DiffEdge<'a> {
     pub target: KeyRef<'a>,
     /// Its weight, where the graph has weights.
     pub weight: Option<EdgeWeight>,
+    /// Where edges have properties: the row of this one's, and whether the second snapshot has it.
+    row: Option<(u64, Here)>,
+}
+
+/// Which of the two snapshots has an edge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Here {
+    First,
+    Second,
+}
+
+impl DiffEdge<'_> {
+    /// Whether edges of the graph have properties: [`Diff::edge_properties`] gives those of this one.
+    pub fn has_properties(&self) -> bool {
+        self.row.is_some()
+    }
 }
 
 impl Diff {
@@ -104,7 +121,7 @@ impl Diff {
     /// # Errors
     /// Of an item: damage in the dictionary.
     pub fn added(&self) -> impl Iterator<Item = Result<DiffEdge<'_>>> {
-        self.added.iter().map(|arc| edge(&self.to_view, arc))
+        self.added.iter().map(|arc| edge(&self.to_view, arc, Here::Second))
     }
 
     /// The edges that the first has and the second has not, by ascending ids.
@@ -112,7 +129,19 @@ impl Diff {
     /// # Errors
     /// Of an item: damage in the dictionary.
     pub fn removed(&self) -> impl Iterator<Item = Result<DiffEdge<'_>>> {
-        self.removed.iter().map(|arc| edge(&self.from_view, arc))
+        self.removed.iter().map(|arc| edge(&self.from_view, arc, Here::First))
+    }
+
+    /// The properties of an edge of this difference that have a value.
+    ///
+    /// # Errors
+    /// Damage in the properties.
+    pub fn edge_properties(&self, edge: &DiffEdge<'_>) -> Result<NamedValues<'_>> {
+        match edge.row {
+            None => Ok(Vec::new()),
+            Some((row, Here::First)) => row_values(&self.from_view, row),
+            Some((row, Here::Second)) => row_values(&self.to_view, row),
+        }
     }
 
     /// The properties of the second snapshot's vertices that have another value there; those of vertices that are gone
@@ -150,7 +179,7 @@ fn keys(view: &lama::View, vertices: &[VertexId]) -> Result<Vec<Key>> {
     vertices.iter().map(|&vertex| Ok(view.key(vertex)?)).collect()
 }
 
-fn edge<'a>(view: &'a lama::View, arc: &ChangedArc) -> Result<DiffEdge<'a>> {
+fn edge<'a>(view: &'a lama::View, arc: &ChangedArc, here: Here) -> Result<DiffEdge<'a>> {
     let weight = view.weight_type().map(|weight_type| match weight_type {
         WeightType::U32 => EdgeWeight::Integer(u32::of_bits(arc.weight).into()),
         WeightType::I64 => EdgeWeight::Integer(i64::of_bits(arc.weight)),
@@ -158,5 +187,6 @@ fn edge<'a>(view: &'a lama::View, arc: &ChangedArc) -> Result<DiffEdge<'a>> {
         WeightType::F64 => EdgeWeight::Real(f64::of_bits(arc.weight)),
     });
     let (source, target) = (view.key_ref(arc.list)?, view.key_ref(arc.neighbour)?);
-    Ok(DiffEdge { source, target, weight })
+    let row = view.options().edge_properties.then_some((arc.weight, here));
+    Ok(DiffEdge { source, target, weight, row })
 }

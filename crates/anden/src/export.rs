@@ -17,11 +17,11 @@ use crate::{Error, Key, KeyRef, Result, View};
 pub enum ExportFormat {
     /// `source target [weight]` a line.
     EdgeList,
-    /// The same with commas, under a header.
+    /// The same with commas, under a header, and properties.
     Csv,
     /// A Matrix Market file; vertices by the numbers of rows, from 1.
     Mtx,
-    /// Columns `source`, `target` and `weight`.
+    /// Columns `source`, `target`, `weight` and properties.
     Parquet,
     /// GraphML.
     GraphMl,
@@ -64,23 +64,26 @@ impl<E: From<Error>> From<graph::Error> for Wrapped<E> {
 /// The properties of a view.
 struct Properties<'a>(&'a View);
 
-static NO_EDGE_PROPERTIES: PropertySchema = PropertySchema::EMPTY;
-
 impl WrittenProperties<Error> for Properties<'_> {
     fn edge_schema(&self) -> &PropertySchema {
-        &NO_EDGE_PROPERTIES
+        self.0.edge_schema()
     }
 
     fn vertex_schema(&self) -> &PropertySchema {
         self.0.vertex_schema()
     }
 
-    fn push_rows(&self, _vertex: VertexId, _rows: &mut Vec<u64>) -> Result<()> {
+    fn push_rows(&self, vertex: VertexId, rows: &mut Vec<u64>) -> Result<()> {
+        self.0.push_rows(vertex, rows);
         Ok(())
     }
 
-    fn edge_columns(&self, _rows: &[u64]) -> Result<Vec<PropertyColumn>> {
-        Ok(Vec::new())
+    fn edge_columns(&self, rows: &[u64]) -> Result<Vec<PropertyColumn>> {
+        // Lists with damage look empty: what they hold is known only if all is well.
+        self.0.lists().check()?;
+        let properties = self.0.lists().edge_properties();
+        let columns = (0..properties.schema().len()).map(|place| Ok(properties.gather(place, rows)?));
+        Ok(columns.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
     }
 
     fn vertex_columns(&self, vertices: &[VertexId]) -> Result<Vec<PropertyColumn>> {
@@ -107,7 +110,7 @@ impl View {
         let pool = self.context().pool;
         let num_edges = match format {
             ExportFormat::EdgeList => formats::write_edge_list(graph, key, output)?,
-            ExportFormat::Csv => formats::write_csv(graph, key, output)?,
+            ExportFormat::Csv => formats::write_csv(graph, key, &Properties(self), output)?,
             ExportFormat::Mtx => formats::write_mtx(graph, &self.matrix_rows()?, output)?,
             ExportFormat::Parquet => {
                 formats::write_parquet_edges(graph, self.key_kind()?, key, &Properties(self), pool, output)?

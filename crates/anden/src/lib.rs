@@ -32,6 +32,7 @@ mod query;
 mod session;
 mod versions;
 mod view;
+mod weighted;
 
 pub use base::memory::{CountingAllocator, resident_peak};
 pub use base::progress::Progress;
@@ -54,6 +55,7 @@ pub use kernels;
 pub use kernels::pagerank::PageRankParams;
 pub use kernels::sssp::Distances;
 pub use lama::{GraphOptions as Options, Key, KeyRef, KeyScheme, SnapshotInfo, Stats, VerifyReport};
+pub use properties::NamedValues;
 pub use query::{LevelFragment, ListFragments, Path, PathLength, ShortestPaths, Side, VertexFragments};
 pub use session::Session;
 pub use versions::SnapshotId;

@@ -1,9 +1,15 @@
-//! Properties of vertices.
+//! Properties of vertices and edges.
+
+use std::ops::ControlFlow;
 
 use base::VertexId;
+use graph::Graph;
 use graph::property::{PropertyColumn, PropertySchema, PropertyValue};
 
-use crate::{Error, Result, View};
+use crate::{Error, Key, Result, View};
+
+/// Names and values of properties that have a value.
+pub type NamedValues<'a> = Vec<(&'a str, PropertyValue<'a>)>;
 
 impl View {
     /// Names and types of the properties that vertices have; those of a window are those of its last snapshot.
@@ -27,7 +33,7 @@ impl View {
     ///
     /// # Errors
     /// Damage met on the way.
-    pub fn vertex_properties(&self, vertex: VertexId) -> Result<Vec<(&str, PropertyValue<'_>)>> {
+    pub fn vertex_properties(&self, vertex: VertexId) -> Result<NamedValues<'_>> {
         let properties = self.lists().properties();
         let mut values = Vec::new();
         for (place, (name, _)) in properties.schema().iter().enumerate() {
@@ -38,10 +44,87 @@ impl View {
         }
         Ok(values)
     }
+
+    /// Names and types of the properties that edges have.
+    pub fn edge_schema(&self) -> &PropertySchema {
+        self.lists().edge_properties().schema()
+    }
+
+    /// Whether edges have properties, which may be all null.
+    pub fn has_edge_properties(&self) -> bool {
+        self.lists().options().edge_properties
+    }
+
+    /// The values of a property of all edges, in the order of the out-lists: those of the edges of the first vertex id,
+    /// in the order of its fragments, then those of the next. An undirected edge has a value in the lists of both ends.
+    ///
+    /// *Shape*: [`num_arcs`](Self::num_arcs) rows. *Cost*: reads all out-lists and copies the values.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: there is no such property; damage met on the way.
+    pub fn edge_property(&self, name: &str) -> Result<PropertyColumn> {
+        let properties = self.lists().edge_properties();
+        let Some(place) = properties.schema().find(name) else {
+            return Err(no_property("edges", name, properties.schema()));
+        };
+        let mut rows = Vec::with_capacity(self.num_arcs() as usize);
+        for vertex in 0..self.vertex_bound() as VertexId {
+            self.push_rows(vertex, &mut rows);
+        }
+        // Lists with damage look empty: what they hold is known only if all is well.
+        self.lists().check()?;
+        let column = properties.gather(place, &rows)?;
+        column.ok_or_else(|| no_property("edges", name, properties.schema()))
+    }
+
+    /// Appends the rows of an out-list.
+    pub(crate) fn push_rows(&self, vertex: VertexId, rows: &mut Vec<u64>) {
+        let _ = self.lists().for_each_out_row(vertex, |_, found| {
+            rows.extend(found.iter().map(|&row| row as u64));
+            ControlFlow::Continue(())
+        });
+    }
+
+    /// The properties of the edges from one vertex to another that have a value, in the order of the schema: one list for
+    /// each parallel edge, none where there is no edge.
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: one of them is no vertex; damage met on the way.
+    pub fn edge_properties(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Vec<NamedValues<'_>>> {
+        let (source, target) = (self.vertex(source)?, self.vertex(target)?);
+        let mut rows = Vec::new();
+        let _ = self.lists().for_each_out_row(source, |targets, found| {
+            // A fragment ascends, and so do parallel edges in it.
+            let first = targets.partition_point(|&other| other < target);
+            let parallel = targets[first..].iter().take_while(|&&other| other == target).count();
+            rows.extend(found[first..first + parallel].iter().map(|&row| row as u64));
+            ControlFlow::Continue(())
+        });
+        self.lists().check()?;
+        rows.into_iter().map(|row| self.row_values(row)).collect()
+    }
+
+    /// The properties of an edge, by its row.
+    pub(crate) fn row_values(&self, row: u64) -> Result<NamedValues<'_>> {
+        row_values(self.lists(), row)
+    }
+}
+
+/// The properties of an edge that have a value, by its row.
+pub(crate) fn row_values(graph: &lama::View, row: u64) -> Result<NamedValues<'_>> {
+    let properties = graph.edge_properties();
+    let mut values = Vec::new();
+    for (place, (name, _)) in properties.schema().iter().enumerate() {
+        let value = properties.value(place, row)?;
+        if !value.is_null() {
+            values.push((name, value));
+        }
+    }
+    Ok(values)
 }
 
 /// There is no such property of `whose`.
-fn no_property(whose: &str, name: &str, schema: &PropertySchema) -> Error {
+pub(crate) fn no_property(whose: &str, name: &str, schema: &PropertySchema) -> Error {
     let known = schema.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
     Error::NotFound(match known.is_empty() {
         true => format!("there is no property {name:?}: {whose} have none"),

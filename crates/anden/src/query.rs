@@ -4,6 +4,7 @@ use base::VertexId;
 use kernels::query::{self, Neighbors};
 use kernels::sssp::DistanceValue;
 
+use crate::weighted::on_weighted;
 use crate::{Key, Result, View};
 
 /// A path through the graph.
@@ -203,7 +204,7 @@ impl View {
     pub fn weighted_path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         self.needs_weights("a weighted path")?;
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found = query::weighted_path(&self.context(), self.lists(), source, target);
+        let found = on_weighted!(self, graph => query::weighted_path(&self.context(), graph, source, target));
         let Some(path) = found.map_err(|error| self.explained(error))? else { return Ok(None) };
         let length = match path.length {
             DistanceValue::Integer(sum) => PathLength::Integer(sum),

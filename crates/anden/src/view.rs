@@ -1,13 +1,14 @@
 //! Read access to a graph at one snapshot, by key.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use base::VertexId;
 use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
 use kernels::Context;
 use kernels::sssp::{WeightStatistics, scan_weights};
 
+use crate::weighted::{ChosenWeights, on_weighted};
 use crate::{DegreeStatistics, Error, Job, JobOutput, Key, KeyRef, Result, Session, Side};
 
 /// Read access to a graph at one snapshot.
@@ -18,9 +19,17 @@ pub struct View {
     graph: lama::View,
     session: Session,
     name: String,
-    /// What kernels that add weights up want to know, once one has asked.
-    weights: Arc<OnceLock<WeightStatistics>>,
+    weights: SharedStatistics,
+    /// The property that is the weight, where one is chosen.
+    chosen: Option<Arc<ChosenWeights>>,
+    last_weights: LastWeights,
 }
+
+/// The weights that were chosen last, and what they are like.
+type LastWeights = Arc<Mutex<Option<(Arc<ChosenWeights>, SharedStatistics)>>>;
+
+/// What kernels that add weights up want to know of them, once one has asked.
+type SharedStatistics = Arc<OnceLock<WeightStatistics>>;
 
 /// In how many contiguous pieces lists lie; lists without entries do not count.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -39,7 +48,7 @@ impl std::fmt::Debug for View {
 
 impl View {
     pub(crate) fn new(graph: lama::View, session: Session, name: String) -> Self {
-        Self { graph, session, name, weights: Arc::default() }
+        Self { graph, session, name, weights: Arc::default(), chosen: None, last_weights: Arc::default() }
     }
 
     /// The graph behind the seam, for algorithms of one's own.
@@ -51,9 +60,33 @@ impl View {
         &self.graph
     }
 
+    /// The graph behind the seam with the property that was chosen as the weight ([`with_weight`](Self::with_weight));
+    /// `None` where none was.
+    pub fn weighted_graph(&self) -> Option<&(impl InEdges + WeightedEdges + use<>)> {
+        self.chosen()
+    }
+
+    pub(crate) fn chosen(&self) -> Option<&ChosenWeights> {
+        self.chosen.as_deref()
+    }
+
+    pub(crate) fn last_weights(&self) -> &Mutex<Option<(Arc<ChosenWeights>, SharedStatistics)>> {
+        &self.last_weights
+    }
+
+    pub(crate) fn choosing(&self, chosen: Arc<ChosenWeights>, weights: SharedStatistics) -> Self {
+        Self { weights, chosen: Some(chosen), ..self.clone() }
+    }
+
+    pub(crate) fn session(&self) -> &Session {
+        &self.session
+    }
+
     /// What kernels work with beside the graph, for algorithms of one's own.
     pub fn context(&self) -> Context<'_> {
-        self.session.context(self.graph.has_levels())
+        let context = self.session.context(self.graph.has_levels());
+        let taken = self.chosen().map_or(0, ChosenWeights::num_bytes);
+        Context { memory: context.memory.map(|memory| memory.saturating_sub(taken)), ..context }
     }
 
     /// What is seen: `snapshot 1`.
@@ -98,7 +131,7 @@ impl View {
 
     /// The type of the weights; `None` where edges have none.
     pub fn weight_type(&self) -> Option<WeightType> {
-        self.graph.weight_type()
+        on_weighted!(self, graph => graph.weight_type())
     }
 
     /// What the weights are like; reads all of them at the first call on this view and its clones.
@@ -106,7 +139,8 @@ impl View {
         if let Some(statistics) = self.weights.get() {
             return Ok(*statistics);
         }
-        let statistics = scan_weights(&self.context(), &self.graph).map_err(|error| self.explained(error))?;
+        let statistics = on_weighted!(self, graph => scan_weights(&self.context(), graph));
+        let statistics = statistics.map_err(|error| self.explained(error))?;
         Ok(*self.weights.get_or_init(|| statistics))
     }
 
@@ -114,7 +148,14 @@ impl View {
     pub(crate) fn needs_weights(&self, what: &str) -> Result<()> {
         match self.weight_type() {
             Some(_) => Ok(()),
-            None => Err(Error::Unsupported(format!("{what} needs edge weights: load the graph with its weights"))),
+            None => {
+                let schema = self.edge_schema().iter().filter(|(_, property_type)| property_type.is_numeric());
+                let numbers = schema.map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+                Err(Error::Unsupported(match numbers.is_empty() {
+                    true => format!("{what} needs edge weights: load the graph with its weights"),
+                    false => format!("{what} needs edge weights: choose one of the properties {numbers}"),
+                }))
+            }
         }
     }
 

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anden::{
-    AppendOptions, Changes, Database, Direction, Duplicates, ExportFormat, InputPath, Job, Key, LoadOptions,
-    Maintenance, Options, Parameters, Session, Sources, Value, Values, View, WeightType, write_file,
+    AppendOptions, Changes, Database, Direction, Duplicates, ExportFormat, Format, InputPath, Job, Key, LoadOptions,
+    Maintenance, Options, Parameters, Session, Sources, Value, Values, View, WantedProperties, WeightType, write_file,
 };
 use testkit::Random;
 
@@ -27,8 +27,16 @@ fn history(path: &Path, graph: Options, session: &Session) -> Database {
     let input = path.with_extension("txt");
     let text: String = edges.iter().enumerate().map(|(i, (u, v))| format!("{u} {v} {}\n", 1 + i % 9)).collect();
     std::fs::write(&input, text).unwrap();
-    let duplicates = if graph.multigraph { Duplicates::Keep } else { Duplicates::Min };
-    let options = LoadOptions { graph, duplicates, ..LoadOptions::default() };
+    let duplicates = match (graph.multigraph, graph.edge_properties) {
+        (true, _) => Duplicates::Keep,
+        (false, true) => Duplicates::Last,
+        (false, false) => Duplicates::Min,
+    };
+    let mut options = LoadOptions { graph, duplicates, ..LoadOptions::default() };
+    if graph.edge_properties {
+        options.source.columns = Some(["u", "v", "weight"].map(String::from).to_vec());
+        options.source.edge_properties = WantedProperties::All;
+    }
     let (db, _) = Database::load(path, &[InputPath::File(input)], &options, session).unwrap();
     let options = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
     for level in 0..NUM_LEVELS {
@@ -38,6 +46,7 @@ fn history(path: &Path, graph: Options, session: &Session) -> Database {
             edges.push((u, v));
             changes = match graph.weight_type {
                 Some(_) => changes.add_weighted_edge(u, v, 1 + i % 9),
+                None if graph.edge_properties => changes.add_edge(u, v).with("weight", 1 + i % 9),
                 None => changes.add_edge(u, v),
             };
             let (u, v) = edges[random.below(edges.len() as u32) as usize];
@@ -57,11 +66,16 @@ fn history(path: &Path, graph: Options, session: &Session) -> Database {
 /// The graph of a view as one snapshot of a database of its own.
 fn loaded_anew(view: &View, graph: Options, path: &Path, session: &Session) -> View {
     let (edges, vertices) = (path.with_extension("edges"), path.with_extension("vertices"));
-    write_file(&edges, |output| view.export(ExportFormat::EdgeList, output)).unwrap();
+    // Properties are read as weights.
+    let format = if graph.edge_properties { ExportFormat::Csv } else { ExportFormat::EdgeList };
+    let weight_type = if graph.edge_properties { Some(WeightType::I64) } else { graph.weight_type };
+    let graph = Options { weight_type, edge_properties: false, ..graph };
+    write_file(&edges, |output| view.export(format, output)).unwrap();
     let live = view.vertices_by_key().unwrap();
     let lines: String = live.iter().map(|&vertex| format!("{}\n", view.key(vertex).unwrap())).collect();
     std::fs::write(&vertices, lines).unwrap();
     let mut options = LoadOptions { graph, ..LoadOptions::default() };
+    options.source.format = Some(if format == ExportFormat::Csv { Format::Csv } else { Format::EdgeList });
     options.source.vertices = Some(vertices);
     let (db, _) = Database::load(path, &[InputPath::File(edges)], &options, session).unwrap();
     let anew = db.view().unwrap();
@@ -204,6 +218,7 @@ fn run(graph_name: &str, graph: Options) {
     let mut num_anew = 0;
     let mut check = |name: &str, view: View| {
         num_anew += 1;
+        let view = if graph.edge_properties { view.with_weight("weight").unwrap() } else { view };
         let anew = loaded_anew(&view, graph, &folder.path().join(format!("anew{num_anew}")), &session);
         let ran = compare(name, &view, &anew);
         check_fragments(name, &view);
@@ -247,6 +262,17 @@ fn undirected_with_weights() {
 #[test]
 fn multigraph_with_weights() {
     run("multigraph, i64", Options { multigraph: true, weight_type: Some(WeightType::I64), ..Options::default() });
+}
+
+#[test]
+fn directed_with_a_property_as_weight() {
+    run("directed, property", Options { edge_properties: true, ..Options::default() });
+}
+
+#[test]
+fn undirected_multigraph_with_a_property_as_weight() {
+    let direction = Direction::Undirected;
+    run("undirected, property", Options { direction, multigraph: true, edge_properties: true, ..Options::default() });
 }
 
 #[test]

@@ -43,6 +43,13 @@ pub fn property_json(value: &PropertyValue<'_>) -> serde_json::Value {
     }
 }
 
+/// Properties as a JSON object.
+pub fn properties_json(properties: &[(&str, PropertyValue<'_>)]) -> serde_json::Value {
+    let object: serde_json::Map<_, _> =
+        properties.iter().map(|(name, value)| ((*name).to_owned(), property_json(value))).collect();
+    object.into()
+}
+
 /// A figure of a summary as JSON.
 pub fn value_json(value: &Value) -> serde_json::Value {
     match value {

@@ -9,6 +9,7 @@
 
 mod arcs;
 mod changes;
+mod edge_rows;
 mod effective;
 mod ids;
 mod options;
@@ -22,19 +23,21 @@ use std::time::Instant;
 use base::parallel::Pool;
 use base::progress::Progress;
 use graph::formats::{InputPath, Source, SourceSummary};
+use graph::property::PropertySchema;
 use graph::{Direction, Graph};
-use lama::{GraphOptions, KeyScheme, LevelChanges, Store, View};
+use lama::{GraphOptions, KeyScheme, LevelChanges, NewRows, Store, View};
 
 pub use changes::{Changes, EdgeWeight};
 pub use options::{AppendOptions, AppendReport, ExpectedGraph, ExpectedWeights, Maintenance};
 
 use self::arcs::{sort_arcs, sort_entries, turned};
+use self::edge_rows::{AskedRows, EdgeRows};
 use self::effective::{Asked, Effective, compare};
 use self::ids::{Resolved, Unknown, resolve};
 use self::properties::PropertyEffects;
 use self::requests::{Reading, Requests, added_by, read_source, removed_by};
 use self::vertices::{VertexChanges, entries_of};
-use crate::load::{Budget, Expand, refuse_edge_properties};
+use crate::load::{Budget, Expand};
 use crate::{Error, Result};
 
 /// Appends files.
@@ -48,10 +51,12 @@ pub(crate) fn append(
 ) -> Result<AppendReport> {
     let append = Append::begin(store, options, pool, progress)?;
     let graph = store.options();
-    let mut sources = options.sources(graph, store.view()?.properties().schema());
+    let view = store.view()?;
+    let mut sources = options.sources(&view);
     sources.block_bytes = sources.block_bytes.min(append.budget.block_bytes);
     let mut source = Source::open(inputs, sources)?;
-    refuse_edge_properties(&source)?;
+    require_edge_properties(graph, &source.facts().edge_properties)?;
+    drop(view);
     let is_undirected = source.facts().direction == Some(Direction::Undirected);
     let expand = expansion(graph, is_undirected);
     let added = read_source(append.reading(), &mut source)?;
@@ -71,7 +76,8 @@ pub(crate) fn append_changes(
 ) -> Result<AppendReport> {
     let append = Append::begin(store, options, pool, progress)?;
     let graph = store.options();
-    let added = added_by(append.reading(), changes, store.view()?.properties().schema())?;
+    let added = added_by(append.reading(), changes, &store.view()?)?;
+    require_edge_properties(graph, &added.edge_schema)?;
     let removed = removed_by(Reading { graph: &unweighted(graph), ..append.reading() }, changes)?;
     let name = changes.name.as_deref().or(options.name.as_deref());
     append.finish(turn, added, removed, expansion(graph, false), name)
@@ -85,6 +91,18 @@ fn expansion(graph: &GraphOptions, is_input_undirected: bool) -> Expand {
         // An edge without a direction leads both ways.
         (Direction::Directed, _) if is_input_undirected => Expand::Both,
         (Direction::Directed, _) => Expand::AsGiven,
+    }
+}
+
+/// Refuses properties of edges for a graph that has none.
+fn require_edge_properties(graph: &GraphOptions, schema: &PropertySchema) -> Result<()> {
+    match schema.iter().next() {
+        Some((name, _)) if !graph.edge_properties => {
+            let what =
+                "the graph was loaded without properties of edges: leave it out, or load the graph again with it";
+            Err(Error::Option(format!("the column {name:?} would be a property of edges; {what}")))
+        }
+        _ => Ok(()),
     }
 }
 
@@ -143,7 +161,7 @@ impl<'a> Append<'a> {
         let change = self.change(&view, added, removed, expand)?;
         progress.check()?;
         progress.stage("write", None);
-        let Change { resolved, vertices, effective, properties } = &change;
+        let Change { resolved, vertices, effective, properties, rows } = &change;
         let (in_added, in_removed) = match store.options() {
             GraphOptions { direction: Direction::Directed, in_edges: true, .. } => {
                 (turned(&effective.added, pool), turned(&effective.removed, pool))
@@ -165,6 +183,8 @@ impl<'a> Append<'a> {
                 num_edges_removed: effective.num_removed,
                 new_properties: &properties.new,
                 properties: &properties.changes,
+                new_edge_properties: &rows.new,
+                rows: NewRows { num_rows: rows.num_rows, columns: &rows.columns },
             },
             name,
         )?;
@@ -206,15 +226,22 @@ impl<'a> Append<'a> {
 
         progress.stage("sort", None);
         let graph = view.options();
+        let mut rows = None;
+        if graph.edge_properties {
+            let known = view.edge_properties().schema();
+            rows = Some(AskedRows::assign(&mut added, known, self.store.num_rows())?);
+        }
         let entries = arcs::added(added.blocks, expand);
-        let added = sort_arcs(entries, graph.weight_type, self.options.duplicates(graph), pool);
+        let added = sort_arcs(entries, graph.list_weights(), self.options.duplicates(graph), pool);
         let of_vertices = entries_of(view, &vertices.cleared, pool, progress)?;
         let removed = arcs::removed(removed.blocks, expansion(graph, false));
         let removals = sort_entries(removed.entries, of_vertices, pool);
         progress.check()?;
-        let mut effective = compare(view, &Asked { added, removed: removals }, pool, progress)?;
+        let asked = Asked { added, removed: removals };
+        let mut effective = compare(view, &asked, pool, progress)?;
         effective.num_missing += removed.num_unknown;
-        Ok(Change { resolved, vertices, effective, properties })
+        let rows = rows.map(|rows| rows.settle(view, &mut effective, &asked.removed)).transpose()?.unwrap_or_default();
+        Ok(Change { resolved, vertices, effective, properties, rows })
     }
 }
 
@@ -224,6 +251,7 @@ struct Change {
     vertices: VertexChanges,
     effective: Effective,
     properties: PropertyEffects,
+    rows: EdgeRows,
 }
 
 fn joined(first: &SourceSummary, second: &SourceSummary) -> SourceSummary {

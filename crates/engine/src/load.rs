@@ -31,6 +31,7 @@ mod properties;
 mod ranks;
 mod raw;
 mod report;
+mod rows;
 mod scratch;
 mod serialized;
 mod sort;
@@ -59,7 +60,7 @@ pub(crate) use self::ingest::InputKey;
 pub(crate) use self::intern::KeyTable;
 pub(crate) use self::keys::{Joined, VertexKeys, check_num_vertices};
 use self::spread::Spreader;
-use crate::{Error, Result};
+use crate::Result;
 
 /// What all steps of a load share.
 #[derive(Clone, Copy)]
@@ -88,12 +89,12 @@ pub(crate) fn load(
     let budget = Budget::new(options.memory, options.sort_memory, pool.num_threads())?;
     options.source.block_bytes = options.source.block_bytes.min(budget.block_bytes);
     let mut source = Source::open(inputs, options.source.clone())?;
-    refuse_edge_properties(&source)?;
+    options.agree_on_edges(&source.facts().edge_properties)?;
     let builder = match options.identity {
         Some(identity) => Store::create_as(Arc::clone(&storage), path, options.graph, identity)?,
         None => Store::create(Arc::clone(&storage), path, options.graph)?,
     };
-    let is_weighted = options.graph.weight_type.is_some();
+    let is_weighted = options.graph.list_weights().is_some();
     let spreader = Spreader::new(&options.spread, options.graph.direction, is_weighted, budget);
     let load = Load {
         options: &options,
@@ -133,17 +134,6 @@ pub(crate) fn load(
     Ok((store, report))
 }
 
-/// Refuses what is not kept yet, before anything is written.
-pub(crate) fn refuse_edge_properties(source: &Source) -> Result<()> {
-    match source.facts().edge_properties.iter().next() {
-        None => Ok(()),
-        Some((name, _)) => {
-            let what = "edge properties are not in this version yet: load the graph without them";
-            Err(Error::Option(format!("the column {name:?} would be a property of edges: {what}")))
-        }
-    }
-}
-
 /// Refuses edges to vertices that inputs do not list, although they list all. Ids of dense keys are there
 /// whether they are listed or not.
 fn refuse_unlisted(source: &Source, built: &Built, options: &LoadOptions) -> Result<()> {
@@ -162,7 +152,7 @@ trait Step {
 }
 
 fn by_weight_type(load: &Load<'_>, step: impl Step) -> Result<Built> {
-    match load.options.graph.weight_type {
+    match load.options.graph.list_weights() {
         None => step.run::<()>(load),
         Some(WeightType::U32) => step.run::<u32>(load),
         Some(WeightType::I64) => step.run::<i64>(load),

@@ -19,7 +19,7 @@ use base::storage::FaultStorage;
 use graph::property::OwnedValue;
 use graph::{Direction, Weight, WeightType};
 use testkit::Random;
-use versions::{Asked, Edges, Graph, Model};
+use versions::{Asked, Edges, Graph, Model, number_of};
 
 const DB: &str = "db";
 /// Steps for each database.
@@ -59,6 +59,11 @@ impl Kind {
 
     fn weights(mut self, weight_type: WeightType) -> Self {
         self.graph.weight_type = Some(weight_type);
+        self
+    }
+
+    fn edge_properties(mut self) -> Self {
+        self.graph.edge_properties = true;
         self
     }
 
@@ -206,6 +211,7 @@ impl Pair {
         self.num_operations += asked.len() as u64;
         let duplicates = match (self.kind.graph.multigraph, self.random.below(4)) {
             (true, _) => Duplicates::Keep,
+            _ if self.kind.graph.edge_properties => Duplicates::Last,
             (_, 0) => Duplicates::Last,
             (_, 1) => Duplicates::Sum,
             _ => Duplicates::Min,
@@ -303,8 +309,9 @@ impl Pair {
         let (a, b) = (self.some_number(), self.some_number());
         let diff = self.database().diff(a, b).unwrap();
         let (from, to) = (&self.model.snapshots[&a].1, &self.model.snapshots[&b].1);
-        assert_eq!(self.edges_of(&diff.added), to.minus(from), "added from {a} to {b}");
-        assert_eq!(self.edges_of(&diff.removed), from.minus(to), "removed from {a} to {b}");
+        let (added, removed) = (self.model.numbered(to.minus(from)), self.model.numbered(from.minus(to)));
+        assert_eq!(self.edges_of(&diff.added), added, "added from {a} to {b}");
+        assert_eq!(self.edges_of(&diff.removed), removed, "removed from {a} to {b}");
         for vertex in from.live.symmetric_difference(&to.live) {
             let is_named =
                 diff.new_vertices.contains(vertex) || diff.died.contains(vertex) || diff.returned.contains(vertex);
@@ -326,8 +333,10 @@ impl Pair {
     fn edges_of(&self, arcs: &[ChangedArc]) -> Edges {
         assert!(arcs.is_sorted());
         let mut edges = Edges::new();
+        let newest = self.database().view().unwrap();
         for arc in arcs {
             let weight = match self.kind.graph.weight_type {
+                None if self.kind.graph.edge_properties => number_of(&newest, arc.weight),
                 None | Some(WeightType::U32) => arc.weight as u32,
                 Some(WeightType::I64) => i64::of_bits(arc.weight) as u32,
                 Some(WeightType::F32) => (2.0 * f32::of_bits(arc.weight)) as u32,
@@ -407,7 +416,7 @@ fn num_databases() -> u64 {
     std::env::var("ANDEN_MODEL_DATABASES").ok().and_then(|n| n.parse().ok()).unwrap_or(8)
 }
 
-/// Runs databases of one kind through random operations; there are ten kinds.
+/// Runs databases of one kind through random operations; there are thirteen kinds.
 fn run(name: &str, kind: Kind) {
     let mut num_operations = 0;
     for database in 0..num_databases() {
@@ -471,4 +480,20 @@ fn lama_model_ordered_u32_in_input_order() {
 #[test]
 fn lama_model_directed_dense() {
     run("directed, dense", directed().keys(KeyScheme::Dense));
+}
+
+#[test]
+fn lama_model_edge_properties() {
+    run("edge properties", directed().edge_properties());
+}
+
+#[test]
+fn lama_model_edge_properties_undirected_strings() {
+    run("edge properties, undirected, strings", directed().undirected().edge_properties().keys(KeyScheme::String));
+}
+
+#[test]
+fn lama_model_edge_properties_multigraph_dense() {
+    let kind = directed().multigraph().edge_properties().keys(KeyScheme::Dense);
+    run("edge properties, multigraph, dense", kind);
 }

@@ -77,6 +77,7 @@ fn options() -> impl Strategy<Value = (Keys, LoadOptions)> {
             ordered,
             keys: keys.scheme(),
             weight_type,
+            edge_properties: false,
             in_edges,
             multigraph: duplicates == Duplicates::Keep,
         };

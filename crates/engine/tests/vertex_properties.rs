@@ -222,9 +222,5 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     let disk = FaultStorage::default();
     let error = scene.load_with(&disk, "1,2\n", &small, 2).unwrap_err().to_string();
     assert!(error.contains("the properties of the vertices, which must be in memory, needs"), "{error}");
-    let mut edges = LoadOptions::default();
-    edges.source.edge_properties = WantedProperties::All;
-    let error = scene.load_with(&disk, "source,target,n\n1,2,3\n", &edges, 2).unwrap_err().to_string();
-    assert!(error.contains("edge properties are not in this version yet"), "{error}");
     assert!(!disk.exists(Path::new(DB)).unwrap(), "nothing is left behind");
 }

@@ -3,7 +3,8 @@
 mod reading;
 
 use anden_graph::formats::{
-    KeyKind, Output, SerializedWeights, SourceOptions, Span, write_csv, write_edge_list, write_file, write_gapbs,
+    KeyKind, NoProperties, Output, SerializedWeights, SourceOptions, Span, write_csv, write_edge_list, write_file,
+    write_gapbs,
 };
 use anden_graph::{Csr, CsrBuilder, Direction, Error, Graph, VertexId, Weight, WeightedEdges};
 use base::parallel::Pool;
@@ -62,7 +63,7 @@ fn check<W: Weight>(direction: Direction, num_vertices: usize, edges: &[(u32, u3
     assert_eq!((read.pairs(), &read.weights), (pairs.clone(), &weights));
 
     let path = folder.path("a.csv");
-    write_file(&path, |output| write_csv(&graph, names, output)).unwrap();
+    write_file(&path, |output| write_csv(&graph, names, &NoProperties, output)).unwrap();
     let options = SourceOptions { weights: Some(W::TYPE), keys: KeyKind::String, ..SourceOptions::default() };
     let read = read_files::<Span, W>(&[&path], &options).unwrap();
     let keys: Vec<_> = expected.iter().map(|&(s, t, _)| (named(s), named(t))).collect();

@@ -6,14 +6,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 use base::mapped::FileBytes;
 use base::storage::{Storage, StorageFile};
 use graph::Direction;
-use graph::property::PropertyColumn;
+use graph::property::{PropertyColumn, PropertySchema};
 
 use crate::chain::{Chain, Version};
 use crate::dictionary::{DictionaryKeys, FinishedDictionary, PartFile, write_dictionary};
-use crate::file::WrittenFile;
+use crate::file::{FileKind, WrittenFile};
 use crate::manifest::{Created, Manifest};
 use crate::options::{GraphOptions, Identity, Retention};
-use crate::property::{PropertyRecord, schema_of, write_column};
+use crate::property::{EdgeRecord, NewColumns, PropertyRecord, RowParts, schema_of, write_columns};
 use crate::run::{FinishedRun, RunWriter};
 use crate::store::{Lock, State, Store, give_name, write_manifest};
 use crate::{Error, Result, names};
@@ -36,6 +36,16 @@ pub struct StoreBuilder {
     identity: Identity,
     /// Columns of properties that were written.
     columns: Mutex<Vec<(PropertyRecord, WrittenFile, usize)>>,
+    /// The rows of edges that were written.
+    rows: Mutex<Option<BuiltRows>>,
+}
+
+/// The properties of edges that were written.
+#[derive(Debug)]
+struct BuiltRows {
+    records: Vec<EdgeRecord>,
+    num_rows: u64,
+    file: Option<WrittenFile>,
 }
 
 /// The directory of a database that is not there yet; dropped, it takes everything in it along.
@@ -57,8 +67,11 @@ impl StoreBuilder {
         if options.ordered && options.direction == Direction::Undirected {
             return Err(Error::Input("an ordered graph is directed: each edge leads to its larger end".into()));
         }
+        if options.edge_properties && options.weight_type.is_some() {
+            return Err(Error::Input("edges have properties or weights, not both".into()));
+        }
         let directory = NewDirectory::prepare(storage, path)?;
-        Ok(Self { directory, options, identity, columns: Mutex::default() })
+        Ok(Self { directory, options, identity, columns: Mutex::default(), rows: Mutex::default() })
     }
 
     /// The kind of graph.
@@ -101,8 +114,38 @@ impl StoreBuilder {
         let records: Vec<_> = columns.iter().map(|(record, ..)| record).chain([&record]).cloned().collect();
         schema_of(&records)?;
         let NewDirectory { storage, path, .. } = &self.directory;
-        let file = write_column(&**storage, path, self.identity.id, number, column)?;
+        let types = [(number - FIRST, property_type)];
+        let new = NewColumns {
+            file_number: number,
+            kind: FileKind::Column,
+            first_row: 0,
+            num_rows: column.len() as u64,
+            columns: &types,
+        };
+        let file = write_columns(&**storage, path, self.identity.id, new, &|_, take| take(column))?;
         columns.push((record, file, column.len()));
+        Ok(())
+    }
+
+    /// Writes the properties of `num_rows` edges, by the rows that lists name: `parts` gives, for the property at a place
+    /// of the schema, its rows part by part, each time from the first one. There is one set of rows.
+    ///
+    /// # Errors
+    /// The graph was not to have properties of edges; a property has another number of rows; what `parts` gives; the
+    /// disk failed.
+    pub fn write_edge_rows(&self, schema: &PropertySchema, num_rows: u64, parts: &RowParts<'_>) -> Result<()> {
+        if !self.options.edge_properties {
+            return Err(Error::Input("rows of properties of edges that have none".into()));
+        }
+        let columns: Vec<_> = (0..).zip(schema.iter()).map(|(number, (_, of))| (number, of)).collect();
+        let NewDirectory { storage, path, .. } = &self.directory;
+        let new = NewColumns { file_number: FIRST, kind: FileKind::Rows, first_row: 0, num_rows, columns: &columns };
+        let write = || write_columns(&**storage, path, self.identity.id, new, parts);
+        let file = (num_rows > 0).then(write).transpose()?;
+        let record =
+            |(name, property_type): (&str, _)| EdgeRecord { name: name.to_owned(), property_type, since: FIRST };
+        let built = BuiltRows { records: schema.iter().map(record).collect(), num_rows, file };
+        *self.rows.lock().unwrap_or_else(PoisonError::into_inner) = Some(built);
         Ok(())
     }
 
@@ -171,11 +214,13 @@ impl StoreBuilder {
             level: None,
         };
         let columns = std::mem::take(&mut self.columns).into_inner().unwrap_or_else(PoisonError::into_inner);
+        let rows = std::mem::take(&mut self.rows).into_inner().unwrap_or_else(PoisonError::into_inner);
         let next_file = levels.next_file.max(FIRST + 1).max(FIRST + columns.len() as u32);
         let (versions, level_files) = levels.versions(newest, names)?;
         let NewDirectory { storage, path, .. } = &self.directory;
         let mut files = Vec::new();
         let column_files = columns.iter().map(|(_, file, _)| file);
+        let column_files = column_files.chain(rows.iter().filter_map(|rows| rows.file.as_ref()));
         for file in run.files.iter().chain(&dictionary.file).chain(&level_files).chain(column_files) {
             files.push(give_name(&**storage, path, file)?);
         }
@@ -199,6 +244,9 @@ impl StoreBuilder {
             run: FIRST,
             dictionary: dictionary.file.iter().map(|_| FIRST).collect(),
             properties: columns.into_iter().map(|(record, ..)| record).collect(),
+            num_rows: rows.as_ref().map_or(0, |rows| rows.num_rows),
+            rows: rows.iter().filter_map(|rows| rows.file.as_ref()).map(|_| FIRST).collect(),
+            edge_properties: rows.map_or(Vec::new(), |rows| rows.records),
             chain: Chain { versions, anchor, delta_runs: Vec::new() },
         };
         // Of the manifest, too, the name comes last: there is no database with half a first snapshot.

@@ -16,7 +16,7 @@ pub(crate) use writer::{FileWriter, WrittenFile};
 pub(crate) const MAGIC: [u8; 4] = *b"ANDN";
 
 /// The version of the format of manifest and data files. A program reads its own.
-pub(crate) const FORMAT_VERSION: u32 = 3;
+pub(crate) const FORMAT_VERSION: u32 = 4;
 
 /// The bytes of the header, so that the first section starts on a block of the disk.
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -52,10 +52,12 @@ pub(crate) enum FileKind {
     Level = 8,
     /// A column of properties.
     Column = 9,
+    /// Rows of properties of edges.
+    Rows = 10,
 }
 
 impl FileKind {
-    const ALL: [Self; 9] = [
+    const ALL: [Self; 10] = [
         Self::OutTargets,
         Self::InTargets,
         Self::OutWeights,
@@ -65,6 +67,7 @@ impl FileKind {
         Self::Dictionary,
         Self::Level,
         Self::Column,
+        Self::Rows,
     ];
 
     /// The kind with this number.
@@ -127,7 +130,7 @@ pub(crate) enum SectionKind {
     PropertyEnds = 24,
     /// The new values and the old ones.
     PropertyValues = 25,
-    /// What a column of properties is.
+    /// Which rows a file has columns of.
     ColumnFacts = 26,
     /// A bit for each row that has a value.
     ColumnValidity = 27,
@@ -137,6 +140,8 @@ pub(crate) enum SectionKind {
     ColumnOffsets = 29,
     /// The values of other widths, one after the other.
     ColumnBytes = 30,
+    /// What each column is.
+    ColumnEntries = 31,
 }
 
 impl SectionKind {

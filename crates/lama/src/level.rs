@@ -149,7 +149,7 @@ struct ChangeRules {
 
 impl ChangeRules {
     fn new(vertex_bound: usize, options: &GraphOptions) -> Self {
-        Self { vertex_bound, multigraph: options.multigraph, weight_type: options.weight_type }
+        Self { vertex_bound, multigraph: options.multigraph, weight_type: options.list_weights() }
     }
 
     /// Checks the changes of a page. Cost: a pass over them.

@@ -7,12 +7,13 @@ use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use base::checksum::{crc32c, crc32c_append};
+use graph::property::PropertySchema;
 
 use crate::chain::{Chain, DeltaRun, FIRST_UNWRITTEN, LevelRef, Version};
 use crate::encoding::{Decoder, Encoder};
 use crate::file::{FORMAT_VERSION, FileKind};
 use crate::options::{DatabaseId, GraphOptions, Retention};
-use crate::property::{PropertyRecord, schema_of};
+use crate::property::{EdgeRecord, MAX_ROWS, PropertyRecord};
 use crate::{Error, Result, names, run};
 
 mod created;
@@ -67,6 +68,12 @@ pub(crate) struct Manifest {
     pub dictionary: Vec<u32>,
     /// The properties of vertices.
     pub properties: Vec<PropertyRecord>,
+    /// The properties of edges.
+    pub edge_properties: Vec<EdgeRecord>,
+    /// The rows of edges that were ever written.
+    pub num_rows: u64,
+    /// The numbers of their parts, by rows.
+    pub rows: Vec<u32>,
     pub chain: Chain,
 }
 
@@ -100,6 +107,11 @@ impl Manifest {
         self.dictionary.iter().for_each(|&part| body.u32(part));
         body.u32(self.properties.len() as u32);
         self.properties.iter().for_each(|property| property.encode(&mut body));
+        body.u32(self.edge_properties.len() as u32);
+        self.edge_properties.iter().for_each(|property| property.encode(&mut body));
+        body.u64(self.num_rows);
+        body.u32(self.rows.len() as u32);
+        self.rows.iter().for_each(|&part| body.u32(part));
         body.u32(self.chain.delta_runs.len() as u32);
         for run in &self.chain.delta_runs {
             [run.from, run.to, run.level.file, run.level.index].iter().for_each(|&number| body.u32(number));
@@ -156,6 +168,8 @@ impl Manifest {
         let (run, anchor) = (decoder.u32()?, decoder.u32()?);
         let dictionary = list(decoder, Decoder::u32)?;
         let properties = list(decoder, PropertyRecord::decode)?;
+        let edge_properties = list(decoder, EdgeRecord::decode)?;
+        let (num_rows, rows) = (decoder.u64()?, list(decoder, Decoder::u32)?);
         let delta_runs = list(decoder, |decoder| {
             let (from, to) = (decoder.u32()?, decoder.u32()?);
             Some(DeltaRun { from, to, level: LevelRef { file: decoder.u32()?, index: decoder.u32()? } })
@@ -173,6 +187,9 @@ impl Manifest {
             run,
             dictionary,
             properties,
+            edge_properties,
+            num_rows,
+            rows,
             chain,
         })
     }
@@ -186,10 +203,7 @@ impl Manifest {
         if self.next_file > FIRST_UNWRITTEN {
             return Err(format!("the next file has number {}", self.next_file));
         }
-        schema_of(&self.properties).map_err(|error| error.to_string())?;
-        if let Some(property) = self.properties.iter().find(|property| property.since >= self.next_number) {
-            return Err(format!("a property is of version {}, which was not given yet", property.since));
-        }
+        self.check_properties()?;
         let needed = self.needed_files();
         let mut found = HashSet::new();
         for file in &self.files {
@@ -207,7 +221,26 @@ impl Manifest {
         Ok(())
     }
 
-    /// The files that base run, dictionary, columns of properties and levels are in.
+    /// What does not fit together in the properties.
+    fn check_properties(&self) -> Result<(), String> {
+        let columns = self.properties.iter().map(|property| (&property.name, property.property_type, property.since));
+        let of_edges = self.edge_properties.iter();
+        let of_edges = of_edges.map(|property| (&property.name, property.property_type, property.since));
+        for side in [columns.collect::<Vec<_>>(), of_edges.collect()] {
+            PropertySchema::new(side.iter().map(|&(name, property_type, _)| (name.clone(), property_type)))
+                .map_err(|error| error.to_string())?;
+            if let Some((.., since)) = side.iter().find(|(.., since)| *since >= self.next_number) {
+                return Err(format!("a property is of version {since}, which was not given yet"));
+            }
+        }
+        let has_rows = self.num_rows > 0 || !self.rows.is_empty() || !self.edge_properties.is_empty();
+        if has_rows && !self.created.options.edge_properties {
+            return Err("a graph without properties of edges has some".into());
+        }
+        if self.num_rows > MAX_ROWS { Err(format!("{} rows of properties", self.num_rows)) } else { Ok(()) }
+    }
+
+    /// The files that base run, dictionary, columns and rows of properties and levels are in.
     pub fn needed_files(&self) -> HashMap<String, FileKind> {
         let columns = run::columns(&self.created.options).into_iter();
         let run = columns.map(|kind| (names::run(self.run, run::column_name(kind)), kind));
@@ -215,7 +248,8 @@ impl Manifest {
         let levels = self.chain.level_refs().map(|level| (names::level(level.file), FileKind::Level));
         let columns = self.properties.iter().filter_map(|property| property.file);
         let columns = columns.map(|number| (names::column(number), FileKind::Column));
-        run.chain(dictionary).chain(levels).chain(columns).collect()
+        let rows = self.rows.iter().map(|&part| (names::rows(part), FileKind::Rows));
+        run.chain(dictionary).chain(levels).chain(columns).chain(rows).collect()
     }
 
     /// The bytes of all files.
@@ -329,12 +363,28 @@ mod tests {
             run: 2,
             dictionary: vec![2, 4],
             properties: vec![property("size", Some(3)), property("name", None)],
+            edge_properties: Vec::new(),
+            num_rows: 0,
+            rows: Vec::new(),
             chain: Chain { versions: (1..=4).map(version).collect(), anchor: 1, delta_runs },
         };
         let mut needed: Vec<_> = manifest.needed_files().into_iter().collect();
         needed.sort_by(|a, b| a.0.cmp(&b.0));
         let record = |(name, kind)| FileRecord { kind, name, len: 5, header_crc: 6 };
         manifest.files = needed.into_iter().map(record).collect();
+        manifest
+    }
+
+    /// The same of a graph whose edges have properties.
+    fn with_rows() -> Manifest {
+        let mut manifest = manifest();
+        manifest.created.options.weight_type = None;
+        manifest.created.options.edge_properties = true;
+        let edge = |name: &str| EdgeRecord { name: name.to_owned(), property_type: PropertyType::Date, since: 1 };
+        (manifest.edge_properties, manifest.num_rows, manifest.rows) = (vec![edge("on"), edge("until")], 9, vec![1, 6]);
+        for number in [1, 6] {
+            manifest.files.push(FileRecord { kind: FileKind::Rows, name: names::rows(number), len: 5, header_crc: 6 });
+        }
         manifest
     }
 
@@ -392,6 +442,26 @@ mod tests {
         refused("does not mean anything", |manifest| manifest.chain.versions[3].vertex_bound = 1 << 33);
         refused("does not mean anything", |manifest| manifest.files[0].name = "../notes".into());
         refused("which does not exist", |manifest| manifest.chain.anchor = 9);
+    }
+
+    #[test]
+    fn rows_of_edges_come_back() {
+        let manifest = with_rows();
+        assert_eq!(decode(&manifest.encode()).unwrap(), manifest);
+        let refused = |expected: &str, change: fn(&mut Manifest)| {
+            let mut manifest = with_rows();
+            change(&mut manifest);
+            let error = decode(&manifest.encode()).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        refused("without properties of edges has some", |manifest| manifest.created.options.edge_properties = false);
+        refused("two properties with the name 'on'", |manifest| manifest.edge_properties[1].name = "on".into());
+        refused("a property is of version 5", |manifest| manifest.edge_properties[1].since = 5);
+        refused("belongs to nothing", |manifest| manifest.rows.truncate(1));
+        refused("rows of properties", |manifest| manifest.num_rows = u64::MAX);
+        refused("does not mean anything", |manifest| {
+            manifest.created.options.weight_type = Some(WeightType::F32);
+        });
     }
 
     #[test]

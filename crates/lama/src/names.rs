@@ -15,6 +15,7 @@ const RUN: &str = "run-";
 const DICTIONARY: &str = "dict-";
 const LEVEL: &str = "level-";
 const COLUMN: &str = "column-";
+const ROWS: &str = "rows-";
 
 /// Digits of a number in a name, at least.
 const NUMBER_DIGITS: usize = 6;
@@ -39,6 +40,11 @@ pub(crate) fn column(number: u32) -> String {
     format!("{COLUMN}{number:0NUMBER_DIGITS$}")
 }
 
+/// The name of a file of rows of properties.
+pub(crate) fn rows(number: u32) -> String {
+    format!("{ROWS}{number:0NUMBER_DIGITS$}")
+}
+
 /// The name of a scratch file.
 pub(crate) fn scratch(name: &str) -> String {
     format!("{TEMPORARY}{SCRATCH}{name}")
@@ -51,7 +57,7 @@ pub(crate) fn temporary(name: &str) -> String {
 
 /// Whether a published file may have this name: the only names that a manifest may hold.
 pub(crate) fn is_data(name: &str) -> bool {
-    let rest = [RUN, DICTIONARY, LEVEL, COLUMN].into_iter().find_map(|prefix| name.strip_prefix(prefix));
+    let rest = [RUN, DICTIONARY, LEVEL, COLUMN, ROWS].into_iter().find_map(|prefix| name.strip_prefix(prefix));
     rest.is_some_and(|rest| {
         let is_plain = rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         is_plain && rest.bytes().take_while(u8::is_ascii_digit).count() >= NUMBER_DIGITS
@@ -92,7 +98,13 @@ mod tests {
 
     #[test]
     fn a_name_never_leads_out_of_the_directory() {
-        assert!(is_data(&run(1, "out")) && is_data(&dictionary(12)) && is_data(&level(7)) && is_data(&column(3)));
+        assert!(
+            is_data(&run(1, "out"))
+                && is_data(&dictionary(12))
+                && is_data(&level(7))
+                && is_data(&column(3))
+                && is_data(&rows(4))
+        );
         for name in [
             "run-/../../x",
             "run-000001-out/..",

@@ -29,6 +29,8 @@ pub struct GraphOptions {
     pub keys: KeyScheme,
     /// The type of the weights; `None` where edges have none.
     pub weight_type: Option<WeightType>,
+    /// Whether edges have properties. They have no weights then, but any numeric property can be one.
+    pub edge_properties: bool,
     /// Whether a directed graph keeps in-lists too.
     pub in_edges: bool,
 }
@@ -42,12 +44,18 @@ impl Default for GraphOptions {
             ordered: false,
             keys: KeyScheme::Integer,
             weight_type: None,
+            edge_properties: false,
             in_edges: true,
         }
     }
 }
 
 impl GraphOptions {
+    /// What entries of lists carry: weights, or the rows of properties as numbers with a sign.
+    pub fn list_weights(&self) -> Option<WeightType> {
+        if self.edge_properties { Some(WeightType::I64) } else { self.weight_type }
+    }
+
     /// Whether runs have a side of their own for in-lists.
     pub(crate) fn stores_in_lists(&self) -> bool {
         self.direction == Direction::Directed && self.in_edges

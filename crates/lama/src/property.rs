@@ -1,18 +1,24 @@
-//! Properties of vertices: columns of values, versioned with the graph.
+//! Properties of vertices and edges: columns of values, versioned with the graph.
 //!
-//! A column is named and typed once for the whole database. The values at the version of the base run are in a file
+//! Of vertices: a column is named and typed once for the whole database. The values at the version of the base run are in a file
 //! of their own, row by vertex id; what a version changed is in its level, with the new values and the old ones, so
 //! that it reads both ways like everything in a level. A view asks the levels between the base run and its version,
 //! the one next to the version first, and then the file. Nothing of it is read before somebody asks.
+//!
+//! Of edges: see [`edges`].
 
 mod changes;
 mod column;
+mod edges;
 mod reader;
 mod value;
 
 pub use changes::PropertyChanges;
 pub(crate) use changes::{ChangesRef, compose_properties};
-pub(crate) use column::{ColumnFile, write_column};
+pub use column::RowParts;
+pub(crate) use column::{ColumnFile, MAX_ROWS, NewColumns, write_columns};
+pub use edges::EdgeProperties;
+pub(crate) use edges::{EdgeColumns, EdgeRecord};
 pub(crate) use reader::VertexColumn;
 pub use reader::VertexProperties;
 

@@ -57,7 +57,7 @@ pub(crate) fn column_name(kind: FileKind) -> &'static str {
         FileKind::InTable => "in-table",
         FileKind::Dictionary => "keys",
         FileKind::Level => "levels",
-        FileKind::Column => "column",
+        FileKind::Column | FileKind::Rows => "column",
     }
 }
 
@@ -65,7 +65,7 @@ pub(crate) fn column_name(kind: FileKind) -> &'static str {
 pub(crate) fn columns(options: &GraphOptions) -> Vec<FileKind> {
     let sides = [Side::Out, Side::In].into_iter().take(if options.stores_in_lists() { 2 } else { 1 });
     let columns = |side: Side| {
-        let weights = options.weight_type.map(|_| side.weights());
+        let weights = options.list_weights().map(|_| side.weights());
         [side.targets(), side.table()].into_iter().chain(weights)
     };
     sides.flat_map(columns).collect()
@@ -129,7 +129,7 @@ impl RunWriter {
             };
             let mut targets = file(side.targets())?;
             targets.begin_section(SectionKind::Targets)?;
-            let mut weights = options.weight_type.map(|_| file(side.weights())).transpose()?;
+            let mut weights = options.list_weights().map(|_| file(side.weights())).transpose()?;
             if let Some(weights) = &mut weights {
                 weights.begin_section(SectionKind::Weights)?;
             }
@@ -139,7 +139,7 @@ impl RunWriter {
         let out_side = side(Side::Out)?;
         let in_side = options.stores_in_lists().then(|| side(Side::In)).transpose()?;
         let rules = ListRules { vertex_bound, multigraph: options.multigraph };
-        Ok(Self { id, rules, weight_type: options.weight_type, out_side, in_side })
+        Ok(Self { id, rules, weight_type: options.list_weights(), out_side, in_side })
     }
 
     /// Appends the lists of the next `degrees.len()` vertices of a side: `targets` holds them one

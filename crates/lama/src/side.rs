@@ -222,11 +222,6 @@ impl Side {
         counts
     }
 
-    /// The type of the weights.
-    pub fn weight_type(&self) -> Option<WeightType> {
-        self.shared.recipe.weight_type
-    }
-
     /// The list of `vertex` among the targets, where its page is at home, with its weights verified unless `last_state`
     /// says that they need not be.
     #[inline(always)]

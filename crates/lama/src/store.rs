@@ -26,7 +26,7 @@ use crate::verify::{self, VerifyReport};
 use crate::view::View;
 use crate::{Error, Result, names};
 
-pub use append::LevelChanges;
+pub use append::{LevelChanges, NewRows};
 pub use history::Diff;
 pub use info::{SnapshotInfo, Stats};
 pub use merge::{MergeReport, MergeScope};

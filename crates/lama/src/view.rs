@@ -13,7 +13,7 @@ use crate::dictionary::Dictionary;
 use crate::key::{Key, KeyRef};
 use crate::level::Level;
 use crate::options::{GraphOptions, KeyScheme};
-use crate::property::VertexProperties;
+use crate::property::{EdgeProperties, VertexProperties};
 use crate::side::{Fault, Recipe, Sense, Show, Side};
 use crate::{Error, Result, run};
 
@@ -44,6 +44,7 @@ struct ViewShared {
     dead: Option<Bitmap>,
     dictionary: Arc<Dictionary>,
     properties: Arc<VertexProperties>,
+    edge_properties: Arc<EdgeProperties>,
     fault: Fault,
 }
 
@@ -61,6 +62,7 @@ pub(crate) struct ViewParts {
     /// May know younger vertices too.
     pub dictionary: Arc<Dictionary>,
     pub properties: Arc<VertexProperties>,
+    pub edge_properties: Arc<EdgeProperties>,
     /// Where the database is, for messages.
     pub path: PathBuf,
 }
@@ -104,10 +106,18 @@ impl View {
     }
 
     fn new(parts: ViewParts, out_side: Side, in_side: Option<Side>, dead: Option<Bitmap>, fault: Fault) -> Self {
-        let ViewParts { options, vertex_bound, num_edges, num_arcs, dictionary, properties, .. } = parts;
-        let num_vertices = parts.num_vertices as usize;
-        let shared = ViewShared { options, num_vertices, num_edges, num_arcs, dead, dictionary, properties, fault };
-        Self { out_side, in_side, vertex_bound, shared: Arc::new(shared) }
+        let shared = ViewShared {
+            options: parts.options,
+            num_vertices: parts.num_vertices as usize,
+            num_edges: parts.num_edges,
+            num_arcs: parts.num_arcs,
+            dead,
+            dictionary: parts.dictionary,
+            properties: parts.properties,
+            edge_properties: parts.edge_properties,
+            fault,
+        };
+        Self { out_side, in_side, vertex_bound: parts.vertex_bound, shared: Arc::new(shared) }
     }
 
     pub(crate) fn out_side(&self) -> &Side {
@@ -145,6 +155,36 @@ impl View {
     /// The properties of the vertices; those of a window are those of its last snapshot.
     pub fn properties(&self) -> &VertexProperties {
         &self.shared.properties
+    }
+
+    /// The properties of the edges, by the rows that [`for_each_out_row`](Self::for_each_out_row) names.
+    pub fn edge_properties(&self) -> &EdgeProperties {
+        &self.shared.edge_properties
+    }
+
+    /// As [`Graph::for_each_out_fragment`], with the row of each edge's properties beside it. Calls nothing where edges
+    /// have none. Rows of a damaged page look empty, as its lists do.
+    pub fn for_each_out_row(
+        &self,
+        vertex: VertexId,
+        body: impl FnMut(&[VertexId], &[i64]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match self.shared.options.edge_properties {
+            true => self.out_side.for_each_weighted_fragment(vertex, body),
+            false => ControlFlow::Continue(()),
+        }
+    }
+
+    /// The same for in-lists.
+    pub fn for_each_in_row(
+        &self,
+        vertex: VertexId,
+        body: impl FnMut(&[VertexId], &[i64]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        match self.in_side.as_ref().filter(|_| self.shared.options.edge_properties) {
+            Some(side) => side.for_each_weighted_fragment(vertex, body),
+            None => ControlFlow::Continue(()),
+        }
     }
 
     /// The vertex that the user calls `key`; `None` where there is none.
@@ -204,7 +244,7 @@ fn sides(parts: &ViewParts, steps: &[(Level, Sense)], show: Show, fault: &Fault)
             show,
             vertex_bound: parts.vertex_bound,
             multigraph: options.multigraph,
-            weight_type: options.weight_type,
+            weight_type: options.list_weights(),
             path: parts.path.clone(),
         };
         Side::new(recipe, fault)
@@ -376,7 +416,8 @@ impl InEdges for View {
 
 impl WeightedEdges for View {
     fn weight_type(&self) -> Option<WeightType> {
-        self.out_side.weight_type()
+        // Rows of properties are no weights, though lists carry them in their place.
+        self.shared.options.weight_type
     }
 
     #[inline]

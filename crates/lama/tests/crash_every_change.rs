@@ -67,7 +67,8 @@ fn append(past: &mut Past, random: &mut Random, store: &Store) -> Result<()> {
 
 /// An append, after `prepare` and with what the retention gives up.
 fn appending(name: &'static str, num_snapshots: u32, prepare: impl Fn(&Store, &mut Past), given_up: &[u32]) -> Change {
-    let options = GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() };
+    let edge_properties = name.contains("rows");
+    let options = GraphOptions { keys: KeyScheme::String, edge_properties, ..GraphOptions::default() };
     let (disk, mut before) = database(num_snapshots, options);
     prepare(&open(&disk), &mut before);
     let mut content = before.newest.clone();
@@ -105,6 +106,8 @@ fn changes() -> Vec<Change> {
     vec![
         appending("append", 3, |_, _| {}, &[]),
         appending("append that packs", 16, |_, _| {}, &[]),
+        appending("append of rows", 3, |_, _| {}, &[]),
+        appending("append of rows that packs", 16, |_, _| {}, &[]),
         appending("append with retention", 4, keep_two, &[3]),
         appending("append over a dropped newest", 3, hide_newest, &[]),
         changing("merge", &[], merges(MergeScope::All)),

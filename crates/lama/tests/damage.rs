@@ -64,11 +64,21 @@ fn places(path: &Path, len: usize) -> Vec<usize> {
 
 #[test]
 fn damage_of_a_database_with_a_past_is_found() {
+    damage_versions("versions", samples::versions(), |_| true);
+}
+
+#[test]
+fn damage_of_properties_of_edges_is_found() {
+    // The other files are those of any graph.
+    damage_versions("rows", samples::rows(), |name| name.starts_with("rows-") || name == "MANIFEST");
+}
+
+/// Flips bytes and cuts files, and demands that the file is refused by name.
+fn damage_versions(what: &str, (whole, past): (FaultStorage, Past), is_meant: impl Fn(&str) -> bool) {
     let (pool, serial) = (Pool::new(0).unwrap(), Pool::new(1).unwrap());
-    let (whole, past) = samples::versions();
     read_all_versions(&past, whole.duplicate(), &serial).unwrap();
     let (mut num_files, mut num_places) = (0, 0);
-    for name in whole.list("db".as_ref()).unwrap().into_iter().filter(|name| name != "LOCK") {
+    for name in whole.list("db".as_ref()).unwrap().into_iter().filter(|name| name != "LOCK" && is_meant(name)) {
         let path = Path::new("db").join(name);
         let bytes = whole.contents(&path).unwrap();
         let places = places(&path, bytes.len());
@@ -87,7 +97,7 @@ fn damage_of_a_database_with_a_past_is_found() {
             }
         });
     }
-    println!("damage[versions]: {num_files} files, {num_places} flips and cuts, all refused by name");
+    println!("damage[{what}]: {num_files} files, {num_places} flips and cuts, all refused by name");
 }
 
 /// Damages each file at each of its places and demands that the damage is found and the file named.

@@ -15,8 +15,9 @@ use base::parallel::Pool;
 use base::storage::{DiskStorage, FaultStorage, Storage};
 use model::samples;
 
-/// The golden database with several snapshots.
+/// The golden databases with several snapshots.
 const VERSIONS: &str = "versions";
+const ROWS: &str = "rows";
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -29,8 +30,8 @@ fn the_same_graph_gives_the_same_bytes() {
         drop(model.write(Arc::new(disk.clone()), name.as_ref()).unwrap());
         (name, disk)
     };
-    let versions = (VERSIONS, samples::versions_at(VERSIONS).0);
-    for (name, disk) in samples::all().into_iter().map(write).chain([versions]) {
+    let versions = [(VERSIONS, samples::versions_at(VERSIONS).0), (ROWS, samples::rows_at(ROWS).0)];
+    for (name, disk) in samples::all().into_iter().map(write).chain(versions) {
         let directory = golden(name);
         let mut names = disk.list(name.as_ref()).unwrap();
         names.retain(|name| name != "LOCK");
@@ -59,7 +60,9 @@ fn kept_databases_are_read() {
         model.compare(&store.view().unwrap()).unwrap();
         store.verify(&Pool::new(1).unwrap()).unwrap();
     }
-    let store = Store::open_read_only(Arc::new(DiskStorage), &golden(VERSIONS)).unwrap();
-    samples::versions().1.compare(&store).unwrap();
-    store.verify(&Pool::new(1).unwrap()).unwrap();
+    for (name, past) in [(VERSIONS, samples::versions().1), (ROWS, samples::rows().1)] {
+        let store = Store::open_read_only(Arc::new(DiskStorage), &golden(name)).unwrap();
+        past.compare(&store).unwrap();
+        store.verify(&Pool::new(1).unwrap()).unwrap();
+    }
 }

@@ -27,6 +27,7 @@ fn options() -> impl Strategy<Value = GraphOptions> {
             ordered: false,
             keys,
             weight_type,
+            edge_properties: false,
             in_edges,
         },
     )

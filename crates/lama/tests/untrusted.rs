@@ -137,6 +137,15 @@ fn read_view(view: &View) -> Result<()> {
             let _ = view.vertex(&key);
         }
     }
+    for v in 0..bound as u32 {
+        let _ = view.for_each_out_row(v, |targets, rows| {
+            for row in rows {
+                let num_properties = view.edge_properties().schema().len();
+                (0..num_properties).for_each(|place| drop(view.edge_properties().value(place, *row as u64)));
+            }
+            check(targets)
+        });
+    }
     for place in 0..view.properties().schema().len() {
         let column = view.properties().column(place);
         assert!(column.is_err() || column.is_ok_and(|column| column.is_some_and(|column| column.len() == bound)));
@@ -153,12 +162,21 @@ fn is_refused(place: &str, pool: &Pool, disk: impl FnOnce() -> FaultStorage) -> 
 
 #[test]
 fn lies_about_versions_do_no_harm() {
+    lie_about(samples::versions().0, &["level-", "dict-", "column-"]);
+}
+
+#[test]
+fn lies_about_properties_of_edges_do_no_harm() {
+    lie_about(samples::rows().0, &["rows-"]);
+}
+
+/// Tells lies in the manifest and in files whose names begin so.
+fn lie_about(whole: FaultStorage, prefixes: &[&str]) {
     let (pool, serial) = (Pool::new(0).unwrap(), Pool::new(1).unwrap());
-    let (whole, _) = samples::versions();
     assert!(!is_refused("nothing changed", &serial, || whole.duplicate()));
     for name in whole.list("db".as_ref()).unwrap() {
         let is_manifest = name == "MANIFEST";
-        if !is_manifest && !["level-", "dict-", "column-"].iter().any(|prefix| name.starts_with(prefix)) {
+        if !is_manifest && !prefixes.iter().any(|prefix| name.starts_with(prefix)) {
             continue;
         }
         let bytes = whole.contents(&Path::new("db").join(&name)).unwrap();

@@ -19,12 +19,15 @@ fn path() -> &'static Path {
 
 fn options(random: &mut Random) -> GraphOptions {
     let weights = [None, Some(WeightType::U32), Some(WeightType::I64), Some(WeightType::F32), Some(WeightType::F64)];
+    let edge_properties = random.below(3) == 0;
+    let weight_type = weights[random.below(weights.len())].filter(|_| !edge_properties);
     GraphOptions {
         direction: if random.below(3) == 0 { Direction::Undirected } else { Direction::Directed },
         multigraph: random.below(4) == 0,
         ordered: false,
         keys: [KeyScheme::Integer, KeyScheme::String, KeyScheme::Dense][random.below(3)],
-        weight_type: weights[random.below(weights.len())],
+        weight_type,
+        edge_properties,
         in_edges: random.below(4) > 0,
     }
 }

@@ -1,5 +1,6 @@
 //! The difference of two graphs that share nothing but the names of their vertices.
 
+use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use base::{NO_VERTEX, VertexId};
@@ -7,7 +8,8 @@ use engine::ChangedArc;
 use graph::property::PropertySchema;
 use graph::{Direction, Graph, Weight, WeightType, WeightedEdges};
 
-use super::{ChangedValue, Diff};
+use super::{ChangedValue, Diff, Here};
+use crate::properties::row_values;
 use crate::{Error, Result};
 
 /// An entry of a list: where it leads, and the bits of its weight.
@@ -36,15 +38,16 @@ pub(super) fn compare(from: (u32, lama::View), to: (u32, lama::View)) -> Result<
     for (vertex, &other) in (0..).zip(&there).filter(|(_, other)| **other != NO_VERTEX) {
         back[other as usize] = vertex;
     }
+    let mut values = SameValues::default();
     let counts_once = |list: VertexId, neighbour: VertexId| old.direction() == Direction::Directed || list <= neighbour;
     for vertex in (0..old.vertex_bound() as VertexId).filter(|&vertex| old.is_live(vertex)) {
-        let mine = entries(old, vertex);
+        let mine = entries(old, vertex, &mut values, Here::First)?;
         let other = there[vertex as usize];
         let theirs = if other == NO_VERTEX {
             diff.removed_vertices.push(vertex);
             Vec::new()
         } else {
-            entries(new, other)
+            entries(new, other, &mut values, Here::Second)?
         };
         // Compared by the ids of the second graph; what leads elsewhere is in the first only.
         let (mut a, mut b): (Vec<_>, Vec<_>) = (Vec::new(), theirs);
@@ -68,9 +71,15 @@ pub(super) fn compare(from: (u32, lama::View), to: (u32, lama::View)) -> Result<
     for vertex in (0..new.vertex_bound() as VertexId).filter(|&vertex| new.is_live(vertex)) {
         if back[vertex as usize] == NO_VERTEX {
             diff.added_vertices.push(vertex);
-            let come = entries(new, vertex).into_iter().filter(|&(neighbour, _)| counts_once(vertex, neighbour));
+            let come = entries(new, vertex, &mut values, Here::Second)?
+                .into_iter()
+                .filter(|&(neighbour, _)| counts_once(vertex, neighbour));
             diff.added.extend(come.map(|(neighbour, weight)| ChangedArc { list: vertex, neighbour, weight }));
         }
+    }
+    if old.options().edge_properties {
+        diff.removed.iter_mut().for_each(|arc| arc.weight = values.row(arc.weight, Here::First));
+        diff.added.iter_mut().for_each(|arc| arc.weight = values.row(arc.weight, Here::Second));
     }
     diff.properties = changed_values(old, new, &back)?;
     diff.added.sort_unstable();
@@ -109,10 +118,11 @@ fn changed_values(old: &lama::View, new: &lama::View, back: &[VertexId]) -> Resu
 fn require_same_kind(old: &lama::View, new: &lama::View) -> Result<()> {
     let (a, b) = (old.options(), new.options());
     let is_same = a.direction == b.direction && a.keys == b.keys && a.weight_type == b.weight_type;
+    let is_same = is_same && a.edge_properties == b.edge_properties;
     match is_same {
         true => Ok(()),
         false => Err(Error::InvalidInput(
-            "graphs are compared that agree in direction, ids and type of weights: these do not".into(),
+            "graphs are compared that agree in direction, ids, type of weights and whether edges have properties: these do not".into(),
         )),
     }
 }
@@ -128,9 +138,54 @@ fn ids_there(old: &lama::View, new: &lama::View) -> Result<Vec<VertexId>> {
     (0..old.vertex_bound() as VertexId).map(id).collect()
 }
 
-/// The out-list of a vertex.
-fn entries(view: &lama::View, vertex: VertexId) -> Vec<Entry> {
+/// Edges whose properties are the same in both graphs get the same number, whatever their rows are.
+#[derive(Default)]
+struct SameValues {
+    numbers: HashMap<Vec<u8>, u64>,
+    /// By number: a row in each graph.
+    rows: Vec<[u64; 2]>,
+}
+
+impl SameValues {
+    /// The number of the values of a row.
+    fn number(&mut self, view: &lama::View, row: u64, here: Here) -> Result<u64> {
+        let mut named = row_values(view, row)?;
+        named.sort_unstable_by_key(|(name, _)| *name);
+        let mut bytes = Vec::new();
+        for (name, value) in named {
+            // No name has a control character, and types differ in their names.
+            let of = value.property_type().map_or("", |of| of.name());
+            let text = value.to_string();
+            bytes.extend(format!("{name}\0{of}\0{}\0{text}", text.len()).into_bytes());
+        }
+        let next = self.rows.len() as u64;
+        let number = *self.numbers.entry(bytes).or_insert(next);
+        if number == next {
+            self.rows.push([row; 2]);
+        }
+        self.rows[number as usize][here as usize] = row;
+        Ok(number)
+    }
+
+    /// A row with the values of a number.
+    fn row(&self, number: u64, here: Here) -> u64 {
+        self.rows[number as usize][here as usize]
+    }
+}
+
+/// The out-list of a vertex; rows of properties are numbered by their values.
+fn entries(view: &lama::View, vertex: VertexId, values: &mut SameValues, here: Here) -> Result<Vec<Entry>> {
     let mut entries = Vec::with_capacity(view.out_degree(vertex));
+    if view.options().edge_properties {
+        let _ = view.for_each_out_row(vertex, |targets, rows| {
+            entries.extend(targets.iter().zip(rows).map(|(&target, &row)| (target, row as u64)));
+            ControlFlow::Continue(())
+        });
+        for (_, row) in &mut entries {
+            *row = values.number(view, *row, here)?;
+        }
+        return Ok(entries);
+    }
     match view.weight_type() {
         None => {
             let _ = view.for_each_out_fragment(vertex, |targets| {
@@ -143,7 +198,7 @@ fn entries(view: &lama::View, vertex: VertexId) -> Vec<Entry> {
         Some(WeightType::F32) => weighted_entries::<f32>(view, vertex, &mut entries),
         Some(WeightType::F64) => weighted_entries::<f64>(view, vertex, &mut entries),
     }
-    entries
+    Ok(entries)
 }
 
 fn weighted_entries<W: Weight>(view: &lama::View, vertex: VertexId, entries: &mut Vec<Entry>) {

@@ -5,6 +5,7 @@ use kernels::pagerank::{
 };
 
 use super::{Kernel, Outcome, Parameter, Parameters, Sources, Value, Values, ranking};
+use crate::weighted::on_weighted;
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -48,7 +49,8 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
         return Ok(Box::new(Found { params, weighted: None, result }));
     }
     let view = parameters.weighted(view)?;
-    let result = weighted_pagerank(&view.context(), view.lists(), &params).map_err(|error| view.explained(error))?;
+    let result = on_weighted!(view, graph => weighted_pagerank(&view.context(), graph, &params));
+    let result = result.map_err(|error| view.explained(error))?;
     Ok(Box::new(Found { params, weighted: Some(view), result }))
 }
 
@@ -79,7 +81,7 @@ impl Outcome for Found {
 
     fn check(&self, view: &View) -> Result<(), String> {
         match &self.weighted {
-            Some(view) => verify_weighted(view.lists(), &self.params, &self.result),
+            Some(view) => on_weighted!(view, graph => verify_weighted(graph, &self.params, &self.result)),
             None => verify(view.lists(), &self.params, &self.result),
         }
     }

@@ -95,12 +95,7 @@ impl Parameters {
 
     /// The view with the weights that the kernel is to use.
     pub(super) fn weighted(&self, view: &View) -> Result<View> {
-        match self.weight.as_deref() {
-            // The name that weights have where they came without one.
-            Some("weight") | None if view.weight_type().is_some() => Ok(view.clone()),
-            Some(name) => Err(Error::NotFound(format!("the edges have no property {name} that could be their weight"))),
-            None => Ok(view.clone()),
-        }
+        self.weight.as_deref().map_or_else(|| Ok(view.clone()), |name| view.with_weight(name))
     }
 
     /// The source of a kernel that needs one.

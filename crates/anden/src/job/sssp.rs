@@ -5,6 +5,7 @@ use std::time::Instant;
 use kernels::sssp::{DistanceValue, Distances, SsspAlgorithm, SsspParams, SsspResult, sssp, verify};
 
 use super::{Kernel, Outcome, Parameter, Parameters, Sources, Value, Values};
+use crate::weighted::on_weighted;
 use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
@@ -20,6 +21,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 const BELLMAN_FORD: &str = "bellman-ford";
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+    let start = Instant::now();
     let view = parameters.weighted(view)?;
     view.needs_weights(KERNEL.name)?;
     let algorithm = match parameters.algorithm.as_deref() {
@@ -27,11 +29,11 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
         _ => SsspAlgorithm::DeltaStepping,
     };
     let source = parameters.one_source(&view)?;
-    let start = Instant::now();
     let weights = Some(view.weight_statistics()?);
     let preparation_seconds = start.elapsed().as_secs_f64();
     let params = SsspParams { source, delta: parameters.delta, algorithm, weights, ..SsspParams::default() };
-    let result = sssp(&view.context(), view.lists(), &params).map_err(|error| view.explained(error))?;
+    let result = on_weighted!(view, graph => sssp(&view.context(), graph, &params));
+    let result = result.map_err(|error| view.explained(error))?;
     Ok(Box::new(Found { params, view, result, preparation_seconds }))
 }
 
@@ -40,7 +42,7 @@ struct Found {
     /// The graph with the weights that counted.
     view: View,
     result: SsspResult,
-    /// Looking at all weights, which is done once a view.
+    /// Laying out the weights where they are a property, and looking at all of them: done once a view.
     preparation_seconds: f64,
 }
 
@@ -76,7 +78,7 @@ impl Outcome for Found {
     }
 
     fn check(&self, _view: &View) -> Result<(), String> {
-        verify(self.view.lists(), &self.params, &self.result)
+        on_weighted!(self.view, graph => verify(graph, &self.params, &self.result))
     }
 
     fn preparation_seconds(&self) -> Option<f64> {

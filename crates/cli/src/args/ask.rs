@@ -40,6 +40,7 @@ Examples:
   anden query social.anden neighbors 12 --in      who points to 12
   anden query social.anden khop 12 2              within two steps of 12
   anden query roads.anden path 1 264346 --weighted
+  anden query air.anden path SEA JFK --weight distance
   anden query social.anden path 12 345 --all      every shortest path
   anden query web.anden neighbors libc6 --snapshot 3
   anden query web.anden degrees --in              how in-degrees are spread
@@ -62,7 +63,7 @@ pub struct QueryArgs {
 /// A question.
 #[derive(Debug, Subcommand)]
 pub enum Query {
-    /// Whether there is an edge from U to V
+    /// Whether there is an edge from U to V, and the properties of it and of those parallel to it
     Edge {
         /// The source
         #[arg(allow_hyphen_values = true)]
@@ -104,11 +105,14 @@ pub enum Query {
         /// By the sum of the weights, not by the number of edges
         #[arg(long)]
         weighted: bool,
+        /// By the sum of this property of the edges
+        #[arg(long, value_name = "PROPERTY")]
+        weight: Option<String>,
         /// Every path of the fewest edges
-        #[arg(long, conflicts_with = "weighted")]
+        #[arg(long, conflicts_with_all = ["weighted", "weight"])]
         all: bool,
         /// The first N of the paths of the fewest edges, and how many there are
-        #[arg(long, value_name = "N", conflicts_with_all = ["weighted", "all"])]
+        #[arg(long, value_name = "N", conflicts_with_all = ["weighted", "weight", "all"])]
         count: Option<usize>,
     },
     /// Whether there is a path from U to V

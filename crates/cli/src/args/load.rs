@@ -14,6 +14,7 @@ Examples:
   anden load web.anden links.csv --ids string --source-column from --target-column to
   anden load kron.anden kron.sg --ids dense            GAP's binary format; key = id
   anden load web.anden links.csv --vertices sites.csv  names, sizes and so on as properties of vertices
+  anden load air.anden flights.parquet --ids string --multigraph   delays and so on as properties of edges
   zcat part-*.gz | anden load all.anden - --undirected --memory 4G";
 
 /// Create a database from files
@@ -46,7 +47,8 @@ pub struct LoadArgs {
     /// The type of the weights; implies --weights [default: u32 for gapbs and dimacs, f64 otherwise]
     #[arg(long, value_enum, value_name = "TYPE")]
     pub weight_type: Option<LoadWeight>,
-    /// What becomes of an edge that occurs again; by weight, keep: a multigraph
+    /// What becomes of an edge that occurs again; by weight (min, the default, and sum), by place, or keep: a multigraph.
+    /// Edges with properties take last or keep, and are refused without where one occurs again
     #[arg(long, value_enum, value_name = "RULE")]
     pub duplicates: Option<LoadDuplicates>,
     /// Keep parallel edges: the same as --duplicates keep
@@ -94,6 +96,10 @@ pub struct ReadingArgs {
     /// Which columns of the file of vertices become properties: all, none, or their names
     #[arg(long, value_name = "NAME,…", default_value = "all", value_parser = parse::wanted)]
     pub vertex_properties: WantedProperties,
+    /// Which other columns of the inputs (CSV, Parquet, GraphML) become properties of the edges: all, none, or their
+    /// names [default: all; none where edges have weights]
+    #[arg(long, value_name = "NAME,…", value_parser = parse::wanted)]
+    pub properties: Option<WantedProperties>,
     /// Types of properties, where the beginning of the text would tell others: boolean, i64, f64, date, timestamp,
     /// string, bytes
     #[arg(long, value_name = "NAME:TYPE,…", value_delimiter = ',', value_parser = parse::property_type)]

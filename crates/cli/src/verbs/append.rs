@@ -2,7 +2,7 @@
 
 use anden::{
     AppendOptions, AppendReport, Database, Direction, Duplicates, ExpectedGraph, ExpectedWeights, InputPath,
-    Maintenance,
+    Maintenance, WantedProperties,
 };
 use serde_json::json;
 
@@ -15,10 +15,13 @@ use crate::failure::Result;
 /// Makes a snapshot of what files add and remove.
 pub fn execute(global: &Global, args: &AppendArgs) -> Result {
     let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
-    let options = options(args)?;
+    let mut options = options(args)?;
     require_one_stdin(inputs.iter().chain(&options.remove))?;
     let (session, watch) = session(global)?;
     let database = open_to_write(&args.database, &session)?;
+    if args.reading.properties.is_none() && database.options().edge_properties {
+        options.source.edge_properties = WantedProperties::All;
+    }
     watch.clean_up_from_here();
     let appended = database.append_files(&inputs, &options);
     watch.clear();
@@ -76,12 +79,13 @@ fn table(database: &Database, report: &AppendReport) -> Table {
 fn options(args: &AppendArgs) -> Result<AppendOptions> {
     Ok(AppendOptions {
         duplicates: match duplicates(args.kind.duplicates, args.kind.multigraph)? {
-            Duplicates::Min if args.kind.duplicates.is_none() => None,
+            Duplicates::Auto => None,
             rule => Some(rule),
         },
         io_order: args.reading.io_order,
         memory: None,
-        source: sources(&args.reading, format(args.reading.format)?),
+        // Those that the graph has, once it is open.
+        source: sources(&args.reading, format(args.reading.format)?, WantedProperties::None),
         remove: args.remove.iter().map(|path| input(path)).collect(),
         name: args.name.clone(),
         maintenance: if args.no_maintenance { Maintenance::Never } else { Maintenance::WhenDue },

@@ -7,7 +7,7 @@ use super::{open, session};
 use crate::args::{DiffArgs, Global};
 use crate::console::Console;
 use crate::failure::Result;
-use crate::text::{key_json, keys_json, property_json, push_key, real_json};
+use crate::text::{key_json, keys_json, properties_json, property_json, push_key, real_json};
 
 /// Shows what changed between two snapshots.
 pub fn execute(global: &Global, args: &DiffArgs) -> Result {
@@ -35,23 +35,26 @@ fn object(diff: &Diff) -> Result<Value> {
         "to": to,
         "added": diff.num_added(),
         "removed": diff.num_removed(),
-        "added_edges": diff.added().map(|edge| Ok(edge_json(&edge?))).collect::<Result<Vec<_>>>()?,
-        "removed_edges": diff.removed().map(|edge| Ok(edge_json(&edge?))).collect::<Result<Vec<_>>>()?,
+        "added_edges": diff.added().map(|edge| edge_json(diff, &edge?)).collect::<Result<Vec<_>>>()?,
+        "removed_edges": diff.removed().map(|edge| edge_json(diff, &edge?)).collect::<Result<Vec<_>>>()?,
         "added_vertices": keys_json(&diff.added_vertices()?),
         "removed_vertices": keys_json(&diff.removed_vertices()?),
         "changed_properties": diff.changed_properties().map(|value| Ok(value_json(&value?))).collect::<Result<Vec<_>>>()?,
     }))
 }
 
-/// `[source, target]`, and the weight where there is one.
-fn edge_json(edge: &DiffEdge<'_>) -> Value {
+/// `[source, target]`, and the weight where there is one, or an object of the properties where the graph has some.
+fn edge_json(diff: &Diff, edge: &DiffEdge<'_>) -> Result<Value> {
     let key = |key: KeyRef<'_>| key_json(&Key::from(key));
     let mut list = vec![key(edge.source), key(edge.target)];
     list.extend(edge.weight.map(|weight| match weight {
         EdgeWeight::Integer(weight) => json!(weight),
         EdgeWeight::Real(weight) => real_json(weight),
     }));
-    Value::Array(list)
+    if edge.has_properties() {
+        list.push(properties_json(&diff.edge_properties(edge)?));
+    }
+    Ok(Value::Array(list))
 }
 
 /// `[vertex, name, old, new]`.
@@ -65,10 +68,11 @@ fn print(console: &mut Console, diff: &Diff) -> Result {
         console.line(format_args!("v+ {vertex}"))?;
     }
     for edge in diff.removed() {
-        edge_line(console, '-', &edge?)?;
+        edge_line(console, '-', &edge?, &[])?;
     }
     for edge in diff.added() {
-        edge_line(console, '+', &edge?)?;
+        let edge = edge?;
+        edge_line(console, '+', &edge, &diff.edge_properties(&edge)?)?;
     }
     for value in diff.changed_properties() {
         property_line(console, &value?)?;
@@ -88,13 +92,20 @@ fn property_line(console: &mut Console, value: &DiffProperty<'_>) -> Result {
     }
 }
 
-fn edge_line(console: &mut Console, sign: char, edge: &DiffEdge<'_>) -> Result {
-    let mut line = format!("{sign} ");
-    push_key(&mut line, edge.source);
-    line.push(' ');
-    push_key(&mut line, edge.target);
+/// An edge; what follows an added one are its properties.
+fn edge_line(
+    console: &mut Console,
+    sign: char,
+    edge: &DiffEdge<'_>,
+    properties: &[(&str, PropertyValue<'_>)],
+) -> Result {
+    let mut ends = String::new();
+    push_key(&mut ends, edge.source);
+    ends.push(' ');
+    push_key(&mut ends, edge.target);
     match edge.weight {
-        Some(weight) => console.line(format_args!("{line} {weight}")),
-        None => console.line(line),
+        Some(weight) => console.line(format_args!("{sign} {ends} {weight}"))?,
+        None => console.line(format_args!("{sign} {ends}"))?,
     }
+    properties.iter().try_for_each(|(name, value)| console.line(format_args!("p {ends} {name} {value}")))
 }

@@ -49,6 +49,7 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         },
     });
     object["vertex_properties"] = schema_json(view.vertex_schema());
+    object["edge_properties"] = schema_json(view.edge_schema());
     let pieces = view.piece_statistics()?;
     object["pieces"] = json!({ "max": pieces.max, "mean": pieces.mean });
     object["degrees"] = degrees_json(&view.out_degree_statistics()?);
@@ -105,6 +106,9 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         .pair("graph", kind.join(", "));
     if !view.vertex_schema().is_empty() {
         table.pair("of vertices", schema_text(view.vertex_schema()));
+    }
+    if !view.edge_schema().is_empty() {
+        table.pair("of edges", schema_text(view.edge_schema()));
     }
     table
         .pair("snapshots", count(database.snapshots().len() as u64))

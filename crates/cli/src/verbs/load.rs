@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anden::{
     Database, Direction, Duplicates, Format, InputPath, KeyKind, KeyScheme, LoadOptions, LoadReport, OnError, Options,
-    SourceOptions, Spread, WeightType,
+    SourceOptions, Spread, WantedProperties, WeightType,
 };
 use serde_json::json;
 
@@ -89,7 +89,9 @@ fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
     let weights = weight_type(args, format);
     let keys = key_scheme(args.ids);
     let key_kind = if keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer };
-    let source = SourceOptions { weights, keys: key_kind, ..sources(&args.reading, format) };
+    // A weight takes the place of properties.
+    let properties = if weights.is_some() { WantedProperties::None } else { WantedProperties::All };
+    let source = SourceOptions { weights, keys: key_kind, ..sources(&args.reading, format, properties) };
     let direction = match (args.undirected, args.directed || args.ordered) {
         (true, _) => Direction::Undirected,
         (_, true) => Direction::Directed,
@@ -102,13 +104,15 @@ fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
         keys,
         weight_type: weights,
         in_edges: !args.out_only,
+        // Where the inputs have columns for them, loading finds out.
+        edge_properties: false,
     };
     let spread = Spread { num_snapshots: args.snapshots, first_share: args.first_share, seed: args.seed.unwrap_or(1) };
     Ok(LoadOptions { graph, duplicates, io_order: args.reading.io_order, source, spread, ..LoadOptions::default() })
 }
 
-/// How inputs are read, as far as the options say so.
-pub fn sources(args: &ReadingArgs, format: Option<Format>) -> SourceOptions {
+/// How inputs are read, as far as the options say so; `properties` of edges if they do not say which.
+pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedProperties) -> SourceOptions {
     SourceOptions {
         format,
         on_error: if args.on_error == LoadOnError::Skip { OnError::Skip } else { OnError::Stop },
@@ -116,6 +120,7 @@ pub fn sources(args: &ReadingArgs, format: Option<Format>) -> SourceOptions {
         target_column: args.target_column.clone(),
         weight_column: args.weight_column.clone(),
         columns: args.columns.clone(),
+        edge_properties: args.properties.clone().unwrap_or(properties),
         vertices: args.vertices.clone(),
         vertex_column: args.vertex_column.clone(),
         vertex_properties: args.vertex_properties.clone(),
@@ -135,7 +140,8 @@ pub fn duplicates(rule: Option<LoadDuplicates>, is_multigraph: bool) -> Result<D
         (_, true) | (Some(LoadDuplicates::Keep), _) => Duplicates::Keep,
         (Some(LoadDuplicates::Last), _) => Duplicates::Last,
         (Some(LoadDuplicates::Sum), _) => Duplicates::Sum,
-        (Some(LoadDuplicates::Min) | None, _) => Duplicates::Min,
+        (Some(LoadDuplicates::Min), _) => Duplicates::Min,
+        (None, _) => Duplicates::Auto,
     })
 }
 

@@ -2,18 +2,21 @@
 
 use std::time::Instant;
 
-use anden::{DegreeStatistics, Key, OwnedValue, Path, PathLength, ShortestPaths, Side, VertexFragments, View};
-use serde_json::{Map, Value, json};
+use anden::{
+    DegreeStatistics, Key, NamedValues, OwnedValue, Path, PathLength, ShortestPaths, Side, VertexFragments, View,
+};
+use serde_json::{Value, json};
 
 use super::{degrees, fragments, open, session, view};
 use crate::args::{Global, Query, QueryArgs, VertexSide};
 use crate::console::{Console, Table, count};
 use crate::failure::Result;
-use crate::text::{key_json, keys_json, property_json, real_json};
+use crate::text::{key_json, keys_json, properties_json, real_json};
 
 /// An answer, before it is printed.
 enum Answer {
     Bool(bool),
+    Edge(Option<Vec<Properties>>),
     Keys(Vec<Key>),
     Path(Option<Path>),
     Paths(Option<ShortestPaths>),
@@ -21,13 +24,16 @@ enum Answer {
     Vertex(Vertex),
 }
 
+/// The properties that have a value.
+type Properties = Vec<(String, OwnedValue)>;
+
 /// What is known of a vertex.
 struct Vertex {
     key: Key,
     id: u32,
     out_degree: u64,
     in_degree: Option<u64>,
-    properties: Vec<(String, OwnedValue)>,
+    properties: Properties,
     fragments: Option<VertexFragments>,
 }
 
@@ -43,7 +49,11 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
     let answer = answer?;
     let mut console = Console::new();
     if global.json {
-        console.object(&json!({ "seconds": seconds, "result": answer.json() }))?;
+        let mut object = json!({ "seconds": seconds, "result": answer.json() });
+        if let Answer::Edge(Some(edges)) = &answer {
+            object["properties"] = edges.iter().map(named_json).collect();
+        }
+        console.object(&object)?;
     } else {
         answer.print(&mut console)?;
     }
@@ -52,10 +62,18 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
 
 fn answer(view: &View, query: &Query) -> Result<Answer> {
     Ok(match query {
+        Query::Edge { u, v } if view.has_edge_properties() => {
+            let edges = view.edge_properties(u.as_str(), v.as_str())?;
+            let edges: Vec<_> = edges.into_iter().map(owned).collect();
+            Answer::Edge((!edges.is_empty()).then_some(edges))
+        }
         Query::Edge { u, v } => Answer::Bool(view.has_edge(u.as_str(), v.as_str())?),
         Query::Neighbors { v, side } => Answer::Keys(view.neighbors(v.as_str(), side.side())?),
         Query::Khop { v, k } => Answer::Keys(view.khop(v.as_str(), *k)?),
         Query::Fof { v } => Answer::Keys(view.fof(v.as_str())?),
+        Query::Path { u, v, weight: Some(name), .. } => {
+            Answer::Path(view.with_weight(name)?.weighted_path(u.as_str(), v.as_str())?)
+        }
         Query::Path { u, v, weighted: true, .. } => Answer::Path(view.weighted_path(u.as_str(), v.as_str())?),
         Query::Path { u, v, all: true, .. } => {
             Answer::Paths(view.shortest_paths(u.as_str(), v.as_str(), usize::MAX)?)
@@ -77,8 +95,7 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
         Query::Vertex { v, fragments } => {
             let id = view.vertex(v.as_str())?;
             let (out_degree, in_degree) = (view.out_degree(id), view.in_degree(id));
-            let properties = view.vertex_properties(id)?.into_iter();
-            let properties = properties.map(|(name, value)| (name.to_owned(), value.into())).collect();
+            let properties = owned(view.vertex_properties(id)?);
             let fragments = if *fragments { Some(view.fragments(v.as_str())?) } else { None };
             Answer::Vertex(Vertex { key: view.key(id)?, id, out_degree, in_degree, properties, fragments })
         }
@@ -99,6 +116,7 @@ impl Answer {
     fn json(&self) -> Value {
         match self {
             Self::Bool(yes) => json!(yes),
+            Self::Edge(edges) => json!(edges.is_some()),
             Self::Keys(keys) => keys_json(keys),
             Self::Path(None) | Self::Paths(None) => Value::Null,
             Self::Path(Some(path)) => json!({ "vertices": keys_json(&path.vertices), "length": length_json(path) }),
@@ -114,6 +132,14 @@ impl Answer {
     fn print(&self, console: &mut Console) -> Result {
         match self {
             Self::Bool(yes) => console.line(yes),
+            Self::Edge(edges) => {
+                console.line(edges.is_some())?;
+                edges.iter().flatten().try_for_each(|edge| {
+                    let values: Vec<_> =
+                        edge.iter().map(|(name, value)| format!("{name} {}", value.as_value())).collect();
+                    console.line(if values.is_empty() { "no properties".into() } else { values.join(", ") })
+                })
+            }
             Self::Keys(keys) => keys.iter().try_for_each(|key| console.line(key)),
             Self::Path(None) | Self::Paths(None) => console.line("no path"),
             Self::Path(Some(path)) => path.vertices.iter().try_for_each(|key| console.line(key)),
@@ -140,14 +166,12 @@ impl Answer {
 
 impl Vertex {
     fn json(&self) -> Value {
-        let properties: Map<String, Value> =
-            self.properties.iter().map(|(name, value)| (name.clone(), property_json(&value.as_value()))).collect();
         let mut object = json!({
             "key": key_json(&self.key),
             "id": self.id,
             "out_degree": self.out_degree,
             "in_degree": self.in_degree,
-            "properties": properties,
+            "properties": named_json(&self.properties),
         });
         if let Some(fragments) = &self.fragments {
             object["fragments"] = fragments::json(fragments);
@@ -167,6 +191,14 @@ impl Vertex {
         console.table(&table)?;
         self.fragments.as_ref().map_or(Ok(()), |fragments| fragments::print(console, fragments))
     }
+}
+
+fn owned(values: NamedValues<'_>) -> Properties {
+    values.into_iter().map(|(name, value)| (name.to_owned(), value.into())).collect()
+}
+
+fn named_json(properties: &Properties) -> Value {
+    properties_json(&properties.iter().map(|(name, value)| (&**name, value.as_value())).collect::<Vec<_>>())
 }
 
 fn length_json(path: &Path) -> Value {

@@ -5,6 +5,7 @@
 mod answers;
 mod bad_input;
 mod command_line;
+mod edge_properties;
 mod graphalytics;
 mod loading;
 mod properties;

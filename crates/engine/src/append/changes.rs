@@ -31,6 +31,9 @@ pub struct Changes {
     /// Properties of vertices: the vertex, which comes with them, the name and the value. The last one of a vertex
     /// and name counts; null takes a value away. A name that is not there yet makes a new property.
     pub vertex_properties: Vec<(Key, String, OwnedValue)>,
+    /// Properties of edges, of a graph that has them: the place of the edge in `added`, the name and the value. An edge
+    /// that is there and gets values loses those that it had; without any it stays as it is.
+    pub edge_properties: Vec<(usize, String, OwnedValue)>,
     /// The name of the snapshot.
     pub name: Option<String>,
 }
@@ -128,6 +131,17 @@ impl Changes {
     #[must_use]
     pub fn set_vertex(mut self, vertex: impl Into<Key>, name: impl Into<String>, value: impl Into<OwnedValue>) -> Self {
         self.vertex_properties.push((vertex.into(), name.into(), value.into()));
+        self
+    }
+
+    /// Gives the edge that was added last a value of a property.
+    ///
+    /// # Panics
+    /// If no edge was added.
+    #[must_use]
+    pub fn with(mut self, name: impl Into<String>, value: impl Into<OwnedValue>) -> Self {
+        let last = self.added.len().checked_sub(1).expect("an edge is added before it gets values");
+        self.edge_properties.push((last, name.into(), value.into()));
         self
     }
 

@@ -1,9 +1,9 @@
 //! What an append is told, and what it did.
 
 use graph::formats::{InputPath, KeyKind, LoneKeys, SourceOptions};
-use graph::property::PropertySchema;
+use graph::property::{PropertySchema, PropertyType};
 use graph::{Direction, WeightType};
-use lama::{GraphOptions, KeyScheme};
+use lama::{GraphOptions, KeyScheme, View};
 
 use crate::load::Duplicates;
 use crate::{Error, Result};
@@ -118,6 +118,9 @@ impl AppendOptions {
     /// Refuses what contradicts the graph.
     pub(crate) fn check(&self, graph: &GraphOptions) -> Result<()> {
         self.expected.check(graph)?;
+        if graph.edge_properties && matches!(self.duplicates, Some(Duplicates::Min | Duplicates::Sum)) {
+            return misfit("has properties of edges: of parallel edges, the last line's are kept".into());
+        }
         match (self.duplicates, graph.multigraph) {
             (Some(Duplicates::Keep), false) => misfit("is no multigraph: parallel edges cannot be kept".into()),
             (Some(Duplicates::Min | Duplicates::Last | Duplicates::Sum), true) => {
@@ -127,13 +130,18 @@ impl AppendOptions {
         }
     }
 
-    /// How edges are read, and the properties of vertices, some of which are there already.
-    pub(crate) fn sources(&self, graph: &GraphOptions, properties: &PropertySchema) -> SourceOptions {
+    /// How edges are read, and properties, some of which `view` has already.
+    pub(crate) fn sources(&self, view: &View) -> SourceOptions {
         let mut sources = self.source.clone();
+        let graph = view.options();
         (sources.weights, sources.keys) = (graph.weight_type, key_kind(graph.keys));
         // What is there already says of which types values are.
-        let known = properties.iter().map(|(name, property_type)| (name.to_owned(), property_type));
-        sources.vertex_types = known.chain(sources.vertex_types).collect();
+        let of = |known: &PropertySchema, given: Vec<(String, PropertyType)>| {
+            let known = known.iter().map(|(name, property_type)| (name.to_owned(), property_type));
+            known.chain(given).collect()
+        };
+        sources.vertex_types = of(view.properties().schema(), sources.vertex_types);
+        sources.edge_types = of(view.edge_properties().schema(), sources.edge_types);
         sources
     }
 
@@ -152,7 +160,11 @@ impl AppendOptions {
 
     /// What becomes of parallel edges of `graph`.
     pub(crate) fn duplicates(&self, graph: &GraphOptions) -> Duplicates {
-        if graph.multigraph { Duplicates::Keep } else { self.duplicates.unwrap_or_default() }
+        match (graph.multigraph, graph.edge_properties) {
+            (true, _) => Duplicates::Keep,
+            (false, true) => Duplicates::Last,
+            (false, false) => self.duplicates.unwrap_or_default(),
+        }
     }
 }
 

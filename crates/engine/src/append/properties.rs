@@ -6,6 +6,7 @@ use base::VertexId;
 use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 use lama::{Key, PropertyChanges, View};
 
+use super::changes::Changes;
 use super::requests::Block;
 use super::vertices::VertexChanges;
 use crate::{Error, Result};
@@ -34,12 +35,8 @@ pub(crate) fn value_rows<'a>(
     let mut schema = PropertySchema::default();
     let mut rows = Vec::new();
     for (name, values) in by_name {
-        let mut types = values.iter().filter_map(|(_, value)| value.property_type());
-        let known = known.find(name).and_then(|place| known.get(place)).map(|(_, found)| found);
-        let property_type = match (known, types.next()) {
-            (Some(known), _) => known,
-            (None, Some(first)) => types.fold(first, |joined, next| joined.joined(next).unwrap_or(joined)),
-            (None, None) => return Err(Error::Option(format!("there is no property {name:?} whose values could go"))),
+        let Some(property_type) = type_of(name, values.iter().map(|(_, value)| *value), known) else {
+            return Err(Error::Option(format!("there is no property {name:?} whose values could go")));
         };
         let place = schema.add(name.to_owned(), property_type)?;
         let mut column = PropertyColumn::new(property_type);
@@ -51,6 +48,49 @@ pub(crate) fn value_rows<'a>(
         rows.push(ValueRows { vertices: values.iter().map(|(key, _)| *key).collect(), place, column });
     }
     Ok((schema, rows))
+}
+
+/// The properties that a program gives to the edges that it adds, with a row for each of these edges. Types are those of
+/// `known`, or follow from the values.
+///
+/// # Errors
+/// A value is of another type than its property or the values before it, or is of no edge.
+pub(crate) fn edge_values(changes: &Changes, known: &PropertySchema) -> Result<(PropertySchema, Vec<PropertyColumn>)> {
+    let mut by_name: BTreeMap<&str, Vec<(usize, PropertyValue<'_>)>> = BTreeMap::new();
+    for (edge, name, value) in &changes.edge_properties {
+        by_name.entry(name).or_default().push((*edge, value.as_value()));
+    }
+    let mut schema = PropertySchema::default();
+    let mut columns = Vec::new();
+    for (name, values) in by_name {
+        let Some(property_type) = type_of(name, values.iter().map(|(_, value)| *value), known) else { continue };
+        schema.add(name.to_owned(), property_type)?;
+        let mut by_edge = vec![PropertyValue::Null; changes.added.len()];
+        for (edge, value) in values {
+            let wrong =
+                || Error::Option(format!("edge {edge}: {value} is no value of type {property_type} ({name:?})"));
+            let place =
+                by_edge.get_mut(edge).ok_or_else(|| Error::Option(format!("there is no edge {edge} to be added")))?;
+            *place = fitting(value, property_type).ok_or_else(wrong)?;
+        }
+        let mut column = PropertyColumn::new(property_type);
+        by_edge.into_iter().try_for_each(|value| column.push(value))?;
+        columns.push(column);
+    }
+    Ok((schema, columns))
+}
+
+/// The type of a property: the one that is known, or the one that follows from the values; none where all are null.
+fn type_of<'a>(
+    name: &str,
+    values: impl Iterator<Item = PropertyValue<'a>>,
+    known: &PropertySchema,
+) -> Option<PropertyType> {
+    let known = known.find(name).and_then(|place| known.get(place)).map(|(_, found)| found);
+    known.or_else(|| {
+        let types = values.filter_map(|value| value.property_type());
+        types.reduce(|joined, next| joined.joined(next).unwrap_or(joined))
+    })
 }
 
 /// The value in a type that holds it.

@@ -12,10 +12,10 @@ use base::progress::Progress;
 use graph::formats::{EdgeBlock, FieldKey, Source, SourceSummary, Span};
 use graph::property::{PropertyColumn, PropertySchema};
 use graph::{Weight, WeightType};
-use lama::{GraphOptions, Key, KeyScheme};
+use lama::{GraphOptions, Key, KeyScheme, View};
 
 use super::changes::{Changes, fitting_key, weight_bits};
-use super::properties::{ValueRows, value_rows};
+use super::properties::{ValueRows, edge_values, value_rows};
 use crate::load::{Budget, InputKey, Joined, KeyTable, Payload, VertexKeys};
 use crate::{Error, Result};
 
@@ -35,6 +35,8 @@ pub(crate) struct Requests {
     pub(crate) blocks: Vec<Block>,
     /// The properties of vertices that blocks come with.
     pub(crate) schema: PropertySchema,
+    /// The properties of edges that blocks come with.
+    pub(crate) edge_schema: PropertySchema,
     pub(crate) summary: SourceSummary,
 }
 
@@ -48,6 +50,8 @@ pub(crate) struct Block {
     /// The bits of each edge's weight; empty without weights.
     pub(crate) weights: Vec<u64>,
     pub(crate) vertices: Vec<u32>,
+    /// By property of the edges, with a row for each; no columns where nothing is said of them.
+    pub(crate) edge_columns: Vec<PropertyColumn>,
     /// Properties by their places in the schema, with a row for each of `vertices`.
     pub(crate) properties: Vec<(usize, PropertyColumn)>,
 }
@@ -96,19 +100,27 @@ fn read_blocks<K: InputKey, P: Payload>(reading: Reading<'_>, source: &mut Sourc
         if P::IS_WEIGHTED && !block.weights.iter().all(|weight| weight.is_number()) {
             return Err(Error::Option("a weight is not a number (NaN)".into()));
         }
-        let properties = std::mem::take(&mut block.vertex_properties).into_iter().enumerate().collect();
-        collector.take(worker, block.sequence, &block, weights, properties)
+        let values = BlockValues {
+            weights,
+            of_edges: std::mem::take(&mut block.properties),
+            of_vertices: std::mem::take(&mut block.vertex_properties).into_iter().enumerate().collect(),
+        };
+        collector.take(worker, block.sequence, &block, values)
     })?;
     collector.name_below(num_vertices)?;
-    collector.finish(summary, source.facts().vertex_properties.clone())
+    let facts = source.facts();
+    collector.finish(summary, facts.vertex_properties.clone(), facts.edge_properties.clone())
 }
 
-/// Takes what a program made up: edges and vertices to be added, and properties, of which `known` are there already.
-pub(crate) fn added_by(reading: Reading<'_>, changes: &Changes, known: &PropertySchema) -> Result<Requests> {
+/// Takes what a program made up: edges and vertices to be added, and properties, some of which `view` has already.
+pub(crate) fn added_by(reading: Reading<'_>, changes: &Changes, view: &View) -> Result<Requests> {
     let edges: Vec<_> = changes.added.iter().map(|(source, target, _)| (source, target)).collect();
     let weights = changes.added.iter().map(|edge| weight_bits(edge, reading.graph)).collect::<Result<Vec<_>>>()?;
     let weights = if reading.graph.weight_type.is_some() { weights } else { Vec::new() };
-    take_keys(reading, &edges, &weights, &changes.added_vertices, value_rows(&changes.vertex_properties, known)?)
+    let (schema, of_vertices) = value_rows(&changes.vertex_properties, view.properties().schema())?;
+    let (edge_schema, of_edges) = edge_values(changes, view.edge_properties().schema())?;
+    let values = GivenValues { schema, of_vertices, edge_schema, of_edges };
+    take_keys(reading, &edges, &weights, &changes.added_vertices, values)
 }
 
 /// Takes what a program made up: edges and vertices to be removed.
@@ -122,7 +134,7 @@ fn take_keys(
     edges: &[(&Key, &Key)],
     weights: &[u64],
     vertices: &[Key],
-    values: (PropertySchema, Vec<ValueRows<'_>>),
+    values: GivenValues<'_>,
 ) -> Result<Requests> {
     match reading.graph.keys {
         KeyScheme::Integer => take_as::<u64>(reading, edges, weights, vertices, values),
@@ -136,12 +148,12 @@ fn take_as<K: InputKey>(
     edges: &[(&Key, &Key)],
     weights: &[u64],
     vertices: &[Key],
-    (schema, values): (PropertySchema, Vec<ValueRows<'_>>),
+    given: GivenValues<'_>,
 ) -> Result<Requests> {
     let collector = Collector::<K>::new(reading);
     let scheme = reading.graph.keys;
     let mut sequence = 0;
-    let mut take = |edges: &[(&Key, &Key)], weights: &[u64], vertices: &[&Key], columns| -> Result<()> {
+    let mut take = |edges: &[(&Key, &Key)], vertices: &[&Key], values: BlockValues| -> Result<()> {
         reading.progress.check()?;
         let mut block = EdgeBlock::<K, u32> {
             sequence,
@@ -160,19 +172,26 @@ fn take_as<K: InputKey>(
             block.vertices.push(key_in_text(vertex, scheme, &mut block.text)?);
         }
         sequence += 1;
-        collector.take(0, block.sequence, &block, weights.to_vec(), columns)
+        collector.take(0, block.sequence, &block, values)
     };
     for (i, edges) in edges.chunks(EDGES_AT_ONCE).enumerate() {
         let first = i * EDGES_AT_ONCE;
-        take(edges, weights.get(first..first + edges.len()).unwrap_or_default(), &[], Vec::new())?;
+        let rows: Vec<u32> = (first as u32..).take(edges.len()).collect();
+        let values = BlockValues {
+            weights: weights.get(first..first + edges.len()).unwrap_or_default().to_vec(),
+            of_edges: given.of_edges.iter().map(|column| column.gather(&rows)).collect(),
+            ..BlockValues::default()
+        };
+        take(edges, &[], values)?;
     }
     for vertices in vertices.chunks(EDGES_AT_ONCE) {
-        take(&[], &[], &vertices.iter().collect::<Vec<_>>(), Vec::new())?;
+        take(&[], &vertices.iter().collect::<Vec<_>>(), BlockValues::default())?;
     }
-    for rows in values {
-        take(&[], &[], &rows.vertices, vec![(rows.place, rows.column)])?;
+    for rows in given.of_vertices {
+        let of_vertices = vec![(rows.place, rows.column)];
+        take(&[], &rows.vertices, BlockValues { of_vertices, ..BlockValues::default() })?;
     }
-    collector.finish(SourceSummary::default(), schema)
+    collector.finish(SourceSummary::default(), given.schema, given.edge_schema)
 }
 
 /// A key as blocks hold it.
@@ -182,6 +201,24 @@ fn key_in_text<K: FieldKey>(key: &Key, scheme: KeyScheme, text: &mut Vec<u8>) ->
         Key::String(key) => K::from_owned(key.as_bytes(), 0, text),
     };
     found.ok_or_else(|| Error::Option(format!("vertex {key}: expected {}", K::RANGE)))
+}
+
+/// What comes with the edges and vertices of a block.
+#[derive(Default)]
+struct BlockValues {
+    weights: Vec<u64>,
+    of_edges: Vec<PropertyColumn>,
+    of_vertices: Vec<(usize, PropertyColumn)>,
+}
+
+/// The properties that a program sets.
+#[derive(Default)]
+struct GivenValues<'a> {
+    schema: PropertySchema,
+    of_vertices: Vec<ValueRows<'a>>,
+    edge_schema: PropertySchema,
+    /// With a row for each edge that is added.
+    of_edges: Vec<PropertyColumn>,
 }
 
 /// Collects blocks and their keys, from several workers.
@@ -210,14 +247,7 @@ impl<'a, K: InputKey> Collector<'a, K> {
         }
     }
 
-    fn take<W>(
-        &self,
-        worker: usize,
-        sequence: u64,
-        block: &EdgeBlock<K, W>,
-        weights: Vec<u64>,
-        properties: Vec<(usize, PropertyColumn)>,
-    ) -> Result<()> {
+    fn take<W>(&self, worker: usize, sequence: u64, block: &EdgeBlock<K, W>, values: BlockValues) -> Result<()> {
         let mut state = self.workers[worker].lock().unwrap_or_else(|e| e.into_inner());
         let Worker { table, table_bytes, blocks } = &mut *state;
         let mut edges = Vec::with_capacity(block.edges.len());
@@ -227,8 +257,10 @@ impl<'a, K: InputKey> Collector<'a, K> {
         position += 2 * block.edges.len() as u64;
         let vertices = (position..).zip(&block.vertices);
         let vertices = vertices.map(|(position, &key)| table.intern(key, &block.text, position)).collect();
-        let column_bytes: usize = properties.iter().map(|(_, column)| column.num_bytes()).sum();
-        blocks.push(Block { sequence, worker, edges, weights, vertices, properties });
+        let BlockValues { weights, of_edges: edge_columns, of_vertices: properties } = values;
+        let columns = properties.iter().map(|(_, column)| column).chain(&edge_columns);
+        let column_bytes: usize = columns.map(PropertyColumn::num_bytes).sum();
+        blocks.push(Block { sequence, worker, edges, weights, vertices, edge_columns, properties });
 
         let grown = table.num_bytes() as u64 - *table_bytes;
         *table_bytes += grown;
@@ -258,11 +290,11 @@ impl<'a, K: InputKey> Collector<'a, K> {
         let sequence = u64::from(u32::MAX);
         let (edges, weights, properties, vertex_properties) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         let block = EdgeBlock::<K, u32> { sequence, edges, weights, vertices, properties, vertex_properties, text };
-        self.take(0, sequence, &block, Vec::new(), Vec::new())
+        self.take(0, sequence, &block, BlockValues::default())
     }
 
     /// Joins the tables of all workers.
-    fn finish(self, summary: SourceSummary, schema: PropertySchema) -> Result<Requests> {
+    fn finish(self, summary: SourceSummary, schema: PropertySchema, edge_schema: PropertySchema) -> Result<Requests> {
         let Reading { pool, graph, .. } = self.reading;
         let (mut tables, mut blocks) = (Vec::new(), Vec::new());
         for worker in self.workers {
@@ -278,7 +310,7 @@ impl<'a, K: InputKey> Collector<'a, K> {
                 block.map(|number| places[number as usize]);
             });
         }
-        Ok(Requests { keys, blocks, schema, summary })
+        Ok(Requests { keys, blocks, schema, edge_schema, summary })
     }
 }
 

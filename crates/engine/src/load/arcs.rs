@@ -108,7 +108,7 @@ macro_rules! impl_payload {
             fn merge(self, next: Self, duplicates: Duplicates) -> Self {
                 match duplicates {
                     // Not `<`: of 0.0 and -0.0 the first stays, whichever it is.
-                    Duplicates::Min => if next < self { next } else { self },
+                    Duplicates::Auto | Duplicates::Min => if next < self { next } else { self },
                     Duplicates::Sum => self.plus(next),
                     Duplicates::Last | Duplicates::Keep => next,
                 }

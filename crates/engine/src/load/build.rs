@@ -14,10 +14,11 @@ use super::ingest::{Ingested, InputKey, Plan, ingest};
 use super::keys::KeyMap;
 use super::lists::{ListSink, Lists};
 use super::map::{for_each_block, resolve};
-use super::options::Duplicates;
+use super::options::{Duplicates, no_choice};
 use super::partition::{Parts, partition};
 use super::properties::write_properties;
-use super::raw::{KeyForm, RawEdges};
+use super::raw::{Block, KeyForm, RawEdges};
+use super::rows::RowBases;
 use super::scratch::Scratch;
 use super::sort::bits_below;
 use super::spread::Spreader;
@@ -38,13 +39,16 @@ pub(crate) struct RunSink<'a> {
     writer: &'a RunWriter,
     spreader: Option<&'a Spreader>,
     side: Side,
+    /// Whether parallel edges, which have been merged by now, are an error.
+    refuses_parallel: bool,
     pub(crate) num_arcs: u64,
     pub(crate) num_loops: u64,
 }
 
 impl<'a> RunSink<'a> {
     pub(crate) fn new(load: &Load<'a>, writer: &'a RunWriter, side: Side) -> Self {
-        Self { writer, spreader: load.spreader, side, num_arcs: 0, num_loops: 0 }
+        let refuses_parallel = load.options.duplicates == Duplicates::Auto;
+        Self { writer, spreader: load.spreader, side, refuses_parallel, num_arcs: 0, num_loops: 0 }
     }
 
     /// The edges whose entries were appended.
@@ -60,6 +64,11 @@ impl<P: Payload> ListSink<P> for RunSink<'_> {
     fn append(&mut self, first: VertexId, lists: &Lists<P>) -> Result<()> {
         if let Some(spreader) = self.spreader {
             spreader.note(self.side, first, lists)?;
+        }
+        if self.refuses_parallel
+            && let Some((first, second)) = lists.first_merged
+        {
+            return Err(no_choice(first + 1, second + 1));
         }
         self.num_arcs += lists.len() as u64;
         self.num_loops += lists.num_loops;
@@ -86,6 +95,7 @@ pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Sourc
     let mut memory = if P::IS_WEIGHTED { Vec::new() } else { set_aside(load, source, expand)? };
     let arena = Arena::new(&mut memory, load.pool.num_threads());
     let mut ingested = ingest::<K, P>(load, source, plan, arena.as_ref(), &scratch)?;
+    let bases = ingested.edge_rows.take().map(|rows| rows.write(load)).transpose()?;
     let (keys, map) = resolve::<K, P>(load, &mut ingested, source.facts().num_vertices, expand)?;
     let dictionary = load.builder.write_dictionary(keys.as_dictionary())?;
     let num_vertices = keys.len();
@@ -95,7 +105,7 @@ pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Sourc
     drop((keys, tables));
 
     let writer = load.builder.run_writer(num_vertices as usize)?;
-    let sides = Sides { load, writer: &writer, expand, has_in_side, num_vertices };
+    let sides = Sides { load, writer: &writer, expand, has_in_side, num_vertices, bases };
     let spread = buckets.zip(bounds).zip(arena);
     let num_edges = match spread.map(|((buckets, bounds), arena)| sides.sort_buckets(buckets, &bounds, &arena, &map)) {
         Some(sorted) => sorted?,
@@ -132,6 +142,8 @@ struct Sides<'a> {
     expand: Expand,
     has_in_side: bool,
     num_vertices: u64,
+    /// Where edges carry their places among rows of properties.
+    bases: Option<RowBases>,
 }
 
 impl Sides<'_> {
@@ -151,11 +163,19 @@ impl Sides<'_> {
             return self.sort_on_disk(scratch, edges, &map, left as usize / size_of::<KeyedArc<P>>());
         }
         let is_sorted = edges.is_sorted() && map.keeps_order();
-        if !map.is_identity() {
-            for_each_block(self.load, &mut edges, |_, block, edges| map.apply(block.form, edges))?;
+        if !map.is_identity() || self.bases.is_some() {
+            for_each_block(self.load, &mut edges, |_, block, edges| self.settle(&map, block, edges))?;
         }
         drop(map);
         self.sort_in_memory(edges, is_sorted)
+    }
+
+    /// Turns raw edges of a block into edges between ids, with rows where they have any.
+    fn settle<P: Payload>(&self, map: &KeyMap, block: &Block, edges: &mut [KeyedArc<P>]) {
+        map.apply(block.form, edges);
+        if let Some(bases) = &self.bases {
+            bases.apply(block.sequence, edges);
+        }
     }
 
     /// Sorts edges between ids; returns the number of edges.
@@ -291,7 +311,7 @@ impl Sides<'_> {
         for block in edges.blocks() {
             self.load.progress.check()?;
             edges.read(block, &mut copy)?;
-            map.apply(block.form, &mut copy);
+            self.settle(map, block, &mut copy);
             body(&copy)?;
         }
         Ok(())

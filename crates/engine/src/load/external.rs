@@ -41,8 +41,12 @@ impl<'a, P: Payload> SortedRuns<'a, P> {
         pool: &'a Pool,
         progress: &'a dyn Progress,
     ) -> Self {
-        // Where each merge would round, edges are added up once, in input order.
-        let duplicates = if order.duplicates == Duplicates::Sum { Duplicates::Keep } else { order.duplicates };
+        // Where each merge would round, edges are added up once, in input order; and parallel ones that are refused are
+        // told apart at the end.
+        let duplicates = match order.duplicates {
+            Duplicates::Sum | Duplicates::Auto => Duplicates::Keep,
+            settled => settled,
+        };
         let order = Order { duplicates, ..order };
         Self { scratch, expand, order, num_lists, chunk: Vec::new(), chunk_arcs, files: Vec::new(), pool, progress }
     }

@@ -14,6 +14,7 @@ use super::intern::{IntegerTable, KeyTable, NoTable, TextTable};
 use super::keys::{Joined, check_num_vertices};
 use super::properties::{ROW_FACTOR, VertexRows};
 use super::raw::{KeyForm, OpenSlab, RawEdges, SlabStore};
+use super::rows::RowStore;
 use super::scratch::Scratch;
 use crate::{Error, Result};
 
@@ -46,6 +47,8 @@ pub(crate) struct Ingested<'a, P: Payload, T> {
     pub(crate) max_number: Option<u64>,
     /// Properties of vertices.
     pub(crate) rows: Vec<VertexRows>,
+    /// Properties of edges, which carry their places in their blocks.
+    pub(crate) edge_rows: Option<RowStore>,
     pub(crate) summary: SourceSummary,
 }
 
@@ -121,7 +124,9 @@ pub(crate) fn ingest<'a, K: InputKey, P: Payload>(
     progress.stage("read", source.facts().input_bytes);
     let slab_arcs = (load.budget.slab_bytes() / size_of::<KeyedArc<P>>() as u64) as usize;
     let slabs = SlabStore::new(scratch, slab_arcs);
-    let reader = Reader { plan, load, arena, slabs, key_bytes: AtomicU64::new(0), row_bytes: AtomicU64::new(0) };
+    let edge_rows = load.options.graph.edge_properties.then(|| RowStore::new(&source.facts().edge_properties));
+    let (key_bytes, row_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
+    let reader = Reader { plan, load, arena, slabs, key_bytes, row_bytes, edge_rows };
     let workers: Vec<Mutex<Worker<'a, '_, P, K::Table>>> = (0..pool.num_threads())
         .map(|_| {
             let (slab, table) = (OpenSlab::default(), K::Table::new(plan.io_order));
@@ -151,6 +156,7 @@ struct Reader<'a, 'b, 'c, P: Payload> {
     key_bytes: AtomicU64,
     /// Bytes of all properties of vertices.
     row_bytes: AtomicU64,
+    edge_rows: Option<RowStore>,
 }
 
 impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
@@ -160,7 +166,9 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
         state: &mut Worker<'a, 'b, P, K::Table>,
         mut block: EdgeBlock<K, P::Weight>,
     ) -> Result<()> {
-        check_weights::<P, K>(&block)?;
+        if self.edge_rows.is_none() {
+            check_weights::<P, K>(&block)?;
+        }
         if let Some(rows) = VertexRows::of_block(&mut block) {
             let num_bytes = ROW_FACTOR * rows.num_bytes();
             let num_bytes = self.row_bytes.fetch_add(num_bytes, Ordering::Relaxed) + num_bytes;
@@ -168,14 +176,25 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             state.rows.push(rows);
         }
         let key_bytes = self.key_bytes.load(Ordering::Relaxed) * JOIN_FACTOR + self.row_bytes.load(Ordering::Relaxed);
-        let limit = self.load.budget.for_edges(key_bytes)? / (self.plan.copies * size_of::<KeyedArc<P>>() as u64);
+        let mut room = self.load.budget.for_edges(key_bytes)?;
+        if let Some(rows) = &self.edge_rows {
+            let columns = std::mem::take(&mut block.properties);
+            rows.add(self.load, block.sequence, block.edges.len(), columns, room)?;
+            room = room.saturating_sub(rows.held());
+        }
+        let limit = room / (self.plan.copies * size_of::<KeyedArc<P>>() as u64);
         let largest = largest_number(&block);
         let form = match (self.plan.scheme, largest) {
             (KeyScheme::Dense, _) => KeyForm::Numbers,
             (KeyScheme::Integer, Some(_)) if !self.plan.io_order => KeyForm::Numbers,
             _ => KeyForm::Interned(worker),
         };
-        let payload = |i: usize| if P::IS_WEIGHTED { P::from_weight(block.weights[i]) } else { P::zeroed() };
+        let has_rows = self.edge_rows.is_some();
+        let payload = |i: usize| match (has_rows, P::IS_WEIGHTED) {
+            (true, _) => P::from_weight(P::Weight::of_bits(i as u64)),
+            (false, true) => P::from_weight(block.weights[i]),
+            (false, false) => P::zeroed(),
+        };
         let target = (block.sequence, form);
         match form {
             KeyForm::Numbers => {
@@ -286,7 +305,8 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             }
             buckets = Some(Buckets::new(spreaders)?);
         }
-        Ok(Ingested { buckets, edges, tables, vertices, max_number, rows, summary })
+        let edge_rows = self.edge_rows;
+        Ok(Ingested { buckets, edges, tables, vertices, max_number, rows, edge_rows, summary })
     }
 
     /// Notes what a worker's table takes now.

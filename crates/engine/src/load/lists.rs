@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use base::VertexId;
+use graph::Weight;
 
 use super::arcs::{KeyedArc, Payload};
 use super::options::Duplicates;
@@ -20,11 +21,13 @@ pub(crate) struct Lists<P: Payload> {
     pub(crate) weights: Vec<P::Weight>,
     /// Neighbours that are the vertex itself.
     pub(crate) num_loops: u64,
+    /// The bits of the weights of the first two parallel edges that were merged.
+    pub(crate) first_merged: Option<(u64, u64)>,
 }
 
 impl<P: Payload> Default for Lists<P> {
     fn default() -> Self {
-        Self { degrees: Vec::new(), neighbours: Vec::new(), weights: Vec::new(), num_loops: 0 }
+        Self { degrees: Vec::new(), neighbours: Vec::new(), weights: Vec::new(), num_loops: 0, first_merged: None }
     }
 }
 
@@ -36,6 +39,7 @@ impl<P: Payload> Lists<P> {
         self.neighbours.resize(len, 0);
         self.weights.resize(if P::IS_WEIGHTED { len } else { 0 }, bytemuck::Zeroable::zeroed());
         self.num_loops = 0;
+        self.first_merged = None;
     }
 
     /// Leaves one of each group of parallel edges, unless `duplicates` keeps them all; lists ascend, `first` is the
@@ -58,6 +62,7 @@ impl<P: Payload> Lists<P> {
                     self.weights[len] = weight;
                     if !is_new {
                         let kept = P::from_weight(self.weights[len - 1]);
+                        self.first_merged = self.first_merged.or(bits_of(kept, P::from_weight(weight)));
                         let merged = kept.merge(P::from_weight(weight), duplicates);
                         self.weights[len - 1] = merged.weight().unwrap_or(weight);
                     }
@@ -113,6 +118,11 @@ impl<P: Payload> Lists<P> {
     }
 }
 
+/// The bits of two weights.
+pub(crate) fn bits_of<P: Payload>(first: P, second: P) -> Option<(u64, u64)> {
+    Some((first.weight()?.bits(), second.weight()?.bits()))
+}
+
 /// Takes the lists of one side, in the order of the vertices.
 pub(crate) trait ListSink<P: Payload>: Send {
     /// The lists of the next vertices, of which `first` is the first.
@@ -129,6 +139,7 @@ mod tests {
             neighbours: vec![2, 7, 7, 7, 0, 0],
             weights: vec![5, 9, 3, 4, 1, 1],
             num_loops: 3,
+            first_merged: None,
         };
         lists.merge(7, duplicates);
         lists
@@ -156,6 +167,7 @@ mod tests {
             neighbours: vec![9, 5, 9, 2, 7],
             weights: vec![8, 1, 3, 4, 2],
             num_loops: 0,
+            first_merged: None,
         };
         lists.arrange(&(5..8), Duplicates::Min);
         assert_eq!((lists.degrees, lists.neighbours), (vec![3, 0, 1], vec![2, 5, 9, 7]));

@@ -2,6 +2,7 @@
 
 use graph::Direction;
 use graph::formats::{KeyKind, SourceOptions};
+use graph::property::PropertySchema;
 use lama::{GraphOptions, Identity, KeyScheme};
 
 use super::spread::Spread;
@@ -10,8 +11,10 @@ use crate::{Error, Result};
 /// What becomes of parallel edges.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Duplicates {
-    /// One is left, with the smallest weight.
+    /// As [`Min`](Self::Min); but edges with properties, of which none is the smallest, may not be parallel.
     #[default]
+    Auto,
+    /// One is left, with the smallest weight.
     Min,
     /// One is left, with the weight that came last.
     Last,
@@ -22,7 +25,7 @@ pub enum Duplicates {
 }
 
 impl Duplicates {
-    /// All of them, with the names that users type.
+    /// Those that users choose, with the names that they type.
     pub const ALL: [(Self, &str); 4] =
         [(Self::Min, "min"), (Self::Last, "last"), (Self::Sum, "sum"), (Self::Keep, "keep")];
 }
@@ -73,4 +76,49 @@ impl LoadOptions {
         agreed.io_order &= agreed.graph.keys != KeyScheme::Dense;
         Ok(agreed)
     }
+
+    /// Takes note of the properties that edges come with.
+    ///
+    /// # Errors
+    /// The graph cannot have them as it is.
+    pub(crate) fn agree_on_edges(&mut self, schema: &PropertySchema) -> Result<()> {
+        self.graph.edge_properties |= !schema.is_empty();
+        match self.graph.edge_properties {
+            true => check_edge_properties(schema, self.graph.weight_type.is_some(), self.duplicates),
+            false => {
+                if self.duplicates == Duplicates::Auto {
+                    self.duplicates = Duplicates::Min;
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// Refuses properties of edges where there are weights, or where one of parallel edges would be chosen by its weight.
+pub(crate) fn check_edge_properties(schema: &PropertySchema, has_weights: bool, duplicates: Duplicates) -> Result<()> {
+    let names: Vec<_> = schema.iter().map(|(name, _)| name).collect();
+    let columns = match &names[..] {
+        [] => "properties of edges are asked for".to_owned(),
+        [name] => format!("the column '{name}' would be a property of edges"),
+        [names @ .., last] => format!("the columns '{}' and '{last}' would be properties of edges", names.join("', '")),
+    };
+    if has_weights {
+        let what = "edges have weights or properties, and every numeric property can be the weight of a run: load without \
+                    weights, or with --properties none";
+        return Err(Error::Option(format!("{columns}; {what}")));
+    }
+    match duplicates {
+        Duplicates::Auto | Duplicates::Last | Duplicates::Keep => Ok(()),
+        Duplicates::Min | Duplicates::Sum => Err(Error::Option(format!("{columns}; {CHOOSE}"))),
+    }
+}
+
+/// How users say what becomes of parallel edges with properties.
+const CHOOSE: &str = "of parallel edges, none has the smallest properties: --duplicates last keeps those of the last line, \
+                      --duplicates keep all edges, and --properties none leaves the columns out";
+
+/// Two edges of the input, counted from 1, are parallel, and nothing says which one wins.
+pub(crate) fn no_choice(first: u64, second: u64) -> Error {
+    Error::Option(format!("edges {first} and {second} of the input are parallel; {CHOOSE}"))
 }

@@ -252,6 +252,7 @@ mod tests {
             neighbours: (0..40).chain(0..60).collect(),
             weights: vec![],
             num_loops: 0,
+            first_merged: None,
         };
         spreader.note(Side::Out, 5, &lists).unwrap();
         let expected: Vec<Vec<ChangedArc>> = [1, 2]

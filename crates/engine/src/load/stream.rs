@@ -3,7 +3,7 @@
 use base::VertexId;
 
 use super::arcs::{KeyedArc, Payload};
-use super::lists::{ListSink, Lists};
+use super::lists::{ListSink, Lists, bits_of};
 use super::options::Duplicates;
 use crate::Result;
 
@@ -30,6 +30,8 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
         for &arc in arcs {
             match self.previous {
                 Some(previous) if previous.key() == arc.key() && self.duplicates != Duplicates::Keep => {
+                    let bits = bits_of(previous.payload(), arc.payload());
+                    self.lists.first_merged = self.lists.first_merged.or(bits);
                     let merged = previous.payload().merge(arc.payload(), self.duplicates);
                     if let (Some(place), Some(weight)) = (self.lists.weights.last_mut(), merged.weight()) {
                         *place = weight;

@@ -132,7 +132,7 @@ impl<W: Weight> Model<W> {
 fn reduce<W: Weight>(weights: &mut Vec<W>, duplicates: Duplicates) {
     let merged = match duplicates {
         Duplicates::Keep => return,
-        Duplicates::Min => weights.iter().copied().reduce(|a, b| if b < a { b } else { a }),
+        Duplicates::Auto | Duplicates::Min => weights.iter().copied().reduce(|a, b| if b < a { b } else { a }),
         Duplicates::Last => weights.last().copied(),
         Duplicates::Sum => weights.iter().copied().reduce(W::plus),
     };

@@ -59,6 +59,9 @@ pub struct Model {
     /// Everything that is committed.
     pub newest: Graph,
     pub next_number: u32,
+    /// Where edges have properties: the number that each row stands for, 0 for one without values. The weights of edges
+    /// are rows then.
+    pub rows: Vec<u32>,
 }
 
 /// Changes whose weights are small numbers.
@@ -88,8 +91,18 @@ impl Asked {
             })
         };
         let added = self.added.iter().map(|(u, v, w)| (u.clone(), v.clone(), weight(*w))).collect();
+        let mut edge_properties = Vec::new();
+        for (place, (_, _, number)) in self.added.iter().enumerate().filter(|_| options.edge_properties) {
+            if *number > 0 {
+                edge_properties.push((place, "number".to_owned(), OwnedValue::from(*number)));
+            }
+            if *number > 3 {
+                edge_properties.push((place, "text".to_owned(), OwnedValue::from("x".repeat(*number as usize))));
+            }
+        }
         Changes {
             added,
+            edge_properties,
             removed: self.removed.clone(),
             added_vertices: self.added_vertices.clone(),
             removed_vertices: self.removed_vertices.clone(),
@@ -103,7 +116,8 @@ impl Model {
     /// A new database, whose first snapshot is empty.
     pub fn new(options: GraphOptions, io_order: bool) -> Self {
         let snapshots = BTreeMap::from([(1, (None, Graph::default()))]);
-        Self { options, io_order, keys: Vec::new(), snapshots, newest: Graph::default(), next_number: 2 }
+        let newest = Graph::default();
+        Self { options, io_order, keys: Vec::new(), snapshots, newest, next_number: 2, rows: Vec::new() }
     }
 
     pub fn id(&self, key: &Key) -> Option<u32> {
@@ -147,6 +161,7 @@ impl Model {
 
     /// Changes the newest graph; makes no snapshot of it.
     pub fn change(&mut self, asked: &Asked, duplicates: Duplicates) {
+        let before = self.newest.clone();
         let known = |model: &Self, key: &Key| model.id(key).filter(|id| *id < model.newest.bound);
         for key in &asked.removed_vertices {
             let Some(gone) = known(self, key) else { continue };
@@ -165,20 +180,30 @@ impl Model {
         for (u, v, weight) in &asked.added {
             let (u, v) = (self.id(u).unwrap(), self.id(v).unwrap());
             self.newest.live.extend([u, v]);
-            let weight = if self.options.weight_type.is_some() { *weight } else { 0 };
+            let weight = match (self.options.weight_type, self.options.edge_properties) {
+                (_, true) => self.new_row(*weight),
+                (Some(_), _) => *weight,
+                (None, _) => 0,
+            };
             if let Some(pair) = self.pair(u, v) {
                 added.entry(pair).or_default().push(weight);
             }
         }
         for (pair, weights) in added {
             let weight = match duplicates {
-                Duplicates::Min => weights.iter().min(),
+                Duplicates::Auto | Duplicates::Min => weights.iter().min(),
                 Duplicates::Last => weights.last(),
                 Duplicates::Sum => Some(&weights.iter().sum()),
                 Duplicates::Keep => None,
             };
             let known = self.newest.edges.entry(pair).or_default();
             match weight {
+                Some(row) if self.options.edge_properties => {
+                    let same = before.edges.get(&pair).map(|old| old[0]);
+                    let same = same.filter(|old| self.rows[*old as usize] == self.rows[*row as usize]);
+                    let is_bare = self.rows[*row as usize] == 0 && !known.is_empty();
+                    *known = vec![if is_bare { known[0] } else { same.unwrap_or(*row) }];
+                }
                 Some(weight) => *known = vec![*weight],
                 None => known.extend(weights),
             }
@@ -206,6 +231,22 @@ impl Model {
         }
     }
 
+    fn new_row(&mut self, number: u32) -> u32 {
+        self.rows.push(number);
+        self.rows.len() as u32 - 1
+    }
+
+    /// The same edges with the numbers that rows stand for.
+    pub fn numbered(&self, mut edges: Edges) -> Edges {
+        if self.options.edge_properties {
+            for rows in edges.values_mut() {
+                rows.iter_mut().for_each(|row| *row = self.rows[*row as usize]);
+                rows.sort_unstable();
+            }
+        }
+        edges
+    }
+
     /// Makes a snapshot of the newest graph.
     pub fn snapshot(&mut self, name: Option<String>) -> u32 {
         let number = self.next_number;
@@ -230,6 +271,10 @@ impl Model {
 
     /// Holds a view against a graph, in every way in which it can be read.
     pub fn check(&self, view: &View, graph: &Graph) {
+        if self.options.edge_properties {
+            let numbered = Graph { edges: self.numbered(graph.edges.clone()), ..graph.clone() };
+            return check_as::<u32>(self, view, &numbered, Weight::bits);
+        }
         match self.options.weight_type {
             None => check_as::<u32>(self, view, graph, |_| 0),
             Some(WeightType::U32) => check_as::<u32>(self, view, graph, Weight::bits),
@@ -325,6 +370,11 @@ fn list_of<W: Weight>(view: &View, vertex: u32, way: Way) -> List {
         Way::In => view.for_each_in_fragment(vertex, &mut plain),
     };
     targets_only.sort_unstable();
+    if view.options().edge_properties {
+        list = numbers_of(view, vertex, way);
+        assert!(list.iter().map(|entry| entry.0).eq(targets_only), "lists with and without rows differ");
+        return list;
+    }
     if view.weight_type().is_none() {
         return targets_only.into_iter().map(|target| (target, 0)).collect();
     }
@@ -340,6 +390,39 @@ fn list_of<W: Weight>(view: &View, vertex: u32, way: Way) -> List {
     list.sort_unstable();
     assert!(list.iter().map(|entry| entry.0).eq(targets_only), "lists with and without weights differ");
     list
+}
+
+/// A list with the numbers that the properties of its edges hold.
+fn numbers_of(view: &View, vertex: u32, way: Way) -> List {
+    let mut list = List::new();
+    let body = |targets: &[u32], rows: &[i64]| {
+        assert_eq!(targets.len(), rows.len());
+        list.extend(targets.iter().zip(rows).map(|(&target, &row)| (target, number_of(view, row as u64).into())));
+        ControlFlow::Continue(())
+    };
+    let _ = match way {
+        Way::Out => view.for_each_out_row(vertex, body),
+        Way::In => view.for_each_in_row(vertex, body),
+    };
+    list.sort_unstable();
+    list
+}
+
+/// The number that the properties of an edge hold, in each of them.
+pub fn number_of(view: &View, row: u64) -> u32 {
+    let properties = view.edge_properties();
+    let place = |name: &str| properties.schema().find(name).unwrap_or(usize::MAX);
+    let number = match properties.value(place("number"), row).unwrap() {
+        PropertyValue::Null => 0,
+        PropertyValue::I64(number) => number as u32,
+        other => panic!("{other:?}"),
+    };
+    let text = properties.value(place("text"), row).unwrap();
+    assert_eq!(
+        text,
+        if number > 3 { PropertyValue::String(&"xxxxxxxxxx"[..number as usize]) } else { PropertyValue::Null }
+    );
+    number
 }
 
 /// The out-lists page by page.

@@ -25,7 +25,7 @@ const MAX_COLUMNS: usize = 10_000;
 const SAMPLE_BYTES: u64 = 1 << 20;
 
 /// Names that a column may have, in lower case.
-pub(super) const SOURCE_NAMES: [&str; 7] = ["source", "src", "from", "fromnodeid", "u", "start", "tail"];
+pub(super) const SOURCE_NAMES: [&str; 8] = ["source", "src", "from", "origin", "fromnodeid", "u", "start", "tail"];
 pub(super) const TARGET_NAMES: [&str; 9] =
     ["target", "dst", "dest", "destination", "to", "tonodeid", "v", "end", "head"];
 pub(super) const WEIGHT_NAMES: [&str; 4] = ["weight", "w", "cost", "distance"];

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use base::VertexId;
 
-use super::edge_rows::WrittenProperties;
-use crate::property::PropertyValue;
+use super::edge_rows::{EdgeRows, WrittenProperties};
+use crate::property::{PropertySchema, PropertyValue};
 use crate::{Direction, Error, Result, Weight, WeightType, WeightedEdges};
 
 /// Where a graph is written to, with a name for messages.
@@ -110,19 +110,90 @@ pub fn write_edge_list<E: From<Error>>(
     write_lines(graph, key, output, &Style { delimiter: b' ', may_quote: false })
 }
 
-/// Writes `source,target[,weight]` lines under a header, keys in quotes where they need them;
-/// returns how many edges.
+/// Writes `source,target[,weight]` and properties under a header, in quotes what needs them; returns how many edges. The
+/// names of properties have their types with them, a null is nothing between commas, an empty text stands in quotes.
 ///
 /// # Errors
-/// Those of `key`, and of the output.
+/// Those of keys, properties and output; a property with the name of another column.
 pub fn write_csv<E: From<Error>>(
     graph: &impl WeightedEdges,
     key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
+    properties: &impl WrittenProperties<E>,
     output: &mut Output<'_>,
 ) -> Result<u64, E> {
-    let header: &[u8] = if graph.weight_type().is_some() { b"source,target,weight\n" } else { b"source,target\n" };
-    output.write(header)?;
-    write_lines(graph, key, output, &Style { delimiter: b',', may_quote: true })
+    let style = Style { delimiter: b',', may_quote: true };
+    let mut header = b"source,target".to_vec();
+    if graph.weight_type().is_some() {
+        header.extend_from_slice(b",weight");
+    }
+    let taken: &[&str] =
+        if graph.weight_type().is_some() { &["source", "target", "weight"] } else { &["source", "target"] };
+    refuse_clash(taken, properties.edge_schema(), output)?;
+    for (name, property_type) in properties.edge_schema().iter() {
+        style.push_value(&mut header, &format!("{name}:{property_type}"), output)?;
+    }
+    header.push(b'\n');
+    output.write(&header)?;
+    if properties.edge_schema().is_empty() {
+        return write_lines(graph, key, output, &style);
+    }
+    match graph.weight_type() {
+        None | Some(WeightType::U32) => write_rows::<u32, _, E>(graph, key, properties, output, &style),
+        Some(WeightType::I64) => write_rows::<i64, _, E>(graph, key, properties, output, &style),
+        Some(WeightType::F32) => write_rows::<f32, _, E>(graph, key, properties, output, &style),
+        Some(WeightType::F64) => write_rows::<f64, _, E>(graph, key, properties, output, &style),
+    }
+}
+
+/// Refuses properties that bear the name of another column, which no reader could tell apart.
+pub(super) fn refuse_clash(taken: &[&str], properties: &PropertySchema, output: &Output<'_>) -> Result<()> {
+    let is_taken = |name: &str| taken.iter().any(|taken| taken.eq_ignore_ascii_case(name));
+    match properties.iter().find(|(name, _)| is_taken(name)) {
+        Some((name, _)) => {
+            Err(output.refuse(format!("the property '{name}' has the name of another column: write GraphML")))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Writes the lines of edges with properties.
+fn write_rows<W: Weight, G: WeightedEdges, E: From<Error>>(
+    graph: &G,
+    mut key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
+    properties: &impl WrittenProperties<E>,
+    output: &mut Output<'_>,
+    style: &Style,
+) -> Result<u64, E> {
+    let (mut edges, mut line, mut num_edges) = (EdgeRows::<W>::default(), Vec::new(), 0);
+    for vertex in 0..graph.vertex_bound() as VertexId {
+        edges.push(graph, properties, vertex)?;
+        if edges.len() < EDGES_AT_ONCE && (vertex as usize) < graph.vertex_bound() - 1 {
+            continue;
+        }
+        let columns = properties.edge_columns(&edges.rows)?;
+        for row in 0..edges.len() {
+            line.clear();
+            key(edges.sources[row], &mut line)?;
+            style.fit_key(&mut line, 0, output)?;
+            line.push(style.delimiter);
+            let start = line.len();
+            key(edges.targets[row], &mut line)?;
+            style.fit_key(&mut line, start, output)?;
+            if let Some(weight) = edges.weights.get(row) {
+                style.push_value(&mut line, &weight.to_string(), output)?;
+            }
+            for column in &columns {
+                style.push_cell(&mut line, column.get(row), output)?;
+            }
+            line.push(b'\n');
+            output.write(&line)?;
+        }
+        num_edges += edges.len() as u64;
+        edges.clear();
+    }
+    graph.check().map_err(Error::from)?;
+    output.flush()?;
+    Ok(num_edges)
 }
 
 fn write_lines<G: WeightedEdges, E: From<Error>>(
@@ -210,8 +281,21 @@ where
 
 /// Vertices whose properties are looked up at once.
 const VERTICES_AT_ONCE: usize = 4 << 10;
+/// Edges whose properties are looked up at once, about.
+const EDGES_AT_ONCE: usize = 16 << 10;
 
 impl Style {
+    /// Appends a value of a property behind a delimiter; of null, nothing.
+    fn push_cell(&self, line: &mut Vec<u8>, value: PropertyValue<'_>, output: &Output<'_>) -> Result<()> {
+        match value {
+            PropertyValue::Null => {
+                line.push(self.delimiter);
+                Ok(())
+            }
+            value => self.push_value(line, &value.to_string(), output),
+        }
+    }
+
     /// Appends a value behind a delimiter, in quotes where it needs them.
     fn push_value(&self, line: &mut Vec<u8>, value: &str, output: &Output<'_>) -> Result<()> {
         line.push(self.delimiter);
@@ -278,6 +362,7 @@ pub fn write_vertices<E: From<Error>>(
     };
     let mut line = Vec::new();
     if lines == VertexLines::Csv {
+        refuse_clash(&["id"], properties.vertex_schema(), output)?;
         line.extend_from_slice(b"id");
         for (name, property_type) in properties.vertex_schema().iter() {
             style.push_value(&mut line, &format!("{name}:{property_type}"), output)?;
@@ -292,10 +377,7 @@ pub fn write_vertices<E: From<Error>>(
             key(vertex, &mut line)?;
             style.fit_key(&mut line, 0, output)?;
             for column in &columns {
-                match column.get(row) {
-                    PropertyValue::Null => line.push(style.delimiter),
-                    value => style.push_value(&mut line, &value.to_string(), output)?,
-                }
+                style.push_cell(&mut line, column.get(row), output)?;
             }
             line.push(b'\n');
             output.write(&line)?;

@@ -14,7 +14,7 @@ use super::in_order::write_in_order;
 use super::number::parse_u64;
 use super::options::KeyKind;
 use super::parquet::encode::{Cells, Field, FieldKind, Group, GroupPlace, footer};
-use super::write::Output;
+use super::write::{Output, refuse_clash};
 use crate::property::PropertySchema;
 use crate::{Error, Graph, Result, Weight, WeightType, WeightedEdges};
 
@@ -176,10 +176,9 @@ fn fields_of<F>(
         };
         field("weight", kind)
     }));
+    let taken: Vec<&str> = fields.iter().map(|field| &*field.name).collect();
+    refuse_clash(&taken, properties, output)?;
     for (name, property_type) in properties.iter() {
-        if fields.iter().any(|field| field.name.eq_ignore_ascii_case(name)) {
-            return Err(output.refuse(format!("the property '{name}' has the name of another column: rename it")));
-        }
         fields.push(field(name, FieldKind::Property(property_type)));
     }
     Ok(fields)

@@ -68,8 +68,9 @@ impl LevelsWriter {
     /// The changes break a rule, or the disk failed.
     pub fn append(&mut self, changes: &LevelChanges<'_>) -> Result<()> {
         check_arcs(changes, &self.options)?;
-        if !changes.properties.is_empty() || !changes.new_properties.is_empty() {
-            return Err(Error::Input("a load gives all snapshots the same properties of vertices".into()));
+        let has_new = !changes.new_properties.is_empty() || !changes.new_edge_properties.is_empty();
+        if has_new || !changes.properties.is_empty() || changes.rows.num_rows > 0 {
+            return Err(Error::Input("a load gives all snapshots the same properties".into()));
         }
         let (mut writer, number, index) = match self.open.take() {
             Some(open) => open,

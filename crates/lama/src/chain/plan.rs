@@ -66,12 +66,15 @@ impl Chain {
         (last >= first + 2 && is_new).then_some((from, to))
     }
 
-    /// Adds a delta run in place of those that it contains.
+    /// Adds a delta run in place of those that it contains; they stay where readers of the newest version would have
+    /// more to look at without them.
     pub fn with_delta_run(&self, run: DeltaRun) -> Self {
-        let mut chain = self.clone();
-        chain.delta_runs.retain(|old| old.from < run.from || old.to > run.to);
-        chain.delta_runs.push(run);
-        chain
+        let mut all = self.clone();
+        all.delta_runs.push(run);
+        let mut chain = all.clone();
+        chain.delta_runs.retain(|old| *old == run || old.from < run.from || old.to > run.to);
+        let newest = self.newest().number;
+        if chain.steps(newest).len() <= all.steps(newest).len() { chain } else { all }
     }
 
     fn hide(mut self, dropped: &[u32]) -> Self {

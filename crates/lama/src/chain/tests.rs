@@ -113,6 +113,9 @@ fn delta_runs_shorten_the_way() {
     assert_eq!((chain.newest_range(3), chain.newest_range(100)), (Some((5, 8)), Some((3, 8))));
     assert_eq!(chain.with_delta_run(run(3, 8, 38)).delta_runs, [run(1, 3, 13), run(3, 8, 38)]);
     assert!(chain.merged().chain.delta_runs.is_empty());
+    // One that begins in the middle of another is no reason to give up what follows that one.
+    chain.delta_runs = vec![run(3, 6, 36), run(6, 8, 68)];
+    assert_eq!(chain.with_delta_run(run(5, 8, 58)).steps(8).len(), 2);
 }
 
 #[test]

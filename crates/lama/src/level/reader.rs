@@ -154,7 +154,7 @@ impl Columns {
 impl SideColumns {
     fn open(file: &FramedFile, side: Side, options: &GraphOptions) -> Result<Self> {
         let kinds = sections(side);
-        let weights = match options.weight_type {
+        let weights = match options.list_weights() {
             None => None,
             Some(WeightType::U32 | WeightType::F32) => Some(WeightBits::Narrow(Column::open(file, kinds.weights)?)),
             Some(WeightType::I64 | WeightType::F64) => Some(WeightBits::Wide(Column::open(file, kinds.weights)?)),
@@ -301,7 +301,7 @@ impl Level {
     /// The bytes of the level in its file, the frame of the file left out.
     pub fn num_bytes(&self) -> u64 {
         let shared = &self.shared;
-        let weight_bytes = shared.columns.options.weight_type.map_or(0, WeightType::num_bytes);
+        let weight_bytes = shared.columns.options.list_weights().map_or(0, WeightType::num_bytes);
         let sides = shared.sides.iter().map(|side| {
             let target_bytes = size_of::<VertexId>() + weight_bytes;
             side.pages.len() * size_of::<PageEntry>() + side.vertices.len() * 4 + side.targets.len() * target_bytes

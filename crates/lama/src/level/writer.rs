@@ -150,7 +150,7 @@ impl LevelWriter {
         let rules = ChangeRules::new(level.vertex_bound as usize, &self.options);
         rules.check(page, changes).map_err(Error::Input)?;
         buffer.append(counts, page, changes)?;
-        buffer.append_weights(self.options.weight_type, changes.weights());
+        buffer.append_weights(self.options.list_weights(), changes.weights());
         Ok(())
     }
 
@@ -166,7 +166,7 @@ impl LevelWriter {
 
     fn try_append_arcs(&mut self, side: Side, added: &[ChangedArc], removed: &[ChangedArc]) -> Result<()> {
         self.check_side(side)?;
-        let has_weights = self.options.weight_type.is_some();
+        let has_weights = self.options.list_weights().is_some();
         if let Some(pair) = [added, removed].into_iter().flat_map(|arcs| arcs.windows(2)).find(|pair| pair[0] > pair[1])
         {
             return Err(Error::Input(format!("changes out of order: {:?} before {:?}", pair[0], pair[1])));
@@ -261,7 +261,7 @@ impl LevelWriter {
             file.append(bytemuck::cast_slice(&buffer.vertices))?;
             file.begin_section(kinds.targets)?;
             file.append(bytemuck::cast_slice(&buffer.targets))?;
-            if self.options.weight_type.is_some() {
+            if self.options.list_weights().is_some() {
                 file.begin_section(kinds.weights)?;
                 file.append(&buffer.weights)?;
             }

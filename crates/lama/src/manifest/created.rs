@@ -24,6 +24,7 @@ impl Created {
         });
         body.u8(weight_number(options.weight_type));
         body.u8(options.in_edges.into());
+        body.u8(options.edge_properties.into());
     }
 
     pub(super) fn decode(decoder: &mut Decoder<'_>) -> Option<Self> {
@@ -37,8 +38,11 @@ impl Created {
             _ => return None,
         };
         let weight_type = weight_type(decoder.u8()?)?;
-        let in_edges = decoder.flag()?;
-        let options = GraphOptions { direction, multigraph, ordered, keys, weight_type, in_edges };
+        let (in_edges, edge_properties) = (decoder.flag()?, decoder.flag()?);
+        if edge_properties && weight_type.is_some() {
+            return None;
+        }
+        let options = GraphOptions { direction, multigraph, ordered, keys, weight_type, edge_properties, in_edges };
         Some(Self { id, unix_time, options })
     }
 }

@@ -87,7 +87,7 @@ impl VertexProperties {
             }
         }
         match &column.file {
-            Some(file) => Ok(file.get(vertex as usize)?),
+            Some(file) => Ok(file.get(number, vertex as usize)?),
             None => Ok(PropertyValue::Null),
         }
     }
@@ -112,7 +112,7 @@ impl VertexProperties {
             }
         }
         let stored = match file {
-            Some(file) => file.read(0..self.vertex_bound)?,
+            Some(file) => file.read(number, record.property_type, 0..self.vertex_bound)?,
             None => PropertyColumn::nulls(record.property_type, self.vertex_bound),
         };
         if changed.is_empty() {

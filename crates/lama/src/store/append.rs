@@ -1,7 +1,9 @@
 //! Adds a snapshot.
 
+use std::sync::Arc;
+
 use base::{MAX_VERTICES, VertexId};
-use graph::property::PropertyType;
+use graph::property::{PropertyColumn, PropertySchema, PropertyType};
 use graph::{Direction, Graph};
 
 use super::draft::Draft;
@@ -10,9 +12,12 @@ use super::{SnapshotInfo, Store, check_name};
 use crate::chain::{LevelRef, Version};
 use crate::changes::ChangedArc;
 use crate::dictionary::{DictionaryKeys, PartFile};
+use crate::file::FileKind;
 use crate::manifest::Manifest;
 use crate::options::{GraphOptions, KeyScheme};
-use crate::property::{PropertyChanges, PropertyRecord, schema_of};
+use crate::property::{
+    EdgeColumns, EdgeRecord, MAX_ROWS, NewColumns, PropertyChanges, PropertyRecord, schema_of, write_columns,
+};
 use crate::view::View;
 use crate::{Error, Result};
 
@@ -39,6 +44,11 @@ pub struct LevelChanges<'a> {
     pub in_removed: &'a [ChangedArc],
     /// Properties of vertices that are new from this snapshot on; their columns follow those that there are.
     pub new_properties: &'a [(String, PropertyType)],
+    /// Properties of edges that are new from this snapshot on; their columns follow those that there are.
+    pub new_edge_properties: &'a [(String, PropertyType)],
+    /// The rows of edges that are added, where edges have properties: what is added names them by the numbers that
+    /// follow those that there are ([`Store::num_rows`]), in the place of weights.
+    pub rows: NewRows<'a>,
     /// Values of properties that change, by column. Vertices that die lose theirs.
     pub properties: &'a [PropertyChanges],
     /// The edges added; of an undirected graph, each counted once.
@@ -47,7 +57,21 @@ pub struct LevelChanges<'a> {
     pub num_edges_removed: u64,
 }
 
+/// Rows of properties of edges.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NewRows<'a> {
+    /// How many there are.
+    pub num_rows: u64,
+    /// A column of so many rows for each property, old and new, by number; none where there are no rows.
+    pub columns: &'a [PropertyColumn],
+}
+
 impl Store {
+    /// The rows of properties of edges that there are: the next one has this number.
+    pub fn num_rows(&self) -> u64 {
+        self.state().manifest.num_rows
+    }
+
     /// Adds a snapshot, also where nothing changes; gives up those that the retention no longer keeps, and packs small
     /// levels.
     ///
@@ -63,6 +87,7 @@ impl Store {
         check_changes(changes, &view, &self.options)?;
         let mut manifest = draft.state.manifest.clone();
         check_properties(changes, &view, &manifest)?;
+        check_rows(changes, &manifest)?;
         let version = self.next_version(changes, &manifest, name)?;
         let number = version.number;
 
@@ -83,6 +108,16 @@ impl Store {
             since: number,
             file: None,
         }));
+        let record = |(name, property_type): &(String, PropertyType)| EdgeRecord {
+            name: name.clone(),
+            property_type: *property_type,
+            since: number,
+        };
+        manifest.edge_properties.extend(changes.new_edge_properties.iter().map(record));
+        if changes.rows.num_rows > 0 {
+            manifest.rows = draft.add_rows(changes.rows, &manifest.edge_properties)?;
+            manifest.num_rows += changes.rows.num_rows;
+        }
         manifest.next_number = number + 1;
         let state = draft.publish(manifest)?;
         let info = state.snapshots().pop();
@@ -136,6 +171,63 @@ impl Draft<'_> {
             self.add(file);
         }
         Ok(added.numbers)
+    }
+}
+
+impl Draft<'_> {
+    /// Writes new rows of edges, together with the parts before them that are at most twice as long; gives the numbers
+    /// of all parts.
+    fn add_rows(&mut self, rows: NewRows<'_>, records: &[EdgeRecord]) -> Result<Vec<u32>> {
+        let old = Arc::clone(&self.state.rows);
+        let mut num_together = rows.num_rows;
+        let mut num_kept = old.parts.len();
+        while num_kept > 0 && old.parts[num_kept - 1].1.len() as u64 <= 2 * num_together {
+            num_kept -= 1;
+            num_together += old.parts[num_kept].1.len() as u64;
+        }
+        let joined = EdgeColumns { records: records.to_vec(), parts: old.parts[num_kept..].to_vec() };
+        let first_row = self.state.manifest.num_rows + rows.num_rows - num_together;
+        let types: Vec<_> = (0..).zip(records).map(|(number, record)| (number, record.property_type)).collect();
+        let file_number = self.next_file();
+        let new = NewColumns { file_number, kind: FileKind::Rows, first_row, num_rows: num_together, columns: &types };
+        let (storage, path, id) = (&*self.store.storage, &*self.store.path, self.state.manifest.created.id);
+        let file = write_columns(storage, path, id, new, &|place, take| {
+            joined.copy(&joined.parts, place as u32, take)?;
+            take(&rows.columns[place])
+        })?;
+        let num_bytes: usize = rows.columns.iter().map(PropertyColumn::num_bytes).sum();
+        self.num_new_bytes += num_bytes as u64;
+        self.add(file);
+        Ok(old.parts[..num_kept].iter().map(|(number, _)| *number).chain([file_number]).collect())
+    }
+}
+
+/// Checks that rows of edges are there for what is added, and of the types of their properties.
+fn check_rows(changes: &LevelChanges<'_>, manifest: &Manifest) -> Result<()> {
+    let bad = |what: String| Err(Error::Input(what));
+    let columns = changes.rows.columns;
+    if !manifest.created.options.edge_properties {
+        return match changes.rows.num_rows == 0 && changes.new_edge_properties.is_empty() {
+            true => Ok(()),
+            false => bad("the edges of this graph have no properties".into()),
+        };
+    }
+    let records = manifest.edge_properties.iter().map(|record| (record.name.clone(), record.property_type));
+    let schema = PropertySchema::new(records.chain(changes.new_edge_properties.iter().cloned()))?;
+    let fits =
+        schema.iter().map(|(_, property_type)| property_type).eq(columns.iter().map(PropertyColumn::property_type));
+    if !(changes.rows.num_rows == 0 || fits)
+        || columns.iter().any(|column| column.len() as u64 != changes.rows.num_rows)
+    {
+        return bad("a column of as many rows for each property of edges expected".into());
+    }
+    let rows = manifest.num_rows..manifest.num_rows.saturating_add(changes.rows.num_rows);
+    if rows.end > MAX_ROWS {
+        return bad("there are no numbers left for rows of properties".into());
+    }
+    match changes.out_added.iter().find(|arc| !rows.contains(&arc.weight)) {
+        Some(arc) => bad(format!("an edge is added with row {}, of the new rows {rows:?}", arc.weight)),
+        None => Ok(()),
     }
 }
 

@@ -10,9 +10,10 @@ use super::draft::Draft;
 use super::{State, Store};
 use crate::Result;
 use crate::chain::DeltaRun;
+use crate::file::FileKind;
 use crate::manifest::Manifest;
 use crate::patched::WholePage;
-use crate::property::write_column;
+use crate::property::{NewColumns, write_columns};
 use crate::run::{RunWriter, Side};
 use crate::table::PAGE_VERTICES;
 use crate::view::View;
@@ -139,7 +140,15 @@ impl Draft<'_> {
             if values.num_nulls() < values.len() {
                 let number = self.next_file();
                 let (storage, path) = (&*self.store.storage, &*self.store.path);
-                let file = write_column(storage, path, manifest.created.id, number, &values)?;
+                let types = [(column as u32, record.property_type)];
+                let new = NewColumns {
+                    file_number: number,
+                    kind: FileKind::Column,
+                    first_row: 0,
+                    num_rows: values.len() as u64,
+                    columns: &types,
+                };
+                let file = write_columns(storage, path, manifest.created.id, new, &|_, take| take(&values))?;
                 self.add(file);
                 record.file = Some(number);
             }
@@ -235,7 +244,7 @@ fn append(
     if side == Side::Out {
         progress.advance(whole.targets.len() as u64);
     }
-    match view.options().weight_type {
+    match view.options().list_weights() {
         None => writer.append::<u32>(side, &degrees, &whole.targets, &[]),
         Some(WeightType::U32) => writer.append(side, &degrees, &whole.targets, &typed::<u32>(&whole.weights)),
         Some(WeightType::I64) => writer.append(side, &degrees, &whole.targets, &typed::<i64>(&whole.weights)),

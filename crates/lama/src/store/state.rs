@@ -14,7 +14,7 @@ use crate::file::{FileKind, FramedFile};
 use crate::level::{Level, LevelFile};
 use crate::lists::ListRules;
 use crate::manifest::{FileRecord, Manifest};
-use crate::property::{ColumnFile, PropertyRecord, VertexColumn, VertexProperties};
+use crate::property::{ColumnFile, EdgeColumns, EdgeProperties, PropertyRecord, VertexColumn, VertexProperties};
 use crate::side::Sense;
 use crate::view::{View, ViewParts};
 use crate::{Error, Result, names, run};
@@ -32,6 +32,8 @@ pub(crate) struct State {
     pub dictionary: Arc<Dictionary>,
     /// The properties of vertices.
     pub columns: Arc<Vec<VertexColumn>>,
+    /// The properties of edges.
+    pub rows: Arc<EdgeColumns>,
     /// All files, by name.
     pub files: HashMap<String, Arc<FramedFile>>,
     level_files: HashMap<u32, Arc<LevelFile>>,
@@ -102,13 +104,15 @@ impl State {
         let (scheme, num_keys) = (manifest.created.options.keys, manifest.chain.newest().vertex_bound);
         let dictionary = Arc::new(Dictionary::join(scheme, num_keys, &manifest.dictionary, known, open)?);
         let columns = Arc::new(files.open_columns(old)?);
+        let rows = Arc::new(files.open_rows(old)?);
         let mut opened = files.opened.take();
         if let Some(old) = old {
             let kept = old.files.iter().filter(|(name, _)| files.records.contains_key(&***name));
             opened.extend(kept.map(|(name, file)| (name.clone(), Arc::clone(file))));
         }
         let newest = Mutex::new(None);
-        let state = Self { manifest, manifest_bytes, base, dictionary, columns, files: opened, level_files, newest };
+        let files = opened;
+        let state = Self { manifest, manifest_bytes, base, dictionary, columns, rows, files, level_files, newest };
         state.check_levels(path)?;
         Ok(state)
     }
@@ -217,6 +221,7 @@ impl State {
             num_arcs: version.num_arcs,
             dictionary: Arc::clone(&self.dictionary),
             properties: self.vertex_properties(version)?,
+            edge_properties: Arc::new(EdgeProperties::new(&self.rows, number)?),
             path: path.to_owned(),
         })
     }
@@ -268,7 +273,7 @@ impl Files<'_> {
     /// Opens the columns of properties; takes over from `old` what is the same.
     fn open_columns(&self, old: Option<&State>) -> Result<Vec<VertexColumn>> {
         let known = old.map_or(&[][..], |old| &old.columns[..]);
-        let open = |record: &PropertyRecord| {
+        let open = |(column, record): (usize, &PropertyRecord)| {
             let same =
                 known.iter().find(|column| column.record.file == record.file).and_then(|column| column.file.clone());
             let file = match (record.file, same) {
@@ -276,17 +281,44 @@ impl Files<'_> {
                 (Some(_), Some(file)) => Some(file),
                 (Some(number), None) => {
                     let file = self.open(FileKind::Column, &names::column(number))?;
-                    Some(Arc::new(ColumnFile::open(&file, record.property_type)?))
+                    Some(Arc::new(ColumnFile::open(&file)?))
                 }
             };
+            let expected = (column as u32, record.property_type);
+            if file.as_ref().is_some_and(|file| file.first_row() != 0 || !file.columns().eq([expected])) {
+                let what = format!("the column {column} of type {} expected, others found", record.property_type);
+                let path = self.path.join(names::column(record.file.unwrap_or(0)));
+                return Err(base::Error::corrupt(&path, 0, what).into());
+            }
             Ok(VertexColumn { record: record.clone(), file })
         };
-        self.manifest.properties.iter().map(open).collect()
+        self.manifest.properties.iter().enumerate().map(open).collect()
+    }
+
+    /// Opens the rows of edges; takes over from `old` what is the same.
+    fn open_rows(&self, old: Option<&State>) -> Result<EdgeColumns> {
+        let known = old.map_or(&[][..], |old| &old.rows.parts[..]);
+        let mut parts = Vec::new();
+        for &number in &self.manifest.rows {
+            let part = match known.iter().find(|(known, _)| *known == number) {
+                Some((_, part)) => Arc::clone(part),
+                None => Arc::new(ColumnFile::open(&*self.open(FileKind::Rows, &names::rows(number))?)?),
+            };
+            parts.push((number, part));
+        }
+        let rows = EdgeColumns { records: self.manifest.edge_properties.clone(), parts };
+        match rows.fault(self.manifest.num_rows) {
+            None => Ok(rows),
+            Some((place, what)) => {
+                let name = rows.parts.get(place).map_or(names::MANIFEST.to_owned(), |(number, _)| names::rows(*number));
+                Err(base::Error::corrupt(&self.path.join(name), 0, what).into())
+            }
+        }
     }
 
     fn open_side(&self, side: run::Side) -> Result<RunFiles> {
         let column = |kind| self.open(kind, &names::run(self.manifest.run, run::column_name(kind)));
-        let weights = self.manifest.created.options.weight_type.map(|_| column(side.weights())).transpose()?;
+        let weights = self.manifest.created.options.list_weights().map(|_| column(side.weights())).transpose()?;
         Ok((column(side.table())?, column(side.targets())?, weights))
     }
 
@@ -299,8 +331,9 @@ impl Files<'_> {
         let out_files = self.open_side(run::Side::Out)?;
         let in_files = options.stores_in_lists().then(|| self.open_side(run::Side::In)).transpose()?;
         let rules = ListRules { vertex_bound: anchor.vertex_bound as usize, multigraph: options.multigraph };
-        let in_side = in_files.as_ref().map(|files| side_files(files, options.weight_type));
-        let base = BaseRun::open(&side_files(&out_files, options.weight_type), in_side.as_ref(), rules, patch_bytes)?;
+        let in_side = in_files.as_ref().map(|files| side_files(files, options.list_weights()));
+        let base =
+            BaseRun::open(&side_files(&out_files, options.list_weights()), in_side.as_ref(), rules, patch_bytes)?;
         if base.num_arcs() != anchor.num_arcs {
             let what = format!("{} targets expected, {} found", anchor.num_arcs, base.num_arcs());
             return Err(out_files.1.corrupt(what));

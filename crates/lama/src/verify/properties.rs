@@ -11,8 +11,10 @@ use base::parallel::Pool;
 use graph::property::{PropertyColumn, PropertyValue};
 
 use super::Lives;
+use crate::changes::PageChanges;
 use crate::level::{Level, net_properties};
 use crate::property::{ChangesRef, PropertyRecord};
+use crate::run::Side;
 use crate::store::State;
 use crate::{Result, names};
 
@@ -26,7 +28,8 @@ pub(super) fn check_properties(state: &State, path: &Path, lives: &Lives, pool: 
         columns.into_iter().try_for_each(|column| Walk::new(state, lives, column)?.check(path))
     });
     results.into_iter().collect::<Result<()>>()?;
-    check_delta_runs(state)
+    check_delta_runs(state)?;
+    check_rows(state, path, pool)
 }
 
 /// One column in all versions.
@@ -49,7 +52,7 @@ impl<'a> Walk<'a> {
         let chain = &state.manifest.chain;
         let found = &state.columns[column];
         let stored = match &found.file {
-            Some(file) => file.read(0..file.len())?,
+            Some(file) => file.read(column as u32, found.record.property_type, 0..file.len())?,
             None => PropertyColumn::new(found.record.property_type),
         };
         let levels = chain.versions.iter().map(|version| state.level_at(version.level?)).collect();
@@ -134,6 +137,38 @@ fn check_delta_runs(state: &State) -> Result<()> {
         let expected = net_properties(&state.levels_between(run.from, run.to))?;
         if expected != net_properties(std::slice::from_ref(level))? {
             return Err(level.corrupt("properties are not what its levels make of them").into());
+        }
+    }
+    Ok(())
+}
+
+/// Every row of edges can be read, and every entry of a list names one.
+fn check_rows(state: &State, path: &Path, pool: &Pool) -> Result<()> {
+    let (manifest, rows) = (&state.manifest, &state.rows);
+    if !manifest.created.options.edge_properties {
+        return Ok(());
+    }
+    let results = pool.map_chunks(0..rows.records.len(), 1, |_, columns| {
+        columns.into_iter().try_for_each(|column| rows.copy(&rows.parts, column as u32, &mut |_| Ok(())))
+    });
+    results.into_iter().collect::<Result<()>>()?;
+    for version in manifest.chain.versions.iter().filter_map(|version| version.level) {
+        let level = state.level(version);
+        for page in level.pages(Side::Out)? {
+            let mut changes = PageChanges::default();
+            level.read_page(Side::Out, page as usize, &mut changes)?;
+            if let Some(row) = changes.weights().iter().find(|row| **row >= manifest.num_rows) {
+                return Err(level.corrupt(format!("row {row} of {} is named", manifest.num_rows)).into());
+            }
+        }
+    }
+    // What a version has it has from the base run or from a level.
+    let view = state.view(manifest.chain.anchor, path)?;
+    for page in 0..view.out_side().num_pages() {
+        let whole = view.out_side().whole_page(page)?;
+        if let Some(row) = whole.weights.iter().find(|row| **row >= manifest.num_rows) {
+            let what = format!("page {page}: row {row} of {} is named", manifest.num_rows);
+            return Err(base::Error::corrupt(path, 0, what).into());
         }
     }
     Ok(())

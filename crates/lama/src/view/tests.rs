@@ -190,6 +190,7 @@ impl History {
             num_arcs: arcs.len() as u64,
             dictionary: Arc::new(Dictionary::open(KeyScheme::Dense, *bound as u64, &[]).unwrap()),
             properties: Arc::default(),
+            edge_properties: Arc::default(),
             path: "db".into(),
         }
     }

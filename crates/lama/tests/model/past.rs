@@ -6,16 +6,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anden_lama::{
-    ChangedArc, DictionaryKeys, GraphOptions, Key, KeyScheme, LevelChanges, PropertyChanges, Result, RunWriter, Side,
-    Store, View,
+    ChangedArc, DictionaryKeys, GraphOptions, Key, KeyScheme, LevelChanges, NewRows, PropertyChanges, Result,
+    RunWriter, Side, Store, View,
 };
 use base::VertexId;
 use base::storage::Storage;
-use graph::property::PropertyType;
+use graph::property::{PropertyColumn, PropertyType};
 use graph::{Direction, Graph, InEdges, Weight, WeightType, WeightedEdges};
 
 use super::IDENTITY;
-use super::properties::Properties;
+use super::properties::{Properties, Rows};
 
 /// Splitmix64.
 #[derive(Clone, Debug)]
@@ -44,6 +44,7 @@ pub struct Content {
     /// Of each edge the bits of its weights, sorted; of an undirected one from its smaller end.
     pub edges: BTreeMap<(VertexId, VertexId), Vec<u64>>,
     pub properties: Properties,
+    pub rows: Rows,
 }
 
 /// The arcs of both sides, sorted.
@@ -52,8 +53,11 @@ type Arcs = (Vec<ChangedArc>, Vec<ChangedArc>);
 impl Content {
     /// A graph with so many vertices and no edges.
     pub fn new(options: GraphOptions, num_vertices: usize) -> Self {
-        let (keys, dead, edges, properties) = Default::default();
-        let mut content = Self { options, keys, dead, edges, properties };
+        let (keys, dead, edges, properties, mut rows) = <(_, _, _, _, Rows)>::default();
+        if options.edge_properties {
+            rows.add_column(PropertyType::I64);
+        }
+        let mut content = Self { options, keys, dead, edges, properties, rows };
         content.add_vertices(num_vertices);
         content
     }
@@ -72,6 +76,7 @@ impl Content {
     /// Adds an edge, or gives it another weight; of a multigraph one more.
     pub fn add_edge(&mut self, source: VertexId, target: VertexId, weight: u32) {
         let bits = match self.options.weight_type {
+            None if self.options.edge_properties => self.rows.push(weight),
             None => 0,
             Some(WeightType::U32) => weight.bits(),
             Some(WeightType::I64) => (i64::from(weight) - 50).bits(),
@@ -142,6 +147,9 @@ impl Content {
     /// Changes a little of everything, and of the properties of vertices.
     pub fn evolve_all(&mut self, random: &mut Random) {
         self.evolve(random);
+        if self.options.edge_properties && self.rows.schema.len() < 4 && random.below(3) == 0 {
+            self.rows.add_column(PropertyType::ALL[random.below(7)].0);
+        }
         if self.properties.schema.len() < 5 && random.below(3) == 0 {
             self.properties.add(random);
         }
@@ -202,8 +210,12 @@ impl Content {
             in_removed: minus(&old_in, &inward),
             num_edges_added: minus(&self.edge_arcs(), &old.edge_arcs()).len() as u64,
             num_edges_removed: minus(&old.edge_arcs(), &self.edge_arcs()).len() as u64,
-            new_properties: self.properties.schema[old.properties.schema.len()..].to_vec(),
+            new_properties: self.properties.schema[old.properties.schema.len().min(self.properties.schema.len())..]
+                .to_vec(),
             properties: self.properties.changes_from(&old.properties),
+            new_edge_properties: self.rows.schema[old.rows.schema.len().min(self.rows.schema.len())..].to_vec(),
+            num_rows: self.rows.len().saturating_sub(old.rows.len()) as u64,
+            rows: self.rows.columns_from(old.rows.len()),
             keys: self.keys[first..].to_vec(),
             sorted,
         }
@@ -223,6 +235,7 @@ impl Content {
         let changes = self.changes_from(&Self::new(self.options, 0));
         let dictionary = changes.with_keys(|keys| builder.write_dictionary(keys))?;
         self.properties.write(&builder)?;
+        self.rows.write(&builder)?;
         builder.publish(run, dictionary, self.num_edges(), name)
     }
 
@@ -252,6 +265,7 @@ impl Content {
 
     fn append_lists(&self, run: &RunWriter, side: Side, arcs: &[ChangedArc]) -> Result<()> {
         match self.options.weight_type {
+            None if self.options.edge_properties => self.append_typed(run, side, arcs, |row| Some(row as i64)),
             None => self.append_typed(run, side, arcs, |_| None::<u32>),
             Some(WeightType::U32) => self.append_typed(run, side, arcs, |bits| Some(u32::of_bits(bits))),
             Some(WeightType::I64) => self.append_typed(run, side, arcs, |bits| Some(i64::of_bits(bits))),
@@ -310,7 +324,7 @@ impl Content {
             assert_eq!(found_in, self.options.in_edges.then_some(inward));
         }
         assert_eq!(found_out, out);
-        Ok(())
+        self.rows.compare(view, found_out.iter().map(|arc| arc.weight))
     }
 }
 
@@ -329,6 +343,7 @@ fn arcs_of(view: &View, side: Side) -> Vec<ChangedArc> {
             Side::In => (view.for_each_in_fragment(list, &mut body), view.in_degree(list)),
         };
         let mut found = match view.weight_type() {
+            None if view.options().edge_properties => with_rows(view, side, list),
             None => targets.iter().map(|&neighbour| ChangedArc { list, neighbour, weight: 0 }).collect(),
             Some(WeightType::U32) => weighted::<u32>(view, side, list),
             Some(WeightType::I64) => weighted::<i64>(view, side, list),
@@ -344,6 +359,20 @@ fn arcs_of(view: &View, side: Side) -> Vec<ChangedArc> {
         }
         arcs.extend(found);
     }
+    arcs
+}
+
+fn with_rows(view: &View, side: Side, list: VertexId) -> Vec<ChangedArc> {
+    let mut arcs = Vec::new();
+    let body = |targets: &[VertexId], rows: &[i64]| {
+        let pairs = targets.iter().zip(rows);
+        arcs.extend(pairs.map(|(&neighbour, row)| ChangedArc { list, neighbour, weight: *row as u64 }));
+        ControlFlow::Continue(())
+    };
+    let _ = match side {
+        Side::Out => view.for_each_out_row(list, body),
+        Side::In => view.for_each_in_row(list, body),
+    };
     arcs
 }
 
@@ -389,6 +418,9 @@ pub struct Changes {
     pub num_edges_removed: u64,
     pub new_properties: Vec<(String, PropertyType)>,
     pub properties: Vec<PropertyChanges>,
+    pub new_edge_properties: Vec<(String, PropertyType)>,
+    pub num_rows: u64,
+    pub rows: Vec<PropertyColumn>,
     keys: Vec<Key>,
     sorted: Vec<VertexId>,
 }
@@ -431,6 +463,8 @@ impl Changes {
                 num_edges_removed: self.num_edges_removed,
                 new_properties: &self.new_properties,
                 properties: &self.properties,
+                new_edge_properties: &self.new_edge_properties,
+                rows: NewRows { num_rows: self.num_rows, columns: &self.rows },
             })
         })
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anden_lama::{PropertyChanges, Result, StoreBuilder, View};
 use base::VertexId;
 use graph::Graph;
-use graph::property::{PropertyColumn, PropertyType, PropertyValue};
+use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 
 use super::past::Random;
 
@@ -127,6 +127,82 @@ impl Properties {
             assert!(found.value(column, view.vertex_bound() as VertexId)?.is_null());
         }
         assert!(found.column(schema.len())?.is_none());
+        Ok(())
+    }
+}
+
+/// The properties of the edges of a graph: of every edge that there ever was.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Rows {
+    pub schema: Vec<(String, PropertyType)>,
+    /// By row, then by property; of older rows, younger properties are null.
+    rows: Vec<Vec<Option<Value>>>,
+}
+
+impl Rows {
+    pub fn add_column(&mut self, property_type: PropertyType) {
+        self.schema.push((format!("edge {property_type} {}", self.schema.len()), property_type));
+    }
+
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Adds a row that follows from a number; gives the row's.
+    pub fn push(&mut self, number: u32) -> u64 {
+        let random = &mut Random(number.into());
+        let value = |(_, property_type): &(String, PropertyType)| {
+            (random.below(4) > 0).then(|| Value::random(*property_type, random))
+        };
+        let row = self.schema.iter().map(value).collect();
+        self.rows.push(row);
+        self.rows.len() as u64 - 1
+    }
+
+    fn get(&self, column: usize, row: usize) -> PropertyValue<'_> {
+        self.rows[row].get(column).and_then(Option::as_ref).map_or(PropertyValue::Null, Value::get)
+    }
+
+    /// The rows from one on, property by property.
+    pub fn columns_from(&self, first: usize) -> Vec<PropertyColumn> {
+        let column = |(place, (_, property_type)): (usize, &(String, PropertyType))| {
+            let mut column = PropertyColumn::new(*property_type);
+            (first..self.rows.len()).for_each(|row| column.push(self.get(place, row)).unwrap());
+            column
+        };
+        self.schema.iter().enumerate().map(column).collect()
+    }
+
+    pub fn write(&self, builder: &StoreBuilder) -> Result<()> {
+        if self.schema.is_empty() {
+            return Ok(());
+        }
+        let num_rows = self.rows.len() as u64;
+        let schema = PropertySchema::new(self.schema.iter().cloned())?;
+        let columns = self.columns_from(0);
+        // In two parts, as they may come.
+        let (first, second): (Vec<u32>, Vec<u32>) =
+            (0..self.rows.len() as u32).partition(|row| row % 64 < 40 && *row < 70);
+        let is_whole = first.iter().chain(&second).is_sorted();
+        builder.write_edge_rows(&schema, num_rows, &|place, take| match is_whole {
+            true => [&first, &second].into_iter().try_for_each(|rows| take(&columns[place].gather(rows))),
+            false => take(&columns[place]),
+        })
+    }
+
+    /// The view shows the values of these rows, one by one and together.
+    pub fn compare(&self, view: &View, rows: impl Iterator<Item = u64>) -> Result<()> {
+        let found = view.edge_properties();
+        let schema: Vec<_> = found.schema().iter().map(|(name, of)| (name.to_owned(), of)).collect();
+        assert_eq!(schema, self.schema);
+        let rows: Vec<u64> = rows.collect();
+        for column in 0..schema.len() {
+            let gathered = found.gather(column, &rows)?.unwrap();
+            for (place, &row) in rows.iter().enumerate() {
+                assert_eq!(gathered.get(place), self.get(column, row as usize), "{column} {row}");
+            }
+        }
+        assert!(schema.is_empty() || found.value(0, self.rows.len() as u64 + (1 << 40)).is_err());
         Ok(())
     }
 }

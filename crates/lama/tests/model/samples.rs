@@ -57,6 +57,16 @@ pub fn versions_at(path: &str) -> (FaultStorage, Past) {
     write_versions(options, path)
 }
 
+/// The same of a multigraph whose edges have properties.
+pub fn rows() -> (FaultStorage, Past) {
+    rows_at("db")
+}
+
+/// The same at another path.
+pub fn rows_at(path: &str) -> (FaultStorage, Past) {
+    write_versions(GraphOptions { multigraph: true, edge_properties: true, ..GraphOptions::default() }, path)
+}
+
 /// The same at another path, of another kind of graph.
 pub fn write_versions(options: GraphOptions, path: &str) -> (FaultStorage, Past) {
     let pool = Pool::new(1).unwrap();

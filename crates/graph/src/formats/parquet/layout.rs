@@ -163,7 +163,13 @@ impl Columns<'_> {
         }
         let expected = if options.keys == KeyKind::Integer { "whole numbers" } else { "text or whole numbers" };
         let (name, found) = (shown(leaf.name.as_bytes()), leaf.kind_name());
-        Err(self.refuse(format!("column {name}: expected {expected} as keys of {role}, found {found}")))
+        let (chosen, option) = match role {
+            "sources" => (&options.source_column, "source-column"),
+            "targets" => (&options.target_column, "target-column"),
+            _ => (&options.vertex_column, "vertex-column"),
+        };
+        let hint = if chosen.is_none() { format!(" (--{option} NAME says which it is)") } else { String::new() };
+        Err(self.refuse(format!("column {name}: expected {expected} as keys of {role}, found {found}{hint}")))
     }
 
     fn require_numbers(&self, place: usize) -> Result<()> {

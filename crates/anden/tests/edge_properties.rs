@@ -1,0 +1,334 @@
+//! Properties of edges through the façade: values of every kind of view, files and back, weights, differences.
+
+use std::path::{Path, PathBuf};
+
+use anden::{
+    Changes, Database, Direction, Duplicates, Error, ExportFormat, InputPath, Job, Key, KeyKind, KeyScheme,
+    LoadOptions, Options, Parameters, PropertySchema, PropertyType, Session, SourceOptions, VertexFormat, View,
+    WantedProperties, write_file,
+};
+use testkit::Random;
+
+struct Scene {
+    folder: tempfile::TempDir,
+    session: Session,
+    graph: Options,
+}
+
+impl Scene {
+    fn new(graph: Options) -> Self {
+        Self { folder: tempfile::tempdir().unwrap(), session: Session::new(2).unwrap(), graph }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn try_load(&self, name: &str, input: &Path, vertices: Option<PathBuf>) -> Result<Database, Error> {
+        let keys = if self.graph.keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer };
+        let edge_properties = WantedProperties::All;
+        let source = SourceOptions { keys, vertices, edge_properties, ..SourceOptions::default() };
+        let duplicates = if self.graph.multigraph { Duplicates::Keep } else { Duplicates::Auto };
+        let options = LoadOptions { graph: self.graph, duplicates, source, ..LoadOptions::default() };
+        let inputs = [InputPath::File(input.to_owned())];
+        Ok(Database::load(self.path(name), &inputs, &options, &self.session)?.0)
+    }
+
+    fn load(&self, name: &str, text: &str) -> Database {
+        let path = self.path(name).with_extension("csv");
+        std::fs::write(&path, text).unwrap();
+        self.try_load(name, &path, None).unwrap()
+    }
+
+    /// Every format that holds properties gives the same graph back.
+    fn check_round_trips(&self, place: &str, view: &View) {
+        let vertices = self.path("vertices.csv");
+        write_file(&vertices, |output| view.export_vertices(VertexFormat::Csv, output)).unwrap();
+        for (format, file) in
+            [(ExportFormat::Csv, "a.csv"), (ExportFormat::Parquet, "a.parquet"), (ExportFormat::GraphMl, "a.graphml")]
+        {
+            let path = self.path(file);
+            let num_edges = write_file(&path, |output| view.export(format, output)).unwrap();
+            assert_eq!(num_edges, view.num_edges(), "{place}: {file}");
+            let beside = (format != ExportFormat::GraphMl).then(|| vertices.clone());
+            let again = self.try_load("again", &path, beside).unwrap_or_else(|e| panic!("{place}: {file}: {e}"));
+            again.verify().unwrap();
+            let found = again.view().unwrap();
+            assert_eq!(content(&found), content(view), "{place}: {file}");
+            assert_eq!(found.edge_schema(), view.edge_schema(), "{place}: {file}");
+            std::fs::remove_dir_all(self.path("again")).unwrap();
+        }
+    }
+}
+
+/// The edges by key, with their values as text and nulls as a dash; sorted.
+fn content(view: &View) -> Vec<String> {
+    let keys: Vec<String> = (0..view.vertex_bound() as u32)
+        .map(|vertex| view.key(vertex).map_or_else(|_| "?".into(), |key| key.to_string()))
+        .collect();
+    let columns: Vec<_> = view.edge_schema().iter().map(|(name, _)| view.edge_property(name).unwrap()).collect();
+    let (mut lines, mut row) = (Vec::new(), 0);
+    for source in 0..view.vertex_bound() as u32 {
+        let _ = anden::Graph::for_each_out_fragment(view.graph(), source, |targets| {
+            for &target in targets {
+                let (source, target) = (&keys[source as usize], &keys[target as usize]);
+                let mut line = format!("{source} {target}");
+                for column in &columns {
+                    let value = column.get(row);
+                    line += &if value.is_null() { "|-".to_owned() } else { format!("|{value}") };
+                }
+                lines.push(line);
+                row += 1;
+            }
+            std::ops::ControlFlow::Continue(())
+        });
+    }
+    assert!(columns.iter().all(|column| column.len() == row));
+    lines.sort();
+    lines
+}
+
+const TYPES: [(&str, PropertyType); 7] = [
+    ("flag", PropertyType::Boolean),
+    ("number", PropertyType::I64),
+    ("share of", PropertyType::F64),
+    ("day", PropertyType::Date),
+    ("at,time", PropertyType::Timestamp),
+    ("text \"quoted\"", PropertyType::String),
+    ("raw", PropertyType::Bytes),
+];
+
+/// A value of a type as it stands in CSV, a third of them nulls.
+fn cell(random: &mut Random, property_type: PropertyType) -> String {
+    let number = i64::from(random.below(2_000_000)) - 1_000_000;
+    let date = format!(
+        "{:04}-{:02}-{:02}",
+        1900 + number.rem_euclid(200),
+        1 + number.rem_euclid(12),
+        1 + number.rem_euclid(28)
+    );
+    match property_type {
+        _ if random.below(3) == 0 => String::new(),
+        PropertyType::Boolean => (number % 2 == 0).to_string(),
+        PropertyType::I64 => (number * 9_007_199_254).to_string(),
+        PropertyType::F64 => (number as f64 / 7.0).to_string(),
+        PropertyType::Date => date,
+        PropertyType::Timestamp => format!("{date}T12:30:00.{:06}Z", number.unsigned_abs() % 1_000_000),
+        PropertyType::String => ["\"\"", "\"a, b\"", "\"say \"\"x\"\" <&>\"", "ünï", "\"two\nlines\"", "007"]
+            [number.rem_euclid(6) as usize]
+            .to_owned(),
+        PropertyType::Bytes => format!("0x{:06x}", number.rem_euclid(1 << 24)),
+    }
+}
+
+fn table(random: &mut Random, num_lines: u32, graph: Options) -> String {
+    let names: Vec<String> = TYPES.iter().map(|(name, of)| format!("\"{}:{of}\"", name.replace('"', "\"\""))).collect();
+    let mut text = format!("source,target,{}\n", names.join(","));
+    let mut seen = std::collections::HashSet::new();
+    for _ in 0..num_lines {
+        let (u, v) = (random.below(30), random.below(30));
+        let ends = if graph.direction == Direction::Undirected { (u.min(v), u.max(v)) } else { (u, v) };
+        if seen.insert(ends) || graph.multigraph {
+            let cells: Vec<String> = TYPES.iter().map(|&(_, of)| cell(random, of)).collect();
+            text += &format!("{u},{v},{}\n", cells.join(","));
+        }
+    }
+    text
+}
+
+#[test]
+fn every_view_comes_back_from_files() {
+    for (seed, direction, multigraph, keys) in [
+        (1, Direction::Directed, false, KeyScheme::Integer),
+        (2, Direction::Directed, true, KeyScheme::String),
+        (3, Direction::Undirected, false, KeyScheme::String),
+        (4, Direction::Undirected, true, KeyScheme::Dense),
+    ] {
+        let graph = Options { direction, multigraph, keys, ..Options::default() };
+        let (scene, mut random) = (Scene::new(graph), Random::new(seed));
+        let db = scene.load("db", &table(&mut random, 150, graph));
+        for round in 0..4 {
+            let path = scene.path("more.csv");
+            std::fs::write(&path, table(&mut random, 25, graph)).unwrap();
+            let gone = scene.path("gone.txt");
+            std::fs::write(&gone, format!("{} {}\n{}\n", random.below(30), random.below(30), 5 + round)).unwrap();
+            let source = SourceOptions { edge_properties: WantedProperties::All, ..SourceOptions::default() };
+            let remove = vec![InputPath::File(gone)];
+            let options = anden::AppendOptions { source, remove, ..anden::AppendOptions::default() };
+            db.append_files(&[InputPath::File(path)], &options).unwrap();
+        }
+        db.append(&Changes::default().add_edge(1, 2).with("new", 7).add_edge(40, 41)).unwrap();
+        let before: Vec<_> = (1..=6_u32).map(|number| content(&db.snapshot(number).unwrap())).collect();
+        let check = |place: &str, view: View| {
+            let place = format!("seed {seed}, {}, {place}", view.name());
+            scene.check_round_trips(&place, &view);
+        };
+        check("levels", db.snapshot(1).unwrap());
+        check("levels", db.snapshot(4).unwrap());
+        check("levels", db.view().unwrap());
+        check("window", db.window(2..=5).unwrap());
+        db.merge_newest(2).unwrap();
+        check("delta run", db.view().unwrap());
+        db.merge().unwrap();
+        for (number, before) in (1_u32..).zip(&before) {
+            assert_eq!(&content(&db.snapshot(number).unwrap()), before, "seed {seed}, snapshot {number}");
+        }
+        check("merged", db.view().unwrap());
+        check("back from the merged run", db.snapshot(2).unwrap());
+        db.drop_snapshots(&[2.into(), 3.into(), 6.into()]).unwrap();
+        check("dropped", db.snapshot(4).unwrap());
+        check("newest dropped", db.view().unwrap());
+        check("window over a gap", db.window(4..=5).unwrap());
+        assert_eq!(content(&db.snapshot(1).unwrap()), before[0]);
+        assert_eq!(content(&db.view().unwrap()), before[5]);
+        db.verify().unwrap();
+    }
+}
+
+const FLIGHTS: &str = "\
+source,target,distance,delay:f64,day,note
+SEA,JFK,2422,-3.5,2001-01-01,
+SEA,JFK,2422,10,2001-01-02,late
+SEA,ORD,1721,0,2001-01-01,
+ORD,JFK,740,2,2001-01-03,
+JFK,SEA,2422,1,,
+";
+
+fn flights(multigraph: bool) -> (Scene, Database) {
+    let scene = Scene::new(Options { keys: KeyScheme::String, multigraph, ..Options::default() });
+    let text = if multigraph { FLIGHTS.to_owned() } else { FLIGHTS.replace("SEA,JFK,2422,-3.5,2001-01-01,\n", "") };
+    let db = scene.load("db", &text);
+    (scene, db)
+}
+
+#[test]
+fn values_are_given_edge_by_edge_and_as_columns() {
+    let (_scene, db) = flights(true);
+    let view = db.view().unwrap();
+    let schema: Vec<_> = view.edge_schema().iter().map(|(name, of)| format!("{name} {of}")).collect();
+    assert_eq!(schema, ["distance i64", "delay f64", "day date", "note string"]);
+    assert!(view.has_edge_properties() && view.weight_type().is_none());
+    let text = |source: &str, target: &str| -> Vec<String> {
+        let edges = view.edge_properties(source, target).unwrap().into_iter();
+        let line = |edge: anden::NamedValues<'_>| edge.iter().map(|(name, value)| format!("{name}={value} ")).collect();
+        edges.map(line).collect()
+    };
+    let parallel = ["distance=2422 delay=-3.5 day=2001-01-01 ", "distance=2422 delay=10.0 day=2001-01-02 note=late "];
+    assert_eq!(text("SEA", "JFK"), parallel);
+    assert_eq!(text("JFK", "SEA"), ["distance=2422 delay=1.0 "]);
+    assert!(text("JFK", "ORD").is_empty());
+    assert!(matches!(view.edge_properties("SEA", "LAX"), Err(Error::NotFound(_))));
+    let delays = view.edge_property("delay").unwrap();
+    assert_eq!((delays.len() as u64, view.num_arcs()), (5, 5));
+    let error = view.edge_property("speed").unwrap_err();
+    assert!(
+        matches!(&error, Error::NotFound(text) if text.contains("edges have distance, delay, day, note")),
+        "{error}"
+    );
+    assert_eq!(db.window(1..=1).unwrap().edge_property("delay").unwrap().len(), 5);
+}
+
+#[test]
+fn any_number_is_a_weight() {
+    for multigraph in [false, true] {
+        let (_scene, db) = flights(multigraph);
+        db.append(&Changes::default().add_edge("JFK", "LAX").with("distance", 2475).with("delay", 0.25)).unwrap();
+        let view = db.view().unwrap();
+        let by = |name: &str| Some(name.to_owned());
+        let source = vec![Key::from("SEA")];
+        let sssp = |weight: &str| {
+            let parameters =
+                Parameters { source: source.clone(), weight: by(weight), values: true, ..Parameters::default() };
+            view.run(&Job::new("sssp", parameters).unwrap())
+        };
+        let output = sssp("distance").unwrap();
+        output.check(&view).unwrap();
+        let max = output.summary.iter().find(|(name, _)| *name == "max_distance").map(|(_, value)| value.clone());
+        assert_eq!(max, Some(anden::Value::Integer(4897)));
+        let path = view.with_weight("distance").unwrap().weighted_path("SEA", "LAX").unwrap().unwrap();
+        assert_eq!(path.length, anden::PathLength::Integer(4897));
+        // The same graph, another weight; its weights are kept for the next call.
+        let negative = "the edge from SEA to JFK has weight -3.5: sssp needs weights of 0 or more";
+        match sssp("delay") {
+            Err(error) => assert!(multigraph && error.to_string() == negative, "{error}"),
+            Ok(output) => {
+                output.check(&view).unwrap();
+                let sum = output.summary.iter().find(|(name, _)| *name == "sum_distance");
+                assert!(!multigraph && sum.is_some_and(|(_, sum)| *sum == anden::Value::Real(4.25)), "{sum:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_no_weight_is_told() {
+    let (scene, db) = flights(true);
+    let view = db.view().unwrap();
+    let refused = |view: &View, name: &str| view.with_weight(name).unwrap_err().to_string();
+    assert_eq!(refused(&view, "speed"), "there is no property \"speed\": edges have distance, delay, day, note");
+    assert_eq!(refused(&view, "day"), "the property \"day\" of edges is of type date: a weight is a number");
+    assert_eq!(refused(&view, "weight"), "there is no property \"weight\": edges have distance, delay, day, note");
+    let error =
+        view.run(&Job::new("sssp", Parameters { source: vec!["SEA".into()], ..Parameters::default() }).unwrap());
+    let error = error.map(|_| ()).unwrap_err().to_string();
+    assert_eq!(error, "sssp needs edge weights: choose one of the properties distance, delay");
+    db.append(&Changes::default().add_edge("ORD", "SEA").with("delay", 1)).unwrap();
+    let expected = "the edge from ORD to SEA has no \"distance\": every edge needs a weight";
+    assert_eq!(refused(&db.view().unwrap(), "distance"), expected);
+    db.snapshot(1).unwrap().with_weight("distance").unwrap();
+    let small = Session::new(1).unwrap().with_memory(Some(100));
+    drop(db);
+    let view = Database::open_read_only_in(scene.path("db"), &small).unwrap().view().unwrap();
+    assert!(refused(&view, "delay").contains("a budget of 100 bytes of memory is too small"));
+}
+
+#[test]
+fn an_edge_with_other_values_is_in_a_difference() {
+    let (scene, db) = flights(false);
+    db.append(&Changes::default().add_edge("ORD", "JFK").with("distance", 741).add_edge("SEA", "ORD")).unwrap();
+    let lines = |diff: &anden::Diff| -> Vec<String> {
+        let of = |sign: char, edge: anden::DiffEdge<'_>| {
+            let values = diff.edge_properties(&edge).unwrap();
+            let values: String = values.iter().map(|(name, value)| format!(" {name}={value}")).collect();
+            assert!(edge.has_properties() && edge.weight.is_none());
+            format!("{sign}{} {}{values}", edge.source, edge.target)
+        };
+        let removed = diff.removed().map(|edge| of('-', edge.unwrap()));
+        removed.chain(diff.added().map(|edge| of('+', edge.unwrap()))).collect()
+    };
+    let expected = ["-ORD JFK distance=740 delay=2.0 day=2001-01-03", "+ORD JFK distance=741"];
+    assert_eq!(lines(&db.diff(1, 2).unwrap()), expected);
+    // Another database, with other ids and rows, is the same graph but for what was changed.
+    let mut turned: Vec<&str> = FLIGHTS.lines().skip(2).collect();
+    turned.reverse();
+    let other = scene.load("other", &format!("{}\n{}\n", FLIGHTS.lines().next().unwrap(), turned.join("\n")));
+    assert_eq!(lines(&db.diff_with(1, &other, 1).unwrap()), [""; 0]);
+    let found = lines(&db.diff_with(2, &other, 1).unwrap());
+    assert_eq!(found, ["-ORD JFK distance=741", "+ORD JFK distance=740 delay=2.0 day=2001-01-03"]);
+}
+
+#[test]
+fn names_that_files_cannot_hold_are_refused() {
+    let scene = Scene::new(Options::default());
+    let path = scene.path("edges.csv");
+    std::fs::write(&path, "u,v,source\n1,2,3\n").unwrap();
+    let source = SourceOptions {
+        edge_properties: WantedProperties::All,
+        source_column: Some("u".into()),
+        target_column: Some("v".into()),
+        ..SourceOptions::default()
+    };
+    let options = LoadOptions { source, ..LoadOptions::default() };
+    let db = Database::load(scene.path("db"), &[InputPath::File(path)], &options, &scene.session).unwrap().0;
+    let view = db.view().unwrap();
+    assert_eq!(view.edge_schema().len(), 1);
+    for (format, file) in [(ExportFormat::Csv, "b.csv"), (ExportFormat::Parquet, "b.parquet")] {
+        let error = write_file::<_, Error>(&scene.path(file), |output| view.export(format, output)).unwrap_err();
+        assert!(error.to_string().ends_with("the property 'source' has the name of another column: write GraphML"));
+        assert!(!scene.path(file).exists());
+    }
+    let graphml = scene.path("b.graphml");
+    write_file::<_, Error>(&graphml, |output| view.export(ExportFormat::GraphMl, output)).unwrap();
+    assert_eq!(content(&scene.try_load("again", &graphml, None).unwrap().view().unwrap()), ["1 2|3"]);
+    assert_ne!(view.edge_schema(), &PropertySchema::default());
+}

@@ -1,0 +1,176 @@
+//! Properties of edges: read from files, shown, chosen as weights, changed by appends, written to files and back.
+
+use serde_json::json;
+
+use crate::scene::Scene;
+
+const FLIGHTS: &str = "\
+origin,destination,distance,delay,day
+SEA,JFK,2422,-3.5,2001-01-01
+SEA,JFK,2422,10,
+SEA,ORD,1721,0,2001-01-01
+ORD,JFK,740,2,2001-01-03
+";
+
+const LOAD: [&str; 9] =
+    ["load", "db", "flights.csv", "--ids", "string", "--source-column", "origin", "--target-column", "destination"];
+
+fn flights(options: &[&str]) -> Scene {
+    let scene = Scene::new();
+    scene.write("flights.csv", FLIGHTS);
+    scene.anden(&[&LOAD[..], options].concat()).succeeded();
+    scene
+}
+
+#[test]
+fn edges_are_shown_with_their_properties() {
+    let scene = flights(&["--multigraph"]);
+    let edge = scene.json(&["query", "db", "edge", "SEA", "JFK"]);
+    assert_eq!(edge["result"], true);
+    let first = json!({ "distance": 2422, "delay": -3.5, "day": "2001-01-01" });
+    assert_eq!(edge["properties"], json!([first, { "distance": 2422, "delay": 10.0 }]));
+    let lines = scene.anden(&["query", "db", "edge", "SEA", "JFK"]).succeeded().stdout;
+    assert_eq!(lines, "true\ndistance 2422, delay -3.5, day 2001-01-01\ndistance 2422, delay 10.0\n");
+    assert_eq!(scene.anden(&["query", "db", "edge", "JFK", "SEA"]).succeeded().stdout, "false\n");
+    let none = scene.json(&["query", "db", "edge", "JFK", "SEA"]);
+    assert_eq!((&none["result"], none.get("properties")), (&json!(false), None));
+    let info = scene.json(&["info", "db"]);
+    let property = |name: &str, of: &str| json!({ "name": name, "type": of });
+    let expected = json!([property("distance", "i64"), property("delay", "f64"), property("day", "date")]);
+    assert_eq!((&info["edge_properties"], &info["weighted"]), (&expected, &json!(false)));
+    let shown = scene.anden(&["info", "db"]).succeeded().stdout;
+    assert!(shown.contains("of edges") && shown.contains("distance (i64), delay (f64), day (date)"), "{shown}");
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
+#[test]
+fn columns_are_chosen() {
+    let schema = |options: &[&str]| {
+        let scene = flights(options);
+        let info = scene.json(&["info", "db"]);
+        let found = info["edge_properties"].as_array().unwrap().iter();
+        found.map(|of| format!("{} {}", of["name"].as_str().unwrap(), of["type"].as_str().unwrap())).collect::<Vec<_>>()
+    };
+    assert_eq!(schema(&["--multigraph", "--properties", "all"]), ["distance i64", "delay f64", "day date"]);
+    assert_eq!(schema(&["--multigraph", "--properties", "day,delay"]), ["delay f64", "day date"]);
+    assert!(schema(&["--properties", "none"]).is_empty());
+    let types = ["--property-types", "distance:f64,day:string"];
+    assert_eq!(schema(&[&["--duplicates", "last"][..], &types].concat()), ["distance f64", "delay f64", "day string"]);
+    // A weight takes the place of properties, unless they are asked for.
+    assert!(schema(&["--weight-column", "distance"]).is_empty());
+    let scene = Scene::new();
+    scene.write("flights.csv", FLIGHTS);
+    let both = ["--weight-column", "distance", "--properties", "delay", "--multigraph"];
+    scene.anden(&[&LOAD[..], &both].concat()).failed(&[
+        "the column 'delay' would be a property of edges; edges have weights or properties",
+        "--properties none",
+    ]);
+    scene
+        .anden(&[&LOAD[..], &["--properties", "speed"]].concat())
+        .failed(&["expected a column 'speed' for a property"]);
+    scene.anden(&[&LOAD[..], &["--properties", ""]].concat()).refused(&["expected all, none, or names"]);
+    assert!(!scene.path("db").exists());
+}
+
+#[test]
+fn parallel_edges_need_a_choice() {
+    let scene = Scene::new();
+    scene.write("flights.csv", FLIGHTS);
+    let choice = "--duplicates last keeps those of the last line, --duplicates keep all edges";
+    let load = |rule: &[&str]| scene.anden(&[&LOAD[..], rule].concat());
+    load(&[]).failed(&["edges 1 and 2 of the input are parallel; ", choice]);
+    for rule in ["min", "sum"] {
+        let columns = "the columns 'distance', 'delay' and 'day' would be properties of edges; ";
+        load(&["--duplicates", rule]).failed(&[columns, choice]);
+    }
+    assert_eq!(scene.names(), ["flights.csv"], "nothing is left behind");
+    load(&["--duplicates", "last"]).succeeded();
+    let edge = scene.json(&["query", "db", "edge", "SEA", "JFK"]);
+    assert_eq!(edge["properties"], json!([{ "distance": 2422, "delay": 10.0 }]));
+    // Of an append, the last line wins.
+    scene.write("more.csv", "source,target,distance\nJFK,SEA,1\nJFK,SEA,2\n");
+    assert_eq!(scene.json(&["append", "db", "more.csv"])["added"], 1);
+    assert_eq!(scene.json(&["query", "db", "edge", "JFK", "SEA"])["properties"], json!([{ "distance": 2 }]));
+    let refused = ["append", "db", "more.csv", "--duplicates", "min"];
+    scene.anden(&refused).failed(&["the graph has properties of edges: of parallel edges, the last line's are kept"]);
+}
+
+#[test]
+fn any_number_is_a_weight() {
+    let scene = flights(&["--multigraph"]);
+    let run = |weight: &str, more: &[&str]| {
+        let arguments = ["run", "db", "sssp", "--source", "SEA", "--weight", weight];
+        scene.anden(&[&arguments[..], more].concat())
+    };
+    run("distance", &["--check", "--output", "distances.txt"]).succeeded();
+    assert_eq!(scene.read("distances.txt"), "JFK 2422\nORD 1721\nSEA 0\n");
+    run("delay", &[]).failed(&["the edge from SEA to JFK has weight -3.5"]);
+    run("speed", &[]).failed(&["there is no property \"speed\": edges have distance, delay, day"]);
+    run("day", &[]).failed(&["the property \"day\" of edges is of type date: a weight is a number"]);
+    scene.anden(&["run", "db", "sssp", "--source", "SEA"]).failed(&["choose one of the properties distance, delay"]);
+    let pagerank = scene.json(&["run", "db", "pagerank", "--weight", "distance", "--check"]);
+    assert_eq!(pagerank["check"], "ok");
+    let path = scene.json(&["query", "db", "path", "SEA", "JFK", "--weight", "distance"]);
+    assert_eq!(path["result"], json!({ "vertices": ["SEA", "JFK"], "length": 2422 }));
+    scene.anden(&["query", "db", "path", "SEA", "JFK", "--weighted"]).failed(&["choose one of the properties"]);
+    scene.write("more.csv", "source,target,delay\nJFK,SEA,1\n");
+    scene.anden(&["append", "db", "more.csv"]).succeeded();
+    run("distance", &[]).failed(&["the edge from JFK to SEA has no \"distance\": every edge needs a weight"]);
+    run("distance", &["--snapshot", "1"]).succeeded();
+}
+
+#[test]
+fn a_changed_property_is_a_changed_edge() {
+    let scene = flights(&["--duplicates", "last"]);
+    scene.write("more.csv", "source,target,distance,gate\nSEA,ORD,1722,B7\nJFK,ORD,740,\nORD,JFK,,\n");
+    let report = scene.json(&["append", "db", "more.csv"]);
+    assert_eq!((&report["added"], &report["removed"], &report["edges"]), (&json!(2), &json!(1), &json!(4)));
+    let lines = scene.anden(&["diff", "db", "1", "2"]).succeeded().stdout;
+    let expected =
+        "- SEA ORD\n+ JFK ORD\np JFK ORD distance 740\n+ SEA ORD\np SEA ORD distance 1722\np SEA ORD gate B7\n";
+    assert_eq!(lines, expected);
+    let diff = scene.json(&["diff", "db", "1", "2"]);
+    assert_eq!(diff["removed_edges"], json!([["SEA", "ORD", { "distance": 1721, "delay": 0.0, "day": "2001-01-01" }]]));
+    assert_eq!(diff["added_edges"][0], json!(["JFK", "ORD", { "distance": 740 }]));
+    let edge = |selection: &[&str]| {
+        scene.json(&[&["query", "db", "edge", "SEA", "ORD"][..], selection].concat())["properties"].clone()
+    };
+    assert_eq!(edge(&[]), json!([{ "distance": 1722, "gate": "B7" }]));
+    assert_eq!(edge(&["--window", "2..2"]), json!([{ "distance": 1722, "gate": "B7" }]));
+    assert_eq!(edge(&["--snapshot", "1"]), json!([{ "distance": 1721, "delay": 0.0, "day": "2001-01-01" }]));
+}
+
+#[test]
+fn files_come_back() {
+    let scene = flights(&["--multigraph"]);
+    scene.anden(&["append", "db", "--remove", "/dev/null", "--name", "same"]).succeeded();
+    for file in ["a.csv", "a.parquet", "a.graphml"] {
+        scene.anden(&["export", "db", file, "--snapshot", "1"]).succeeded();
+        scene.anden(&["load", "again", file, "--ids", "string", "--multigraph"]).succeeded();
+        assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", "again"]).succeeded().stdout, "", "{file}");
+        assert_eq!(scene.json(&["info", "again"])["edge_properties"], scene.json(&["info", "db"])["edge_properties"]);
+        std::fs::remove_dir_all(scene.path("again")).unwrap();
+    }
+    let csv = "source,target,distance:i64,delay:f64,day:date\nORD,JFK,740,2.0,2001-01-03\n\
+               SEA,JFK,2422,-3.5,2001-01-01\nSEA,JFK,2422,10.0,\nSEA,ORD,1721,0.0,2001-01-01\n";
+    assert_eq!(scene.read("a.csv"), csv);
+    // A list of edges has no place for them.
+    scene.anden(&["export", "db", "a.txt"]).succeeded();
+    assert_eq!(scene.read("a.txt"), "ORD JFK\nSEA JFK\nSEA JFK\nSEA ORD\n");
+}
+
+#[test]
+fn graphs_without_properties_leave_columns_out() {
+    let scene = flights(&["--properties", "none"]);
+    scene.write("more.csv", "source,target,distance\nJFK,SEA,soon\n");
+    assert_eq!(scene.json(&["append", "db", "more.csv"])["added"], 1);
+    scene
+        .anden(&["append", "db", "more.csv", "--properties", "all"])
+        .failed(&["was loaded without properties of edges"]);
+    scene.write("timed.txt", "1 2 1217567877 RT\n2 1 1217573801 MT\n");
+    scene.anden(&["load", "timed", "timed.txt", "--columns", "u,v,time,kind"]).succeeded();
+    let edge = scene.json(&["query", "timed", "edge", "2", "1"]);
+    assert_eq!(edge["properties"], json!([{ "time": 1217573801, "kind": "MT" }]));
+    scene.anden(&["load", "plain", "timed.txt"]).succeeded();
+    assert!(scene.json(&["query", "plain", "edge", "2", "1"]).get("properties").is_none());
+}

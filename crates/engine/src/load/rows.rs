@@ -1,0 +1,231 @@
+//! The properties of edges: rows in the order of the input.
+//!
+//! While blocks are read, nobody knows how many edges come before them, so edges carry their places in their blocks;
+//! once everything is read, the places become rows. The values of a block stay in memory while they take a quarter of
+//! the budget, and wait in a scratch file beyond that.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
+
+use graph::Weight;
+use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValues};
+use lama::TempFile;
+
+use super::Load;
+use super::arcs::{KeyedArc, Payload};
+use crate::{Error, Result};
+
+/// The share of the memory for edges that values of properties may take.
+const MEMORY_SHARE: u64 = 4;
+const WORD_BITS: usize = u64::BITS as usize;
+
+/// The values of all edges while they are read.
+pub(crate) struct RowStore {
+    schema: PropertySchema,
+    /// Bytes of values in memory.
+    held: AtomicU64,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    blocks: Vec<RowBlock>,
+    /// Where values wait that memory has no room for, and how many bytes.
+    spilled: Option<TempFile>,
+    num_spilled: u64,
+}
+
+/// The rows of one block of the input.
+struct RowBlock {
+    sequence: u64,
+    num_rows: usize,
+    values: BlockValues,
+}
+
+enum BlockValues {
+    Memory(Vec<PropertyColumn>),
+    /// Where the bytes of the first column start in the scratch file, and where those of each end.
+    File(u64, Vec<u64>),
+}
+
+/// The first row of each block, by their places in the input.
+pub(crate) struct RowBases(Vec<(u64, u64)>);
+
+impl RowStore {
+    pub(crate) fn new(schema: &PropertySchema) -> Self {
+        Self { schema: schema.clone(), held: AtomicU64::new(0), state: Mutex::default() }
+    }
+
+    /// Bytes of values in memory.
+    pub(crate) fn held(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Takes the values of a block of so many edges; `room` is what the memory has for edges.
+    pub(crate) fn add(
+        &self,
+        load: &Load<'_>,
+        sequence: u64,
+        num_rows: usize,
+        columns: Vec<PropertyColumn>,
+        room: u64,
+    ) -> Result<()> {
+        if num_rows == 0 {
+            return Ok(());
+        }
+        let fits = columns.len() == self.schema.len() && columns.iter().all(|column| column.len() == num_rows);
+        if !fits {
+            return Err(Error::Option(format!("{num_rows} edges came with properties of another number of edges")));
+        }
+        let num_bytes: usize = columns.iter().map(PropertyColumn::num_bytes).sum();
+        let held = self.held.fetch_add(num_bytes as u64, Ordering::Relaxed) + num_bytes as u64;
+        let values = if held <= room / MEMORY_SHARE {
+            BlockValues::Memory(columns)
+        } else {
+            self.held.fetch_sub(num_bytes as u64, Ordering::Relaxed);
+            self.spill(load, columns)?
+        };
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        state.blocks.push(RowBlock { sequence, num_rows, values });
+        Ok(())
+    }
+
+    /// Puts values into the scratch file.
+    fn spill(&self, load: &Load<'_>, columns: Vec<PropertyColumn>) -> Result<BlockValues> {
+        let (mut bytes, mut ends) = (Vec::new(), Vec::new());
+        for column in columns {
+            encode(&column, &mut bytes);
+            ends.push(bytes.len() as u64);
+        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let start = state.num_spilled;
+        let file = match &mut state.spilled {
+            Some(file) => file,
+            none => none.insert(load.builder.temp_file("rows")?),
+        };
+        file.file().write_at(start, &bytes)?;
+        state.num_spilled += bytes.len() as u64;
+        Ok(BlockValues::File(start, ends.into_iter().map(|end| start + end).collect()))
+    }
+
+    /// Writes all rows, in the order of the input.
+    pub(crate) fn write(self, load: &Load<'_>) -> Result<RowBases> {
+        load.progress.stage("properties", None);
+        let State { mut blocks, spilled, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+        blocks.sort_unstable_by_key(|block| block.sequence);
+        let mut num_rows = 0;
+        let mut bases = Vec::with_capacity(blocks.len());
+        for block in &blocks {
+            bases.push((block.sequence, num_rows));
+            num_rows += block.num_rows as u64;
+        }
+        let bytes = spilled.as_ref().map(TempFile::read).transpose()?;
+        let types: Vec<PropertyType> = self.schema.iter().map(|(_, property_type)| property_type).collect();
+        load.builder.write_edge_rows(&self.schema, num_rows, &|place, take| {
+            for block in &blocks {
+                load.progress.check()?;
+                match &block.values {
+                    BlockValues::Memory(columns) => take(&columns[place])?,
+                    BlockValues::File(start, ends) => {
+                        let start = if place == 0 { *start } else { ends[place - 1] };
+                        let bytes = bytes.as_ref().and_then(|bytes| bytes.slice(start..ends[place]));
+                        let column = bytes.and_then(|bytes| decode(types[place], block.num_rows, bytes.as_slice()));
+                        let lost = || lama::Error::Input("a scratch file changed while it was read".into());
+                        take(&column.ok_or_else(lost)?)?;
+                    }
+                }
+            }
+            Ok(())
+        })?;
+        Ok(RowBases(bases))
+    }
+}
+
+impl RowBases {
+    /// Turns the places of edges in the block at this place of the input into rows.
+    pub(crate) fn apply<P: Payload>(&self, sequence: u64, edges: &mut [KeyedArc<P>]) {
+        let place = self.0.binary_search_by_key(&sequence, |(known, _)| *known);
+        let base = place.map_or(0, |place| self.0[place].1);
+        for edge in edges {
+            let row = edge.payload().weight().map_or(0, Weight::bits) + base;
+            *edge = KeyedArc::from_key(edge.key(), P::from_weight(P::Weight::of_bits(row)));
+        }
+    }
+}
+
+/// Appends a column: a word that says whether there are nulls, their bits, values, offsets, bytes.
+fn encode(column: &PropertyColumn, to: &mut Vec<u8>) {
+    to.extend_from_slice(&u64::from(column.validity().is_some()).to_le_bytes());
+    to.extend_from_slice(bytemuck::cast_slice(column.validity().unwrap_or_default()));
+    match column.values() {
+        PropertyValues::Boolean(values) => to.extend_from_slice(values),
+        PropertyValues::I64(values) | PropertyValues::Timestamp(values) => {
+            to.extend_from_slice(bytemuck::cast_slice(values));
+        }
+        PropertyValues::F64(values) => to.extend_from_slice(bytemuck::cast_slice(values)),
+        PropertyValues::Date(values) => to.extend_from_slice(bytemuck::cast_slice(values)),
+        PropertyValues::String { offsets, bytes } | PropertyValues::Bytes { offsets, bytes } => {
+            to.extend_from_slice(bytemuck::cast_slice(offsets));
+            to.extend_from_slice(bytes);
+        }
+    }
+}
+
+/// The reverse of [`encode`]; `None` where the bytes are no such column.
+fn decode(property_type: PropertyType, num_rows: usize, bytes: &[u8]) -> Option<PropertyColumn> {
+    let (has_nulls, bytes) = bytes.split_first_chunk()?;
+    let num_words = if u64::from_le_bytes(*has_nulls) == 1 { num_rows.div_ceil(WORD_BITS) } else { 0 };
+    let (words, bytes) = bytes.split_at_checked(8 * num_words)?;
+    let validity = (num_words > 0).then(|| bytemuck::pod_collect_to_vec(words));
+    let of_width = |width: usize| bytes.get(..num_rows * width).filter(|values| values.len() == bytes.len());
+    let values = match property_type {
+        PropertyType::Boolean => PropertyValues::Boolean(of_width(1)?.to_vec()),
+        PropertyType::I64 => PropertyValues::I64(bytemuck::pod_collect_to_vec(of_width(8)?)),
+        PropertyType::F64 => PropertyValues::F64(bytemuck::pod_collect_to_vec(of_width(8)?)),
+        PropertyType::Date => PropertyValues::Date(bytemuck::pod_collect_to_vec(of_width(4)?)),
+        PropertyType::Timestamp => PropertyValues::Timestamp(bytemuck::pod_collect_to_vec(of_width(8)?)),
+        PropertyType::String | PropertyType::Bytes => {
+            let (offsets, bytes) = bytes.split_at_checked(8 * (num_rows + 1))?;
+            let (offsets, bytes) = (bytemuck::pod_collect_to_vec(offsets), bytes.to_vec());
+            match property_type {
+                PropertyType::String => PropertyValues::String { offsets, bytes },
+                _ => PropertyValues::Bytes { offsets, bytes },
+            }
+        }
+    };
+    PropertyColumn::from_values(values, validity).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use graph::property::PropertyValue;
+
+    #[test]
+    fn columns_come_back_from_bytes() {
+        for (property_type, _) in PropertyType::ALL {
+            for num_rows in [0_usize, 1, 70] {
+                let mut column = PropertyColumn::new(property_type);
+                for row in 0..num_rows {
+                    let text = format!("{row}ü");
+                    let value = match property_type {
+                        _ if row % 3 == 1 => PropertyValue::Null,
+                        PropertyType::Boolean => PropertyValue::Boolean(row % 2 == 0),
+                        PropertyType::I64 => PropertyValue::I64(row as i64),
+                        PropertyType::F64 => PropertyValue::F64(row as f64),
+                        PropertyType::Date => PropertyValue::Date(row as i32),
+                        PropertyType::Timestamp => PropertyValue::Timestamp(row as i64),
+                        PropertyType::String => PropertyValue::String(&text),
+                        PropertyType::Bytes => PropertyValue::Bytes(text.as_bytes()),
+                    };
+                    column.push(value).unwrap();
+                }
+                // Anywhere in a file, whatever its alignment.
+                let mut bytes = vec![7];
+                encode(&column, &mut bytes);
+                assert_eq!(decode(property_type, num_rows, &bytes[1..]), Some(column), "{property_type} {num_rows}");
+                assert_eq!(decode(property_type, num_rows + 1, &bytes[1..]), None);
+            }
+        }
+    }
+}
