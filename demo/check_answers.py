@@ -24,6 +24,30 @@ def ask(*arguments: str) -> dict:
     return json.loads(done.stdout)
 
 
+def properties(db: str, diff: dict, facts: dict[str, str]) -> list[tuple[str, object, object]]:
+    """What is found of properties, and what is expected; `diff` is that of the two snapshots."""
+
+    def fact(name: str) -> int:
+        return int(facts[name].replace(",", ""))
+
+    def package(name: str, *selection: str) -> dict:
+        return ask("query", db, "vertex", name, *selection)["result"]["properties"]
+
+    changed = {change[0] for change in diff["changed_properties"]} - set(diff["added_vertices"])
+    size = "installed size of chromium after the updates, KiB"
+    ends = "libreoffice-common", "libreoffice-style-colibre"
+    edge = ask("query", db, "edge", *ends)
+    by_kinds = ask("query", db, "path", "libc6", "gimp", "--weight", "kinds", "--snapshot", "1")["result"]
+    return [
+        ("section of gimp", package("gimp", "--snapshot", "1")["section"], facts["section of gimp"]),
+        ("size of libc6", package("libc6", "--snapshot", "1")["installed_size"], fact("installed size of libc6, KiB")),
+        ("size of chromium now", package("chromium")["installed_size"], fact(size)),
+        ("packages with other properties", len(changed), fact("packages of another size or section after the updates")),
+        ("kinds of an edge", edge["properties"], [{"kinds": fact("kinds of {} to {}".format(*ends))}]),
+        ("least sum of kinds", by_kinds["length"], fact("least sum of kinds from libc6 to gimp")),
+    ]
+
+
 def main() -> int:
     if len(sys.argv) != 2:
         print(__doc__, file=sys.stderr)
@@ -51,10 +75,11 @@ def main() -> int:
 
     most_asked_for, in_degree = facts["largest in-degree"].rsplit(", ", 1)
     most_asked_for_now, in_degree_now = facts["largest in-degree after the updates"].rsplit(", ", 1)
+    alone = fact("packages") - fact("packages with an edge")
     comparisons = [
-        ("vertices", first["vertices"], fact("packages with an edge")),
+        ("vertices", first["vertices"], fact("packages")),
         ("edges", first["edges"], fact("edges")),
-        ("vertices now", info["vertices"], fact("packages with an edge, before or after")),
+        ("vertices now", info["vertices"], fact("packages, before or after")),
         ("edges now", info["edges"], fact("edges after the updates")),
         ("name of the second snapshot", second["name"], "updates"),
         ("added", second["added"], fact("edges that the updates add")),
@@ -62,9 +87,9 @@ def main() -> int:
         ("added, by diff", len(diff["added_edges"]), fact("edges that the updates add")),
         ("removed, by diff", len(diff["removed_edges"]), fact("edges that the updates remove")),
         ("edges of the window", window["edges"], fact("edges that the updates add")),
-        ("weak components", components["components"], fact("weak components")),
+        ("weak components", components["components"], fact("weak components, with packages that stand alone")),
         ("largest weak component", components["largest"], fact("vertices of the largest")),
-        ("strong components", strong["components"], fact("strong components")),
+        ("strong components", strong["components"], fact("strong components") + alone),
         ("largest strong component", strong["largest"], fact("vertices of the largest strong one")),
         ("top of PageRank", ranks["top"][0][0], most_asked_for),
         ("sum of PageRank", round(ranks["sum"], 6), 1.0),
@@ -78,6 +103,7 @@ def main() -> int:
         ("in-degree of libc6 now", len(asked_for_now), int(in_degree_now.replace(",", ""))),
         ("top of PageRank now", ranks_now["top"][0][0], most_asked_for_now),
     ]
+    comparisons += properties(db, diff, facts)
     failed = [(name, found, expected) for name, found, expected in comparisons if found != expected]
     for name, found, expected in failed:
         print(f"{name}: found {found!r}, expected {expected!r}")

@@ -21,6 +21,7 @@ INPUTS = {
     "roads.txt": "".join(f"{u} {v} {u + v}\n" for u, v in RING).encode(),
     "more.txt": b"1 30\n2 31\n51 1\n",
     "gone.txt": b"3 4\n50\n",
+    "flights.csv": b"source,target,distance,delay,day\nSEA,JFK,2422,-3.5,2001-01-01\nSEA,JFK,2422,10,2001-01-02\n",
     "links.csv": "from,to\n".encode() + "".join(f"page{u},page{v}\n" for u, v in RING).encode(),
 }
 

@@ -22,6 +22,7 @@ Choices, and why:
 
 With --since, the edges are only those that an earlier file of edges has not, or has with other kinds, and
 --gone takes those that it has and this graph has not: the two are what turns the one graph into the other.
+With --packages-since, the packages are likewise only those that are new, or of another section or size.
 
 The output is sorted by bytes and depends on nothing but the input, so it can be rebuilt and compared.
 """
@@ -175,6 +176,20 @@ def read_edges(lines: Iterable[str], path: str) -> dict[tuple[str, str], int]:
     return edges
 
 
+def read_package_rows(lines: Iterable[str], path: str) -> set[tuple[str, str, int]]:
+    """The packages of a file that this program wrote."""
+    rows = csv.reader(lines)
+    if tuple(next(rows, ())) != PACKAGE_HEADER:
+        raise BadIndex(f"{path}:1: expected the header {','.join(PACKAGE_HEADER)}")
+    packages = set()
+    for row in rows:
+        if len(row) != len(PACKAGE_HEADER) or not row[2].isdecimal():
+            expected = ",".join(PACKAGE_HEADER)
+            raise BadIndex(f"{path}:{rows.line_num}: expected {expected}, found {','.join(row)[:60]!r}")
+        packages.add((row[0], row[1], int(row[2])))
+    return packages
+
+
 def gone_rows(graph: Graph, before: dict[tuple[str, str], int]) -> Iterator[tuple[str, str]]:
     """The edges of an earlier graph that this one has not, in the order of the file."""
     yield from sorted(edge for edge in before if edge not in graph.edges)
@@ -242,17 +257,24 @@ def main(arguments: list[str] | None = None, errors: IO[str] = sys.stderr) -> in
     parser.add_argument("--packages", metavar="FILE", help="the vertices: name,section,installed_size (KiB)")
     parser.add_argument("--since", metavar="FILE", help="write only what this file of edges has not")
     parser.add_argument("--gone", metavar="FILE", help="with --since: the edges that only that file has, two names a line")
+    parser.add_argument("--packages-since", metavar="FILE", help="with --packages: only what this file of them has not")
     options = parser.parse_args(arguments)
+    if options.packages_since and not options.packages:
+        parser.error("--packages-since goes with --packages")
     if options.gone and not options.since:
         parser.error("--gone goes with --since")
 
     packages: list[Package] = []
     before: dict[tuple[str, str], int] = {}
-    for path in [*options.indexes, *([options.since] if options.since else [])]:
+    packages_before: set[tuple[str, str, int]] = set()
+    earlier = [path for path in (options.since, options.packages_since) if path]
+    for path in [*options.indexes, *earlier]:
         try:
             with open_index(path) as lines:
                 if path is options.since:
                     before = read_edges(lines, path)
+                elif path is options.packages_since:
+                    packages_before = read_package_rows(lines, path)
                 else:
                     packages.extend(read_packages(lines, path))
         except BadIndex as error:
@@ -268,7 +290,8 @@ def main(arguments: list[str] | None = None, errors: IO[str] = sys.stderr) -> in
         if options.gone:
             write_whole(options.gone, "".join(f"{source} {target}\n" for source, target in gone_rows(graph, before)))
         if options.packages:
-            write_csv(options.packages, PACKAGE_HEADER, package_rows(graph))
+            rows = (row for row in package_rows(graph) if row not in packages_before)
+            write_csv(options.packages, PACKAGE_HEADER, rows)
     except OSError as error:
         print(f"debian_graph: {error}", file=errors)
         return 1

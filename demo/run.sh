@@ -23,11 +23,15 @@ if [ -e "$db" ]; then
     rm -r -- "$db"
 fi
 
-say 'Load: every package of Debian 12 and what it asks for, from a compressed CSV into a durable database.'
-run load "$db" "$data.csv.xz" --ids string --source-column source --target-column target
+say 'Load: every package of Debian 12 and what it asks for, from compressed CSV into a durable database.'
+run load "$db" "$data.csv.xz" --vertices "$data-packages.csv.xz" --ids string
 
 say 'What is in it, and how are the degrees spread?'
 run info "$db"
+
+say 'A package with its properties, and an edge with its own: 1 Depends, 2 Pre-Depends, 4 Recommends, 8 Suggests.'
+run query "$db" vertex gimp
+run query "$db" edge libreoffice-common libreoffice-style-colibre
 
 say 'What does everything rest on? PageRank follows the dependencies.'
 run run "$db" pagerank
@@ -45,7 +49,8 @@ say 'And the other way round?'
 run query "$db" path gimp libc6
 
 say 'Append: what the updates of the months since have changed, as a second snapshot of the same graph.'
-run append "$db" "$data-updates.csv.xz" --remove "$data-updates-gone.txt.xz" --name updates
+run append "$db" "$data-updates.csv.xz" --vertices "$data-updates-packages.csv.xz" \
+    --remove "$data-updates-gone.txt.xz" --name updates
 run snapshots "$db"
 
 say 'What has changed for the kernel that everybody installs?'
@@ -66,6 +71,8 @@ cat <<END
   anden query $db khop cowsay 2              everything within two steps of cowsay
   anden query $db path firefox-esr cowsay    why the browser may need a talking cow
   anden run   $db bfs --source gnome         how deep a desktop goes
+  anden query $db vertex chromium            its size now; --snapshot 1: before
+  anden query $db path gimp libc6 --weight kinds     Depends cost least
   anden run   $db triangles
   anden verify $db                           read every checksum
 The program is $anden; 'make install' puts it on the PATH.

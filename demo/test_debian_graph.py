@@ -3,6 +3,7 @@
 import csv
 import gzip
 import hashlib
+import heapq
 import io
 import lzma
 import re
@@ -216,6 +217,21 @@ class CommandLine(unittest.TestCase):
         self.assertEqual(status, 1)
         self.assertIn("bad.csv:1", said)
 
+    def test_changed_packages_are_those_with_other_facts(self) -> None:
+        first = self.index("Packages", SMALL.encode())
+        update = b"Package: libc6\nInstalled-Size: 10\nSection: libs\n\nPackage: perl\nSection: oldlibs\n\nPackage: new\n"
+        update = self.index("update", update)
+        self.assertEqual(self.run_main(first)[0], 0)
+        changed = self.folder / "packages.csv"
+        before = changed.rename(self.folder / "before.csv")
+        self.assertEqual(self.run_main(first, update, "--packages-since", str(before))[0], 0)
+        expected = ["name,section,installed_size", "new,,0", "perl,oldlibs,0"]
+        self.assertEqual(changed.read_text().splitlines(), expected)
+        self.index("bad.csv", b"name,section\n")
+        status, said = self.run_main(first, "--packages-since", str(self.folder / "bad.csv"))
+        self.assertEqual(status, 1)
+        self.assertIn("bad.csv:1", said)
+
     def test_a_bad_index_leaves_nothing_behind(self) -> None:
         damaged = lzma.compress(SMALL.encode() * 50)
         bad = {"missing": None, "text": b"no index\n", "cut.xz": damaged[: len(damaged) // 2], "lie.gz": b"plain"}
@@ -238,6 +254,8 @@ class ShippedData(unittest.TestCase):
             cls.package_header, *cls.packages = csv.reader(file)
         with lzma.open(HERE / "debian-bookworm-updates.csv.xz", "rt", encoding="ascii") as file:
             cls.update_header, *cls.updates = csv.reader(file)
+        with lzma.open(HERE / "debian-bookworm-updates-packages.csv.xz", "rt", encoding="ascii") as file:
+            cls.changed_header, *cls.changed = csv.reader(file)
         with lzma.open(HERE / "debian-bookworm-updates-gone.txt.xz", "rt", encoding="ascii") as file:
             cls.gone = [tuple(line.split()) for line in file]
         cls.facts = dict(re.findall(r"^\| ([^|]+?) \| `?([^|`]+?)`? \|$", (HERE / "README.md").read_text(), re.M))
@@ -246,7 +264,7 @@ class ShippedData(unittest.TestCase):
         return int(self.facts[name].replace(",", ""))
 
     def test_checksums(self) -> None:
-        endings = [".csv.xz", "-packages.csv.xz", "-updates.csv.xz", "-updates-gone.txt.xz"]
+        endings = [".csv.xz", "-packages.csv.xz", "-updates.csv.xz", "-updates-packages.csv.xz", "-updates-gone.txt.xz"]
         for name in [f"debian-bookworm{ending}" for ending in endings]:
             packed = (HERE / name).read_bytes()
             self.assertEqual(hashlib.sha256(packed).hexdigest(), self.facts[f"sha256 of {name}"])
@@ -273,6 +291,11 @@ class ShippedData(unittest.TestCase):
             kinds.update(bit for bit in (1, 2, 4, 8) if int(text) & bit)
         for bit, name in [(1, "Depends"), (2, "Pre-Depends"), (4, "Recommends"), (8, "Suggests")]:
             self.assertEqual(kinds[bit], self.fact(f"edges with {name}"))
+        ends = ["libreoffice-common", "libreoffice-style-colibre"]
+        both = [int(row[2]) for row in self.rows if row[:2] == ends]
+        self.assertEqual(both, [self.fact("kinds of {} to {}".format(*ends))])
+        sections = {name: section for name, section, _ in self.packages}
+        self.assertEqual(sections["gimp"], self.facts["section of gimp"])
 
     def test_updates(self) -> None:
         before = {(source, target) for source, target, _ in self.rows}
@@ -287,6 +310,16 @@ class ShippedData(unittest.TestCase):
         self.assertEqual(len(after), self.fact("edges after the updates"))
         vertices = {name for pair in before | after for name in pair}
         self.assertEqual(len(vertices), self.fact("packages with an edge, before or after"))
+        packages = {name: (section, size) for name, section, size in self.packages}
+        self.assertEqual(self.changed_header, self.package_header)
+        self.assertTrue(all(packages.get(name) != (section, size) for name, section, size in self.changed))
+        vertices |= packages.keys() | {name for name, _, _ in self.changed}
+        self.assertEqual(len(vertices), self.fact("packages, before or after"))
+        changed = [name for name, _, _ in self.changed if name in packages]
+        self.assertEqual(len(changed), self.fact("packages of another size or section after the updates"))
+        sizes = {name: size for name, _, size in self.changed}
+        self.assertEqual(int(packages["libc6"][1]), self.fact("installed size of libc6, KiB"))
+        self.assertEqual(int(sizes["chromium"]), self.fact("installed size of chromium after the updates, KiB"))
         vertex, degree = Counter(target for _, target in after).most_common(1)[0]
         self.assertEqual(f"{vertex}, {degree:,}", self.facts["largest in-degree after the updates"])
 
@@ -310,6 +343,8 @@ class ShippedData(unittest.TestCase):
             parent[root(source)] = root(target)
         sizes = Counter(root(vertex) for vertex in list(parent))
         self.assertEqual(len(sizes), self.fact("weak components"))
+        num_alone = len(self.packages) - sum(sizes.values())
+        self.assertEqual(len(sizes) + num_alone, self.fact("weak components, with packages that stand alone"))
         self.assertEqual(max(sizes.values()), self.fact("vertices of the largest"))
 
     def test_strong_components(self) -> None:
@@ -363,6 +398,20 @@ class ShippedData(unittest.TestCase):
         self.assertEqual(from_libc["gimp"], self.fact("steps from libc6 to gimp"))
         self.assertEqual(len(from_libc), self.fact("packages that libc6 reaches, itself included"))
         self.assertEqual(max(from_libc.values()), self.fact("steps to the farthest of them"))
+
+    def test_sums_of_kinds(self) -> None:
+        asks_for = defaultdict(list)
+        for source, target, kinds in self.rows:
+            asks_for[source].append((target, int(kinds)))
+        settled: dict[str, int] = {}
+        waiting = [(0, "libc6")]
+        while waiting:
+            total, vertex = heapq.heappop(waiting)
+            if vertex not in settled:
+                settled[vertex] = total
+                for target, kinds in asks_for[vertex]:
+                    heapq.heappush(waiting, (total + kinds, target))
+        self.assertEqual(settled["gimp"], self.fact("least sum of kinds from libc6 to gimp"))
 
 
 if __name__ == "__main__":
