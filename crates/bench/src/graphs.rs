@@ -28,6 +28,16 @@ pub enum Origin {
     Serialized(PathBuf),
 }
 
+impl Origin {
+    /// The scale of the graph that benchmarks of generated edges take: of a serialized one, 20.
+    pub fn scale(&self) -> u32 {
+        match self {
+            Self::Rmat { scale, .. } => *scale,
+            Self::Serialized(_) => 20,
+        }
+    }
+}
+
 impl FromStr for Origin {
     type Err = anyhow::Error;
 

@@ -17,6 +17,7 @@ mod report;
 mod setting;
 mod snapshots;
 mod tables;
+mod updates;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -50,6 +51,8 @@ enum Benchmark {
     Kernels(Options),
     /// A graph as a series of snapshots: load, size, merge, append, and kernels against the plain CSR.
     Snapshots(Options),
+    /// Batches of edges into and out of a live graph, against other containers.
+    Updates(Options),
     /// All on a small graph with few repetitions: do they run, and is nothing far off?
     Quick(Options),
     /// What changed between two reports beyond their noise.
@@ -128,7 +131,8 @@ fn run(benchmark: Benchmark) -> Result<()> {
         Benchmark::Load(options) => measure(&options, &FULL, &["load"]),
         Benchmark::Kernels(options) => measure(&options, &FULL, &["kernels"]),
         Benchmark::Snapshots(options) => measure(&options, &FULL, &["snapshots"]),
-        Benchmark::Quick(options) => measure(&options, &QUICK, &["load", "kernels", "snapshots"]),
+        Benchmark::Updates(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["updates"]),
+        Benchmark::Quick(options) => measure(&options, &QUICK, &["load", "kernels", "snapshots", "updates"]),
         Benchmark::Compare { before, after } => compare::compare(&before, &after),
         Benchmark::Tables { reports } => tables::print(&reports),
     }
@@ -163,6 +167,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
         let mut report = Report::new(name, setting.origin.to_string(), threads, options.json);
         match name {
             "load" => load::run(&setting, &graphs, &mut report)?,
+            "updates" => updates::run(&setting, defaults.is_quick, &mut report)?,
             "snapshots" => snapshots::run(&setting, &graphs, defaults.is_quick, &mut report)?,
             _ => kernels::run(&setting, &graphs, &mut report)?,
         }

@@ -1,0 +1,218 @@
+//! `updates`: batches of edges into and out of a graph, against containers that keep a set for each
+//! vertex, and against one packed memory array for all.
+//!
+//! The graph and the batches are R-MAT with the parameters that the literature on dynamic containers
+//! uses; each trial has a batch of its own, with ids relabelled at random. A batch is inserted, and then
+//! removed again. Ours publishes a version with each, and is measured with the whole graph live, and over
+//! a base in a plain CSR that each edge is looked up in.
+
+mod rivals;
+
+use std::collections::{BTreeSet, HashSet};
+
+use anyhow::Result;
+use base::VertexId;
+use base::mapped::MappedSlice;
+use base::parallel::Pool;
+use graph::generate::{Generator, RmatParams};
+use graph::{Adjacency, Csr, Graph};
+use terrace::{Addition, Applied, Options, Plane, Removal, Side, Space, Terrace};
+
+use crate::harness::{Pairs, median, seconds};
+use crate::report::{Line, Report};
+use crate::setting::Setting;
+use rivals::{PackedArray, SetEach};
+
+/// Edges of a batch, and how often it is tried.
+const SIZES: [(usize, usize); 7] =
+    [(10, 2000), (100, 1000), (1000, 300), (10_000, 60), (100_000, 20), (1_000_000, 7), (10_000_000, 3)];
+/// Larger batches take the rivals too long.
+const LARGEST_OF_RIVALS: usize = 1_000_000;
+/// Rivals have fewer trials.
+const RIVAL_SHARE: usize = 4;
+
+/// Edges in the order they come in.
+type Batch<'a> = &'a [(VertexId, VertexId)];
+
+/// What the literature inserts.
+fn skewed(scale: u32, degree: u64, seed: u64) -> Result<Generator> {
+    Ok(Generator::rmat(&RmatParams { scale, degree, a: 0.5, b: 0.1, c: 0.1, seed })?)
+}
+
+/// An endless supply of edges.
+struct Supply {
+    generator: Generator,
+    next_block: usize,
+    rest: Vec<(VertexId, VertexId)>,
+}
+
+impl Supply {
+    fn new(scale: u32, seed: u64) -> Result<Self> {
+        Ok(Self { generator: skewed(scale, 1 << 12, seed)?, next_block: 0, rest: Vec::new() })
+    }
+
+    fn take(&mut self, pool: &Pool, len: usize) -> Vec<(VertexId, VertexId)> {
+        while self.rest.len() < len {
+            let blocks = self.next_block..self.next_block + 2 * pool.num_threads();
+            self.next_block = blocks.end;
+            let made = pool.map_chunks(blocks, 1, |_, block| {
+                let mut edges = Vec::new();
+                self.generator.edges_of_block(block.start as u64, &mut edges);
+                edges
+            });
+            made.iter().for_each(|edges| self.rest.extend_from_slice(edges));
+        }
+        self.rest.split_off(self.rest.len() - len)
+    }
+}
+
+/// A container under test; each call returns its seconds.
+trait Container {
+    fn insert(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64>;
+    fn remove(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64>;
+}
+
+/// Ours: wholly live, or over a base.
+struct Ours<'a> {
+    terrace: Terrace,
+    base: Option<&'a Adjacency>,
+    additions: Space<Addition>,
+    removals: Space<Removal>,
+}
+
+impl<'a> Ours<'a> {
+    fn new(num_vertices: usize, base: Option<&'a Adjacency>) -> Result<Self> {
+        let mut terrace = Terrace::new(&Options::default())?;
+        terrace.grow(num_vertices)?;
+        Ok(Self { terrace, base, additions: Space::default(), removals: Space::default() })
+    }
+}
+
+impl Container for Ours<'_> {
+    fn insert(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64> {
+        let batch: Vec<_> = batch.iter().map(|&(source, target)| Addition { source, target }).collect();
+        let (time, applied) = seconds(|| -> terrace::Result<Applied> {
+            let applied = match self.base {
+                Some(base) => self.terrace.apply_over(pool, Side::Out, base, &batch, &mut self.additions, None),
+                None => self.terrace.apply(pool, Plane::Out, &batch, &mut self.additions),
+            };
+            self.terrace.publish();
+            applied
+        });
+        applied?;
+        Ok(time)
+    }
+
+    fn remove(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64> {
+        let batch: Vec<_> = batch.iter().map(|&(source, target)| Removal { source, target }).collect();
+        let (time, applied) = seconds(|| -> terrace::Result<Applied> {
+            let applied = match self.base {
+                Some(base) => self.terrace.apply_over(pool, Side::Out, base, &batch, &mut self.removals, None),
+                None => self.terrace.apply(pool, Plane::Out, &batch, &mut self.removals),
+            };
+            self.terrace.publish();
+            applied
+        });
+        applied?;
+        Ok(time)
+    }
+}
+
+/// The edges as a plain CSR, without in-lists.
+fn plain_csr(num_vertices: usize, mut edges: Vec<(VertexId, VertexId)>) -> Result<Csr> {
+    edges.sort_unstable();
+    edges.dedup();
+    let mut offsets = vec![0_u64; num_vertices + 1];
+    edges.iter().for_each(|&(source, _)| offsets[source as usize + 1] += 1);
+    (0..num_vertices).for_each(|v| offsets[v + 1] += offsets[v]);
+    let targets: Vec<VertexId> = edges.into_iter().map(|(_, target)| target).collect();
+    let lists = Adjacency::new(MappedSlice::copied(&offsets), MappedSlice::copied(&targets), None)?;
+    Ok(Csr::directed(lists, None)?)
+}
+
+/// One side, and the sizes and times that it is measured with.
+fn measure(
+    setting: &Setting,
+    report: &mut Report,
+    name: &str,
+    container: &mut dyn Container,
+    sizes: &[(usize, usize)],
+) -> Result<()> {
+    let pool = &setting.pool;
+    let mut supply = Supply::new(setting.origin.scale(), 77)?;
+    for &(len, num_trials) in sizes {
+        let (mut inserts, mut pairs) = (Vec::new(), Pairs::default());
+        for trial in 0..num_trials + 1 {
+            let batch = supply.take(pool, len);
+            let (insert, remove) = (container.insert(pool, &batch)?, container.remove(pool, &batch)?);
+            if trial > 0 {
+                inserts.push(insert);
+                pairs.push(remove, insert);
+            }
+        }
+        let rate = |time: f64| len as f64 / time / 1e6;
+        report.line(Line::figure(format!("{name}, insert {len}"), "M/s", rate(median(&inserts)), ""));
+        let (ratio, low, high) = pairs.ratio();
+        report.line(Line {
+            ratio: Some((1.0 / ratio, 1.0 / high, 1.0 / low)),
+            other: Some((rate(pairs.other()), "insert".to_owned())),
+            ..Line::figure(format!("{name}, remove {len}"), "M/s", rate(pairs.ours()), "≥ 0.8")
+        });
+    }
+    Ok(())
+}
+
+/// Measures what the report is about.
+pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
+    let pool = &setting.pool;
+    let scale = setting.origin.scale();
+    let num_vertices = 1_usize << scale;
+    let edges = skewed(scale, 16, 1)?.edges(pool);
+    let num_sizes = if is_quick { 5 } else { SIZES.len() };
+    let sizes = &SIZES[..num_sizes];
+    let csr = plain_csr(num_vertices, edges.clone())?;
+    {
+        let mut live = Ours::new(num_vertices, None)?;
+        live.insert(pool, &edges)?;
+        let memory = live.terrace.memory();
+        let csr_bytes = (4 * csr.num_arcs() + 8 * num_vertices as u64) as f64;
+        let bound = format!("{:.2} times the plain CSR", memory.live_bytes as f64 / csr_bytes);
+        report.line(Line::figure("live graph, bytes", "MB", memory.live_bytes as f64 / 1e6, bound));
+        measure(setting, report, "live", &mut live, sizes)?;
+        one_edge(setting, report, &mut live)?;
+    }
+    measure(setting, report, "over a base", &mut Ours::new(num_vertices, Some(csr.out_lists()))?, sizes)?;
+    let rival_sizes: Vec<_> = sizes
+        .iter()
+        .filter(|(len, _)| *len <= LARGEST_OF_RIVALS)
+        .map(|&(len, num_trials)| (len, num_trials.div_ceil(RIVAL_SHARE)))
+        .collect();
+    let rivals: [(&str, Box<dyn Container>); 4] = [
+        ("sorted vectors", Box::new(SetEach::<Vec<u32>>::new(num_vertices))),
+        ("B-tree sets", Box::new(SetEach::<BTreeSet<u32>>::new(num_vertices))),
+        ("hash sets", Box::new(SetEach::<HashSet<u32>>::new(num_vertices))),
+        ("one packed array", Box::new(PackedArray::new())),
+    ];
+    for (name, mut rival) in rivals {
+        if setting.kernel.as_deref().is_some_and(|wanted| wanted != name) {
+            continue;
+        }
+        rival.insert(pool, &edges)?;
+        measure(setting, report, name, &mut *rival, &rival_sizes)?;
+    }
+    Ok(())
+}
+
+/// The time from one edge to its published version.
+fn one_edge(setting: &Setting, report: &mut Report, live: &mut Ours<'_>) -> Result<()> {
+    const TRIALS: usize = 20_000;
+    let mut supply = Supply::new(setting.origin.scale(), 78)?;
+    let mut times = Vec::with_capacity(TRIALS);
+    for edge in supply.take(&setting.pool, TRIALS) {
+        times.push(live.insert(&setting.pool, &[edge])? * 1e6);
+    }
+    times.sort_by(f64::total_cmp);
+    report.line(Line::figure("live, one edge, median", "µs", median(&times), "≤ 2"));
+    report.line(Line::figure("live, one edge, p99", "µs", times[TRIALS * 99 / 100], ""));
+    Ok(())
+}
