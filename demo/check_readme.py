@@ -20,6 +20,7 @@ INPUTS = {
     "edges.txt.gz": gzip.compress("".join(f"{u} {v}\n" for u, v in RING).encode()),
     "roads.txt": "".join(f"{u} {v} {u + v}\n" for u, v in RING).encode(),
     "more.txt": b"1 30\n2 31\n51 1\n",
+    "updates.txt": b"+ 1 30\n- 1 2\nv- 9\n",
     "gone.txt": b"3 4\n50\n",
     "flights.csv": b"source,target,distance,delay,day\nSEA,JFK,2422,-3.5,2001-01-01\nSEA,JFK,2422,10,2001-01-02\n",
     "links.csv": "from,to\n".encode() + "".join(f"page{u},page{v}\n" for u, v in RING).encode(),

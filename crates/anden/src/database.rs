@@ -136,8 +136,10 @@ impl Database {
     /// # Errors
     /// Damage that was met before.
     pub fn view(&self) -> Result<View> {
-        let name = self.snapshots().last().map_or_else(|| "empty".into(), |last| format!("snapshot {}", last.number));
-        Ok(View::new(self.inner.view()?, self.session.clone(), name))
+        let graph = self.inner.view()?;
+        let newest = self.snapshots().last().map_or_else(|| "empty".into(), |last| format!("snapshot {}", last.number));
+        let name = if graph.is_overlaid() { format!("{newest} and what was committed since") } else { newest };
+        Ok(View::new(graph, self.session.clone(), name))
     }
 
     /// All snapshots, the oldest first.

@@ -27,6 +27,7 @@ mod diff;
 mod error;
 mod export;
 mod job;
+mod live;
 mod properties;
 mod query;
 mod session;
@@ -41,8 +42,8 @@ pub use database::{Database, stated_direction};
 pub use degrees::{DegreeBin, DegreeStatistics};
 pub use diff::{Diff, DiffEdge, DiffProperty};
 pub use engine::{
-    AppendOptions, AppendReport, Changes, Duplicates, EdgeWeight, ExpectedGraph, ExpectedWeights, LoadOptions,
-    LoadReport, Maintenance, MergeReport, MergeScope, Retention, Spread,
+    AppendOptions, AppendReport, Applied, Changes, Duplicates, EdgeWeight, ExpectedGraph, ExpectedWeights, LoadOptions,
+    LoadReport, Maintenance, MergeReport, MergeScope, Retention, Spread, Update,
 };
 pub use error::{Error, Result};
 pub use export::{ExportFormat, VertexFormat, write_file};
@@ -55,6 +56,7 @@ pub use kernels;
 pub use kernels::pagerank::PageRankParams;
 pub use kernels::sssp::Distances;
 pub use lama::{GraphOptions as Options, Key, KeyRef, KeyScheme, SnapshotInfo, Stats, VerifyReport};
+pub use live::{ApplyOptions, ApplyReport};
 pub use properties::NamedValues;
 pub use query::{LevelFragment, ListFragments, Path, PathLength, ShortestPaths, Side, VertexFragments};
 pub use session::Session;

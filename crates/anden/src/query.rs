@@ -56,6 +56,8 @@ pub struct ListFragments {
     pub levels: Vec<LevelFragment>,
     /// The contiguous pieces that algorithms get.
     pub pieces: Vec<Vec<Key>>,
+    /// What was committed since, added and removed; `None` where nothing was.
+    pub live: Option<(Vec<Key>, Vec<Key>)>,
 }
 
 /// What a level changes in a list.
@@ -181,6 +183,10 @@ impl View {
             Ok(ListFragments {
                 base: origin.base.map(|targets| self.any_keys(&targets)).transpose()?,
                 levels: origin.changes.iter().map(change).collect::<Result<_>>()?,
+                live: match &origin.overlay {
+                    Some((added, removed)) => Some((self.any_keys(added)?, self.any_keys(removed)?)),
+                    None => None,
+                },
                 pieces: origin.fragments.iter().map(|targets| self.any_keys(targets)).collect::<Result<_>>()?,
             })
         };
@@ -194,7 +200,12 @@ impl View {
     /// Keys of vertices, also of those that are there before or after this view only.
     fn any_keys(&self, vertices: &[VertexId]) -> Result<Vec<Key>> {
         let dictionary = self.lists().dictionary();
-        vertices.iter().map(|&vertex| Ok(dictionary.key(vertex)?)).collect()
+        let is_shown = |vertex: VertexId| (vertex as usize) < self.vertex_bound();
+        let key = |&vertex: &VertexId| match is_shown(vertex) {
+            true => self.key(vertex),
+            false => Ok(dictionary.key(vertex)?),
+        };
+        vertices.iter().map(key).collect()
     }
 
     /// A path of the least sum of weights; `None` where there is no path.

@@ -5,7 +5,8 @@ use std::path::Path;
 
 use anden::{
     AppendOptions, Changes, Database, Direction, Duplicates, ExportFormat, Format, InputPath, Job, Key, LoadOptions,
-    Maintenance, Options, Parameters, Session, Sources, Value, Values, View, WantedProperties, WeightType, write_file,
+    Maintenance, Options, Parameters, Session, Sources, Update, Value, Values, View, WantedProperties, WeightType,
+    write_file,
 };
 use testkit::Random;
 
@@ -195,6 +196,10 @@ fn check_fragments(name: &str, view: &View) {
                 );
                 num_levels += 1;
             }
+            if let Some((added, removed)) = &list.live {
+                added.iter().for_each(|key| *counts.entry(key.clone()).or_default() += 1);
+                removed.iter().for_each(|key| *counts.entry(key.clone()).or_default() -= 1);
+            }
             let num_entries: usize = list.pieces.iter().map(Vec::len).sum();
             assert_eq!(Some(num_entries as u64), degree, "{name}: {key}");
             for found in list.pieces.iter().flatten() {
@@ -208,6 +213,23 @@ fn check_fragments(name: &str, view: &View) {
         }
     }
     assert!(num_levels > 0 || !(name.contains("level") || name.contains("window")), "{name}");
+}
+
+/// Random updates; edges that there are not are to be removed as well.
+fn updates(random: &mut Random, graph: Options, num_updates: u32) -> Vec<Update> {
+    let mut updates = Vec::new();
+    for i in 0..num_updates {
+        let (u, v) = (key(random), key(random));
+        updates.push(match (i % 4, graph.weight_type) {
+            (3, _) => Update::remove_edge(u, v),
+            (_, Some(_)) => Update::add_weighted_edge(u, v, 1 + i % 9),
+            (_, None) => Update::add_edge(u, v),
+        });
+        if i % 97 == 96 && u != SOURCE {
+            updates.push(Update::RemoveVertex(u.into()));
+        }
+    }
+    updates
 }
 
 /// All kinds of views of one history, with what happens to the database in between.
@@ -245,6 +267,20 @@ fn run(graph_name: &str, graph: Options) {
     db.drop_snapshot(21).unwrap();
     check("the newest dropped", db.view().unwrap());
     check("the newest that is left", db.snapshot(20).unwrap());
+    if !graph.multigraph && !graph.edge_properties {
+        let mut random = Random::new(43);
+        db.apply(&updates(&mut random, graph, 200)).unwrap();
+        let held = db.view().unwrap();
+        check("changes over what is left", held.clone());
+        db.apply(&updates(&mut random, graph, 2000)).unwrap();
+        check("more changes", db.view().unwrap());
+        check("the first of them, held", held);
+        db.checkpoint(None).unwrap();
+        check("a checkpoint", db.view().unwrap());
+        db.merge().unwrap();
+        db.apply(&updates(&mut random, graph, 100)).unwrap();
+        check("changes over a run", db.view().unwrap());
+    }
     db.verify().unwrap();
 }
 

@@ -3,18 +3,19 @@
 //! Shell completions and man pages are made from it, so an option is written here and nowhere else.
 
 mod ask;
+mod live;
 mod load;
 mod make;
 mod parse;
 mod run;
 mod versions;
 
-use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
 pub use ask::{ExportArgs, ExportFormat, InfoArgs, Query, QueryArgs, Selection, VertexSide};
+pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
 pub use make::{GenerateArgs, GenerateCommon, Shape};
 pub use run::RunArgs;
@@ -93,12 +94,8 @@ pub enum Verb {
         /// Where to write `anden.1`, `anden-load.1` and so on [default: print `anden.1`]
         directory: Option<PathBuf>,
     },
-    /// Replay updates (not in this version yet)
-    #[command(hide = true)]
-    Apply(Later),
-    /// Make a snapshot of what is committed (not in this version yet)
-    #[command(hide = true)]
-    Checkpoint(Later),
+    Apply(ApplyArgs),
+    Checkpoint(CheckpointArgs),
 }
 
 /// The arguments of a verb that only names a database.
@@ -107,14 +104,6 @@ pub struct DatabaseArgs {
     /// The database: a directory
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-}
-
-/// The arguments of a verb that a later version will have.
-#[derive(Args, Debug)]
-pub struct Later {
-    /// Whatever the verb will take
-    #[arg(trailing_var_arg = true, allow_hyphen_values = true, hide = true)]
-    pub rest: Vec<OsString>,
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@ mod export;
 mod fragments;
 mod generate;
 mod info;
+mod live;
 mod load;
 mod manual;
 mod query;
@@ -39,8 +40,8 @@ pub fn execute(cli: Cli) -> Result {
         Verb::Completions { shell } => manual::completions(shell),
         Verb::Man { directory } => manual::pages(directory.as_deref()),
         Verb::Append(args) => append::execute(global, &args),
-        Verb::Apply(_) => Err(Failure::not_yet("verb apply")),
-        Verb::Checkpoint(_) => Err(Failure::not_yet("verb checkpoint")),
+        Verb::Apply(args) => live::apply(global, &args),
+        Verb::Checkpoint(args) => live::checkpoint(global, &args),
         Verb::Merge(args) => versions::merge(global, &args),
         Verb::Drop(args) => versions::drop(global, &args),
         Verb::Diff(args) => diff::execute(global, &args),

@@ -17,7 +17,6 @@ mod properties;
 mod requests;
 mod vertices;
 
-use std::sync::Mutex;
 use std::time::Instant;
 
 use base::parallel::Pool;
@@ -28,22 +27,26 @@ use graph::{Direction, Graph};
 use lama::{GraphOptions, KeyScheme, LevelChanges, NewRows, Store, View};
 
 pub use changes::{Changes, EdgeWeight};
+pub(crate) use changes::{fitting_key, weight_bits};
 pub use options::{AppendOptions, AppendReport, ExpectedGraph, ExpectedWeights, Maintenance};
 
 use self::arcs::{sort_arcs, sort_entries, turned};
 use self::edge_rows::{AskedRows, EdgeRows};
 use self::effective::{Asked, Effective, compare};
+pub(crate) use self::ids::order;
 use self::ids::{Resolved, Unknown, resolve};
 use self::properties::PropertyEffects;
 use self::requests::{Reading, Requests, added_by, read_source, removed_by};
-use self::vertices::{VertexChanges, entries_of};
+use self::vertices::VertexChanges;
+pub(crate) use self::vertices::entries_of;
+use crate::live::Live;
 use crate::load::{Budget, Expand};
 use crate::{Error, Result};
 
 /// Appends files.
 pub(crate) fn append(
     store: &Store,
-    turn: &Mutex<()>,
+    live: &Live,
     inputs: &[InputPath],
     options: &AppendOptions,
     pool: &Pool,
@@ -62,13 +65,13 @@ pub(crate) fn append(
     let added = read_source(append.reading(), &mut source)?;
     let mut source = Source::open(&options.remove, options.removals(graph))?;
     let removed = read_source(Reading { graph: &unweighted(graph), ..append.reading() }, &mut source)?;
-    append.finish(turn, added, removed, expand, options.name.as_deref())
+    append.finish(live, added, removed, expand, options.name.as_deref())
 }
 
 /// Appends what a program made up.
 pub(crate) fn append_changes(
     store: &Store,
-    turn: &Mutex<()>,
+    live: &Live,
     changes: &Changes,
     options: &AppendOptions,
     pool: &Pool,
@@ -80,7 +83,7 @@ pub(crate) fn append_changes(
     require_edge_properties(graph, &added.edge_schema)?;
     let removed = removed_by(Reading { graph: &unweighted(graph), ..append.reading() }, changes)?;
     let name = changes.name.as_deref().or(options.name.as_deref());
-    append.finish(turn, added, removed, expansion(graph, false), name)
+    append.finish(live, added, removed, expansion(graph, false), name)
 }
 
 /// The entries that an edge makes.
@@ -146,7 +149,7 @@ impl<'a> Append<'a> {
     /// Finds out what changes, and makes a snapshot of it.
     fn finish(
         &self,
-        turn: &Mutex<()>,
+        live: &Live,
         added: Requests,
         removed: Requests,
         expand: Expand,
@@ -154,7 +157,7 @@ impl<'a> Append<'a> {
     ) -> Result<AppendReport> {
         let Self { store, pool, progress, .. } = *self;
         // What changes is found out against the newest version: nobody may make a newer one meanwhile.
-        let turn = turn.lock().unwrap_or_else(|e| e.into_inner());
+        let turn = live.turn_at_snapshot(store)?;
         let view = store.view()?;
         let summary = joined(&added.summary, &removed.summary);
         progress.stage("map keys", None);

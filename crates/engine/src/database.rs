@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
 use base::parallel::Pool;
 use base::progress::Progress;
@@ -14,6 +14,7 @@ use lama::{
 };
 
 use crate::append::{AppendOptions, AppendReport, Changes};
+use crate::live::{Applied, Live, Missing, Update};
 use crate::load::{LoadOptions, LoadReport};
 use crate::{Error, Result};
 
@@ -23,8 +24,8 @@ use crate::{Error, Result};
 #[derive(Debug)]
 pub struct Database {
     store: Store,
-    /// Held from a look at the newest version to the snapshot that follows from it.
-    turn: Mutex<()>,
+    /// What was committed since the newest snapshot, and the right to write.
+    live: Live,
 }
 
 impl Database {
@@ -152,7 +153,7 @@ impl Database {
         pool: &Pool,
         progress: &dyn Progress,
     ) -> Result<AppendReport> {
-        crate::append::append(&self.store, &self.turn, inputs, options, pool, progress)
+        crate::append::append(&self.store, &self.live, inputs, options, pool, progress)
     }
 
     /// As [`append`](Self::append), with what a program made up; of `options`, files are not looked at.
@@ -166,7 +167,7 @@ impl Database {
         pool: &Pool,
         progress: &dyn Progress,
     ) -> Result<AppendReport> {
-        crate::append::append_changes(&self.store, &self.turn, changes, options, pool, progress)
+        crate::append::append_changes(&self.store, &self.live, changes, options, pool, progress)
     }
 
     /// The directory.
@@ -184,12 +185,42 @@ impl Database {
         self.store.is_read_only()
     }
 
-    /// The graph at the newest snapshot.
+    /// Applies updates, all of them or none: whoever takes a view afterwards sees them.
+    ///
+    /// They are in memory only until [`checkpoint`](Self::checkpoint) makes a snapshot of them.
+    ///
+    /// Cost: a search in the newest snapshot for each edge, and copies of the nodes of the changed lists; a vertex
+    /// that goes costs its edges, and in a directed graph without in-lists a look at the whole graph.
+    ///
+    /// # Errors
+    /// The handle cannot write; the graph is a multigraph; a key or a weight does not fit the graph; with
+    /// [`Missing::Strict`], an update names what is not there. Nothing has happened then. After any other error, such
+    /// as damage in the snapshot, the handle applies no more updates.
+    pub fn apply(&self, updates: &[Update], missing: Missing, pool: &Pool) -> Result<Applied> {
+        self.require_writer()?;
+        self.live.turn().apply(&self.store, updates, missing, pool)
+    }
+
+    /// Makes a snapshot of what is committed, also where that is nothing new.
+    ///
+    /// Cost: grows with what was committed since the newest snapshot. Others who write wait, readers do not.
+    ///
+    /// # Errors
+    /// The handle cannot write, the name is no name or taken, or the disk failed: what is committed stays.
+    pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
+        self.require_writer()?;
+        self.live.turn().checkpoint(&self.store, name)
+    }
+
+    /// The graph with everything that is committed.
     ///
     /// # Errors
     /// Damage that was met before.
     pub fn view(&self) -> Result<View> {
-        Ok(self.store.view()?)
+        match self.live.view() {
+            Some(view) => Ok(view),
+            None => Ok(self.store.view()?),
+        }
     }
 
     /// The graph at a snapshot.
@@ -289,7 +320,7 @@ impl Database {
 
 impl From<Store> for Database {
     fn from(store: Store) -> Self {
-        Self { store, turn: Mutex::new(()) }
+        Self { store, live: Live::default() }
     }
 }
 

@@ -30,6 +30,17 @@ pub enum Error {
         /// The path.
         path: PathBuf,
     },
+    /// The live graph cannot hold a change.
+    #[error(transparent)]
+    Terrace(#[from] terrace::Error),
+    /// An update is not right, or names what is not there; nothing of its batch has happened.
+    #[error("{error}")]
+    Update {
+        /// Its place in the batch, from 0.
+        index: usize,
+        /// What is wrong with it.
+        error: Box<Error>,
+    },
     /// An option contradicts another, or the input.
     #[error("{0}")]
     Option(String),
@@ -70,6 +81,7 @@ impl Error {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Base(error) => base_kind(error),
+            Self::Update { error, .. } => error.kind(),
             Self::Graph(graph::Error::Base(error)) => match error {
                 // Damage in an input is bad input: the database is whole.
                 base::Error::Corrupt { .. } => ErrorKind::InvalidInput,
@@ -81,9 +93,12 @@ impl Error {
             }
             Self::Lama(lama::Error::Poisoned { .. }) => ErrorKind::Io,
             Self::Lama(lama::Error::Exists { .. }) => ErrorKind::Conflict,
-            Self::Graph(_) | Self::Lama(_) | Self::Option(_) | Self::Memory { .. } | Self::ReadOnly { .. } => {
-                ErrorKind::InvalidInput
-            }
+            Self::Graph(_)
+            | Self::Lama(_)
+            | Self::Terrace(_)
+            | Self::Option(_)
+            | Self::Memory { .. }
+            | Self::ReadOnly { .. } => ErrorKind::InvalidInput,
         }
     }
 }

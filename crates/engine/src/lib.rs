@@ -9,6 +9,7 @@
 mod append;
 mod database;
 mod error;
+mod live;
 mod load;
 
 pub use append::{AppendOptions, AppendReport, Changes, EdgeWeight, ExpectedGraph, ExpectedWeights, Maintenance};
@@ -18,4 +19,5 @@ pub use lama::{
     ChangedArc, DatabaseId, Dictionary, Diff, GraphOptions, Identity, Key, KeyRef, KeyScheme, MergeReport, MergeScope,
     Retention, SnapshotInfo, Stats, VerifyReport, View,
 };
+pub use live::{Applied, Missing, Update};
 pub use load::{Duplicates, LoadOptions, LoadReport, Spread};

@@ -57,7 +57,7 @@ impl GraphOptions {
     }
 
     /// Whether runs have a side of their own for in-lists.
-    pub(crate) fn stores_in_lists(&self) -> bool {
+    pub fn stores_in_lists(&self) -> bool {
         self.direction == Direction::Directed && self.in_edges
     }
 }

@@ -7,6 +7,7 @@
 //! written anew is in the same slice of targets, behind those of the base run.
 
 mod origin;
+mod overlaid;
 
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
@@ -26,6 +27,7 @@ use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
 use crate::{patched, run};
 
 pub use origin::{ListChange, ListOrigin};
+pub(crate) use overlaid::SideOverlay;
 
 /// The first damage that a reader met.
 pub(crate) type Fault = Arc<OnceLock<base::Error>>;
@@ -49,7 +51,7 @@ pub(crate) enum Show {
 }
 
 /// How the lists of a graph are made from a base run and levels.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Recipe {
     pub base: Arc<BaseRun>,
     pub side: run::Side,
@@ -70,6 +72,8 @@ pub(crate) struct Side {
     offsets: MappedSlice<u32>,
     targets: MappedSlice<VertexId>,
     weights: Option<Weights>,
+    /// What is laid over the lists of some vertices.
+    overlay: Option<SideOverlay>,
     shared: Arc<Shared>,
 }
 
@@ -121,6 +125,9 @@ const DAMAGED: u64 = 6;
 /// Nobody has looked at it.
 const UNTOUCHED: u64 = 7;
 
+/// Added to the state of a page once something is laid over a list of it: no list is then where the page has it.
+const OVERLAID: u64 = 8;
+
 const STATE_SHIFT: u32 = 60;
 const EDGE_MASK: u64 = (1 << STATE_SHIFT) - 1;
 
@@ -135,14 +142,25 @@ impl PageEntry {
         (entry >> STATE_SHIFT, (entry & EDGE_MASK) as usize)
     }
 
+    /// What the page is, whether or not something is laid over it.
     #[inline(always)]
     fn state(&self) -> u64 {
-        self.load(Ordering::Acquire).0
+        self.load(Ordering::Acquire).0 & !OVERLAID
+    }
+
+    fn is_overlaid(&self) -> bool {
+        self.load(Ordering::Relaxed).0 & OVERLAID != 0
     }
 
     /// Who sees that a page is patched sees the page, and its offsets; who sees that it is damaged finds the fault.
     fn set(&self, state: u64, edge_base: usize) {
-        self.0.store(state << STATE_SHIFT | edge_base as u64, Ordering::Release);
+        let new = state << STATE_SHIFT | edge_base as u64;
+        let with_overlay = |old: u64| Some(old & OVERLAID << STATE_SHIFT | new);
+        let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, with_overlay);
+    }
+
+    fn set_overlaid(&self) {
+        self.0.fetch_or(OVERLAID << STATE_SHIFT, Ordering::Relaxed);
     }
 }
 
@@ -164,12 +182,17 @@ enum Found<'a> {
 impl Side {
     /// The lists after `recipe`. Cost: an entry of 16 bytes for each page; no list is read.
     pub fn new(recipe: Recipe, fault: &Fault) -> Self {
+        let num_pages = num_pages(recipe.vertex_bound);
+        Self::with_pages(recipe, num_pages, fault)
+    }
+
+    /// The same, with room for changes of vertices on the first `num_pages` pages.
+    fn with_pages(recipe: Recipe, num_pages: usize, fault: &Fault) -> Self {
         let no_weights = || recipe.weight_type.map(|weight_type| patched::weights(weight_type, &[]));
         let none = || (MappedSlice::empty(), MappedSlice::empty(), no_weights());
         let lists = recipe.lists();
         let (mut offsets, mut targets, mut weights) =
             lists.map_or_else(none, |lists| (lists.offsets().clone(), lists.targets().clone(), lists.weights()));
-        let num_pages = num_pages(recipe.vertex_bound);
         let entry = |page| PageEntry::untouched(lists.map_or(0, |lists| lists.edge_base(page)));
         let pages = (0..num_pages).map(entry).collect();
         let num_patched = if recipe.steps.is_empty() { 0 } else { num_pages };
@@ -191,7 +214,7 @@ impl Side {
             }
         }
         let shared = Arc::new(Shared { recipe, patched, annex, fault: Arc::clone(fault) });
-        Self { pages, offsets, targets, weights, shared }
+        Self { pages, offsets, targets, weights, overlay: None, shared }
     }
 
     /// The number of pages.
@@ -236,18 +259,18 @@ impl Side {
     }
 
     /// A list on a page that is elsewhere, or that nobody has looked at; with its weights verified if they are wanted.
+    /// Without what is laid over it.
     fn elsewhere(&self, vertex: VertexId, wants_weights: bool) -> Found<'_> {
         let page = page_of(vertex);
         match self.state(page, wants_weights) {
             IN_PIECES => self.pieces(page).map_or(Found::Nothing, Found::Pieces),
             EMPTY | DAMAGED => Found::Nothing,
-            state @ (PLACED | LISTS_PLACED) => {
+            state => {
                 let place = self.place(state, vertex);
                 let base = self.pages[page].load(Ordering::Relaxed).1;
                 let ends = &self.offsets[place..place + 2];
                 Found::List(base + ends[0] as usize..base + ends[1] as usize)
             }
-            _ => self.list(vertex, LISTS_READY).map_or(Found::Nothing, Found::List),
         }
     }
 
@@ -309,6 +332,11 @@ impl Side {
 
     #[inline(never)]
     fn degree_elsewhere(&self, vertex: VertexId) -> usize {
+        let degree = self.degree_below(vertex);
+        self.overlay_of(vertex).map_or(degree, |overlay| overlay.degree(vertex, degree))
+    }
+
+    fn degree_below(&self, vertex: VertexId) -> usize {
         match self.elsewhere(vertex, false) {
             Found::List(list) => list.len(),
             Found::Pieces(page) => page.degree(place_in_page(vertex)),
@@ -336,6 +364,9 @@ impl Side {
         vertex: VertexId,
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        if let Some(overlay) = self.overlay_of(vertex) {
+            return self.for_each_fragment_overlaid(overlay, vertex, body);
+        }
         match self.elsewhere(vertex, false) {
             Found::List(list) => body(&self.targets[list]),
             Found::Pieces(page) => {
@@ -367,6 +398,9 @@ impl Side {
         weights: &[W],
         mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        if let Some(overlay) = self.overlay_of(vertex) {
+            return self.for_each_weighted_fragment_overlaid(overlay, vertex, weights, body);
+        }
         match self.elsewhere(vertex, true) {
             Found::List(list) => body(&self.targets[list.clone()], &weights[list]),
             Found::Pieces(page) => {
@@ -389,6 +423,9 @@ impl Side {
 
     #[inline(never)]
     fn single_list_elsewhere(&self, vertex: VertexId) -> Option<&[VertexId]> {
+        if self.overlay_of(vertex).is_some_and(|overlay| overlay.changes(vertex)) {
+            return None;
+        }
         match self.elsewhere(vertex, false) {
             Found::List(list) => Some(&self.targets[list]),
             Found::Pieces(page) => {
@@ -419,6 +456,9 @@ impl Side {
     /// These vertices of one page.
     #[inline]
     fn page(&self, page: usize, vertices: Range<VertexId>) -> Page<'_, u32> {
+        if self.pages[page].is_overlaid() {
+            return Page::Patched(vertices);
+        }
         let state = self.state(page, false);
         let base = self.pages[page].load(Ordering::Relaxed).1;
         let offsets = match state {
@@ -462,7 +502,7 @@ impl Side {
             }
         }
         let empty = Look { state: EMPTY, edge_base: 0, offsets: &[] };
-        let Some(lists) = recipe.lists() else { return Ok(empty) };
+        let Some(lists) = recipe.lists().filter(|lists| page < lists.num_pages()) else { return Ok(empty) };
         let Some(BasePage { place, offsets, targets, edge_base }) = lists.page(page)? else { return Ok(empty) };
         if recipe.vertex_bound < recipe.base.vertex_bound() {
             recipe.check_largest(page, targets.iter().copied().max())?;
@@ -548,6 +588,7 @@ impl Side {
             (_, Some(patched)) => patched.num_arcs(),
             (_, None) => self.base_targets(page).len() as u64,
         };
+        debug_assert!(self.overlay.is_none(), "who lays something over lists knows how much");
         (0..self.num_pages()).map(num_arcs).sum()
     }
 }
@@ -604,7 +645,7 @@ impl Recipe {
 
     /// A page of the base run, with its weights verified.
     fn ground(&self, page: usize) -> base::Result<Ground<'_>> {
-        let lists = self.lists();
+        let lists = self.lists().filter(|lists| page < lists.num_pages());
         let base = lists.map_or(Ok(None), |lists| lists.page(page))?;
         if let Some(lists) = lists {
             lists.verify_weights(page)?;

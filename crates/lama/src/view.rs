@@ -13,6 +13,7 @@ use crate::dictionary::Dictionary;
 use crate::key::{Key, KeyRef};
 use crate::level::Level;
 use crate::options::{GraphOptions, KeyScheme};
+use crate::overlay::Overlay;
 use crate::property::{EdgeProperties, VertexProperties};
 use crate::side::{Fault, Recipe, Sense, Show, Side};
 use crate::{Error, Result, run};
@@ -30,10 +31,12 @@ pub struct View {
     /// Of an undirected graph, the same as the out-side.
     in_side: Option<Side>,
     vertex_bound: usize,
+    /// What is laid over the version.
+    overlay: Option<Arc<dyn Overlay>>,
     shared: Arc<ViewShared>,
 }
 
-/// What a view shows beside the lists.
+/// What a version shows beside the lists.
 #[derive(Debug)]
 struct ViewShared {
     options: GraphOptions,
@@ -117,7 +120,13 @@ impl View {
             edge_properties: parts.edge_properties,
             fault,
         };
-        Self { out_side, in_side, vertex_bound: parts.vertex_bound, shared: Arc::new(shared) }
+        Self { out_side, in_side, vertex_bound: parts.vertex_bound, overlay: None, shared: Arc::new(shared) }
+    }
+
+    /// The same version, with `overlay` over it, which the sides know already.
+    pub(crate) fn with_overlay(&self, out_side: Side, in_side: Option<Side>, overlay: Arc<dyn Overlay>) -> Self {
+        let vertex_bound = overlay.vertex_bound();
+        Self { out_side, in_side, vertex_bound, overlay: Some(overlay), shared: Arc::clone(&self.shared) }
     }
 
     pub(crate) fn out_side(&self) -> &Side {
@@ -140,6 +149,11 @@ impl View {
     /// Whether levels lead from the base run to the version: reading it may take memory for pages that they change.
     pub fn has_levels(&self) -> bool {
         self.out_side.has_levels()
+    }
+
+    /// Whether changes in memory lie over the version.
+    pub fn is_overlaid(&self) -> bool {
+        self.overlay.is_some()
     }
 
     /// The kind of graph.
@@ -201,6 +215,9 @@ impl View {
     /// # Errors
     /// The dictionary is damaged.
     pub fn vertex_dead_or_alive(&self, key: &Key) -> Result<Option<(VertexId, bool)>> {
+        if let Some(vertex) = self.overlay.as_ref().and_then(|overlay| overlay.vertex(key)) {
+            return Ok(Some((vertex, self.is_live(vertex))));
+        }
         let vertex = match (self.shared.options.keys, key) {
             // The dictionary may know younger vertices, but keys that are ids need none.
             (KeyScheme::Dense, Key::Integer(key)) => Some(*key).filter(|&key| key < self.vertex_bound as u64),
@@ -229,7 +246,10 @@ impl View {
         if self.shared.options.keys == KeyScheme::Dense {
             return Ok(KeyRef::Integer(vertex.into()));
         }
-        self.shared.dictionary.key_ref(vertex)
+        match self.overlay.as_ref().and_then(|overlay| overlay.key(vertex)) {
+            Some(key) => Ok(key),
+            None => self.shared.dictionary.key_ref(vertex),
+        }
     }
 }
 
@@ -324,20 +344,24 @@ impl Graph for View {
     }
 
     fn num_vertices(&self) -> usize {
-        self.shared.num_vertices
+        self.overlay.as_ref().map_or(self.shared.num_vertices, |overlay| overlay.num_vertices())
     }
 
     fn num_edges(&self) -> u64 {
-        self.shared.num_edges
+        self.overlay.as_ref().map_or(self.shared.num_edges, |overlay| overlay.num_edges())
     }
 
     fn num_arcs(&self) -> u64 {
-        self.shared.num_arcs
+        self.overlay.as_ref().map_or(self.shared.num_arcs, |overlay| overlay.num_arcs())
     }
 
     #[inline]
     fn is_live(&self, vertex: VertexId) -> bool {
-        (vertex as usize) < self.vertex_bound && self.shared.dead.as_ref().is_none_or(|dead| !dead.get(vertex as usize))
+        if vertex as usize >= self.vertex_bound {
+            return false;
+        }
+        let laid_over = self.overlay.as_ref().and_then(|overlay| overlay.is_live(vertex));
+        laid_over.unwrap_or_else(|| self.shared.dead.as_ref().is_none_or(|dead| !dead.get(vertex as usize)))
     }
 
     fn direction(&self) -> Direction {

@@ -91,6 +91,7 @@ impl<W: Value> Version<W> {
             layout: &self.shared.tiers.layout,
             directory: self.state.directory(plane),
             num_arcs: self.state.planes[plane as usize].num_arcs,
+            num_loops: self.state.planes[plane as usize].num_loops,
             num_vertices: self.state.num_vertices as usize,
             marker: PhantomData,
         }
@@ -104,6 +105,7 @@ pub struct Lists<'a, W> {
     pub(crate) layout: &'a Layout,
     pub(crate) directory: Directory,
     pub(crate) num_arcs: u64,
+    pub(crate) num_loops: u64,
     pub(crate) num_vertices: usize,
     pub(crate) marker: PhantomData<W>,
 }
@@ -112,6 +114,11 @@ impl<'a, W: Value> Lists<'a, W> {
     /// Entries of all lists.
     pub fn num_arcs(&self) -> u64 {
         self.num_arcs
+    }
+
+    /// Those of them that lead from a vertex to itself.
+    pub fn num_loops(&self) -> u64 {
+        self.num_loops
     }
 
     #[inline(always)]

@@ -25,6 +25,9 @@ fn list_json(list: &ListFragments) -> Value {
     json!({
         "base": list.base.as_ref().map(|keys| keys_json(keys)),
         "levels": list.levels.iter().map(level).collect::<Vec<_>>(),
+        "live": list.live.as_ref().map(|(added, removed)| {
+            json!({ "added": keys_json(added), "removed": keys_json(removed) })
+        }),
         "pieces": list.pieces.iter().map(|keys| keys_json(keys)).collect::<Vec<_>>(),
     })
 }
@@ -44,15 +47,24 @@ fn print_list(console: &mut Console, name: &str, list: &ListFragments) -> Result
     for level in &list.levels {
         let way = if level.is_backward { ", applied backward" } else { "" };
         console.line(format_args!("  level from snapshot {} to {}{way}", level.from, level.to))?;
-        for (sign, keys) in [('+', &level.added), ('-', &level.removed)] {
-            if !keys.is_empty() {
-                console.line(format_args!("    {sign} {}", entries(keys)))?;
-            }
-        }
+        print_changes(console, &level.added, &level.removed)?;
+    }
+    if let Some((added, removed)) = &list.live {
+        console.line("  in no snapshot yet")?;
+        print_changes(console, added, removed)?;
     }
     let plural = if list.pieces.len() == 1 { "piece" } else { "pieces" };
     console.line(format_args!("  read in {} {plural}", count(list.pieces.len() as u64)))?;
     list.pieces.iter().try_for_each(|keys| console.line(format_args!("    {}", entries(keys))))
+}
+
+fn print_changes(console: &mut Console, added: &[Key], removed: &[Key]) -> Result {
+    for (sign, keys) in [('+', added), ('-', removed)] {
+        if !keys.is_empty() {
+            console.line(format_args!("    {sign} {}", entries(keys)))?;
+        }
+    }
+    Ok(())
 }
 
 /// How many, and the first of them.

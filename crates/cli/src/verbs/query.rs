@@ -21,7 +21,7 @@ enum Answer {
     Path(Option<Path>),
     Paths(Option<ShortestPaths>),
     Degrees(&'static str, DegreeStatistics),
-    Vertex(Vertex),
+    Vertex(Box<Vertex>),
 }
 
 /// The properties that have a value.
@@ -97,7 +97,7 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
             let (out_degree, in_degree) = (view.out_degree(id), view.in_degree(id));
             let properties = owned(view.vertex_properties(id)?);
             let fragments = if *fragments { Some(view.fragments(v.as_str())?) } else { None };
-            Answer::Vertex(Vertex { key: view.key(id)?, id, out_degree, in_degree, properties, fragments })
+            Answer::Vertex(Box::new(Vertex { key: view.key(id)?, id, out_degree, in_degree, properties, fragments }))
         }
     })
 }

@@ -7,6 +7,7 @@ mod bad_input;
 mod command_line;
 mod edge_properties;
 mod graphalytics;
+mod live;
 mod loading;
 mod properties;
 mod scene;

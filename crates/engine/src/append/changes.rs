@@ -172,8 +172,11 @@ impl EdgeWeight {
 ///
 /// # Errors
 /// The graph has weights and the edge none, or the other way round; the weight has not the graph's type.
-pub(crate) fn weight_bits(edge: &(Key, Key, Option<EdgeWeight>), options: &GraphOptions) -> Result<u64> {
-    let (source, target, weight) = edge;
+pub(crate) fn weight_bits(
+    (source, target): (&Key, &Key),
+    weight: Option<EdgeWeight>,
+    options: &GraphOptions,
+) -> Result<u64> {
     let wrong = |what: String| Err(Error::Option(format!("the edge from {source} to {target} {what}")));
     match (options.weight_type, weight) {
         (None, None) => Ok(0),
@@ -214,7 +217,7 @@ mod tests {
     fn weights_take_the_type_of_the_graph() {
         let graph = |weight_type| GraphOptions { weight_type, ..GraphOptions::default() };
         let bits = |weight: Option<EdgeWeight>, weight_type| {
-            weight_bits(&("a".into(), "b".into(), weight), &graph(weight_type)).map_err(|error| error.to_string())
+            weight_bits((&"a".into(), &"b".into()), weight, &graph(weight_type)).map_err(|error| error.to_string())
         };
         assert_eq!(bits(None, None), Ok(0));
         assert_eq!(bits(Some(7_u32.into()), Some(WeightType::U32)), Ok(7));

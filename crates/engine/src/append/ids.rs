@@ -125,7 +125,7 @@ fn select(keys: &VertexKeys, places: &[usize]) -> VertexKeys {
 }
 
 /// Positions in the order of their keys.
-fn order<K: Ord>(len: usize, key: impl Fn(usize) -> K) -> Vec<VertexId> {
+pub(crate) fn order<K: Ord>(len: usize, key: impl Fn(usize) -> K) -> Vec<VertexId> {
     let mut positions: Vec<VertexId> = (0..len as VertexId).collect();
     positions.sort_unstable_by_key(|&position| key(position as usize));
     positions

@@ -115,7 +115,11 @@ fn read_blocks<K: InputKey, P: Payload>(reading: Reading<'_>, source: &mut Sourc
 /// Takes what a program made up: edges and vertices to be added, and properties, some of which `view` has already.
 pub(crate) fn added_by(reading: Reading<'_>, changes: &Changes, view: &View) -> Result<Requests> {
     let edges: Vec<_> = changes.added.iter().map(|(source, target, _)| (source, target)).collect();
-    let weights = changes.added.iter().map(|edge| weight_bits(edge, reading.graph)).collect::<Result<Vec<_>>>()?;
+    let weights = changes
+        .added
+        .iter()
+        .map(|(source, target, weight)| weight_bits((source, target), *weight, reading.graph))
+        .collect::<Result<Vec<_>>>()?;
     let weights = if reading.graph.weight_type.is_some() { weights } else { Vec::new() };
     let (schema, of_vertices) = value_rows(&changes.vertex_properties, view.properties().schema())?;
     let (edge_schema, of_edges) = edge_values(changes, view.edge_properties().schema())?;

@@ -17,6 +17,8 @@ pub struct ListOrigin {
     pub base: Option<Vec<VertexId>>,
     /// What levels change in it, in the order in which they are applied.
     pub changes: Vec<ListChange>,
+    /// What lies over it in memory, added and removed, each ascending; `None` where nothing does.
+    pub overlay: Option<(Vec<VertexId>, Vec<VertexId>)>,
     /// The contiguous pieces that readers get.
     pub fragments: Vec<Vec<VertexId>>,
 }
@@ -78,6 +80,14 @@ impl Side {
                 });
             }
         }
+        let overlay = self.overlay_of(vertex).filter(|overlay| overlay.changes(vertex)).map(|overlay| {
+            let mut added = Vec::new();
+            let _ = overlay.overlay.for_each_added(overlay.side, vertex, &mut |targets, _| {
+                added.extend_from_slice(targets);
+                ControlFlow::Continue(())
+            });
+            (added, overlay.overlay.removed(overlay.side, vertex).into_owned())
+        });
         let mut fragments = Vec::new();
         let _ = self.for_each_fragment(vertex, |fragment| {
             fragments.push(fragment.to_vec());
@@ -86,7 +96,7 @@ impl Side {
         fragments.retain(|fragment| !fragment.is_empty());
         match self.shared.fault.get() {
             Some(fault) => Err(fault.clone().into()),
-            None => Ok(ListOrigin { base, changes, fragments }),
+            None => Ok(ListOrigin { base, changes, overlay, fragments }),
         }
     }
 }

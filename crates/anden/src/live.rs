@@ -1,0 +1,178 @@
+//! Updates of the live graph, and snapshots of it.
+
+use std::time::Instant;
+
+use engine::{Applied, EdgeWeight, Missing, Update};
+use graph::formats::{InputPath, UpdateLine, Updates};
+
+use crate::{Database, Error, Result, SnapshotInfo};
+
+/// How a file of updates is applied.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApplyOptions {
+    /// The updates that are applied together, all or none: at least 1.
+    pub batch: usize,
+    /// A snapshot is made after each batch that fills so many updates.
+    pub checkpoint_every: Option<u64>,
+    /// Whether vertices of an edge must be there before it, and what is removed as well.
+    pub strict: bool,
+}
+
+impl Default for ApplyOptions {
+    fn default() -> Self {
+        Self { batch: 1000, checkpoint_every: None, strict: false }
+    }
+}
+
+/// What applying a file did.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct ApplyReport {
+    /// Updates that were applied.
+    pub updates: u64,
+    /// The batches that they made.
+    pub transactions: u64,
+    /// How long that took, reading included.
+    pub seconds: f64,
+}
+
+/// All methods fail on a database that is open for reading only.
+impl Database {
+    /// Applies updates, all of them or none; whoever takes a view afterwards sees them, and views that are
+    /// there already stay as they are. A vertex of an edge that is added comes with it; what is to be
+    /// removed and is not there is gone already.
+    ///
+    /// They are in memory only until [`checkpoint`](Self::checkpoint), or an append, makes a snapshot of them.
+    ///
+    /// ```
+    /// use anden::{Database, Options, Update};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("calls.anden");
+    /// let db = Database::create(&path, Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2), Update::add_edge(2, 3)])?;
+    /// let before = db.view()?;
+    /// db.apply(&[Update::remove_edge(1, 2)])?;
+    /// assert_eq!((before.num_edges(), db.view()?.num_edges()), (2, 1));
+    /// db.checkpoint(None)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::InvalidInput`](crate::Error::InvalidInput): a key or a weight does not fit the graph, or it is
+    /// a multigraph; damage that was met.
+    pub fn apply(&self, updates: &[Update]) -> Result<Applied> {
+        Ok(self.inner().apply(updates, Missing::Lenient, self.session().pool())?)
+    }
+
+    /// As [`apply`](Self::apply), but vertices of an edge must be there before it, and what is removed as well.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply), and where something is missing: nothing has happened then.
+    pub fn apply_strict(&self, updates: &[Update]) -> Result<Applied> {
+        Ok(self.inner().apply(updates, Missing::Strict, self.session().pool())?)
+    }
+
+    /// Makes a snapshot of everything that is committed.
+    ///
+    /// Cost: grows with what was committed since the newest snapshot. Readers do not wait for it.
+    ///
+    /// # Errors
+    /// The name is no name or taken, or the disk fails: what is committed stays.
+    pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
+        Ok(self.inner().checkpoint(name)?)
+    }
+
+    /// Applies the updates of a file, batch after batch, and makes a snapshot of them; `answered` is called with the
+    /// number of the last line of each batch once that is committed.
+    ///
+    /// Where a line is wrong, its batch has not happened; those before it have, and are in a snapshot.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply), with file and line; what `answered` returns; the work was cancelled.
+    pub fn apply_file(
+        &self,
+        input: &InputPath,
+        options: &ApplyOptions,
+        answered: impl FnMut(u64) -> Result<()>,
+    ) -> Result<ApplyReport> {
+        let start = Instant::now();
+        let mut report = ApplyReport::default();
+        let replayed = self.replay(input, options, answered, &mut report);
+        // Also what was committed before something went wrong.
+        if report.updates > 0 {
+            self.checkpoint(None)?;
+        }
+        replayed?;
+        report.seconds = start.elapsed().as_secs_f64();
+        Ok(report)
+    }
+
+    fn replay(
+        &self,
+        input: &InputPath,
+        options: &ApplyOptions,
+        mut answered: impl FnMut(u64) -> Result<()>,
+        report: &mut ApplyReport,
+    ) -> Result<()> {
+        let mut updates = Updates::open(input)?;
+        let (mut batch, mut lines) = (Vec::new(), Vec::new());
+        let progress = self.session().progress();
+        progress.stage("apply", None);
+        let mut at_checkpoint = 0;
+        loop {
+            progress.check()?;
+            (batch.clear(), lines.clear());
+            while batch.len() < options.batch.max(1) {
+                let Some(line) = updates.next_update()? else { break };
+                match update_of(line) {
+                    Ok(update) => batch.push(update),
+                    Err(what) => return Err(updates.error(what).into()),
+                }
+                lines.push(updates.line_number());
+            }
+            let Some(&last) = lines.last() else { return Ok(()) };
+            let applied = if options.strict { Missing::Strict } else { Missing::Lenient };
+            self.inner().apply(&batch, applied, self.session().pool()).map_err(|error| match error {
+                engine::Error::Update { index, error } => {
+                    let line = graph::Error::Line {
+                        path: input.path().to_owned(),
+                        line: lines[index],
+                        what: error.to_string(),
+                    };
+                    Error::from(line)
+                }
+                error => error.into(),
+            })?;
+            report.updates += batch.len() as u64;
+            report.transactions += 1;
+            progress.advance(batch.len() as u64);
+            answered(last)?;
+            if options.checkpoint_every.is_some_and(|every| report.updates - at_checkpoint >= every) {
+                self.checkpoint(None)?;
+                at_checkpoint = report.updates;
+            }
+        }
+    }
+}
+
+/// The update that a line asks for.
+fn update_of(line: UpdateLine<'_>) -> Result<Update, String> {
+    let weight = |text: &str| -> Result<EdgeWeight, String> {
+        let whole = text.parse().ok().map(EdgeWeight::Integer);
+        let weight = whole.or_else(|| text.parse().ok().map(EdgeWeight::Real));
+        weight.ok_or_else(|| format!("expected a number as the weight, found '{text}'"))
+    };
+    Ok(match line {
+        UpdateLine::AddEdge { source, target, weight: None } => Update::add_edge(source, target),
+        UpdateLine::AddEdge { source, target, weight: Some(text) }
+        | UpdateLine::SetWeight { source, target, weight: text } => {
+            Update::add_weighted_edge(source, target, weight(text)?)
+        }
+        UpdateLine::RemoveEdge { source, target } => Update::remove_edge(source, target),
+        UpdateLine::AddVertex(vertex) => Update::AddVertex(vertex.into()),
+        UpdateLine::RemoveVertex(vertex) => Update::RemoveVertex(vertex.into()),
+        UpdateLine::SetVertexProperty { .. } | UpdateLine::SetEdgeProperty { .. } => {
+            return Err("properties are changed by `anden append`: not by updates in this version".into());
+        }
+    })
+}

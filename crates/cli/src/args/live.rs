@@ -1,0 +1,59 @@
+//! `anden apply` and `checkpoint`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+const APPLY_EXAMPLES: &str = "\
+Examples:
+  anden apply social.anden updates.txt --durability none
+  anden apply social.anden updates.txt.gz --batch 10000 --durability none --strict
+  anden diff social.anden 3 5 | anden apply copy.anden - --durability none --acks -
+
+Lines: `+ u v [weight]` an edge is there, `- u v` it is not, `= u v weight` it has this weight,
+`v+ u` a vertex is there, `v- u` it is not, nor its edges. Empty lines and comments (#) are left out.";
+
+/// Replay updates, one a line
+///
+/// Updates are applied in batches, each of them whole or not at all, and a snapshot is made of them at the end; what
+/// was applied before a line that is wrong is in it. This version has no log: `--durability none` is needed, and until
+/// a snapshot is made updates are in memory only.
+#[derive(Args, Debug)]
+#[command(after_help = APPLY_EXAMPLES)]
+pub struct ApplyArgs {
+    /// The database: a directory
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// The updates; `-` for standard input, until it ends
+    #[arg(value_name = "FILE")]
+    pub input: PathBuf,
+    /// Updates a transaction
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub batch: u32,
+    /// What survives a crash: sync, batched[:MS] or none
+    #[arg(long, value_name = "WHAT")]
+    pub durability: Option<String>,
+    /// Make a snapshot after each N updates too
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub checkpoint_every: Option<u64>,
+    /// An edge to a vertex that does not exist, or a removal of what is not there, is an error
+    #[arg(long)]
+    pub strict: bool,
+    /// Write, after each transaction is answered, the number of its last line; `-` for standard output
+    #[arg(long, value_name = "FILE")]
+    pub acks: Option<PathBuf>,
+}
+
+/// Make a snapshot of what is committed
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  anden checkpoint social.anden\n  anden checkpoint social.anden --name before-the-merge"
+)]
+pub struct CheckpointArgs {
+    /// The database: a directory
+    #[arg(value_name = "DB")]
+    pub database: PathBuf,
+    /// The name of the snapshot; no number
+    #[arg(long, value_name = "NAME")]
+    pub name: Option<String>,
+}

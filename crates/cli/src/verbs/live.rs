@@ -1,0 +1,122 @@
+//! `anden apply` and `checkpoint`.
+
+use std::fs::File;
+use std::io::Write;
+use std::path::Path;
+use std::time::Instant;
+
+use anden::ApplyOptions;
+use serde_json::json;
+
+use super::load::input;
+use super::{open_to_write, session};
+use crate::args::{ApplyArgs, CheckpointArgs, Global};
+use crate::console::{Console, Table, count, duration};
+use crate::failure::{Failure, Result};
+
+/// Replays updates.
+pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
+    require_no_durability(args.durability.as_deref())?;
+    if global.json && args.acks.as_deref() == Some("-".as_ref()) {
+        return Err(Failure::Usage("--acks - and --json would both write to standard output: name a file".into()));
+    }
+    let mut acks = args.acks.as_deref().map(Acks::open).transpose()?;
+    let (session, watch) = session(global)?;
+    let database = open_to_write(&args.database, &session)?;
+    watch.clean_up_from_here();
+    let options =
+        ApplyOptions { batch: args.batch as usize, checkpoint_every: args.checkpoint_every, strict: args.strict };
+    let applied = database.apply_file(&input(&args.input), &options, |line| match &mut acks {
+        Some(acks) => acks.write(line),
+        None => Ok(()),
+    });
+    watch.clear();
+    let report = applied?;
+    let rate = report.updates as f64 / report.seconds.max(f64::MIN_POSITIVE);
+    let mut console = Console::new();
+    if global.json {
+        console.object(&json!({
+            "updates": report.updates,
+            "transactions": report.transactions,
+            "seconds": report.seconds,
+            "updates_per_second": rate,
+        }))?;
+    } else if !global.quiet && args.acks.as_deref() != Some("-".as_ref()) {
+        console.line(format_args!("applied {} to {}", args.input.display(), args.database.display()))?;
+        let mut table = Table::new();
+        table
+            .pair("  updates", count(report.updates))
+            .pair("  transactions", count(report.transactions))
+            .pair("  time", duration(report.seconds))
+            .pair("  updates a second", count(rate as u64));
+        console.table(&table)?;
+    }
+    console.finish()
+}
+
+/// Makes a snapshot.
+pub fn checkpoint(global: &Global, args: &CheckpointArgs) -> Result {
+    let (session, watch) = session(global)?;
+    let start = Instant::now();
+    let database = open_to_write(&args.database, &session)?;
+    watch.clean_up_from_here();
+    let made = database.checkpoint(args.name.as_deref());
+    watch.clear();
+    let snapshot = made?;
+    let seconds = start.elapsed().as_secs_f64();
+    let mut console = Console::new();
+    if global.json {
+        console.object(&json!({
+            "snapshot": snapshot.number,
+            "seconds": seconds,
+            "bytes": database.stats().bytes,
+            "peak_bytes": anden::resident_peak(),
+        }))?;
+    } else if !global.quiet {
+        console.line(format_args!("made snapshot {} of {}", snapshot.number, args.database.display()))?;
+    }
+    console.finish()
+}
+
+/// Refuses what needs a log, by name.
+fn require_no_durability(durability: Option<&str>) -> Result {
+    let is_batched = |text: &str| {
+        let rest = text.strip_prefix("batched");
+        rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix(':').is_some_and(|ms| ms.parse::<u32>().is_ok()))
+    };
+    match durability {
+        Some("none") => Ok(()),
+        None => Err(Failure::not_yet("a log, which updates survive a crash in (say --durability none to do without)")),
+        Some(durability) if durability == "sync" || is_batched(durability) => {
+            Err(Failure::not_yet(format!("--durability {durability}")))
+        }
+        Some(other) => Err(Failure::Usage(format!("--durability {other}: expected sync, batched[:MS] or none"))),
+    }
+}
+
+/// Where the numbers of answered lines go.
+struct Acks {
+    name: String,
+    output: Box<dyn Write>,
+}
+
+impl Acks {
+    fn open(path: &Path) -> Result<Self> {
+        let name = path.display().to_string();
+        let output: Box<dyn Write> = match path == Path::new("-") {
+            true => Box::new(std::io::stdout()),
+            false => {
+                Box::new(File::create(path).map_err(|error| Failure::failed(format!("{name}: cannot write: {error}")))?)
+            }
+        };
+        Ok(Self { name, output })
+    }
+
+    fn write(&mut self, line: u64) -> anden::Result<()> {
+        let written = writeln!(self.output, "{line}").and_then(|()| self.output.flush());
+        written.map_err(|error| match error.kind() {
+            std::io::ErrorKind::BrokenPipe => anden::Error::ClosedPipe,
+            _ => anden::Error::Io(format!("{}: cannot write: {error}", self.name)),
+        })
+    }
+}

@@ -1,0 +1,96 @@
+//! `anden apply` and `checkpoint`.
+
+use serde_json::json;
+
+use crate::scene::{Scene, keys};
+
+const APPLY: [&str; 4] = ["apply", "db", "--durability", "none"];
+
+fn arguments<'a>(more: &[&'a str]) -> Vec<&'a str> {
+    APPLY.into_iter().chain(more.iter().copied()).collect()
+}
+
+#[test]
+fn updates_are_applied_and_kept() {
+    let scene = Scene::with_small(&[]);
+    let before = scene.json(&["info", "db"])["edges"].as_u64().unwrap();
+    scene.write("updates.txt", "# more\n+ 1 77\n+ 77 78\n- 1 2\nv+ 99\n+ 77 78\n- 5 500\n");
+    let report = scene.json(&arguments(&["updates.txt", "--batch", "2", "--acks", "acks.txt"]));
+    assert_eq!(keys(&report), ["updates", "transactions", "seconds", "updates_per_second"]);
+    assert_eq!((&report["updates"], &report["transactions"]), (&json!(6), &json!(3)));
+    assert_eq!(scene.read("acks.txt"), "3\n5\n7\n");
+    let info = scene.json(&["info", "db"]);
+    assert_eq!(info["edges"], before + 1);
+    assert_eq!(info["snapshots"].as_array().unwrap().len(), 2);
+    assert_eq!(scene.json(&["query", "db", "edge", "77", "78"])["result"], true);
+    assert_eq!(scene.json(&["query", "db", "edge", "1", "2"])["result"], false);
+    assert_eq!(scene.json(&["query", "db", "edge", "1", "2", "--snapshot", "1"])["result"], true);
+    scene.anden(&["query", "db", "vertex", "99"]).succeeded();
+    scene.anden(&["query", "db", "vertex", "500"]).failed(&["500"]);
+    scene.anden(&["verify", "db"]).succeeded();
+    // From a pipe, answered on standard output.
+    let ran = scene.anden_with_input(&arguments(&["-", "--acks", "-"]), b"v- 77\n").succeeded();
+    assert_eq!(ran.stdout, "1\n");
+    assert_eq!(scene.json(&["info", "db"])["edges"], before - 1);
+    scene.anden(&arguments(&["updates.txt", "--acks", "-", "--json"])).refused(&["--acks -"]);
+}
+
+#[test]
+fn a_difference_leads_from_one_snapshot_to_the_other() {
+    let scene = Scene::new();
+    scene.write("first.txt", "a b\nb c\nc a\n");
+    for db in ["db", "copy"] {
+        scene.anden(&["load", db, "first.txt", "--ids", "string", "--quiet"]).succeeded();
+    }
+    scene.write("updates.txt", "- a b\n+ c d\nv- b\n+ d e\n");
+    scene.anden(&arguments(&["updates.txt", "--checkpoint-every", "1", "--batch", "1"])).succeeded();
+    assert_eq!(scene.json(&["info", "db"])["snapshots"].as_array().unwrap().len(), 6);
+    let diff = scene.anden(&["diff", "db", "1", "6"]).succeeded().stdout;
+    scene.anden_with_input(&["apply", "copy", "-", "--durability", "none"], diff.as_bytes()).succeeded();
+    let edges = |db| scene.anden(&["export", db, "-", "--format", "edgelist"]).succeeded().stdout;
+    assert_eq!(edges("copy"), edges("db"));
+    assert_eq!(scene.anden(&["diff", "db", "6", "2", "--with", "copy"]).succeeded().stdout, "");
+}
+
+#[test]
+fn what_is_wrong_is_told_with_its_line() {
+    let scene = Scene::with_small(&[]);
+    let edges = || scene.json(&["info", "db"])["edges"].as_u64().unwrap();
+    let before = edges();
+    scene.write("updates.txt", "+ 1 77\n\n+ 1 78\nadd 1 79\n");
+    scene.anden(&arguments(&["updates.txt"])).failed(&["updates.txt:4", "one of + - ="]);
+    assert_eq!(edges(), before, "the batch has not happened");
+    scene.anden(&arguments(&["updates.txt", "--batch", "2"])).failed(&["updates.txt:4"]);
+    assert_eq!(edges(), before + 2, "the batch before it has");
+    for (line, parts) in [
+        ("+ 1 x", ["updates.txt:2", "integer ids"]),
+        ("+ 1 2 3", ["updates.txt:2", "no weights"]),
+        ("= 1 2 x", ["updates.txt:2", "a number as the weight"]),
+        ("p 1 name x", ["updates.txt:2", "properties"]),
+    ] {
+        scene.write("updates.txt", format!("+ 1 80\n{line}\n"));
+        scene.anden(&arguments(&["updates.txt"])).failed(&parts);
+    }
+    for (line, parts) in [
+        ("+ 1 80", ["updates.txt:2", "vertex 80 does not exist"]),
+        ("- 1 1", ["updates.txt:2", "no edge from 1 to 1"]),
+        ("v- 80", ["updates.txt:2", "no vertex 80"]),
+    ] {
+        scene.write("updates.txt", format!("v+ 1\n{line}\n"));
+        scene.anden(&arguments(&["updates.txt", "--strict"])).failed(&parts);
+    }
+    assert_eq!(edges(), before + 2);
+    scene.anden(&arguments(&["nowhere.txt"])).failed(&["nowhere.txt"]);
+    scene.anden(&["apply", "db", "updates.txt", "--durability", "some"]).refused(&["--durability some"]);
+    scene.anden(&arguments(&["updates.txt", "--batch", "0"])).refused(&["--batch"]);
+}
+
+#[test]
+fn checkpoints_have_names() {
+    let scene = Scene::with_small(&[]);
+    let made = scene.json(&["checkpoint", "db", "--name", "before"]);
+    assert_eq!(keys(&made), ["snapshot", "seconds", "bytes", "peak_bytes"]);
+    assert_eq!(made["snapshot"], 2);
+    scene.anden(&["checkpoint", "db", "--name", "before"]).failed(&["before"]);
+    scene.anden(&["run", "db", "wcc", "--snapshot", "before"]).succeeded();
+}

@@ -1,0 +1,390 @@
+//! From updates to a version of the live graph that has them.
+//!
+//! First every update is checked and its keys become ids, and nothing has happened yet. Then the changes
+//! are made, in groups: edges until a vertex goes, the edges that this vertex has by then, and so on.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use base::parallel::Pool;
+use base::progress::Silent;
+use base::{MAX_VERTICES, VertexId};
+use graph::{Direction, Graph};
+use lama::{Key, KeyScheme, Side, Underlay};
+use terrace::Plane;
+
+use super::delta::{ArcUpdate, added, removed};
+use super::update::{Missing, Update};
+use super::version::LiveVersion;
+use super::{SPARE_VERTICES, Writer};
+use crate::append::{entries_of, fitting_key, weight_bits};
+use crate::{Error, Result};
+
+/// Arcs that a worker looks up at once.
+const GRAIN: usize = 4 << 10;
+/// How many arcs before its turn an entry of a list is fetched; the place of the list is as many before.
+const AHEAD: usize = 16;
+
+/// An update whose keys are ids.
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// The edge is to be there with a weight of these bits, or to be gone.
+    Edge(EdgeUpdate),
+    AddVertex(VertexId),
+    RemoveVertex(VertexId),
+}
+
+/// An edge, and the bits of the weight that it is to have; `None` where it is to be gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct EdgeUpdate {
+    source: VertexId,
+    target: VertexId,
+    addition: Option<u64>,
+}
+
+/// A batch that can be applied.
+#[derive(Debug, Default)]
+struct Plan {
+    steps: Vec<Step>,
+    /// Of the vertices from the bound on, in the order of their ids.
+    new_keys: Vec<Key>,
+    new_ids: HashMap<Key, VertexId>,
+    vertex_bound: usize,
+}
+
+/// What changes in the planes of one side.
+#[derive(Debug, Default)]
+struct SideUpdates {
+    added: Vec<ArcUpdate>,
+    removed: Vec<ArcUpdate>,
+}
+
+impl Writer {
+    /// Applies a batch, and makes a version with it.
+    pub(super) fn apply(&mut self, updates: &[Update], missing: Missing, pool: &Pool) -> Result<Arc<LiveVersion>> {
+        if self.is_broken {
+            return Err(Error::Option("an earlier batch failed half way: close the database and open it again".into()));
+        }
+        let plan = self.plan(updates, missing)?;
+        // From here on only a lack of memory, or damage, can stop it.
+        self.is_broken = true;
+        self.make_room(plan.vertex_bound)?;
+        for key in plan.new_keys {
+            self.keys.push(key, self.vertex_bound as VertexId);
+            self.vertex_bound += 1;
+            self.num_vertices += 1;
+        }
+        // Without keys, ids below the largest are vertices.
+        self.num_vertices += plan.vertex_bound - self.vertex_bound;
+        self.vertex_bound = plan.vertex_bound;
+        let mut edges = Vec::new();
+        for step in plan.steps {
+            match step {
+                Step::Edge(edge) => {
+                    if edge.addition.is_some() {
+                        self.revive(edge.source);
+                        self.revive(edge.target);
+                    }
+                    edges.push(edge);
+                }
+                Step::AddVertex(vertex) => self.revive(vertex),
+                Step::RemoveVertex(vertex) if self.is_live(vertex) => {
+                    self.change_edges(std::mem::take(&mut edges), pool)?;
+                    self.remove_vertex(vertex, pool)?;
+                }
+                Step::RemoveVertex(_) => {}
+            }
+        }
+        self.change_edges(edges, pool)?;
+        let version = self.publish();
+        self.epoch += 1;
+        self.is_broken = false;
+        Ok(version)
+    }
+
+    /// Checks all updates, and finds the ids of their keys.
+    fn plan(&self, updates: &[Update], missing: Missing) -> Result<Plan> {
+        let mut plan = Plan { vertex_bound: self.vertex_bound, ..Plan::default() };
+        let mut witness = (missing == Missing::Strict).then(|| Witness::new(self));
+        for (index, update) in updates.iter().enumerate() {
+            let step = self.step(update, &mut plan, witness.as_mut());
+            plan.steps.extend(step.map_err(|error| Error::Update { index, error: Box::new(error) })?);
+        }
+        Ok(plan)
+    }
+
+    /// What an update does; `None` where that is nothing. The witness is strict about it.
+    fn step(&self, update: &Update, plan: &mut Plan, mut witness: Option<&mut Witness<'_>>) -> Result<Option<Step>> {
+        let step = match update {
+            Update::AddEdge { source, target, weight } => {
+                let bits = weight_bits((source, target), *weight, self.underlay.view().options())?;
+                let source = self.id_to_be(source, plan, witness.as_deref())?;
+                let target = self.id_to_be(target, plan, witness.as_deref())?;
+                Some(Step::Edge(EdgeUpdate { source, target, addition: Some(bits) }))
+            }
+            Update::RemoveEdge { source, target } => match (self.id(source, plan)?, self.id(target, plan)?) {
+                (Some(source), Some(target)) => Some(Step::Edge(EdgeUpdate { source, target, addition: None })),
+                _ => None,
+            },
+            Update::AddVertex(key) => Some(Step::AddVertex(self.id_to_be(key, plan, None)?)),
+            Update::RemoveVertex(key) => {
+                if !self.underlay.view().properties().schema().is_empty() {
+                    let what = "vertices that have properties are removed by append, not by updates";
+                    return Err(Error::Option(format!("vertex {key}: {what}")));
+                }
+                self.id(key, plan)?.map(Step::RemoveVertex)
+            }
+        };
+        if let Some(witness) = &mut witness {
+            witness.see(update, step)?;
+        }
+        Ok(step)
+    }
+
+    /// The id of a key that names a vertex, or did.
+    fn id(&self, key: &Key, plan: &Plan) -> Result<Option<VertexId>> {
+        let view = self.underlay.view();
+        let key = fitting_key(key, view.options().keys)?;
+        if view.options().keys == KeyScheme::Dense {
+            let Key::Integer(id) = key else { return Ok(None) };
+            return Ok((id < plan.vertex_bound as u64).then_some(id as VertexId));
+        }
+        if let Some(id) = self.keys.id(&key).or_else(|| plan.new_ids.get(&key).copied()) {
+            return Ok(Some(id));
+        }
+        Ok(view.vertex_dead_or_alive(&key)?.map(|(id, _)| id))
+    }
+
+    /// The id of a key that is to name a vertex. Who is strict about it knows the vertices.
+    fn id_to_be(&self, key: &Key, plan: &mut Plan, strict: Option<&Witness<'_>>) -> Result<VertexId> {
+        let known = self.id(key, plan)?;
+        if let Some(witness) = strict
+            && !known.is_some_and(|id| witness.is_live(id))
+        {
+            return Err(Error::Option(format!("vertex {key} does not exist")));
+        }
+        if let Some(id) = known {
+            return Ok(id);
+        }
+        let key = fitting_key(key, self.underlay.view().options().keys)?;
+        let id = match (self.underlay.view().options().keys, &key) {
+            (KeyScheme::Dense, Key::Integer(id)) => *id,
+            _ => plan.vertex_bound as u64,
+        };
+        if id >= MAX_VERTICES as u64 {
+            return Err(Error::Option(format!("vertex {key}: a graph has at most {MAX_VERTICES} vertices")));
+        }
+        plan.vertex_bound = id as usize + 1;
+        if self.underlay.view().options().keys != KeyScheme::Dense {
+            plan.new_ids.insert(key.clone(), id as VertexId);
+            plan.new_keys.push(key);
+        }
+        Ok(id as VertexId)
+    }
+
+    /// Prepares for vertices below `bound`.
+    fn make_room(&mut self, bound: usize) -> Result<()> {
+        if bound <= self.underlay.capacity() {
+            return Ok(());
+        }
+        let capacity = (bound + bound / 4 + SPARE_VERTICES).min(MAX_VERTICES.max(bound));
+        let underlay = Underlay::new(self.underlay.view(), capacity);
+        for &side in self.sides() {
+            self.underlay.touched(side).for_each(|vertex| underlay.touch(side, vertex));
+        }
+        self.delta.grow(capacity)?;
+        self.underlay = Arc::new(underlay);
+        Ok(())
+    }
+
+    fn is_live(&self, vertex: VertexId) -> bool {
+        let known = self.vertices.is_live(vertex, self.epoch);
+        known.unwrap_or_else(|| self.underlay.view().is_live(vertex))
+    }
+
+    /// Makes sure that an id is a vertex.
+    fn revive(&mut self, vertex: VertexId) {
+        if !self.is_live(vertex) {
+            self.vertices.set(vertex, self.epoch, true);
+            self.num_vertices += 1;
+        }
+    }
+
+    fn remove_vertex(&mut self, vertex: VertexId, pool: &Pool) -> Result<()> {
+        let view = self.publish().view();
+        let entries = entries_of(&view, &[vertex], pool, &Silent)?;
+        let gone = |(source, target)| EdgeUpdate { source, target, addition: None };
+        self.change_edges(entries.into_iter().map(gone).collect(), pool)?;
+        self.vertices.set(vertex, self.epoch, false);
+        self.num_vertices -= 1;
+        Ok(())
+    }
+
+    /// Changes edges; of several changes of one, the last counts.
+    fn change_edges(&mut self, mut edges: Vec<EdgeUpdate>, pool: &Pool) -> Result<()> {
+        if edges.is_empty() {
+            return Ok(());
+        }
+        let options = *self.underlay.view().options();
+        let is_undirected = options.direction == Direction::Undirected;
+        if is_undirected || options.ordered {
+            for edge in edges.iter_mut().filter(|edge| edge.source > edge.target) {
+                std::mem::swap(&mut edge.source, &mut edge.target);
+            }
+        }
+        edges.retain(|edge| !options.ordered || edge.source != edge.target);
+        edges.sort_by_key(|edge| (edge.source, edge.target));
+        // Duplicates are removed from the second on: the other way round, the last stays.
+        edges.reverse();
+        edges.dedup_by_key(|edge| (edge.source, edge.target));
+        edges.reverse();
+        let below = self.weights_below(&edges, pool)?;
+        for &side in self.sides() {
+            let mut updates = SideUpdates::default();
+            for (edge, &below) in edges.iter().zip(&below) {
+                let (list, neighbour) = match side {
+                    Side::Out => (edge.source, edge.target),
+                    Side::In => (edge.target, edge.source),
+                };
+                updates.change(list, neighbour, edge.addition, below);
+                if is_undirected && list != neighbour {
+                    updates.change(neighbour, list, edge.addition, below);
+                }
+            }
+            updates.added.iter().for_each(|update| self.underlay.touch(side, update.list));
+            self.delta.apply(pool, added(side), &updates.added)?;
+            self.delta.apply(pool, removed(side), &updates.removed)?;
+        }
+        Ok(())
+    }
+
+    /// The bits of the weights that edges have in the snapshot, which ascend; `None` where it has them not.
+    fn weights_below(&self, edges: &[EdgeUpdate], pool: &Pool) -> Result<Vec<Option<u64>>> {
+        let view = self.underlay.view();
+        let bound = view.vertex_bound();
+        let look_up = |edges: &[EdgeUpdate]| -> Result<Vec<Option<u64>>> {
+            let mut finder = view.finder();
+            let mut below = vec![None; edges.len()];
+            let mut start = 0;
+            while start < edges.len() {
+                let source = edges[start].source;
+                let end = start + edges[start..].iter().take_while(|edge| edge.source == source).count();
+                for turn in start..end {
+                    let later =
+                        |ahead| edges.get(turn + ahead).filter(|later: &&EdgeUpdate| (later.source as usize) < bound);
+                    if let Some(later) = later(2 * AHEAD) {
+                        finder.prefetch(later.source);
+                    }
+                    if let Some(later) = later(AHEAD) {
+                        finder.prefetch_arc(later.source, later.target);
+                    }
+                }
+                let wanted = edges[start..end].iter().map(|edge| edge.target);
+                finder.find(source, wanted, |index, weight| below[start + index] = Some(weight))?;
+                start = end;
+            }
+            Ok(below)
+        };
+        if edges.len() <= GRAIN {
+            return look_up(edges);
+        }
+        let parts = pool.map_chunks(0..edges.len(), GRAIN, |_, chunk| look_up(&edges[chunk]));
+        let mut below = Vec::with_capacity(edges.len());
+        for part in parts {
+            below.extend(part?);
+        }
+        Ok(below)
+    }
+}
+
+impl SideUpdates {
+    /// An entry is to have a weight of these bits, or to be gone, over a list that has it with the weight `below`.
+    fn change(&mut self, list: VertexId, neighbour: VertexId, addition: Option<u64>, below: Option<u64>) {
+        // What is as in the snapshot is neither added nor removed.
+        let is_as_below = addition == below;
+        let update = |addition| ArcUpdate { list, neighbour, addition };
+        self.added.push(update(addition.filter(|_| !is_as_below)));
+        if below.is_some() {
+            self.removed.push(update(below.filter(|_| !is_as_below)));
+        }
+    }
+}
+
+/// Knows, while a batch is looked at, what would be there after its first updates.
+struct Witness<'a> {
+    writer: &'a Writer,
+    edges: HashMap<(VertexId, VertexId), bool>,
+    vertices: HashMap<VertexId, bool>,
+    /// Vertices whose edges all went.
+    cleared: HashSet<VertexId>,
+}
+
+impl<'a> Witness<'a> {
+    fn new(writer: &'a Writer) -> Self {
+        Self { writer, edges: HashMap::new(), vertices: HashMap::new(), cleared: HashSet::new() }
+    }
+
+    fn is_live(&self, vertex: VertexId) -> bool {
+        let known = self.vertices.get(&vertex).copied();
+        known.unwrap_or_else(|| (vertex as usize) < self.writer.vertex_bound && self.writer.is_live(vertex))
+    }
+
+    /// # Errors
+    /// What is to be removed is not there.
+    fn see(&mut self, update: &Update, step: Option<Step>) -> Result<()> {
+        match (update, step) {
+            (_, Some(Step::Edge(EdgeUpdate { source, target, addition: Some(_) }))) => {
+                self.edges.insert(self.key(source, target), true);
+            }
+            (Update::RemoveEdge { source, target }, step) => {
+                let key = match step {
+                    Some(Step::Edge(edge)) => Some(self.key(edge.source, edge.target)),
+                    _ => None,
+                };
+                let Some(key) = key.filter(|&key| self.has_edge(key).is_ok_and(|has| has)) else {
+                    return Err(Error::Option(format!("there is no edge from {source} to {target} to remove")));
+                };
+                self.edges.insert(key, false);
+            }
+            (_, Some(Step::AddVertex(vertex))) => {
+                self.vertices.insert(vertex, true);
+            }
+            (Update::RemoveVertex(key), step) => {
+                let vertex = match step {
+                    Some(Step::RemoveVertex(vertex)) if self.is_live(vertex) => vertex,
+                    _ => return Err(Error::Option(format!("there is no vertex {key} to remove"))),
+                };
+                self.vertices.insert(vertex, false);
+                self.cleared.insert(vertex);
+                self.edges.retain(|&(source, target), _| source != vertex && target != vertex);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn key(&self, source: VertexId, target: VertexId) -> (VertexId, VertexId) {
+        let options = self.writer.underlay.view().options();
+        let has_direction = options.direction == Direction::Directed && !options.ordered;
+        if has_direction || source < target { (source, target) } else { (target, source) }
+    }
+
+    fn has_edge(&self, (source, target): (VertexId, VertexId)) -> Result<bool> {
+        if let Some(&is_there) = self.edges.get(&(source, target)) {
+            return Ok(is_there);
+        }
+        if self.cleared.contains(&source) || self.cleared.contains(&target) {
+            return Ok(false);
+        }
+        let newest = &self.writer.newest;
+        if (source as usize).max(target as usize) >= newest.vertex_bound {
+            return Ok(false);
+        }
+        if newest.delta.weight(Plane::Out, source, target).is_some() {
+            return Ok(true);
+        }
+        let mut is_below = false;
+        self.writer.underlay.view().finder().find(source, [target], |_, _| is_below = true)?;
+        Ok(is_below && newest.delta.weight(Plane::OutRemoved, source, target).is_none())
+    }
+}

@@ -1,0 +1,103 @@
+//! From the changes of a live graph to a snapshot.
+
+use graph::Graph;
+use lama::{Key, KeyScheme, LevelChanges, Side, SnapshotInfo, Store};
+use terrace::Plane;
+
+use super::delta::{added, removed};
+use super::version::LiveVersion;
+use super::{Turn, Writer};
+use crate::append::order;
+use crate::load::VertexKeys;
+use crate::{Error, Result};
+
+impl Turn<'_> {
+    /// Makes a snapshot of what is committed; nothing lies over it then.
+    ///
+    /// # Errors
+    /// The name is no name or taken; the disk failed. The changes stay where they were.
+    pub(crate) fn checkpoint(&mut self, store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
+        let snapshot = match self.writer.as_ref() {
+            Some(writer) => writer.write_level(store, name)?,
+            None => {
+                let vertex_bound = store.view()?.vertex_bound();
+                store.append(&LevelChanges { vertex_bound, ..LevelChanges::default() }, name)?
+            }
+        };
+        *self.writer = None;
+        self.live.publish(None);
+        Ok(snapshot)
+    }
+}
+
+impl Writer {
+    fn write_level(&self, store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
+        let version = &*self.newest;
+        let below = version.snapshot();
+        let arcs = |side: Side| {
+            let arcs = |plane| version.delta.arcs(plane, self.underlay.touched(side));
+            (arcs(added(side)), arcs(removed(side)))
+        };
+        let (out_added, out_removed) = arcs(Side::Out);
+        let (in_added, in_removed) =
+            if store.options().stores_in_lists() { arcs(Side::In) } else { (Vec::new(), Vec::new()) };
+        let states = self.vertices.states(version.epoch);
+        let was_live = |vertex: u32| vertex as usize >= below.vertex_bound() || below.is_live(vertex);
+        let changed = |is_live: bool| {
+            let changed = states.iter().filter(|&&(vertex, now)| now == is_live && was_live(vertex) != now);
+            changed.map(|&(vertex, _)| vertex).collect::<Vec<_>>()
+        };
+        let (died, returned) = (changed(false), changed(true));
+        let new_keys = new_keys(version)?;
+        let snapshot = store.append(
+            &LevelChanges {
+                vertex_bound: version.vertex_bound,
+                died: &died,
+                returned: &returned,
+                keys: new_keys.as_ref().map(VertexKeys::as_dictionary),
+                out_added: &out_added,
+                out_removed: &out_removed,
+                in_added: &in_added,
+                in_removed: &in_removed,
+                num_edges_added: version.num_edges_of(Plane::Out),
+                num_edges_removed: version.num_edges_of(Plane::OutRemoved),
+                ..LevelChanges::default()
+            },
+            name,
+        )?;
+        Ok(snapshot)
+    }
+}
+
+/// The keys of the vertices that the snapshot does not have; none where there are none, or keys are ids.
+fn new_keys(version: &LiveVersion) -> Result<Option<VertexKeys>> {
+    let below = version.snapshot();
+    let scheme = below.options().keys;
+    if scheme == KeyScheme::Dense || version.vertex_bound == below.vertex_bound() {
+        return Ok(None);
+    }
+    let mut integers = Vec::new();
+    let (mut text, mut offsets) = (Vec::new(), vec![0]);
+    for vertex in below.vertex_bound()..version.vertex_bound {
+        match version.keys.key(vertex as u32).map(Key::from) {
+            Some(Key::Integer(key)) => integers.push(key),
+            Some(Key::String(key)) => {
+                text.extend_from_slice(key.as_bytes());
+                offsets.push(text.len() as u64);
+            }
+            None => return Err(Error::Option(format!("vertex {vertex} has no key"))),
+        }
+    }
+    Ok(Some(match scheme {
+        KeyScheme::Integer => {
+            let sorted = (!integers.is_sorted()).then(|| order(integers.len(), |index| integers[index]));
+            VertexKeys::Integers { by_id: integers, sorted }
+        }
+        _ => {
+            let len = offsets.len() - 1;
+            let key = |index: usize| &text[offsets[index] as usize..offsets[index + 1] as usize];
+            let sorted = (!(0..len).map(key).is_sorted()).then(|| order(len, key));
+            VertexKeys::Strings { text, offsets, sorted }
+        }
+    }))
+}

@@ -1,0 +1,245 @@
+//! The arcs that a live graph adds to its snapshot and removes from it, for weights of every type.
+
+use std::borrow::Cow;
+use std::ops::ControlFlow;
+
+use base::VertexId;
+use base::parallel::Pool;
+use graph::{Weight, WeightType};
+use lama::{AddedPiece, ChangedArc, ListChanges, Side};
+use terrace::{Lists, Options, Plane, Space, Terrace, Version};
+
+use crate::Result;
+
+/// A change of a plane: the list, the entry, and the bits of its weight where it is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArcUpdate {
+    pub(crate) list: VertexId,
+    pub(crate) neighbour: VertexId,
+    pub(crate) addition: Option<u64>,
+}
+
+/// The live container, and what it takes to fill it.
+#[derive(Debug)]
+pub(crate) struct Filled<W: terrace::Value> {
+    terrace: Terrace<W>,
+    space: Space<terrace::Update<W>>,
+    updates: Vec<terrace::Update<W>>,
+}
+
+/// What is added and removed, before it is published.
+#[derive(Debug)]
+pub(crate) enum Delta {
+    Unweighted(Filled<()>),
+    U32(Filled<u32>),
+    I64(Filled<i64>),
+    F32(Filled<f32>),
+    F64(Filled<f64>),
+}
+
+/// What is added and removed at an epoch.
+#[derive(Clone, Debug)]
+pub(crate) enum DeltaVersion {
+    Unweighted(Version<()>),
+    U32(Version<u32>),
+    I64(Version<i64>),
+    F32(Version<f32>),
+    F64(Version<f64>),
+}
+
+macro_rules! for_weights {
+    ($kind:ident, $delta:expr, $name:ident => $body:expr) => {
+        match $delta {
+            $kind::Unweighted($name) => $body,
+            $kind::U32($name) => $body,
+            $kind::I64($name) => $body,
+            $kind::F32($name) => $body,
+            $kind::F64($name) => $body,
+        }
+    };
+}
+
+/// A value as the bits of a weight, and back.
+pub(crate) trait Bits: terrace::Value {
+    fn of(bits: u64) -> Self;
+    fn into_bits(self) -> u64;
+    fn bytes(values: &[Self]) -> &[u8];
+}
+
+impl Bits for () {
+    fn of(_: u64) {}
+
+    fn into_bits(self) -> u64 {
+        0
+    }
+
+    fn bytes(_: &[Self]) -> &[u8] {
+        &[]
+    }
+}
+
+macro_rules! bits_of_weights {
+    ($($weight:ty)*) => {$(
+        impl Bits for $weight {
+            fn of(bits: u64) -> Self {
+                <Self as Weight>::of_bits(bits)
+            }
+
+            fn into_bits(self) -> u64 {
+                Weight::bits(self)
+            }
+
+            fn bytes(values: &[Self]) -> &[u8] {
+                bytemuck::cast_slice(values)
+            }
+        }
+    )*};
+}
+
+bits_of_weights!(u32 i64 f32 f64);
+
+/// The plane of what is added to the lists of a side.
+pub(crate) fn added(side: Side) -> Plane {
+    match side {
+        Side::Out => Plane::Out,
+        Side::In => Plane::In,
+    }
+}
+
+/// The plane of what is removed from the lists of a side.
+pub(crate) fn removed(side: Side) -> Plane {
+    match side {
+        Side::Out => Plane::OutRemoved,
+        Side::In => Plane::InRemoved,
+    }
+}
+
+impl<W: Bits> Filled<W> {
+    fn new(options: &Options) -> Result<Self> {
+        Ok(Self { terrace: Terrace::new(options)?, space: Space::default(), updates: Vec::new() })
+    }
+
+    fn apply(&mut self, pool: &Pool, plane: Plane, updates: &[ArcUpdate]) -> Result<()> {
+        self.updates.clear();
+        self.updates.extend(updates.iter().map(|update| terrace::Update {
+            source: update.list,
+            target: update.neighbour,
+            addition: update.addition.map(W::of),
+        }));
+        self.terrace.apply(pool, plane, &self.updates, &mut self.space)?;
+        Ok(())
+    }
+}
+
+impl Delta {
+    /// Without changes.
+    pub(crate) fn new(weight_type: Option<WeightType>, options: &Options) -> Result<Self> {
+        Ok(match weight_type {
+            None => Self::Unweighted(Filled::new(options)?),
+            Some(WeightType::U32) => Self::U32(Filled::new(options)?),
+            Some(WeightType::I64) => Self::I64(Filled::new(options)?),
+            Some(WeightType::F32) => Self::F32(Filled::new(options)?),
+            Some(WeightType::F64) => Self::F64(Filled::new(options)?),
+        })
+    }
+
+    /// Lets changes name vertices below `bound`.
+    pub(crate) fn grow(&mut self, bound: usize) -> Result<()> {
+        for_weights!(Self, self, delta => delta.terrace.grow(bound)?);
+        Ok(())
+    }
+
+    /// Applies changes to a plane; of one entry, the last counts.
+    pub(crate) fn apply(&mut self, pool: &Pool, plane: Plane, updates: &[ArcUpdate]) -> Result<()> {
+        for_weights!(Self, self, delta => delta.apply(pool, plane, updates))
+    }
+
+    /// Makes a version of what was applied.
+    pub(crate) fn publish(&mut self) -> DeltaVersion {
+        match self {
+            Self::Unweighted(delta) => DeltaVersion::Unweighted(published(delta)),
+            Self::U32(delta) => DeltaVersion::U32(published(delta)),
+            Self::I64(delta) => DeltaVersion::I64(published(delta)),
+            Self::F32(delta) => DeltaVersion::F32(published(delta)),
+            Self::F64(delta) => DeltaVersion::F64(published(delta)),
+        }
+    }
+}
+
+fn published<W: Bits>(delta: &mut Filled<W>) -> Version<W> {
+    delta.terrace.publish();
+    delta.terrace.version()
+}
+
+impl DeltaVersion {
+    /// The entries of all lists of a plane.
+    pub(crate) fn num_arcs(&self, plane: Plane) -> u64 {
+        for_weights!(Self, self, version => version.lists(plane).num_arcs())
+    }
+
+    /// Those of them that lead from a vertex to itself.
+    pub(crate) fn num_loops(&self, plane: Plane) -> u64 {
+        for_weights!(Self, self, version => version.lists(plane).num_loops())
+    }
+
+    /// How much of a list changes.
+    pub(crate) fn num_changes(&self, side: Side, vertex: VertexId) -> ListChanges {
+        for_weights!(Self, self, version => ListChanges {
+            removed: version.lists(removed(side)).degree(vertex),
+            added: version.lists(added(side)).degree(vertex),
+        })
+    }
+
+    /// What a list loses.
+    pub(crate) fn removed(&self, side: Side, vertex: VertexId) -> Cow<'_, [VertexId]> {
+        for_weights!(Self, self, version => entries(version.lists(removed(side)), vertex))
+    }
+
+    /// What a list gains, piece by piece.
+    pub(crate) fn for_each_added(&self, side: Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
+        for_weights!(Self, self, version => pieces(version.lists(added(side)), vertex, body))
+    }
+
+    /// The bits of the weight that stands in a plane beside an entry.
+    pub(crate) fn weight(&self, plane: Plane, list: VertexId, neighbour: VertexId) -> Option<u64> {
+        for_weights!(Self, self, version => {
+            version.lists(plane).get(list, neighbour).map(|&value| Bits::into_bits(value))
+        })
+    }
+
+    /// All arcs of a plane in these lists, which ascend.
+    pub(crate) fn arcs(&self, plane: Plane, lists: impl Iterator<Item = VertexId>) -> Vec<ChangedArc> {
+        for_weights!(Self, self, version => arcs(version.lists(plane), lists))
+    }
+}
+
+fn entries<W: Bits>(lists: Lists<'_, W>, vertex: VertexId) -> Cow<'_, [VertexId]> {
+    if let Some((entries, _)) = lists.single(vertex) {
+        return Cow::Borrowed(entries);
+    }
+    let mut entries = Vec::with_capacity(lists.degree(vertex));
+    let _ = lists.for_each_fragment(vertex, |targets, _| {
+        entries.extend_from_slice(targets);
+        ControlFlow::Continue(())
+    });
+    Cow::Owned(entries)
+}
+
+fn pieces<W: Bits>(lists: Lists<'_, W>, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
+    lists.for_each_fragment(vertex, |targets, values| match targets.is_empty() {
+        true => ControlFlow::Continue(()),
+        false => body(targets, W::bytes(values)),
+    })
+}
+
+fn arcs<W: Bits>(lists: Lists<'_, W>, of: impl Iterator<Item = VertexId>) -> Vec<ChangedArc> {
+    let mut arcs = Vec::with_capacity(lists.num_arcs() as usize);
+    for list in of {
+        let _ = lists.for_each_fragment(list, |targets, values| {
+            let weights = values.iter().map(|&value| value.into_bits());
+            arcs.extend(targets.iter().zip(weights).map(|(&neighbour, weight)| ChangedArc { list, neighbour, weight }));
+            ControlFlow::Continue(())
+        });
+    }
+    arcs
+}

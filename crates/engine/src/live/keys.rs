@@ -1,0 +1,87 @@
+//! Keys of vertices that the snapshot below a live graph does not have.
+//!
+//! They are only ever added, in the order of their ids, so a reader of an older version sees them too and
+//! leaves out those that are not below its bound. Looking up the key of an id takes no lock.
+
+use std::collections::HashMap;
+use std::sync::{OnceLock, PoisonError, RwLock};
+
+use base::VertexId;
+use lama::{Key, KeyRef};
+
+/// The first chunk holds this many keys, each later one twice as many as the one before.
+const FIRST_CHUNK: usize = 1 << 10;
+
+/// New keys, and the ids that they got.
+#[derive(Debug)]
+pub(crate) struct NewKeys {
+    /// The id of the first.
+    first: usize,
+    ids: RwLock<HashMap<Key, VertexId>>,
+    chunks: [OnceLock<Box<[OnceLock<Key>]>>; 24],
+}
+
+impl NewKeys {
+    /// None yet; the first will have the id `first`.
+    pub(crate) fn new(first: usize) -> Self {
+        Self { first, ids: RwLock::default(), chunks: [const { OnceLock::new() }; 24] }
+    }
+
+    /// Adds a key, whose id is the next one: `id`.
+    pub(crate) fn push(&self, key: Key, id: VertexId) {
+        let (chunk, place) = place_of(id as usize - self.first);
+        let chunk = self.chunks[chunk].get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| OnceLock::new()).collect());
+        let is_new = chunk[place].set(key.clone()).is_ok();
+        debug_assert!(is_new, "an id has one key");
+        self.ids.write().unwrap_or_else(PoisonError::into_inner).insert(key, id);
+    }
+
+    /// The id of a key.
+    pub(crate) fn id(&self, key: &Key) -> Option<VertexId> {
+        self.ids.read().unwrap_or_else(PoisonError::into_inner).get(key).copied()
+    }
+
+    /// The key of an id.
+    pub(crate) fn key(&self, id: VertexId) -> Option<KeyRef<'_>> {
+        let (chunk, place) = place_of((id as usize).checked_sub(self.first)?);
+        self.chunks.get(chunk)?.get()?[place].get().map(|key| match key {
+            Key::Integer(key) => KeyRef::Integer(*key),
+            Key::String(key) => KeyRef::String(key),
+        })
+    }
+}
+
+/// The chunk of the key at `index`, and its place there.
+fn place_of(index: usize) -> (usize, usize) {
+    let chunk = ((index / FIRST_CHUNK) + 1).ilog2() as usize;
+    (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_and_ids_lead_to_each_other() {
+        let keys = NewKeys::new(7);
+        for id in 7..10_000 {
+            assert_eq!(keys.key(id), None);
+            keys.push(Key::String(format!("v{id}")), id);
+        }
+        for id in 7..10_000 {
+            let name = format!("v{id}");
+            assert_eq!(keys.key(id), Some(KeyRef::String(&name)));
+            assert_eq!(keys.id(&Key::String(name)), Some(id));
+        }
+        assert_eq!((keys.key(6), keys.key(10_000), keys.id(&Key::Integer(7))), (None, None, None));
+    }
+
+    #[test]
+    fn chunks_follow_each_other() {
+        let mut next = (0, 0);
+        for index in 0..20 * FIRST_CHUNK {
+            assert_eq!(place_of(index), next);
+            next = if next.1 + 1 == FIRST_CHUNK << next.0 { (next.0 + 1, 0) } else { (next.0, next.1 + 1) };
+        }
+    }
+}

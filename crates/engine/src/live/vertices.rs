@@ -1,0 +1,81 @@
+//! Which vertices come and go in a live graph.
+//!
+//! Few do, so what each version knows of them is kept in one table for all: by vertex, the epochs at which
+//! it became one, or ceased to be.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{PoisonError, RwLock};
+
+use base::VertexId;
+
+/// What became of vertices, by epoch.
+#[derive(Debug)]
+pub(crate) struct VertexHistory {
+    /// Vertices from here on are new: they are live unless something else is known.
+    first_new: usize,
+    changes: RwLock<HashMap<VertexId, Vec<(u64, bool)>>>,
+    /// Whether there are any: most graphs lose no vertices, and ask for every one.
+    has_changes: AtomicBool,
+}
+
+impl VertexHistory {
+    /// Nothing has happened yet to the vertices below `first_new`, the snapshot's.
+    pub(crate) fn new(first_new: usize) -> Self {
+        Self { first_new, changes: RwLock::default(), has_changes: AtomicBool::new(false) }
+    }
+
+    /// From `epoch` on, `vertex` is one or is none. Epochs ascend.
+    pub(crate) fn set(&self, vertex: VertexId, epoch: u64, is_live: bool) {
+        let mut changes = self.changes.write().unwrap_or_else(PoisonError::into_inner);
+        let changes = changes.entry(vertex).or_default();
+        match changes.last_mut().filter(|(last, _)| *last == epoch) {
+            Some(last) => last.1 = is_live,
+            None => changes.push((epoch, is_live)),
+        }
+        self.has_changes.store(true, Ordering::Release);
+    }
+
+    /// Whether `vertex` is one at `epoch`; `None` where that is as in the snapshot.
+    pub(crate) fn is_live(&self, vertex: VertexId, epoch: u64) -> Option<bool> {
+        let new = (vertex as usize >= self.first_new).then_some(true);
+        if !self.has_changes.load(Ordering::Acquire) {
+            return new;
+        }
+        let changes = self.changes.read().unwrap_or_else(PoisonError::into_inner);
+        let known = changes.get(&vertex).and_then(|changes| changes.iter().rfind(|(from, _)| *from <= epoch));
+        known.map(|&(_, is_live)| is_live).or(new)
+    }
+
+    /// The vertices that something happened to, ascending, and whether they are live at `epoch`.
+    pub(crate) fn states(&self, epoch: u64) -> Vec<(VertexId, bool)> {
+        let changes = self.changes.read().unwrap_or_else(PoisonError::into_inner);
+        let state = |(&vertex, changes): (&VertexId, &Vec<(u64, bool)>)| {
+            changes.iter().rfind(|(from, _)| *from <= epoch).map(|&(_, is_live)| (vertex, is_live))
+        };
+        let mut states: Vec<_> = changes.iter().filter_map(state).collect();
+        states.sort_unstable();
+        states
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_epoch_sees_its_own() {
+        let history = VertexHistory::new(10);
+        assert_eq!((history.is_live(9, 5), history.is_live(10, 5)), (None, Some(true)));
+        history.set(9, 3, false);
+        history.set(9, 5, true);
+        history.set(9, 5, false);
+        history.set(9, 8, true);
+        history.set(12, 6, false);
+        let seen = |vertex| [2, 3, 4, 5, 7, 8, 9].map(|epoch| history.is_live(vertex, epoch));
+        assert_eq!(seen(9), [None, Some(false), Some(false), Some(false), Some(false), Some(true), Some(true)]);
+        assert_eq!(seen(12)[3..5], [Some(true), Some(false)]);
+        assert_eq!(history.states(7), [(9, false), (12, false)]);
+        assert_eq!(history.states(4), [(9, false)]);
+    }
+}

@@ -1,0 +1,242 @@
+//! Updates of a graph, one a line: `+ u v [weight]`, `- u v`, `= u v weight`, `v+ u`, `v- u`, `p u NAME VALUE`,
+//! `p u v NAME VALUE`. Columns are separated by blanks; lines that are empty or begin with `#` or `%` say nothing.
+
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use super::InputPath;
+use super::compression::decoded;
+use super::lines::is_comment;
+use super::message::shown;
+use crate::{Error, Result};
+
+/// The longest line.
+const MAX_LINE_BYTES: usize = 1 << 20;
+
+/// One update, as it stands in a line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UpdateLine<'a> {
+    /// An edge is to be there.
+    AddEdge {
+        /// Where it starts.
+        source: &'a str,
+        /// Where it leads.
+        target: &'a str,
+        /// Its weight.
+        weight: Option<&'a str>,
+    },
+    /// An edge is to be gone.
+    RemoveEdge {
+        /// Where it starts.
+        source: &'a str,
+        /// Where it leads.
+        target: &'a str,
+    },
+    /// An edge is to have this weight.
+    SetWeight {
+        /// Where it starts.
+        source: &'a str,
+        /// Where it leads.
+        target: &'a str,
+        /// Its weight.
+        weight: &'a str,
+    },
+    /// A vertex is to be there.
+    AddVertex(&'a str),
+    /// A vertex is to be gone.
+    RemoveVertex(&'a str),
+    /// A vertex is to have a value of a property.
+    SetVertexProperty {
+        /// The vertex.
+        vertex: &'a str,
+        /// The name of the property.
+        name: &'a str,
+        /// Its value.
+        value: &'a str,
+    },
+    /// An edge is to have a value of a property.
+    SetEdgeProperty {
+        /// Where it starts.
+        source: &'a str,
+        /// Where it leads.
+        target: &'a str,
+        /// The name of the property.
+        name: &'a str,
+        /// Its value.
+        value: &'a str,
+    },
+}
+
+/// The updates of a file, one after the other; compressed files are read through.
+///
+/// Of a pipe, no more is waited for than a whole line.
+pub struct Updates {
+    path: PathBuf,
+    reader: BufReader<Box<dyn Read + Send>>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+impl std::fmt::Debug for Updates {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Updates").field("path", &self.path).field("number", &self.number).finish_non_exhaustive()
+    }
+}
+
+impl Updates {
+    /// The updates of `input`.
+    ///
+    /// # Errors
+    /// It cannot be read, or is compressed and damaged.
+    pub fn open(input: &InputPath) -> Result<Self> {
+        let path = input.path();
+        match input {
+            InputPath::Stdin => Self::of_bytes(path, std::io::stdin()),
+            InputPath::File(path) => {
+                Self::of_bytes(path, File::open(path).map_err(|error| base::Error::io("open", path, error))?)
+            }
+        }
+    }
+
+    /// The updates in these bytes; errors call them `path`.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn of_bytes(path: &Path, bytes: impl Read + Send + 'static) -> Result<Self> {
+        let mut bytes = BufReader::new(bytes);
+        let head = bytes.fill_buf().map_err(|error| base::Error::io("read", path, error))?.to_vec();
+        let reader = BufReader::new(decoded(path, &head, bytes)?);
+        Ok(Self { path: path.to_owned(), reader, line: Vec::new(), number: 0 })
+    }
+
+    /// The number of the line that was read last, from 1; 0 before the first.
+    pub fn line_number(&self) -> u64 {
+        self.number
+    }
+
+    /// The next update; `None` at the end.
+    ///
+    /// # Errors
+    /// The line is no update (with file and line), or the input cannot be read.
+    pub fn next_update(&mut self) -> Result<Option<UpdateLine<'_>>> {
+        loop {
+            self.line.clear();
+            let mut limited = (&mut self.reader).take(MAX_LINE_BYTES as u64 + 1);
+            let read = limited.read_until(b'\n', &mut self.line);
+            if read.map_err(|error| base::Error::io("read", &self.path, error))? == 0 {
+                return Ok(None);
+            }
+            self.number += 1;
+            if self.line.len() > MAX_LINE_BYTES {
+                return Err(
+                    self.error(format!("expected a line of at most {MAX_LINE_BYTES} bytes, found a longer one"))
+                );
+            }
+            let line = self.line.trim_ascii();
+            if !line.is_empty() && !is_comment(line) {
+                break;
+            }
+        }
+        match std::str::from_utf8(&self.line).ok().map(parsed) {
+            Some(Ok(update)) => Ok(Some(update)),
+            Some(Err(expected)) => {
+                Err(self.error(format!("expected {expected}, found {}", shown(self.line.trim_ascii()))))
+            }
+            None => Err(self.error(format!("expected UTF-8, found {}", shown(self.line.trim_ascii())))),
+        }
+    }
+
+    /// An error in the line that was read last.
+    pub fn error(&self, what: String) -> Error {
+        Error::Line { path: self.path.clone(), line: self.number, what }
+    }
+}
+
+/// The update in a line, or what was expected in its place.
+fn parsed(line: &str) -> Result<UpdateLine<'_>, &'static str> {
+    let mut columns = line.split_ascii_whitespace();
+    let sign = columns.next().unwrap_or_default();
+    let mut found = [""; 4];
+    let mut len = 0;
+    for column in columns {
+        // One more than any update has is too many of each.
+        if len == found.len() {
+            return Err("at most five columns");
+        }
+        found[len] = column;
+        len += 1;
+    }
+    match (sign, &found[..len]) {
+        ("+", &[source, target]) => Ok(UpdateLine::AddEdge { source, target, weight: None }),
+        ("+", &[source, target, weight]) => Ok(UpdateLine::AddEdge { source, target, weight: Some(weight) }),
+        ("+", _) => Err("`+ SOURCE TARGET [WEIGHT]`"),
+        ("-", &[source, target]) => Ok(UpdateLine::RemoveEdge { source, target }),
+        ("-", _) => Err("`- SOURCE TARGET`"),
+        ("=", &[source, target, weight]) => Ok(UpdateLine::SetWeight { source, target, weight }),
+        ("=", _) => Err("`= SOURCE TARGET WEIGHT`"),
+        ("v+", &[vertex]) => Ok(UpdateLine::AddVertex(vertex)),
+        ("v+", _) => Err("`v+ VERTEX`"),
+        ("v-", &[vertex]) => Ok(UpdateLine::RemoveVertex(vertex)),
+        ("v-", _) => Err("`v- VERTEX`"),
+        ("p", &[vertex, name, value]) => Ok(UpdateLine::SetVertexProperty { vertex, name, value }),
+        ("p", &[source, target, name, value]) => Ok(UpdateLine::SetEdgeProperty { source, target, name, value }),
+        ("p", _) => Err("`p VERTEX NAME VALUE` or `p SOURCE TARGET NAME VALUE`"),
+        _ => Err("one of + - = v+ v- p at the beginning"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    fn all(text: &[u8]) -> std::result::Result<Vec<(u64, String)>, String> {
+        let mut updates = Updates::of_bytes("u.txt".as_ref(), std::io::Cursor::new(text.to_vec())).unwrap();
+        let mut found = Vec::new();
+        loop {
+            match updates.next_update() {
+                Ok(Some(update)) => {
+                    let update = format!("{update:?}");
+                    found.push((updates.line_number(), update));
+                }
+                Ok(None) => return Ok(found),
+                Err(error) => return Err(error.to_string()),
+            }
+        }
+    }
+
+    const TEXT: &str = "+ a b\n# nothing\n\n+ a b 1.5\r\n- a b\n= a b 2\n v+ x \nv- x\np x size 3\np a b kind y";
+
+    #[test]
+    fn lines_are_updates() {
+        let found = all(TEXT.as_bytes()).unwrap();
+        assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(found[1].1, "AddEdge { source: \"a\", target: \"b\", weight: Some(\"1.5\") }");
+        assert_eq!(found[4].1, "AddVertex(\"x\")");
+        assert_eq!(found[6].1, "SetVertexProperty { vertex: \"x\", name: \"size\", value: \"3\" }");
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(TEXT.as_bytes()).unwrap();
+        assert_eq!(all(&packed.finish().unwrap()).unwrap(), found);
+        assert_eq!(all(b""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn what_is_no_update_is_told_with_its_line() {
+        for (line, expected) in [
+            ("a b", "u.txt:2: expected one of + - = v+ v- p at the beginning, found 'a b'"),
+            ("+ a", "u.txt:2: expected `+ SOURCE TARGET [WEIGHT]`, found '+ a'"),
+            ("- a b 3", "u.txt:2: expected `- SOURCE TARGET`, found '- a b 3'"),
+            ("= a b", "u.txt:2: expected `= SOURCE TARGET WEIGHT`, found '= a b'"),
+            ("v+ a b", "u.txt:2: expected `v+ VERTEX`, found 'v+ a b'"),
+            ("p a b", "u.txt:2: expected `p VERTEX NAME VALUE` or `p SOURCE TARGET NAME VALUE`, found 'p a b'"),
+            ("p a b c d e", "u.txt:2: expected at most five columns, found 'p a b c d e'"),
+        ] {
+            assert_eq!(all(format!("+ a b\n{line}\n").as_bytes()), Err(expected.to_owned()));
+        }
+        assert!(all(b"+ a \xff\n").unwrap_err().contains("expected UTF-8"));
+        let long = [b"+ a ".to_vec(), vec![b'b'; MAX_LINE_BYTES]].concat();
+        assert!(all(&long).unwrap_err().contains("longer one"));
+    }
+}

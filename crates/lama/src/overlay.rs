@@ -1,0 +1,150 @@
+//! What is laid over a snapshot: changes in memory that no level holds yet.
+//!
+//! An [`Underlay`] is a snapshot that such changes are laid over, version after version. It knows which
+//! vertices any of them touched, so that the lists of all others are read as from the snapshot alone.
+
+use std::borrow::Cow;
+use std::fmt::Debug;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use base::VertexId;
+use base::bitmap::{AtomicBitmap, ones};
+use graph::Direction;
+
+use crate::key::{Key, KeyRef};
+use crate::run;
+use crate::side::{Side, SideOverlay};
+use crate::view::View;
+
+/// How much of a list changes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ListChanges {
+    /// Entries of the snapshot's list that go.
+    pub removed: usize,
+    /// Entries that come.
+    pub added: usize,
+}
+
+/// Takes a piece of what a list gains: entries and the bytes of their weights.
+pub type AddedPiece<'a> = dyn FnMut(&[VertexId], &[u8]) -> ControlFlow<()> + 'a;
+
+/// One version of the changes that are laid over a snapshot; it never changes itself.
+///
+/// They are effective: what is removed is in the snapshot's list, and what is added is not, unless it is
+/// removed too, as a changed weight is.
+pub trait Overlay: Debug + Send + Sync {
+    /// The ids are below this; at least the bound of the snapshot.
+    fn vertex_bound(&self) -> usize;
+
+    /// The number of live vertices.
+    fn num_vertices(&self) -> usize;
+
+    /// The number of edges.
+    fn num_edges(&self) -> u64;
+
+    /// The entries of all out-lists.
+    fn num_arcs(&self) -> u64;
+
+    /// Whether `vertex` is one; `None` where that is as in the snapshot.
+    fn is_live(&self, vertex: VertexId) -> Option<bool>;
+
+    /// The vertex with a key that the snapshot does not have.
+    fn vertex(&self, key: &Key) -> Option<VertexId>;
+
+    /// The key of a vertex that the snapshot does not have.
+    fn key(&self, vertex: VertexId) -> Option<KeyRef<'_>>;
+
+    /// How much of a list changes. Of an undirected graph, only out-lists are asked for.
+    fn num_changes(&self, side: run::Side, vertex: VertexId) -> ListChanges;
+
+    /// What a list loses, ascending.
+    fn removed(&self, side: run::Side, vertex: VertexId) -> Cow<'_, [VertexId]>;
+
+    /// Calls `body` with what a list gains, piece by piece, ascending, each with the bytes of its weights.
+    fn for_each_added(&self, side: run::Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()>;
+}
+
+/// A snapshot, ready to have changes laid over it.
+#[derive(Clone, Debug)]
+pub struct Underlay {
+    view: View,
+    out: Touchable,
+    /// Of an undirected graph there is none.
+    r#in: Option<Touchable>,
+    capacity: usize,
+}
+
+/// A side, and the vertices whose lists may differ.
+#[derive(Clone, Debug)]
+struct Touchable {
+    lists: Side,
+    touched: Arc<AtomicBitmap>,
+}
+
+impl Underlay {
+    /// Over `view`, changes of vertices below `capacity`, or below the view's bound.
+    ///
+    /// Cost: 8 bytes for each 1,024 vertices and two bits a vertex.
+    pub fn new(view: &View, capacity: usize) -> Self {
+        let capacity = capacity.max(view.out_side().num_pages() << crate::table::PAGE_SHIFT);
+        let touchable =
+            |side: &Side| Touchable { lists: side.underlay(capacity), touched: Arc::new(AtomicBitmap::new(capacity)) };
+        let r#in = match view.options().direction {
+            Direction::Directed => view.side(run::Side::In).map(touchable),
+            Direction::Undirected => None,
+        };
+        Self { out: touchable(view.out_side()), r#in, capacity, view: view.clone() }
+    }
+
+    /// The snapshot.
+    pub fn view(&self) -> &View {
+        &self.view
+    }
+
+    /// Vertices below this can be touched.
+    pub fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// From now on the list of `vertex` may differ. Versions that already have readers stay as they are.
+    ///
+    /// # Panics
+    /// If `vertex` is not below the capacity.
+    #[inline]
+    pub fn touch(&self, side: run::Side, vertex: VertexId) {
+        let touchable = self.touchable(side);
+        if touchable.touched.set(vertex as usize) {
+            touchable.lists.touch(vertex);
+        }
+    }
+
+    /// The vertices of a side that were touched, ascending.
+    pub fn touched(&self, side: run::Side) -> impl Iterator<Item = VertexId> + '_ {
+        let words = self.touchable(side).touched.words().iter().enumerate();
+        words.flat_map(|(i, word)| ones(word.load(Ordering::Relaxed)).map(move |bit| (i * 64 + bit) as VertexId))
+    }
+
+    fn touchable(&self, side: run::Side) -> &Touchable {
+        match (side, &self.r#in) {
+            (run::Side::In, Some(r#in)) => r#in,
+            _ => &self.out,
+        }
+    }
+
+    /// The snapshot with a version of the changes over it, each of whose vertices was touched.
+    pub fn overlaid(&self, overlay: Arc<dyn Overlay>) -> View {
+        debug_assert!(overlay.vertex_bound() <= self.capacity);
+        let laid = |touchable: &Touchable, side| {
+            let (touched, overlay) = (Arc::clone(&touchable.touched), Arc::clone(&overlay));
+            touchable.lists.overlaid(SideOverlay { side, touched, overlay })
+        };
+        let out_side = laid(&self.out, run::Side::Out);
+        let in_side = match self.view.options().direction {
+            Direction::Undirected => Some(out_side.clone()),
+            Direction::Directed => self.r#in.as_ref().map(|side| laid(side, run::Side::In)),
+        };
+        self.view.with_overlay(out_side, in_side, overlay)
+    }
+}

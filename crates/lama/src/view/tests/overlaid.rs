@@ -1,0 +1,125 @@
+//! Changes laid over a version must show what the version shows that has them.
+
+use std::borrow::Cow;
+
+use super::*;
+use crate::{AddedPiece, KeyRef, ListChanges, Underlay};
+
+/// What leads from one version to a younger one.
+#[derive(Debug)]
+struct Step {
+    version: Version,
+    num_edges: u64,
+    /// Added and removed arcs of either side.
+    changes: [(Vec<ChangedArc>, Vec<ChangedArc>); 2],
+}
+
+fn of_list(arcs: &[ChangedArc], vertex: VertexId) -> impl Iterator<Item = &ChangedArc> {
+    arcs.iter().filter(move |arc| arc.list == vertex)
+}
+
+impl Overlay for Step {
+    fn vertex_bound(&self) -> usize {
+        self.version.bound
+    }
+
+    fn num_vertices(&self) -> usize {
+        self.version.bound - self.version.dead.len()
+    }
+
+    fn num_edges(&self) -> u64 {
+        self.num_edges
+    }
+
+    fn num_arcs(&self) -> u64 {
+        self.version.arcs.len() as u64
+    }
+
+    fn is_live(&self, vertex: VertexId) -> Option<bool> {
+        Some(!self.version.dead.contains(&vertex))
+    }
+
+    fn vertex(&self, _: &Key) -> Option<VertexId> {
+        None
+    }
+
+    fn key(&self, _: VertexId) -> Option<KeyRef<'_>> {
+        None
+    }
+
+    fn num_changes(&self, side: run::Side, vertex: VertexId) -> ListChanges {
+        let (added, removed) = &self.changes[side as usize];
+        ListChanges { added: of_list(added, vertex).count(), removed: of_list(removed, vertex).count() }
+    }
+
+    fn removed(&self, side: run::Side, vertex: VertexId) -> Cow<'_, [VertexId]> {
+        of_list(&self.changes[side as usize].1, vertex).map(|arc| arc.neighbour).collect()
+    }
+
+    fn for_each_added(&self, side: run::Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
+        for arc in of_list(&self.changes[side as usize].0, vertex) {
+            let weight = arc.weight as u32;
+            body(&[arc.neighbour], bytemuck::bytes_of(&weight))?;
+        }
+        ControlFlow::Continue(())
+    }
+}
+
+impl History {
+    /// What leads from one version to another.
+    fn step(&self, from: usize, to: usize) -> Arc<Step> {
+        let version = self.versions[to].clone();
+        let changes = SIDES.map(|side| {
+            let (old, new) = (self.arcs(from, side), self.arcs(to, side));
+            (missing(&new, &old), missing(&old, &new))
+        });
+        let num_loops = version.arcs.iter().filter(|&&(u, v, _)| u == v).count();
+        let num_edges = match self.options.direction {
+            Direction::Directed => version.arcs.len(),
+            Direction::Undirected => (version.arcs.len() + num_loops) / 2,
+        };
+        Arc::new(Step { version, num_edges: num_edges as u64, changes })
+    }
+}
+
+#[test]
+fn changes_over_a_version_show_the_one_that_has_them() {
+    for (seed, options) in kinds().into_iter().enumerate().filter(|(_, options)| !options.multigraph) {
+        let history = History::new(options, 5, 300, &mut Random(7000 + seed as u64));
+        let disk = FaultStorage::default();
+        let levels = history.levels(&disk);
+        // As it is in its run; changed by a level, anew and in pieces.
+        for (anchor, patch_bytes) in [(1, PLENTY), (0, PLENTY), (0, 0)] {
+            let base = history.base(anchor, patch_bytes);
+            let steps = levels[anchor..1].iter().map(|level| (level.clone(), Sense::Forward)).collect();
+            let view = View::open(history.parts(&base, steps, 1)).unwrap();
+            let underlay = Underlay::new(&view, history.versions[4].bound);
+            let sides: Vec<_> = SIDES.into_iter().filter(|&side| view.side(side).is_some()).collect();
+            // Views of all versions stay as they are while more and more lists are touched.
+            let mut views = Vec::new();
+            for to in 1..5 {
+                let step = history.step(1, to);
+                for &side in &sides {
+                    let (added, removed) = &step.changes[side as usize];
+                    added.iter().chain(removed).for_each(|arc| underlay.touch(side, arc.list));
+                }
+                views.push((to, underlay.overlaid(step)));
+                for (version, view) in &views {
+                    for &side in &sides {
+                        let what = format!("{side:?} of {options:?}, {version} over 1 over {anchor}, {patch_bytes}");
+                        assert!(read(view, side) == history.arcs(*version, side), "{what}");
+                    }
+                    view.check().unwrap();
+                    let Version { bound, dead, arcs } = &history.versions[*version];
+                    assert_eq!((view.vertex_bound(), view.num_vertices()), (*bound, bound - dead.len()));
+                    assert_eq!(view.num_arcs(), arcs.len() as u64);
+                    assert!(
+                        (0..*bound as VertexId + 1)
+                            .all(|v| view.is_live(v) == (v < *bound as u32 && !dead.contains(&v)))
+                    );
+                }
+            }
+            assert_eq!(read(&view, run::Side::Out), history.arcs(1, run::Side::Out), "what is below stays");
+        }
+    }
+}
