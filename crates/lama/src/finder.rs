@@ -8,6 +8,7 @@ use std::ops::Range;
 
 use base::VertexId;
 
+use crate::changes::PageChanges;
 use crate::level::{StoredList, StoredPage, StoredPlace};
 use crate::patched::Ground;
 use crate::side::{Sense, Side};
@@ -24,6 +25,8 @@ pub struct Finder<'a> {
     parts: Vec<(StoredPage<'a>, Sense)>,
     /// Of each part, where the list of the vertex that was looked at last is, or would be.
     places: Vec<StoredPlace>,
+    /// Memory for parts that are read for the first time.
+    scratch: PageChanges,
     /// The parts that change the list that is looked at, and where: what is added, then what is removed.
     changed: Vec<(usize, Range<usize>, Range<usize>)>,
     /// The vertex that was looked at last, in its page.
@@ -44,6 +47,7 @@ impl View {
             page: None,
             parts: Vec::new(),
             places: Vec::new(),
+            scratch: PageChanges::default(),
             changed: Vec::new(),
             last_local: 0,
             weights: Vec::new(),
@@ -103,14 +107,14 @@ impl Finder<'_> {
             ground.copy_bits(first..next, weights);
             // Without weights, all that counts is how many.
             weights.resize(next - first, 0);
-            for (part, added, removed) in &*changed {
+            for (part, added, removed) in &mut *changed {
                 let (part, _) = &parts[*part];
-                for weight in part.weights_to(removed.clone(), neighbour) {
+                for weight in part.weights_to(removed, neighbour) {
                     if let Some(place) = weights.iter().position(|&other| other == weight) {
                         weights.swap_remove(place);
                     }
                 }
-                weights.extend(part.weights_to(added.clone(), neighbour));
+                weights.extend(part.weights_to(added, neighbour));
             }
             weights.iter().for_each(|&weight| found(index, weight));
         }
@@ -122,7 +126,7 @@ impl Finder<'_> {
             return Ok(());
         }
         self.page = None;
-        let ground = self.side.ground_with_parts(page, &mut self.parts)?;
+        let ground = self.side.ground_with_parts(page, &mut self.parts, &mut self.scratch)?;
         self.places.clear();
         self.places.resize(self.parts.len(), StoredPlace::default());
         self.last_local = 0;
@@ -155,7 +159,7 @@ fn guess(len: usize, neighbour: VertexId, vertex_bound: usize) -> usize {
 }
 
 /// The first position from `start` on with at least `target`: steps away from `near` double until it is passed.
-fn lower_bound(targets: &[VertexId], start: usize, near: usize, target: VertexId) -> usize {
+pub(crate) fn lower_bound(targets: &[VertexId], start: usize, near: usize, target: VertexId) -> usize {
     let near = near.max(start).min(targets.len());
     let (mut low, mut high, mut step) = (start, targets.len(), 1);
     if targets.get(near).is_some_and(|&found| found < target) {

@@ -543,39 +543,37 @@ impl Side {
     /// # Errors
     /// The page is damaged: that of the base run, or a level's, or they do not fit together.
     pub fn whole_page(&self, page: usize) -> base::Result<WholePage> {
-        let recipe = &self.shared.recipe;
-        let mut changes = PageChanges::default();
-        let ground = self.ground_with(page, &mut changes)?;
-        let whole = WholePage::new(&ground, &changes).map_err(|what| recipe.corrupt(page, &what))?;
-        recipe.check_largest(page, whole.targets.iter().copied().max())?;
-        Ok(whole)
+        self.whole_page_with(page, &mut PageScratch::default())
     }
 
-    /// The page of the base run, verified, and what the levels change on it.
+    /// The same, with memory that is used again.
     ///
     /// # Errors
-    /// The page is damaged, in the base run or in a level.
-    pub fn ground_with(&self, page: usize, changes: &mut PageChanges) -> base::Result<Ground<'_>> {
+    /// As [`whole_page`](Self::whole_page).
+    pub fn whole_page_with(&self, page: usize, scratch: &mut PageScratch) -> base::Result<WholePage> {
         let recipe = &self.shared.recipe;
-        recipe.changes(page, changes)?;
-        recipe.ground(page)
+        recipe.changes(page, scratch)?;
+        let whole = WholePage::new(&recipe.ground(page)?, &scratch.all).map_err(|what| recipe.corrupt(page, &what))?;
+        recipe.check_largest(page, whole.targets.iter().copied().max())?;
+        Ok(whole)
     }
 
     /// The page of the base run, verified; `parts` becomes what is changed on it, one after the other, where it is
     /// stored.
     ///
     /// # Errors
-    /// As [`ground_with`](Self::ground_with).
+    /// The page is damaged, in the base run or in a level.
     pub fn ground_with_parts<'a>(
         &'a self,
         page: usize,
         parts: &mut Vec<(StoredPage<'a>, Sense)>,
+        scratch: &mut PageChanges,
     ) -> base::Result<Ground<'a>> {
         let recipe = &self.shared.recipe;
         debug_assert_eq!(recipe.show, Show::Everything, "what is added in the end shows only in the sum");
         parts.clear();
         for (level, sense) in &recipe.steps {
-            parts.extend(level.stored_page(recipe.side, page)?.map(|stored| (stored, *sense)));
+            parts.extend(level.stored_page(recipe.side, page, scratch)?.map(|stored| (stored, *sense)));
         }
         recipe.ground(page)
     }
@@ -591,6 +589,15 @@ impl Side {
         debug_assert!(self.overlay.is_none(), "who lays something over lists knows how much");
         (0..self.num_pages()).map(num_arcs).sum()
     }
+}
+
+/// Memory that pages are made in, one after the other.
+#[derive(Debug, Default)]
+pub(crate) struct PageScratch {
+    parts: Vec<PageChanges>,
+    sums: ComposeScratch,
+    /// What all parts together change.
+    all: PageChanges,
 }
 
 /// How many pages of a side are of which kind.
@@ -610,28 +617,31 @@ impl Recipe {
         }
     }
 
-    /// What each step changes on a page, as it is applied.
-    fn parts(&self, page: usize) -> base::Result<Vec<PageChanges>> {
-        let mut parts = Vec::new();
+    /// What each step changes on a page, as it is applied; gives how many of `parts` that are.
+    fn parts(&self, page: usize, parts: &mut Vec<PageChanges>) -> base::Result<usize> {
+        let mut num_parts = 0;
         for (level, sense) in &self.steps {
-            let mut part = PageChanges::default();
-            if level.read_page(self.side, page, &mut part)? {
+            if parts.len() == num_parts {
+                parts.push(PageChanges::default());
+            }
+            let part = &mut parts[num_parts];
+            if level.read_page(self.side, page, part)? {
                 if *sense == Sense::Backward {
                     part.invert();
                 }
-                parts.push(part);
+                num_parts += 1;
             }
         }
-        Ok(parts)
+        Ok(num_parts)
     }
 
-    /// What all steps together change on a page; whether that is anything.
-    fn changes(&self, page: usize, all: &mut PageChanges) -> base::Result<bool> {
-        let mut parts = self.parts(page)?;
-        match parts.len() {
+    /// What all steps together change on a page becomes `scratch.all`; whether that is anything.
+    fn changes(&self, page: usize, scratch: &mut PageScratch) -> base::Result<bool> {
+        let PageScratch { parts, sums, all } = scratch;
+        match self.parts(page, parts)? {
             0 => all.clear(),
-            1 => *all = parts.swap_remove(0),
-            _ => compose(&parts, all, &mut ComposeScratch::default()),
+            1 => std::mem::swap(all, &mut parts[0]),
+            num_parts => compose(&parts[..num_parts], all, sums),
         }
         if self.show == Show::Additions {
             let mut added = PageChanges::default();
@@ -663,12 +673,12 @@ impl Recipe {
             self.check_largest(page, shared.largest_target())?;
             return Ok(Some(shared));
         }
-        let mut changes = PageChanges::default();
-        if !self.changes(page, &mut changes)? {
+        let mut scratch = PageScratch::default();
+        if !self.changes(page, &mut scratch)? {
             return Ok(None);
         }
         let ground = self.ground(page)?;
-        let patched = PatchedPage::new(&ground, &changes, room).map_err(|what| self.corrupt(page, &what))?;
+        let patched = PatchedPage::new(&ground, &scratch.all, room).map_err(|what| self.corrupt(page, &what))?;
         self.check_largest(page, patched.largest_target())?;
         let patched = Arc::new(patched);
         if self.show == Show::Everything {

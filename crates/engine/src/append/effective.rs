@@ -14,7 +14,7 @@ use lama::{ChangedArc, Finder, View};
 use crate::Result;
 
 /// Arcs that a worker compares at once.
-const GRAIN: usize = 8 << 10;
+const GRAIN: usize = 2 << 10;
 /// How many arcs before its turn an entry of a list is fetched; the place of the list is as many before.
 const AHEAD: usize = 16;
 

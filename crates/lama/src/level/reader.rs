@@ -351,18 +351,23 @@ impl Level {
         result.map(|()| true)
     }
 
-    /// The changes of a page, where they are stored; `None` where there are none.
+    /// The changes of a page, where they are stored; `None` where there are none. `scratch` is memory that is used again.
     ///
     /// Cost: a binary search; the first time, that of [`read_page`](Self::read_page).
     ///
     /// # Errors
     /// The page is damaged.
-    pub fn stored_page(&self, side: Side, page: usize) -> base::Result<Option<StoredPage<'_>>> {
+    pub fn stored_page(
+        &self,
+        side: Side,
+        page: usize,
+        scratch: &mut PageChanges,
+    ) -> base::Result<Option<StoredPage<'_>>> {
         let Some((columns, place, PagePlaces { vertices, targets })) = self.find_page(side, page)? else {
             return Ok(None);
         };
         if !self.shared.sides[side_index(side)].checked_pages.get(place) {
-            self.read_page(side, page, &mut PageChanges::default())?;
+            self.read_page(side, page, scratch)?;
         }
         Ok(Some(StoredPage {
             vertices: &columns.vertices.unverified()[vertices],
@@ -562,6 +567,10 @@ impl Level {
 
 /// Where a page is in the index.
 fn find(pages: &[PageEntry], page: usize) -> Option<usize> {
+    // Where every page changes, its place is its number.
+    if pages.get(page).is_some_and(|entry| entry.page as usize == page) {
+        return Some(page);
+    }
     pages.binary_search_by_key(&page, |entry| entry.page as usize).ok()
 }
 

@@ -5,6 +5,7 @@ use std::ops::Range;
 use base::VertexId;
 
 use super::VertexEntry;
+use crate::finder::lower_bound;
 
 /// The changes of a page, which were checked.
 #[derive(Clone, Copy, Debug)]
@@ -57,12 +58,13 @@ impl StoredPage<'_> {
         (next > place.vertex).then(|| StoredList { removed: added.end..added.end + num_removed, added })
     }
 
-    /// The bits of the weights of the entries to `neighbour` in a part of a list; 0 without weights.
-    pub fn weights_to(&self, part: Range<usize>, neighbour: VertexId) -> impl Iterator<Item = u64> + use<'_> {
-        let targets = &self.targets[part.clone()];
-        let first = targets.partition_point(|&target| target < neighbour);
-        let count = targets[first..].iter().take_while(|&&target| target == neighbour).count();
-        (part.start + first..part.start + first + count).map(|place| match self.weights {
+    /// The bits of the weights of the entries to `neighbour` in a part of a list; 0 without weights. What comes before
+    /// them is taken off the part: neighbours that are asked for one after the other ascend.
+    pub fn weights_to(&self, part: &mut Range<usize>, neighbour: VertexId) -> impl Iterator<Item = u64> + use<'_> {
+        part.start = lower_bound(&self.targets[..part.end], part.start, part.start, neighbour);
+        let rest = &self.targets[part.clone()];
+        let count = rest.iter().take_while(|&&target| target == neighbour).count();
+        (part.start..part.start + count).map(|place| match self.weights {
             StoredWeights::None => 0,
             StoredWeights::Narrow(weights) => weights[place].into(),
             StoredWeights::Wide(weights) => weights[place],

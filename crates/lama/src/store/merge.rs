@@ -15,6 +15,7 @@ use crate::manifest::Manifest;
 use crate::patched::WholePage;
 use crate::property::{NewColumns, write_columns};
 use crate::run::{RunWriter, Side};
+use crate::side::PageScratch;
 use crate::table::PAGE_VERTICES;
 use crate::view::View;
 
@@ -181,9 +182,10 @@ fn write_lists(view: &View, writer: &RunWriter, pool: &Pool, progress: &dyn Prog
         let turn = Turn::default();
         let answers = pool.map_chunks(0..num_pages, CHUNK_PAGES, |_, pages| {
             let _ended = turn.until_end(pages.end);
+            let mut scratch = PageScratch::default();
             let read = |page| -> Result<WholePage> {
                 progress.check()?;
-                Ok(lists.whole_page(page)?)
+                Ok(lists.whole_page_with(page, &mut scratch)?)
             };
             let wholes = pages.clone().map(read).collect::<Result<Vec<_>>>();
             // After a failure the run cannot be finished, but everybody's turn comes.
