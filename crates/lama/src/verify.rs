@@ -14,7 +14,7 @@ use graph::Graph;
 
 use crate::dictionary::Dictionary;
 use crate::run::Side;
-use crate::store::{State, unknown_files};
+use crate::store::{State, net_counts, unknown_files};
 use crate::{Result, names};
 
 use lives::Lives;
@@ -62,6 +62,7 @@ pub(crate) fn verify(storage: &dyn Storage, path: &Path, state: &State, pool: &P
     }
     let newest = manifest.chain.newest();
     check_versions(state, path, pool)?;
+    check_changes(state, path, pool)?;
     check_dictionary(&state.dictionary, pool)?;
     let num_sides = if manifest.created.options.stores_in_lists() { 2 } else { 1 };
     Ok(VerifyReport {
@@ -112,6 +113,28 @@ fn check_versions(state: &State, path: &Path, pool: &Pool) -> Result<()> {
         view.check()?;
     }
     Ok(())
+}
+
+/// Holds the edges that snapshots are said to add and remove against their levels.
+fn check_changes(state: &State, path: &Path, pool: &Pool) -> Result<()> {
+    let chain = &state.manifest.chain;
+    let kept: Vec<_> = chain.kept().collect();
+    let results = pool.map_chunks(0..kept.len(), 1, |_, chunk| {
+        let version = kept[chunk.start];
+        let found = match chain.kept_before(version.number) {
+            Some(before) => net_counts(&state.levels_between(before, version.number), &state.manifest.created.options)?,
+            None => (version.num_edges, 0),
+        };
+        if found == (version.num_added, version.num_removed) {
+            return Ok(());
+        }
+        let what = format!(
+            "version {}: {} edges added and {} removed expected, the levels have {} and {}",
+            version.number, version.num_added, version.num_removed, found.0, found.1
+        );
+        Err(base::Error::corrupt(&path.join(names::MANIFEST), 0, what).into())
+    });
+    results.into_iter().collect()
 }
 
 fn check_dictionary(dictionary: &Dictionary, pool: &Pool) -> Result<()> {
