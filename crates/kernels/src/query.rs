@@ -95,7 +95,7 @@ pub fn friends_of_friends<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: Vertex
 /// vertex found, at most 5 bytes for each of the graph.
 ///
 /// # Errors
-/// The vertex does not exist, the graph is damaged, or the work was cancelled.
+/// The vertex does not exist, the graph is damaged, the budget of memory is too small, or the work was cancelled.
 pub fn khop<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId, num_hops: u32) -> Result<Vec<VertexId>> {
     require_vertex(graph, vertex)?;
     let mut visited = Visited::new(graph.vertex_bound());
@@ -112,6 +112,9 @@ pub fn khop<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId, num_hops: 
             if place % POLL == 0 {
                 ctx.progress.check()?;
             }
+            let most = (found.len() + graph.out_degree(found[place])).min(graph.vertex_bound());
+            let needed = most * FOUND_BYTES + Visited::most_bytes(graph.vertex_bound(), most);
+            ctx.require_memory("khop", needed as u64)?;
             let _ = graph.for_each_out_fragment(found[place], |list| {
                 found.extend(list.iter().filter(|&&v| visited.insert(v)));
                 ControlFlow::Continue(())
@@ -127,3 +130,24 @@ pub fn khop<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId, num_hops: 
 
 /// Vertices between two looks at whether the work is cancelled.
 const POLL: usize = 256;
+
+/// Bytes for a vertex that is found: in a list that doubles while it is copied, beside an older list.
+const FOUND_BYTES: usize = 16;
+
+/// Room for an entry of a hash table at its worst: half empty, and doubling while the smaller one is still there.
+const fn table_bytes(entry: usize) -> usize {
+    (entry + 1) * 7 / 2
+}
+
+/// Refuses to go on where a search of so many vertices at most, `bytes_each` for each, needs more than the budget.
+fn require_room(
+    ctx: &Context<'_>,
+    graph: &impl Graph,
+    query: &'static str,
+    num_vertices: usize,
+    bytes_each: usize,
+) -> Result<()> {
+    // From both ends, a vertex may be seen twice.
+    let most = num_vertices.min(2 * graph.vertex_bound());
+    ctx.require_memory(query, (most * bytes_each) as u64)
+}

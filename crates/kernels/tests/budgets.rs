@@ -7,6 +7,7 @@ use anden_kernels::bfs::{BfsParams, bfs};
 use anden_kernels::cdlp::{CdlpParams, cdlp};
 use anden_kernels::kcore::{KcoreParams, kcore};
 use anden_kernels::lcc::{LccParams, lcc};
+use anden_kernels::query::{friends_of_friends, khop, path, shortest_paths, weighted_path};
 use anden_kernels::scc::{SccParams, scc};
 use anden_kernels::sssp::{SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::triangles::{TriangleParams, triangles};
@@ -111,11 +112,51 @@ fn kernels() -> [(&'static str, Kernel); 10] {
     ]
 }
 
+fn queries() -> [(&'static str, Kernel); 5] {
+    fn path_of(found: Option<Vec<u32>>) -> Vec<u64> {
+        found.into_iter().flatten().map(u64::from).collect()
+    }
+    [
+        ("khop", |ctx, csr| Ok(vec![khop(ctx, csr, 0, 5)?.len() as u64])),
+        ("fof", |ctx, csr| Ok(vec![friends_of_friends(ctx, csr, 0)?.len() as u64])),
+        ("path", |ctx, csr| Ok(path_of(path(ctx, csr, 0, N / 2)?.map(|path| path.vertices)))),
+        ("all paths", |ctx, csr| Ok(vec![shortest_paths(ctx, csr, 0, N / 2, 3)?.map_or(0, |paths| paths.count)])),
+        ("weighted path", |ctx, csr| Ok(path_of(weighted_path(ctx, csr, 0, N / 2)?.map(|path| path.vertices)))),
+    ]
+}
+
+/// A query takes memory as it goes, and is refused before it takes too much.
+fn check_queries(pool: &Pool, name: &str, csr: &Csr) {
+    /// The smallest tables and lists, and the answer.
+    const LEAST: u64 = 1 << 10;
+    for (query, run) in queries() {
+        let with = |memory| run(&Context { memory, ..Context::new(pool) }, csr);
+        let wanted = with(None).unwrap();
+        let (mut num_refused, mut num_answered) = (0, 0);
+        for budget in (0..17).map(|power| 1_u64 << (2 * power)) {
+            let before = reset_heap_peak();
+            let found = with(Some(budget));
+            let peak = (heap_peak() - before) as u64;
+            assert!(peak <= budget + LEAST, "{query} x {name} holds {peak} bytes of {budget}");
+            match found {
+                Ok(found) => {
+                    assert_eq!(found, wanted, "{query} x {name}, {budget} bytes");
+                    num_answered += 1;
+                }
+                Err(Error::Memory { needed, .. }) if needed > budget => num_refused += 1,
+                Err(error) => panic!("{query} x {name}, {budget} bytes: {error}"),
+            }
+        }
+        assert!(num_refused > 0 && num_answered > 0, "{query} x {name}");
+    }
+}
+
 #[test]
 fn budgets_are_kept_or_refused() {
     for threads in [1, 3] {
         let pool = Pool::new(threads).unwrap();
         for (name, csr) in graphs(&pool) {
+            check_queries(&pool, name, &csr);
             for (kernel, run) in kernels() {
                 let with = |memory| run(&Context { memory, ..Context::new(&pool) }, &csr);
                 let wanted = with(None).unwrap();

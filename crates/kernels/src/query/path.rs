@@ -9,10 +9,10 @@ use std::hash::BuildHasherDefault;
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use graph::InEdges;
+use graph::{Graph, InEdges};
 
-use super::POLL;
 use super::visited::IdHasher;
+use super::{POLL, require_room, table_bytes};
 use crate::context::require_vertex;
 use crate::{Context, Result};
 
@@ -37,7 +37,7 @@ impl Path {
 /// paths: where the searches meet, and which way each came, the first found in the order of lists.
 ///
 /// # Errors
-/// One of the two does not exist, the graph is damaged, or the work was cancelled.
+/// One of the two does not exist, the graph is damaged, the budget of memory is too small, or the work was cancelled.
 pub fn path<G: InEdges>(ctx: &Context<'_>, graph: &G, source: VertexId, target: VertexId) -> Result<Option<Path>> {
     require_vertex(graph, source)?;
     require_vertex(graph, target)?;
@@ -50,10 +50,12 @@ pub fn path<G: InEdges>(ctx: &Context<'_>, graph: &G, source: VertexId, target: 
             !graph.has_in_edges() || out_edges <= backward.frontier.iter().map(|&v| graph.in_degree(v)).sum::<usize>();
         meeting = if go_forward {
             graph.will_need_out(&forward.frontier);
-            forward.advance(ctx, &backward, |v, body| graph.for_each_out_fragment(v, body))?
+            let room = |num_seen: usize, v| require(ctx, graph, num_seen + graph.out_degree(v));
+            forward.advance(ctx, &backward, room, |v, body| graph.for_each_out_fragment(v, body))?
         } else {
             graph.will_need_in(&backward.frontier);
-            backward.advance(ctx, &forward, |v, body| graph.for_each_in_fragment(v, body))?
+            let room = |num_seen: usize, v| require(ctx, graph, num_seen + graph.in_degree(v));
+            backward.advance(ctx, &forward, room, |v, body| graph.for_each_in_fragment(v, body))?
         };
     }
     graph.check()?;
@@ -63,6 +65,11 @@ pub fn path<G: InEdges>(ctx: &Context<'_>, graph: &G, source: VertexId, target: 
         vertices.extend(backward.way(meeting).into_iter().skip(1));
         Path { vertices }
     }))
+}
+
+/// Asks for the memory of two searches that see so many vertices at most: where from, and the frontier.
+fn require(ctx: &Context<'_>, graph: &impl Graph, num_vertices: usize) -> Result<()> {
+    require_room(ctx, graph, "path", num_vertices, table_bytes(size_of::<(VertexId, VertexId)>()) + 12)
 }
 
 /// A search from one end: each vertex seen, and from where.
@@ -86,6 +93,7 @@ impl Search {
         &mut self,
         ctx: &Context<'_>,
         other: &Self,
+        room: impl Fn(usize, VertexId) -> Result<()>,
         fragments: impl Fn(VertexId, &mut dyn FnMut(&[VertexId]) -> ControlFlow<()>) -> ControlFlow<()>,
     ) -> Result<Option<VertexId>> {
         let mut next = Vec::new();
@@ -94,6 +102,7 @@ impl Search {
             if place % POLL == 0 {
                 ctx.progress.check()?;
             }
+            room(self.parents.len() + other.parents.len(), u)?;
             let parents = &mut self.parents;
             let flow = fragments(u, &mut |list| {
                 for &v in list {

@@ -9,11 +9,11 @@ use std::hash::BuildHasherDefault;
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use graph::InEdges;
+use graph::{Graph, InEdges};
 
-use super::POLL;
 use super::path::Path;
 use super::visited::IdHasher;
+use super::{POLL, require_room, table_bytes};
 use crate::context::require_vertex;
 use crate::{Context, Result};
 
@@ -36,7 +36,7 @@ pub struct ShortestPaths {
 /// the same paths in the same order in every run.
 ///
 /// # Errors
-/// One of the two does not exist, the graph is damaged, or the work was cancelled.
+/// One of the two does not exist, the graph is damaged, the budget of memory is too small, or the work was cancelled.
 pub fn shortest_paths<G: InEdges>(
     ctx: &Context<'_>,
     graph: &G,
@@ -54,11 +54,13 @@ pub fn shortest_paths<G: InEdges>(
             !graph.has_in_edges() || out_edges <= backward.frontier.iter().map(|&v| graph.in_degree(v)).sum::<usize>();
         if go_forward {
             graph.will_need_out(&forward.frontier);
-            forward.advance(ctx, |v, body| graph.for_each_out_fragment(v, body))?;
+            let room = |num_seen, v| require(ctx, graph, num_seen + backward.steps.len(), graph.out_degree(v));
+            forward.advance(ctx, room, |v, body| graph.for_each_out_fragment(v, body))?;
             meeting = forward.met(&backward);
         } else {
             graph.will_need_in(&backward.frontier);
-            backward.advance(ctx, |v, body| graph.for_each_in_fragment(v, body))?;
+            let room = |num_seen, v| require(ctx, graph, num_seen + forward.steps.len(), graph.in_degree(v));
+            backward.advance(ctx, room, |v, body| graph.for_each_in_fragment(v, body))?;
             meeting = backward.met(&forward);
         }
     }
@@ -72,6 +74,13 @@ pub fn shortest_paths<G: InEdges>(
     });
     let paths = list(ctx, &forward, &backward, &meeting, limit)?;
     Ok(Some(ShortestPaths { length: forward.depth + backward.depth, count, paths }))
+}
+
+/// Asks for the memory of two searches that have seen so many vertices, before a list of `degree` is looked at.
+fn require(ctx: &Context<'_>, graph: &impl Graph, num_seen: usize, degree: usize) -> Result<()> {
+    // A vertex of the level before, at least, leads to each; and the frontier.
+    let bytes_each = table_bytes(size_of::<(VertexId, Step)>()) + 48;
+    require_room(ctx, graph, "path --all", num_seen + degree, bytes_each)
 }
 
 /// How a search came to a vertex.
@@ -101,6 +110,7 @@ impl Search {
     fn advance(
         &mut self,
         ctx: &Context<'_>,
+        room: impl Fn(usize, VertexId) -> Result<()>,
         fragments: impl Fn(VertexId, &mut dyn FnMut(&[VertexId]) -> ControlFlow<()>) -> ControlFlow<()>,
     ) -> Result<()> {
         let depth = self.depth + 1;
@@ -109,6 +119,7 @@ impl Search {
             if place % POLL == 0 {
                 ctx.progress.check()?;
             }
+            room(self.steps.len(), u)?;
             let num_ways = self.steps.get(&u).map_or(0, |step| step.num_ways);
             let steps = &mut self.steps;
             let _ = fragments(u, &mut |list| {

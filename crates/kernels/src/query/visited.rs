@@ -6,6 +6,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 use base::VertexId;
 use base::bitmap::Bitmap;
 
+use super::table_bytes;
+
 /// A set that is a hash table while it is small and a bitmap when it is not.
 pub(super) enum Visited {
     Few { bound: usize, vertices: HashSet<VertexId, BuildHasherDefault<IdHasher>> },
@@ -18,6 +20,12 @@ const DENSE: usize = 64;
 impl Visited {
     pub(super) fn new(bound: usize) -> Self {
         Self::Few { bound, vertices: HashSet::default() }
+    }
+
+    /// The most bytes that it takes with so many of `bound` vertices in it.
+    pub(super) fn most_bytes(bound: usize, num_vertices: usize) -> usize {
+        let few = num_vertices.min(bound / DENSE + 1) * table_bytes(size_of::<VertexId>());
+        if num_vertices > bound / DENSE { few + bound.div_ceil(64) * 8 } else { few }
     }
 
     /// Adds a vertex; whether it is new.

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 use base::VertexId;
 use graph::{Distance, Weight, WeightType, WeightedEdges};
 
-use super::POLL;
 use super::visited::IdHasher;
+use super::{POLL, table_bytes};
 use crate::context::require_vertex;
 use crate::sssp::DistanceValue;
 use crate::{Context, Error, Result};
@@ -32,7 +32,7 @@ pub struct WeightedPath {
 ///
 /// # Errors
 /// One of the two does not exist; the graph has no weights, or the search meets a negative one or a
-/// NaN (the error names the edge); the graph is damaged; the work was cancelled.
+/// NaN (the error names the edge); the graph is damaged; the budget of memory is too small; the work was cancelled.
 pub fn weighted_path<G: WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
@@ -49,6 +49,9 @@ pub fn weighted_path<G: WeightedEdges>(
         None => Err(Error::Unsupported { kernel: "a path by weight", needs: "edge weights" }),
     }
 }
+
+/// Room for an entry of the heap, which doubles while it is copied.
+const HEAP_BYTES: usize = 48;
 
 /// The least distance of a vertex so far, and from where.
 type Labels<D> = HashMap<VertexId, (D, VertexId), BuildHasherDefault<IdHasher>>;
@@ -77,6 +80,12 @@ fn dijkstra<W: Weight, G: WeightedEdges>(
         if num_settled % POLL == 0 {
             ctx.progress.check()?;
         }
+        let label_bytes = table_bytes(size_of::<(VertexId, (W::Distance, VertexId))>());
+        let degree = graph.out_degree(u);
+        let num_labels = (labels.len() + degree).min(graph.vertex_bound());
+        // A vertex stands in the heap as often as its distance fell.
+        let needed = num_labels * label_bytes + (heap.len() + degree) * HEAP_BYTES;
+        ctx.require_memory("path --weighted", needed as u64)?;
         num_settled += 1;
         let _ = graph.for_each_weighted_out_fragment::<W>(u, |targets, weights| {
             for (&v, &weight) in targets.iter().zip(weights) {
