@@ -84,6 +84,8 @@ pub(crate) fn load(
     progress: &dyn Progress,
 ) -> Result<(Store, LoadReport)> {
     let start = Instant::now();
+    // What a load before this one left with the allocator is not this one's.
+    base::memory::give_back_unused();
     base::memory::reset_resident_peak();
     let mut options = options.agreed()?;
     let budget = Budget::new(options.memory, options.sort_memory, pool.num_threads())?;

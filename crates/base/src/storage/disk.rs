@@ -76,7 +76,11 @@ impl Storage for DiskStorage {
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
-        path.try_exists().map_err(|e| Error::io("look for", path, e))
+        match path.try_exists() {
+            // Nothing is below a file.
+            Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
+            exists => exists.map_err(|e| Error::io("look for", path, e)),
+        }
     }
 
     fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>> {
