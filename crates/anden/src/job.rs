@@ -76,7 +76,7 @@ impl Kernel {
             return Err(format!("kernel {kernel} has no algorithm {name}: it has {}", self.algorithms.join(", ")));
         }
         match (self.needs, given.source.len()) {
-            (Sources::One, 0) => Err(format!("kernel {kernel} needs a source")),
+            (Sources::One, 0) => Err(format!("kernel {kernel} needs a source, the vertex that it starts from")),
             (Sources::One, n @ 2..) => Err(format!("kernel {kernel} takes one source, not {n}")),
             _ => Ok(()),
         }

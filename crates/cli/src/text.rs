@@ -54,7 +54,8 @@ pub fn properties_json(properties: &[(&str, PropertyValue<'_>)]) -> serde_json::
 pub fn value_json(value: &Value) -> serde_json::Value {
     match value {
         Value::Integer(number) => json!(number),
-        Value::Real(number) => real_json(*number),
+        // The sum of nothing is -0.
+        Value::Real(number) => real_json(*number + 0.0),
         Value::Key(key) => key_json(key),
         Value::Keys(keys) => keys_json(keys),
         Value::Ranking(ranking) => ranking.iter().map(|(key, score)| json!([key_json(key), score])).collect(),
@@ -65,7 +66,7 @@ pub fn value_json(value: &Value) -> serde_json::Value {
 pub fn value_text(value: &Value) -> String {
     match value {
         Value::Integer(number) => count(*number),
-        Value::Real(number) => real(*number),
+        Value::Real(number) => real(*number + 0.0),
         Value::Key(key) => key.to_string(),
         Value::Keys(keys) => keys_text(keys),
         Value::Ranking(ranking) => ranking.iter().map(|(key, _)| key.to_string()).collect::<Vec<_>>().join(", "),
@@ -141,6 +142,7 @@ mod tests {
     #[test]
     fn infinity_is_no_json() {
         assert_eq!(value_json(&Value::Real(f64::INFINITY)), json!(null));
+        assert_eq!(value_json(&Value::Real(-0.0)).to_string(), "0.0");
         assert_eq!(value_json(&Value::Ranking(vec![("a".into(), 0.5)])), json!([["a", 0.5]]));
     }
 }

@@ -93,6 +93,10 @@ impl Form {
                 Err(Failure::failed(format!("{}: a .wsg file needs --weights", path.display())))
             }
             Some("sg" | "wsg") => Ok(Self::Serialized),
+            Some(other @ ("csv" | "tsv" | "mtx" | "graph" | "metis" | "parquet" | "graphml")) => {
+                let what = format!("{}: a .{other} file is not made: expected .txt, .sg or .wsg", path.display());
+                Err(Failure::failed(what))
+            }
             Some(packed @ ("gz" | "zst" | "bz2" | "xz")) => {
                 Err(Failure::not_yet(format!("{}: writing .{packed}", path.display())))
             }

@@ -168,6 +168,19 @@ fn a_budget_that_is_too_small() {
     assert_eq!(scene.names(), ["db", "small.txt"]);
 }
 
+#[test]
+fn names_that_promise_something_else() {
+    let scene = Scene::with_small(&[]);
+    scene.write("edges.txt", "1 2\n");
+    let no_names = "edges.txt: the column \"from\" is asked for, but an edge list has no names";
+    scene.anden(&["load", "new", "edges.txt", "--source-column", "from"]).failed(&[no_names]);
+    scene.anden(&["load", "new", "edges.txt", "--columns", "from,to", "--source-column", "to"]).succeeded();
+    scene.anden(&["verify", "edges.txt"]).failed(&["edges.txt: there is no database"]);
+    let generated = ["generate", "uniform", "--scale", "3", "--degree", "2", "-o"];
+    scene.anden(&[&generated[..], &["x.csv"]].concat()).failed(&["x.csv: a .csv file is not made"]);
+    scene.anden(&[&generated[..], &["x.txt"]].concat()).succeeded();
+}
+
 /// Each file of a database damaged in its middle: `verify` says which, and no run gives a wrong answer.
 #[test]
 fn damage_is_found_and_named() {

@@ -99,7 +99,7 @@ impl<'a> Opening<'a> {
             Format::Dimacs => TextKind::Dimacs,
             Format::Mtx => self.matrix(path, &looked.head)?,
             Format::Metis => self.metis(path, &looked.head)?,
-            Format::EdgeList if self.options.columns.is_some() => TextKind::BlankColumns,
+            Format::EdgeList => self.list(path)?,
             _ => TextKind::EdgeList,
         };
         let properties = match kind {
@@ -119,6 +119,19 @@ impl<'a> Opening<'a> {
         match self.options.lone_keys {
             LoneKeys::Refuse => Ok(format),
             LoneKeys::Vertices => list_format(path, &looked.head, format),
+        }
+    }
+
+    /// What the lines of an edge list are.
+    fn list(&self, path: &Path) -> Result<TextKind> {
+        let SourceOptions { columns, source_column, target_column, weight_column, lone_keys, .. } = self.options;
+        if columns.is_some() {
+            return Ok(TextKind::BlankColumns);
+        }
+        let named = [source_column, target_column, weight_column].into_iter().flatten().next();
+        match named.filter(|_| *lone_keys == LoneKeys::Refuse) {
+            Some(name) => Err(bad(path, &format!("the column {name:?} is asked for, but an edge list has no names"))),
+            None => Ok(TextKind::EdgeList),
         }
     }
 
