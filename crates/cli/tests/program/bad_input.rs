@@ -174,8 +174,10 @@ fn names_that_promise_something_else() {
     scene.write("edges.txt", "1 2\n");
     let no_names = "edges.txt: the column \"from\" is asked for, but an edge list has no names";
     scene.anden(&["load", "new", "edges.txt", "--source-column", "from"]).failed(&[no_names]);
-    scene.anden(&["load", "new", "edges.txt", "--columns", "from,to", "--source-column", "to"]).succeeded();
-    scene.anden(&["verify", "edges.txt"]).failed(&["edges.txt: there is no database"]);
+    scene
+        .anden(&["load", "new", "edges.txt", "--columns", "a,b", "--source-column", "b", "--target-column", "a"])
+        .succeeded();
+    scene.anden(&["verify", "edges.txt"]).failed(&["edges.txt: is no database"]);
     let generated = ["generate", "uniform", "--scale", "3", "--degree", "2", "-o"];
     scene.anden(&[&generated[..], &["x.csv"]].concat()).failed(&["x.csv: a .csv file is not made"]);
     scene.anden(&[&generated[..], &["x.txt"]].concat()).succeeded();
