@@ -121,7 +121,8 @@ impl Database {
         let mut at_checkpoint = 0;
         loop {
             progress.check()?;
-            (batch.clear(), lines.clear());
+            batch.clear();
+            lines.clear();
             while batch.len() < options.batch.max(1) {
                 let Some(line) = updates.next_update()? else { break };
                 match update_of(line) {
