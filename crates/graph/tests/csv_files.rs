@@ -102,6 +102,19 @@ fn quotes_hold_line_ends() {
     assert_refused(result, "names.csv:6: expected a source, text in UTF-8, of 1 to 65535 bytes, found ''");
 }
 
+/// A block once grew by the lines that it had whole: with one short line before a long one of the same row, never.
+#[test]
+fn a_row_may_begin_with_a_line_shorter_than_its_next() {
+    let text = format!("source,target\n\"{}\n{}\",b\n", "a".repeat(90), "x".repeat(110));
+    let folder = Folder::new();
+    let path = folder.file("short_then_long.csv", &text);
+    for block_bytes in 115..250 {
+        let options = SourceOptions { block_bytes, keys: KeyKind::String, ..SourceOptions::default() };
+        let read = reading::read_once::<Span, u32>(&[&path], &options, 1).unwrap();
+        assert_eq!(read.edges.len(), 1, "{block_bytes}");
+    }
+}
+
 #[test]
 fn a_quote_that_is_not_closed_is_named() {
     let folder = Folder::new();

@@ -363,8 +363,8 @@ impl<'a> Stream<'a> {
                 }
                 break block;
             }
-            // A row is longer than the block.
-            about = 2 * block.end;
+            // A row is longer than the block, of which the last lines may be known in part.
+            about = 2 * about.max(block.end);
             cutter.take_back(&mut block, 0);
             buffer = block.bytes;
         };
