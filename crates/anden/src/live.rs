@@ -97,9 +97,10 @@ impl Database {
     ) -> Result<ApplyReport> {
         let start = Instant::now();
         let mut report = ApplyReport::default();
-        let replayed = self.replay(input, options, answered, &mut report);
+        let mut at_checkpoint = 0;
+        let replayed = self.replay(input, options, answered, &mut report, &mut at_checkpoint);
         // Also what was committed before something went wrong.
-        if report.updates > 0 {
+        if report.updates > at_checkpoint {
             self.checkpoint(None)?;
         }
         replayed?;
@@ -113,12 +114,12 @@ impl Database {
         options: &ApplyOptions,
         mut answered: impl FnMut(u64) -> Result<()>,
         report: &mut ApplyReport,
+        at_checkpoint: &mut u64,
     ) -> Result<()> {
         let mut updates = Updates::open(input)?;
         let (mut batch, mut lines) = (Vec::new(), Vec::new());
         let progress = self.session().progress();
         progress.stage("apply", None);
-        let mut at_checkpoint = 0;
         loop {
             progress.check()?;
             batch.clear();
@@ -148,9 +149,9 @@ impl Database {
             report.transactions += 1;
             progress.advance(batch.len() as u64);
             answered(last)?;
-            if options.checkpoint_every.is_some_and(|every| report.updates - at_checkpoint >= every) {
+            if options.checkpoint_every.is_some_and(|every| report.updates - *at_checkpoint >= every) {
                 self.checkpoint(None)?;
-                at_checkpoint = report.updates;
+                *at_checkpoint = report.updates;
             }
         }
     }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anden::{
-    Database, Error, InputPath, Job, Key, LoadOptions, Options, PageRankParams, Parameters, PathLength, Session, Side,
-    Value, Values, WeightType, write_file,
+    Changes, Database, Error, InputPath, Job, Key, LoadOptions, Options, PageRankParams, Parameters, PathLength,
+    Session, Side, Update, Value, Values, WeightType, write_file,
 };
 
 struct Scene {
@@ -166,4 +166,20 @@ fn a_device_stays_a_device() {
     let failed = write_file(&link, |output| -> Result<(), Error> { Ok(output.write(b"values")?) });
     assert!(matches!(failed, Err(Error::Io(_))), "{failed:?}");
     assert!(std::fs::metadata(&link).unwrap().file_type().is_char_device());
+}
+
+#[test]
+fn vertices_that_were_just_committed_have_no_properties() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::create(folder.path().join("db"), Options::default()).unwrap();
+    db.append(&Changes::default().add_edge(1, 2).set_vertex(1, "size", 5_i64)).unwrap();
+    db.apply(&[Update::add_edge(2, 3)]).unwrap();
+    let view = db.view().unwrap();
+    let sizes = view.vertex_property("size").unwrap();
+    let of = |key: u64| view.vertex(key).unwrap();
+    assert_eq!(sizes.len(), view.vertex_bound());
+    assert_eq!((sizes.get(of(1) as usize).to_string(), sizes.get(of(3) as usize).is_null()), ("5".to_owned(), true));
+    assert!(view.vertex_properties(of(3)).unwrap().is_empty());
+    let refused = db.apply(&[Update::RemoveVertex(1.into())]).unwrap_err().to_string();
+    assert!(refused.contains("properties") && refused.contains("append"), "{refused}");
 }

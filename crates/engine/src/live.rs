@@ -59,6 +59,7 @@ struct Writer {
     num_vertices: usize,
     /// Of the next version.
     epoch: u64,
+    /// Of the last whole batch.
     newest: Arc<LiveVersion>,
     /// A batch failed half way: what was published is whole, and nothing can follow it.
     is_broken: bool,
@@ -107,10 +108,10 @@ impl Turn<'_> {
         missing: Missing,
         pool: &Pool,
     ) -> Result<Applied> {
-        if self.writer.is_none() {
-            *self.writer = Some(Writer::new(store)?);
-        }
-        let Some(writer) = self.writer.as_mut() else { return Err(Error::Option("nothing can be written".into())) };
+        let writer = match &mut *self.writer {
+            Some(writer) => writer,
+            none => none.insert(Writer::new(store)?),
+        };
         let version = writer.apply(updates, missing, pool)?;
         let applied = Applied {
             epoch: version.epoch,
@@ -158,9 +159,9 @@ impl Writer {
         Ok(Self { delta, underlay, keys, vertices, vertex_bound, num_vertices, epoch: 1, newest, is_broken: false })
     }
 
-    /// Makes a version of what was applied; only [`Live::publish`] shows it.
-    fn publish(&mut self) -> Arc<LiveVersion> {
-        self.newest = Arc::new(LiveVersion {
+    /// A version of what was applied so far, perhaps of half a batch: only [`Live::publish`] shows it.
+    fn version(&mut self) -> Arc<LiveVersion> {
+        Arc::new(LiveVersion {
             epoch: self.epoch,
             underlay: Arc::clone(&self.underlay),
             delta: self.delta.publish(),
@@ -168,8 +169,7 @@ impl Writer {
             vertices: Arc::clone(&self.vertices),
             vertex_bound: self.vertex_bound,
             num_vertices: self.num_vertices,
-        });
-        Arc::clone(&self.newest)
+        })
     }
 
     /// The sides whose lists are kept.

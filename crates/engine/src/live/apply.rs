@@ -63,7 +63,8 @@ impl Writer {
     /// Applies a batch, and makes a version with it.
     pub(super) fn apply(&mut self, updates: &[Update], missing: Missing, pool: &Pool) -> Result<Arc<LiveVersion>> {
         if self.is_broken {
-            return Err(Error::Option("an earlier batch failed half way: close the database and open it again".into()));
+            let what = "an earlier batch failed half way: make a checkpoint, which keeps what was committed before it";
+            return Err(Error::Option(what.into()));
         }
         let plan = self.plan(updates, missing)?;
         // From here on only a lack of memory, or damage, can stop it.
@@ -96,10 +97,10 @@ impl Writer {
             }
         }
         self.change_edges(edges, pool)?;
-        let version = self.publish();
+        self.newest = self.version();
         self.epoch += 1;
         self.is_broken = false;
-        Ok(version)
+        Ok(Arc::clone(&self.newest))
     }
 
     /// Checks all updates, and finds the ids of their keys.
@@ -211,7 +212,7 @@ impl Writer {
     }
 
     fn remove_vertex(&mut self, vertex: VertexId, pool: &Pool) -> Result<()> {
-        let view = self.publish().view();
+        let view = self.version().view();
         let entries = entries_of(&view, &[vertex], pool, &Silent)?;
         let gone = |(source, target)| EdgeUpdate { source, target, addition: None };
         self.change_edges(entries.into_iter().map(gone).collect(), pool)?;
@@ -341,10 +342,10 @@ impl<'a> Witness<'a> {
                     Some(Step::Edge(edge)) => Some(self.key(edge.source, edge.target)),
                     _ => None,
                 };
-                let Some(key) = key.filter(|&key| self.has_edge(key).is_ok_and(|has| has)) else {
-                    return Err(Error::Option(format!("there is no edge from {source} to {target} to remove")));
+                match key {
+                    Some(key) if self.has_edge(key)? => self.edges.insert(key, false),
+                    _ => return Err(Error::Option(format!("there is no edge from {source} to {target} to remove"))),
                 };
-                self.edges.insert(key, false);
             }
             (_, Some(Step::AddVertex(vertex))) => {
                 self.vertices.insert(vertex, true);
