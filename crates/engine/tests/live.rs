@@ -2,211 +2,20 @@
 //!
 //! Views that were taken at any time are held, and compared again once much has happened.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::ops::ControlFlow;
+mod live_model;
+
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_engine::{
-    AppendOptions, Changes, Database, EdgeWeight, GraphOptions, Key, KeyScheme, MergeScope, Missing, Update, View,
-};
-use base::VertexId;
+use anden_engine::{AppendOptions, Changes, Database, GraphOptions, KeyScheme, MergeScope, Missing, Update, View};
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::FaultStorage;
-use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
+use graph::{Graph, WeightType};
+use live_model::{Model, NUM_KEYS, Truth, kinds, read};
 use testkit::Random;
 
 const DB: &str = "db";
-/// Keys are made of numbers below this.
-const NUM_KEYS: u32 = 90;
-
-/// What a graph is, key by key.
-#[derive(Clone, Debug, Default, PartialEq)]
-struct Model {
-    vertices: BTreeSet<String>,
-    /// By source and target, of an undirected graph in both orders; weights as text.
-    arcs: BTreeMap<(String, String), String>,
-    num_edges: u64,
-}
-
-/// The graph as it should be.
-struct Truth {
-    options: GraphOptions,
-    /// Numbers of vertices, and of the ends of edges in the order in which they are stored.
-    vertices: BTreeSet<u64>,
-    edges: BTreeMap<(u64, u64), i64>,
-    /// Without keys, all ids below this were vertices once.
-    bound: u64,
-}
-
-impl Truth {
-    fn key(&self, number: u64) -> Key {
-        match self.options.keys {
-            KeyScheme::Dense => Key::Integer(number),
-            KeyScheme::Integer => Key::Integer(number.wrapping_mul(0x9e37_79b9_7f4a_7c15)),
-            KeyScheme::String => Key::String(format!("key {number}")),
-        }
-    }
-
-    fn edge(&self, u: u64, v: u64) -> Option<(u64, u64)> {
-        match self.options {
-            GraphOptions { ordered: true, .. } if u == v => None,
-            GraphOptions { ordered: true, .. } | GraphOptions { direction: Direction::Undirected, .. } => {
-                Some((u.min(v), u.max(v)))
-            }
-            _ => Some((u, v)),
-        }
-    }
-
-    fn add_vertex(&mut self, number: u64) {
-        if self.options.keys == KeyScheme::Dense && number >= self.bound {
-            self.vertices.extend(self.bound..number);
-            self.bound = number + 1;
-        }
-        self.vertices.insert(number);
-    }
-
-    fn remove_vertex(&mut self, number: u64) {
-        if self.vertices.remove(&number) {
-            self.edges.retain(|&(u, v), _| u != number && v != number);
-        }
-    }
-
-    fn weight(&self, weight: i64) -> Option<EdgeWeight> {
-        self.options.weight_type.map(|weight_type| match weight_type {
-            WeightType::U32 | WeightType::I64 => weight.into(),
-            WeightType::F32 | WeightType::F64 => (weight as f64 / 4.0).into(),
-        })
-    }
-
-    /// A random update, done here as well.
-    fn update(&mut self, random: &mut Random) -> Update {
-        let number = |random: &mut Random| {
-            let limit = 1 + random.below(NUM_KEYS);
-            u64::from(random.below(limit))
-        };
-        let (u, v) = (number(random), number(random));
-        let weight = i64::from(random.below(5));
-        match random.below(100) {
-            0..60 => {
-                self.add_vertex(u);
-                self.add_vertex(v);
-                if let Some(edge) = self.edge(u, v) {
-                    self.edges.insert(edge, weight);
-                }
-                Update::AddEdge { source: self.key(u), target: self.key(v), weight: self.weight(weight) }
-            }
-            60..94 => {
-                if let Some(edge) = self.edge(u, v) {
-                    self.edges.remove(&edge);
-                }
-                Update::RemoveEdge { source: self.key(u), target: self.key(v) }
-            }
-            94..97 => {
-                self.add_vertex(u);
-                Update::AddVertex(self.key(u))
-            }
-            _ => {
-                self.remove_vertex(u);
-                Update::RemoveVertex(self.key(u))
-            }
-        }
-    }
-
-    fn model(&self) -> Model {
-        let name = |number: u64| self.key(number).to_string();
-        let mut model = Model { num_edges: self.edges.len() as u64, ..Model::default() };
-        model.vertices = self.vertices.iter().map(|&v| name(v)).collect();
-        for (&(u, v), &weight) in &self.edges {
-            let weight = self.weight(weight).map_or(String::new(), |weight| match self.options.weight_type {
-                Some(WeightType::F32 | WeightType::F64) => format!("{weight}"),
-                _ => weight.to_string(),
-            });
-            model.arcs.insert((name(u), name(v)), weight.clone());
-            if self.options.direction == Direction::Undirected {
-                model.arcs.insert((name(v), name(u)), weight);
-            }
-        }
-        model
-    }
-}
-
-/// What a view shows.
-fn read(view: &View) -> Model {
-    let mut model = Model { num_edges: view.num_edges(), ..Model::default() };
-    let name = |v: VertexId| view.key(v).unwrap().to_string();
-    let mut num_in_arcs = 0;
-    for v in 0..view.vertex_bound() as VertexId {
-        if view.is_live(v) {
-            assert!(model.vertices.insert(name(v)));
-            assert_eq!(view.vertex(&view.key(v).unwrap()).unwrap(), Some(v));
-        }
-        let mut list = Vec::new();
-        let _ = view.for_each_out_fragment(v, |targets| {
-            assert!(targets.is_sorted_by(|a, b| a < b));
-            list.extend_from_slice(targets);
-            ControlFlow::Continue(())
-        });
-        assert_eq!(list.len(), view.out_degree(v));
-        let weights = weights(view, v);
-        for (i, &target) in list.iter().enumerate() {
-            let weight = weights.as_ref().map_or(String::new(), |weights| weights[i].clone());
-            assert!(model.arcs.insert((name(v), name(target)), weight).is_none(), "an edge shows twice");
-        }
-        if view.has_in_edges() {
-            let _ = view.for_each_in_fragment(v, |sources| {
-                num_in_arcs += sources.len();
-                for &source in sources {
-                    let mut found = false;
-                    let _ = view.for_each_out_fragment(source, |targets| {
-                        found |= targets.contains(&v);
-                        ControlFlow::Continue(())
-                    });
-                    assert!(found, "an in-edge without its out-edge");
-                }
-                ControlFlow::Continue(())
-            });
-        }
-    }
-    view.check().unwrap();
-    assert_eq!(model.vertices.len(), view.num_vertices());
-    assert_eq!(model.arcs.len() as u64, view.num_arcs());
-    assert!(!view.has_in_edges() || num_in_arcs == model.arcs.len());
-    model
-}
-
-fn weights(view: &View, v: VertexId) -> Option<Vec<String>> {
-    fn of<W: graph::Weight>(view: &View, v: VertexId) -> Vec<String> {
-        let mut all = Vec::new();
-        let _ = view.for_each_weighted_out_fragment::<W>(v, |targets, weights| {
-            assert_eq!(targets.len(), weights.len());
-            all.extend(weights.iter().map(ToString::to_string));
-            ControlFlow::Continue(())
-        });
-        all
-    }
-    view.weight_type().map(|weight_type| match weight_type {
-        WeightType::U32 => of::<u32>(view, v),
-        WeightType::I64 => of::<i64>(view, v),
-        WeightType::F32 => of::<f32>(view, v),
-        WeightType::F64 => of::<f64>(view, v),
-    })
-}
-
-fn kinds() -> Vec<GraphOptions> {
-    let directed = GraphOptions::default();
-    let undirected = GraphOptions { direction: Direction::Undirected, ..directed };
-    vec![
-        directed,
-        GraphOptions { keys: KeyScheme::Dense, weight_type: Some(WeightType::U32), ..directed },
-        GraphOptions { in_edges: false, keys: KeyScheme::String, weight_type: Some(WeightType::F64), ..directed },
-        GraphOptions { ordered: true, keys: KeyScheme::Dense, ..directed },
-        GraphOptions { keys: KeyScheme::String, ..undirected },
-        GraphOptions { weight_type: Some(WeightType::I64), ..undirected },
-        GraphOptions { keys: KeyScheme::Dense, weight_type: Some(WeightType::F32), ..undirected },
-    ]
-}
 
 #[test]
 fn what_is_seen_is_what_was_asked_for() {
@@ -216,7 +25,7 @@ fn what_is_seen_is_what_was_asked_for() {
         let random = &mut Random::new(seed as u64 + 77);
         let storage = Arc::new(FaultStorage::default());
         let mut db = Database::create_in(storage.clone(), Path::new(DB), options).unwrap();
-        let mut truth = Truth { options, vertices: BTreeSet::new(), edges: BTreeMap::new(), bound: 0 };
+        let mut truth = Truth::new(options);
         let mut held: Vec<(View, Model)> = Vec::new();
         for step in 0..120 {
             let num_updates = [1, 3, 20, 300][random.below(4) as usize];
@@ -236,11 +45,7 @@ fn what_is_seen_is_what_was_asked_for() {
                     let (source, target) = (truth.key(u), truth.key(v));
                     let mut changes = Changes::default();
                     changes.added.push((source, target, truth.weight(3)));
-                    truth.add_vertex(u);
-                    truth.add_vertex(v);
-                    if let Some(edge) = truth.edge(u, v) {
-                        truth.edges.insert(edge, 3);
-                    }
+                    truth.add_edge(u, v, 3);
                     db.append_changes(&changes, &AppendOptions::default(), &pool, &Silent).unwrap();
                     assert_eq!(read(&db.view().unwrap()), truth.model(), "after an append in step {step}");
                 }
