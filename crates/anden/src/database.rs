@@ -122,6 +122,10 @@ impl Database {
         Self { inner, session: session.clone() }
     }
 
+    pub(crate) fn into_inner(self) -> engine::Database {
+        self.inner
+    }
+
     pub(crate) fn inner(&self) -> &engine::Database {
         &self.inner
     }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use engine::{Applied, EdgeWeight, Missing, Update};
+use engine::{Applied, EdgeWeight, LiveStats, Missing, Update};
 use graph::formats::{InputPath, UpdateLine, Updates};
 
 use crate::{Database, Error, Result, SnapshotInfo};
@@ -33,6 +33,8 @@ pub struct ApplyReport {
     pub transactions: u64,
     /// How long that took, reading included.
     pub seconds: f64,
+    /// Snapshots that were made in the background, because there was enough to write.
+    pub automatic_checkpoints: u64,
 }
 
 /// All methods fail on a database that is open for reading only.
@@ -41,7 +43,9 @@ impl Database {
     /// there already stay as they are. A vertex of an edge that is added comes with it; what is to be
     /// removed and is not there is gone already.
     ///
-    /// They are in memory only until [`checkpoint`](Self::checkpoint), or an append, makes a snapshot of them.
+    /// They are in memory only until a snapshot is made of them: by [`checkpoint`](Self::checkpoint) or an append, by
+    /// [`close`](Self::close), and in the background once they take enough
+    /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)).
     ///
     /// ```
     /// use anden::{Database, Options, Update};
@@ -74,12 +78,39 @@ impl Database {
 
     /// Makes a snapshot of everything that is committed.
     ///
-    /// Cost: grows with what was committed since the newest snapshot. Readers do not wait for it.
+    /// Cost: grows with what was committed since the newest snapshot. Nobody waits for it who reads or commits; what is
+    /// committed meanwhile is not in this snapshot.
     ///
     /// # Errors
     /// The name is no name or taken, or the disk fails: what is committed stays.
     pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
         Ok(self.inner().checkpoint(name)?)
+    }
+
+    /// Sets how many bytes of updates are in memory when a snapshot is made of them in the background; at first 64 MB.
+    /// Who commits faster than that is written waits. `None`: snapshots are made only when they are asked for.
+    pub fn set_checkpoint_bytes(&self, num_bytes: Option<u64>) {
+        self.inner().set_checkpoint_bytes(num_bytes);
+    }
+
+    /// Sets how many bytes a second merges write at most that follow such snapshots; at first 100 MB. `None`: as many
+    /// as they can.
+    pub fn set_background_write_rate(&self, bytes_per_second: Option<u64>) {
+        self.inner().set_background_write_rate(bytes_per_second);
+    }
+
+    /// What is committed and in memory only, and what is done about it.
+    pub fn live_stats(&self) -> LiveStats {
+        self.inner().live_stats()
+    }
+
+    /// Ends what works in the background, and makes a snapshot of what the newest one lacks. Dropping the handle does
+    /// the same, but cannot say whether it went well.
+    ///
+    /// # Errors
+    /// The disk fails: what was committed since the newest snapshot is lost.
+    pub fn close(self) -> Result<()> {
+        Ok(self.into_inner().close()?)
     }
 
     /// Applies the updates of a file, batch after batch, and makes a snapshot of them; `answered` is called with the
@@ -96,15 +127,17 @@ impl Database {
         answered: impl FnMut(u64) -> Result<()>,
     ) -> Result<ApplyReport> {
         let start = Instant::now();
+        let automatic_before = self.live_stats().automatic_checkpoints;
         let mut report = ApplyReport::default();
         let mut at_checkpoint = 0;
         let replayed = self.replay(input, options, answered, &mut report, &mut at_checkpoint);
         // Also what was committed before something went wrong.
         if report.updates > at_checkpoint {
-            self.checkpoint(None)?;
+            self.inner().checkpoint_pending()?;
         }
         replayed?;
         report.seconds = start.elapsed().as_secs_f64();
+        report.automatic_checkpoints = self.live_stats().automatic_checkpoints - automatic_before;
         Ok(report)
     }
 

@@ -10,6 +10,9 @@ pub trait Progress: Sync {
     /// `amount` more is done.
     fn advance(&self, _amount: u64) {}
 
+    /// So many bytes were written to files; who wants them written slower waits here.
+    fn wrote(&self, _num_bytes: u64) {}
+
     /// Whether the work should stop; polled every few milliseconds of work.
     fn is_cancelled(&self) -> bool {
         false

@@ -14,18 +14,21 @@ use lama::{
 };
 
 use crate::append::{AppendOptions, AppendReport, Changes};
-use crate::live::{Applied, Live, Missing, Update};
+use crate::live::{Applied, Background, Live, LiveStats, Missing, Update};
 use crate::load::{LoadOptions, LoadReport};
 use crate::{Error, Result};
 
 /// An open database.
 ///
-/// One handle at a time writes, in one process; any number read.
+/// One handle at a time writes, in one process; any number read. A handle that goes makes a snapshot of what was
+/// committed since the newest one; [`close`](Self::close) says whether that went well.
 #[derive(Debug)]
 pub struct Database {
-    store: Store,
+    store: Arc<Store>,
     /// What was committed since the newest snapshot, and the right to write.
-    live: Live,
+    live: Arc<Live>,
+    background: Background,
+    is_closed: bool,
 }
 
 impl Database {
@@ -187,7 +190,9 @@ impl Database {
 
     /// Applies updates, all of them or none: whoever takes a view afterwards sees them.
     ///
-    /// They are in memory only until [`checkpoint`](Self::checkpoint) makes a snapshot of them.
+    /// They are in memory only until a snapshot is made of them: by [`checkpoint`](Self::checkpoint), by
+    /// [`close`](Self::close), and in the background once they take enough
+    /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). Who commits faster than that is written waits.
     ///
     /// Cost: a search in the newest snapshot for each edge, and copies of the nodes of the changed lists; a vertex
     /// that goes costs its edges, and in a directed graph without in-lists a look at the whole graph.
@@ -198,18 +203,79 @@ impl Database {
     /// as damage in the snapshot, the handle applies no more updates.
     pub fn apply(&self, updates: &[Update], missing: Missing, pool: &Pool) -> Result<Applied> {
         self.require_writer()?;
-        self.live.turn().apply(&self.store, updates, missing, pool)
+        let mut turn = self.live.turn_to_commit(self.background.checkpoint_bytes());
+        let applied = turn.apply(&self.store, updates, missing, pool)?;
+        let num_pending_bytes = turn.num_pending_bytes();
+        drop(turn);
+        self.background.has_pending(num_pending_bytes);
+        Ok(applied)
     }
 
     /// Makes a snapshot of what is committed, also where that is nothing new.
     ///
-    /// Cost: grows with what was committed since the newest snapshot. Others who write wait, readers do not.
+    /// Cost: grows with what was committed since the newest snapshot. Nobody waits for it who reads or commits; what is
+    /// committed meanwhile is in memory, and not in this snapshot.
     ///
     /// # Errors
-    /// The handle cannot write, the name is no name or taken, or the disk failed: what is committed stays.
+    /// The handle cannot write, the name is no name or taken, or the disk failed: what is committed stays. Where
+    /// something was committed meanwhile, the next snapshot is then preceded by one of what this one was to have.
     pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
         self.require_writer()?;
-        self.live.turn().checkpoint(&self.store, name)
+        let snapshot = self.live.checkpoint(&self.store, name)?;
+        self.background.has_succeeded();
+        Ok(snapshot)
+    }
+
+    /// As [`checkpoint`](Self::checkpoint), without a name, where the newest snapshot lacks anything; `None` otherwise.
+    ///
+    /// # Errors
+    /// As [`checkpoint`](Self::checkpoint).
+    pub fn checkpoint_pending(&self) -> Result<Option<SnapshotInfo>> {
+        self.require_writer()?;
+        let snapshot = self.live.checkpoint_pending(&self.store)?;
+        self.background.has_succeeded();
+        Ok(snapshot)
+    }
+
+    /// Sets how many bytes of changes are in memory when a snapshot is made of them in the background; at first 64 MB.
+    /// As many may be added while it is written: who commits more waits. `None`: snapshots are made only when they are
+    /// asked for, and nobody waits.
+    pub fn set_checkpoint_bytes(&self, num_bytes: Option<u64>) {
+        self.background.set_checkpoint_bytes(num_bytes);
+    }
+
+    /// Sets how many bytes a second merges in the background write at most, which follow such snapshots; at first
+    /// 100 MB. `None`: as many as they can.
+    pub fn set_background_write_rate(&self, bytes_per_second: Option<u64>) {
+        self.background.set_write_rate(bytes_per_second);
+    }
+
+    /// What is committed and in memory only, and what is done about it.
+    pub fn live_stats(&self) -> LiveStats {
+        let report = self.background.report();
+        LiveStats {
+            automatic_checkpoints: report.num_checkpoints,
+            automatic_merges: report.num_merges,
+            background_error: report.error.map(|error| error.to_string()),
+            ..self.live.stats()
+        }
+    }
+
+    /// Ends what works in the background, and makes a snapshot of what the newest one lacks. Dropping the handle does
+    /// the same, but cannot say whether it went well.
+    ///
+    /// # Errors
+    /// The disk failed: what was committed since the newest snapshot is lost.
+    pub fn close(mut self) -> Result<()> {
+        self.finish()
+    }
+
+    fn finish(&mut self) -> Result<()> {
+        if std::mem::replace(&mut self.is_closed, true) || self.store.is_read_only() {
+            return Ok(());
+        }
+        self.background.stop();
+        self.live.checkpoint_pending(&self.store).map(|_| ())
     }
 
     /// The graph with everything that is committed.
@@ -320,7 +386,16 @@ impl Database {
 
 impl From<Store> for Database {
     fn from(store: Store) -> Self {
-        Self { store, live: Live::default() }
+        let (store, live) = (Arc::new(store), Arc::new(Live::default()));
+        let background = Background::new(Arc::clone(&store), Arc::clone(&live));
+        Self { store, live, background, is_closed: false }
+    }
+}
+
+impl Drop for Database {
+    fn drop(&mut self) {
+        // Nobody is left to be told; who wants to know closes it.
+        let _ = self.finish();
     }
 }
 

@@ -8,23 +8,34 @@
 //! edge to remove is not added any more, and removed if the snapshot has it. So nothing is read from the
 //! changes, of several updates of one edge the last counts, and the changes stay effective: they hold
 //! nothing that the snapshot has.
+//!
+//! To become a snapshot, the changes are *frozen*: what is committed from then on goes to a container of its
+//! own, effective over snapshot and frozen changes together, and lies over the new snapshot as it is once that
+//! is there.
 
 mod apply;
+mod background;
 mod checkpoint;
 mod delta;
+mod frozen;
 mod keys;
 mod update;
 mod version;
 mod vertices;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
+use base::VertexId;
 use base::parallel::Pool;
-use lama::{Side, Store, Underlay, View};
+use lama::{GraphOptions, Side, Store, Underlay, View};
+use terrace::Plane;
 
+pub(crate) use background::Background;
 pub use update::{Applied, Missing, Update};
 
 use self::delta::Delta;
+use self::frozen::Frozen;
 use self::keys::NewKeys;
 use self::version::LiveVersion;
 use self::vertices::VertexHistory;
@@ -36,10 +47,37 @@ const SPARE_VERTICES: usize = 1 << 16;
 /// What was committed since the newest snapshot.
 #[derive(Debug, Default)]
 pub(crate) struct Live {
-    /// Held by whoever writes: changes, or a snapshot. `None` until something is changed.
+    /// Held by whoever makes a snapshot, so that one follows the other. It is taken before all others.
+    snapshots: Mutex<()>,
+    /// Held by whoever waits for `writer`: who commits again and again does not pass those that wait.
+    queue: Mutex<()>,
+    /// Held by whoever changes something. `None` until something is changed.
     writer: Mutex<Option<Writer>>,
+    /// A frozen version is a snapshot now, or could not become one.
+    settled: Condvar,
     /// What readers get; `None` while nothing lies over the newest snapshot.
     published: RwLock<Option<Arc<LiveVersion>>>,
+    /// Of the last commit.
+    epoch: AtomicU64,
+}
+
+/// What lies over the newest snapshot, and what was done about it since the database was opened.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LiveStats {
+    /// The bytes that it takes in memory.
+    pub delta_bytes: u64,
+    /// Edges that it adds. One whose weight changed is added and removed.
+    pub added: u64,
+    /// Edges that it removes.
+    pub removed: u64,
+    /// Whether a snapshot is being made of it.
+    pub is_checkpoint_running: bool,
+    /// Snapshots that were made because there was enough of it.
+    pub automatic_checkpoints: u64,
+    /// Merges that followed these.
+    pub automatic_merges: u64,
+    /// Why the last of these failed, if it did: it is tried again.
+    pub background_error: Option<String>,
 }
 
 /// The right to write.
@@ -48,17 +86,29 @@ pub(crate) struct Turn<'a> {
     writer: MutexGuard<'a, Option<Writer>>,
 }
 
+/// The right to make a snapshot while nobody else writes.
+pub(crate) struct SnapshotTurn<'a> {
+    _turn: Turn<'a>,
+    _order: MutexGuard<'a, ()>,
+}
+
 /// The changes, and what they are made with.
 #[derive(Debug)]
 struct Writer {
     delta: Delta,
     underlay: Arc<Underlay>,
+    /// What takes its place when the frozen version is a snapshot; learns what is touched meanwhile.
+    next_underlay: Option<Arc<Underlay>>,
+    /// What lies between the snapshot and the delta, keys and vertices here.
+    frozen: Option<Frozen>,
     keys: Arc<NewKeys>,
     vertices: Arc<VertexHistory>,
     vertex_bound: usize,
     num_vertices: usize,
     /// Of the next version.
     epoch: u64,
+    /// Of what lies below the delta.
+    epoch_below: u64,
     /// Of the last whole batch.
     newest: Arc<LiveVersion>,
     /// A batch failed half way: what was published is whole, and nothing can follow it.
@@ -68,19 +118,33 @@ struct Writer {
 impl Live {
     /// Waits until nobody else writes.
     pub(crate) fn turn(&self) -> Turn<'_> {
-        Turn { live: self, writer: self.writer.lock().unwrap_or_else(PoisonError::into_inner) }
+        let _first = lock(&self.queue);
+        Turn { live: self, writer: lock(&self.writer) }
     }
 
-    /// The same; what was committed before is a snapshot of its own.
+    /// The same, and until a snapshot that is being written is done where changes of more than `most_bytes` wait
+    /// behind it.
+    pub(crate) fn turn_to_commit(&self, most_bytes: Option<u64>) -> Turn<'_> {
+        let Turn { mut writer, .. } = self.turn();
+        if let Some(most_bytes) = most_bytes {
+            let must_wait = |writer: &mut Option<Writer>| {
+                let writer = writer.as_ref().filter(|writer| writer.is_being_written());
+                writer.is_some_and(|writer| writer.num_bytes() > most_bytes)
+            };
+            writer = self.settled.wait_while(writer, must_wait).unwrap_or_else(PoisonError::into_inner);
+        }
+        Turn { live: self, writer }
+    }
+
+    /// Waits until nobody else writes; what was committed before is a snapshot of its own then.
     ///
     /// # Errors
-    /// As [`Turn::checkpoint`].
-    pub(crate) fn turn_at_snapshot(&self, store: &Store) -> Result<Turn<'_>> {
+    /// The disk failed: what is committed stays.
+    pub(crate) fn turn_at_snapshot(&self, store: &Store) -> Result<SnapshotTurn<'_>> {
+        let order = lock(&self.snapshots);
         let mut turn = self.turn();
-        if turn.writer.is_some() {
-            turn.checkpoint(store, None)?;
-        }
-        Ok(turn)
+        turn.settle(store, None)?;
+        Ok(SnapshotTurn { _turn: turn, _order: order })
     }
 
     /// The graph with all changes; `None` where there are none.
@@ -90,12 +154,41 @@ impl Live {
         newest.map(|newest| newest.view())
     }
 
+    /// The bytes of changes that are in no snapshot, and of which nobody makes one.
+    pub(crate) fn num_pending_bytes(&self) -> u64 {
+        self.turn().num_pending_bytes()
+    }
+
+    /// What lies over the newest snapshot.
+    pub(crate) fn stats(&self) -> LiveStats {
+        let turn = self.turn();
+        let Some(writer) = &*turn.writer else { return LiveStats::default() };
+        let frozen = writer.frozen.as_ref();
+        let versions = || frozen.map(|frozen| &frozen.version).into_iter().chain([&writer.newest]);
+        LiveStats {
+            delta_bytes: writer.num_bytes() + frozen.map_or(0, Frozen::num_bytes),
+            added: versions().map(|version| version.num_edges_of(Plane::Out)).sum(),
+            removed: versions().map(|version| version.num_edges_of(Plane::OutRemoved)).sum(),
+            is_checkpoint_running: writer.is_being_written(),
+            ..LiveStats::default()
+        }
+    }
+
     fn publish(&self, version: Option<Arc<LiveVersion>>) {
         *self.published.write().unwrap_or_else(PoisonError::into_inner) = version;
     }
 }
 
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Turn<'_> {
+    /// As [`Live::num_pending_bytes`].
+    pub(crate) fn num_pending_bytes(&self) -> u64 {
+        self.writer.as_ref().map_or(0, Writer::num_pending_bytes)
+    }
+
     /// Applies a batch: all of it, or nothing where an update is not right.
     ///
     /// # Errors
@@ -110,9 +203,10 @@ impl Turn<'_> {
     ) -> Result<Applied> {
         let writer = match &mut *self.writer {
             Some(writer) => writer,
-            none => none.insert(Writer::new(store)?),
+            none => none.insert(Writer::new(store, self.live.epoch.load(Ordering::Relaxed))?),
         };
         let version = writer.apply(updates, missing, pool)?;
+        self.live.epoch.store(version.epoch, Ordering::Relaxed);
         let applied = Applied {
             epoch: version.epoch,
             vertices: version.num_vertices as u64,
@@ -124,8 +218,8 @@ impl Turn<'_> {
 }
 
 impl Writer {
-    /// Over the newest snapshot, or what is shown in its place.
-    fn new(store: &Store) -> Result<Self> {
+    /// Over the newest snapshot, or what is shown in its place, which is what was committed up to `epoch`.
+    fn new(store: &Store, epoch: u64) -> Result<Self> {
         let options = store.options();
         if options.multigraph {
             return Err(Error::Option("a multigraph takes its changes by append, not by updates".into()));
@@ -137,26 +231,34 @@ impl Writer {
         let view = store.view()?;
         let vertex_bound = graph::Graph::vertex_bound(&view);
         let num_vertices = graph::Graph::num_vertices(&view);
-        let terrace_options = terrace::Options {
-            direction: options.direction,
-            in_lists: options.stores_in_lists(),
-            ..terrace::Options::default()
-        };
-        let mut delta = Delta::new(options.weight_type, &terrace_options)?;
         let underlay = Arc::new(Underlay::new(&view, vertex_bound + vertex_bound / 4 + SPARE_VERTICES));
-        delta.grow(underlay.capacity())?;
+        let mut delta = empty_delta(options, underlay.capacity())?;
         let keys = Arc::new(NewKeys::new(vertex_bound));
         let vertices = Arc::new(VertexHistory::new(vertex_bound));
         let newest = Arc::new(LiveVersion {
-            epoch: 0,
+            epoch,
             underlay: Arc::clone(&underlay),
+            frozen: None,
             delta: delta.publish(),
             keys: Arc::clone(&keys),
             vertices: Arc::clone(&vertices),
             vertex_bound,
             num_vertices,
         });
-        Ok(Self { delta, underlay, keys, vertices, vertex_bound, num_vertices, epoch: 1, newest, is_broken: false })
+        Ok(Self {
+            delta,
+            underlay,
+            next_underlay: None,
+            frozen: None,
+            keys,
+            vertices,
+            vertex_bound,
+            num_vertices,
+            epoch: epoch + 1,
+            epoch_below: epoch,
+            newest,
+            is_broken: false,
+        })
     }
 
     /// A version of what was applied so far, perhaps of half a batch: only [`Live::publish`] shows it.
@@ -164,6 +266,7 @@ impl Writer {
         Arc::new(LiveVersion {
             epoch: self.epoch,
             underlay: Arc::clone(&self.underlay),
+            frozen: self.frozen.as_ref().map(|frozen| Arc::clone(&frozen.version)),
             delta: self.delta.publish(),
             keys: Arc::clone(&self.keys),
             vertices: Arc::clone(&self.vertices),
@@ -179,4 +282,34 @@ impl Writer {
             false => &[Side::Out],
         }
     }
+
+    /// From now on the list of `vertex` may differ from the snapshot's.
+    fn touch(&self, side: Side, vertex: VertexId) {
+        self.underlay.touch(side, vertex);
+        if let Some(next) = &self.next_underlay {
+            next.touch(side, vertex);
+        }
+    }
+
+    /// Whether nothing was committed to what lies below the delta.
+    fn is_empty(&self) -> bool {
+        self.newest.epoch == self.epoch_below
+    }
+
+    /// What the delta takes, without what is frozen.
+    fn num_bytes(&self) -> u64 {
+        self.delta.num_bytes() + self.keys.num_bytes()
+    }
+}
+
+/// Changes of vertices below `bound`: none yet.
+fn empty_delta(options: &GraphOptions, bound: usize) -> Result<Delta> {
+    let terrace_options = terrace::Options {
+        direction: options.direction,
+        in_lists: options.stores_in_lists(),
+        ..terrace::Options::default()
+    };
+    let mut delta = Delta::new(options.weight_type, &terrace_options)?;
+    delta.grow(bound)?;
+    Ok(delta)
 }

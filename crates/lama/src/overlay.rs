@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::Debug;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -18,12 +18,12 @@ use crate::run;
 use crate::side::{Side, SideOverlay};
 use crate::view::View;
 
-/// How much of a list changes.
+/// How much of a list changes; nothing of a list that stays as it is, unless what was added to it was removed again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ListChanges {
-    /// Entries of the snapshot's list that go.
+    /// Entries that go: those of the snapshot's list, and of what was added those that were removed again.
     pub removed: usize,
-    /// Entries that come.
+    /// Entries that come, these included.
     pub added: usize,
 }
 
@@ -59,11 +59,34 @@ pub trait Overlay: Debug + Send + Sync {
     /// How much of a list changes. Of an undirected graph, only out-lists are asked for.
     fn num_changes(&self, side: run::Side, vertex: VertexId) -> ListChanges;
 
-    /// What a list loses, ascending.
+    /// What a list loses, ascending; may name entries that the snapshot's list does not have.
     fn removed(&self, side: run::Side, vertex: VertexId) -> Cow<'_, [VertexId]>;
 
     /// Calls `body` with what a list gains, piece by piece, ascending, each with the bytes of its weights.
     fn for_each_added(&self, side: run::Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()>;
+}
+
+/// Calls `body` with what is left, piece by piece, of an ascending list without the entries of another.
+///
+/// Of an empty list, an empty piece is left.
+#[inline]
+pub fn without(
+    targets: &[VertexId],
+    removed: &[VertexId],
+    mut body: impl FnMut(Range<usize>) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let mut start = 0;
+    for &gone in removed {
+        let end = start + targets[start..].partition_point(|&target| target < gone);
+        let next = end + targets[end..].iter().take_while(|&&target| target == gone).count();
+        if next > end {
+            if end > start {
+                body(start..end)?;
+            }
+            start = next;
+        }
+    }
+    if start < targets.len() || targets.is_empty() { body(start..targets.len()) } else { ControlFlow::Continue(()) }
 }
 
 /// A snapshot, ready to have changes laid over it.
@@ -146,5 +169,28 @@ impl Underlay {
             Direction::Directed => self.r#in.as_ref().map(|side| laid(side, run::Side::In)),
         };
         self.view.with_overlay(out_side, in_side, overlay)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_without_entries_is_what_is_between_them() {
+        let left = |targets: &[VertexId], removed: &[VertexId]| {
+            let mut left = Vec::new();
+            let flow = without(targets, removed, |range| {
+                left.push(targets[range].to_vec());
+                ControlFlow::Continue(())
+            });
+            assert!(flow.is_continue());
+            left
+        };
+        assert_eq!(left(&[2, 4, 6], &[]), [vec![2, 4, 6]]);
+        assert_eq!(left(&[2, 4, 6], &[1, 4, 5, 7]), [vec![2], vec![6]]);
+        assert_eq!(left(&[2, 4, 4, 6, 8], &[2, 4]), [vec![6, 8]]);
+        assert_eq!(left(&[2, 4, 6], &[6]), [vec![2, 4]]);
+        assert!(left(&[2, 4], &[2, 4]).is_empty());
     }
 }

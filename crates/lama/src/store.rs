@@ -192,6 +192,14 @@ impl Store {
         self.state().manifest.retention
     }
 
+    /// Whether a new snapshot can have this name; every one can have none.
+    ///
+    /// # Errors
+    /// [`Error::Input`]: it is no name, or a snapshot has it already.
+    pub fn check_name(&self, name: Option<&str>) -> Result<()> {
+        check_name(name, Some(&self.state().manifest))
+    }
+
     /// The newest version of the graph: the newest snapshot, and what a younger one that was dropped had changed.
     /// Until something is written, all these views share what was verified.
     ///

@@ -28,6 +28,8 @@ const SERIAL_BATCH: usize = 2000;
 /// While so few older versions are pinned, each group looks at all of them; of more, now and then.
 const FEW_PINNED: usize = 64;
 
+const LINE_BYTES: u64 = (LINE_WORDS * size_of::<u32>()) as u64;
+
 /// A live graph: lists that change in groups of batches, and the versions that readers hold.
 ///
 /// There is one writer, who owns this. Each [`apply`](Self::apply) changes the version that is being
@@ -409,12 +411,16 @@ impl<W: Value> Terrace<W> {
         self.reader().pin()
     }
 
+    /// As [`Memory::live_bytes`]; cheap enough to be asked for after every batch.
+    pub fn num_live_bytes(&self) -> u64 {
+        self.stock.num_live().max(0) as u64 * LINE_BYTES
+    }
+
     /// What the nodes take.
     pub fn memory(&self) -> Memory {
-        let line_bytes = (LINE_WORDS * size_of::<u32>()) as u64;
         Memory {
-            live_bytes: self.stock.num_live().max(0) as u64 * line_bytes,
-            touched_bytes: self.stock.num_touched() as u64 * line_bytes,
+            live_bytes: self.num_live_bytes(),
+            touched_bytes: self.stock.num_touched() as u64 * LINE_BYTES,
             num_kept_nodes: self.graveyard.num_kept() as u64,
             num_pinned_versions: self.publisher.past().count() as u64,
         }

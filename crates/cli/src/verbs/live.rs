@@ -40,6 +40,7 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
             "transactions": report.transactions,
             "seconds": report.seconds,
             "updates_per_second": rate,
+            "automatic_checkpoints": report.automatic_checkpoints,
         }))?;
     } else if !global.quiet && args.acks.as_deref() != Some("-".as_ref()) {
         console.line(format_args!("applied {} to {}", args.input.display(), args.database.display()))?;
@@ -49,6 +50,9 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
             .pair("  transactions", count(report.transactions))
             .pair("  time", duration(report.seconds))
             .pair("  updates a second", count(rate as u64));
+        if report.automatic_checkpoints > 0 {
+            table.pair("  snapshots meanwhile", count(report.automatic_checkpoints));
+        }
         console.table(&table)?;
     }
     console.finish()

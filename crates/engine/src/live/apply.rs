@@ -10,10 +10,10 @@ use base::parallel::Pool;
 use base::progress::Silent;
 use base::{MAX_VERTICES, VertexId};
 use graph::{Direction, Graph};
-use lama::{Key, KeyScheme, Side, Underlay};
-use terrace::Plane;
+use lama::{Key, KeyScheme, Overlay, Side, Underlay};
 
 use super::delta::{ArcUpdate, added, removed};
+use super::frozen::Frozen;
 use super::update::{Missing, Update};
 use super::version::LiveVersion;
 use super::{SPARE_VERTICES, Writer};
@@ -150,7 +150,8 @@ impl Writer {
             let Key::Integer(id) = key else { return Ok(None) };
             return Ok((id < plan.vertex_bound as u64).then_some(id as VertexId));
         }
-        if let Some(id) = self.keys.id(&key).or_else(|| plan.new_ids.get(&key).copied()) {
+        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.version.vertex(&key));
+        if let Some(id) = self.keys.id(&key).or_else(|| plan.new_ids.get(&key).copied()).or_else(frozen) {
             return Ok(Some(id));
         }
         Ok(view.vertex_dead_or_alive(&key)?.map(|(id, _)| id))
@@ -195,11 +196,14 @@ impl Writer {
         }
         self.delta.grow(capacity)?;
         self.underlay = Arc::new(underlay);
+        // It is too small, and whoever made it makes another.
+        self.next_underlay = None;
         Ok(())
     }
 
     fn is_live(&self, vertex: VertexId) -> bool {
-        let known = self.vertices.is_live(vertex, self.epoch);
+        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.version.is_live(vertex));
+        let known = self.vertices.is_live(vertex, self.epoch).or_else(frozen);
         known.unwrap_or_else(|| self.underlay.view().is_live(vertex))
     }
 
@@ -252,14 +256,14 @@ impl Writer {
                     updates.change(neighbour, list, edge.addition, below);
                 }
             }
-            updates.added.iter().for_each(|update| self.underlay.touch(side, update.list));
+            updates.added.iter().for_each(|update| self.touch(side, update.list));
             self.delta.apply(pool, added(side), &updates.added)?;
             self.delta.apply(pool, removed(side), &updates.removed)?;
         }
         Ok(())
     }
 
-    /// The bits of the weights that edges have in the snapshot, which ascend; `None` where it has them not.
+    /// The bits of the weights that edges, which ascend, have below the delta; `None` where they are not there.
     fn weights_below(&self, edges: &[EdgeUpdate], pool: &Pool) -> Result<Vec<Option<u64>>> {
         let view = self.underlay.view();
         let bound = view.vertex_bound();
@@ -283,6 +287,11 @@ impl Writer {
                 let wanted = edges[start..end].iter().map(|edge| edge.target);
                 finder.find(source, wanted, |index, weight| below[start + index] = Some(weight))?;
                 start = end;
+            }
+            if let Some(Frozen { version, .. }) = &self.frozen {
+                for (edge, below) in edges.iter().zip(&mut below) {
+                    *below = version.weight_over(edge.source, edge.target, *below);
+                }
             }
             Ok(below)
         };
@@ -381,11 +390,8 @@ impl<'a> Witness<'a> {
         if (source as usize).max(target as usize) >= newest.vertex_bound {
             return Ok(false);
         }
-        if newest.delta.weight(Plane::Out, source, target).is_some() {
-            return Ok(true);
-        }
-        let mut is_below = false;
-        self.writer.underlay.view().finder().find(source, [target], |_, _| is_below = true)?;
-        Ok(is_below && newest.delta.weight(Plane::OutRemoved, source, target).is_none())
+        let mut below = None;
+        newest.snapshot().finder().find(source, [target], |_, weight| below = Some(weight))?;
+        Ok(newest.weight_over(source, target, below).is_some())
     }
 }

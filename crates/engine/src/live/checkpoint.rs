@@ -1,4 +1,4 @@
-//! From the changes of a live graph to a snapshot.
+//! From a version of a live graph to the level of a snapshot.
 
 use graph::Graph;
 use lama::{Key, KeyScheme, LevelChanges, Side, SnapshotInfo, Store};
@@ -6,42 +6,36 @@ use terrace::Plane;
 
 use super::delta::{added, removed};
 use super::version::LiveVersion;
-use super::{Turn, Writer};
 use crate::append::order;
 use crate::load::VertexKeys;
 use crate::{Error, Result};
 
-impl Turn<'_> {
-    /// Makes a snapshot of what is committed; nothing lies over it then.
-    ///
-    /// # Errors
-    /// The name is no name or taken; the disk failed. The changes stay where they were.
-    pub(crate) fn checkpoint(&mut self, store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
-        let snapshot = match self.writer.as_ref() {
-            Some(writer) => writer.write_level(store, name)?,
-            None => {
-                let vertex_bound = store.view()?.vertex_bound();
-                store.append(&LevelChanges { vertex_bound, ..LevelChanges::default() }, name)?
-            }
-        };
-        *self.writer = None;
-        self.live.publish(None);
-        Ok(snapshot)
-    }
+/// Makes a snapshot in which nothing changes.
+///
+/// # Errors
+/// The name is no name or taken; the disk failed.
+pub(super) fn write_empty_level(store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
+    let vertex_bound = store.view()?.vertex_bound();
+    Ok(store.append(&LevelChanges { vertex_bound, ..LevelChanges::default() }, name)?)
 }
 
-impl Writer {
-    fn write_level(&self, store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
-        let version = &*self.newest;
+impl LiveVersion {
+    /// Makes a snapshot of this version, which lies over the newest one, with nothing frozen between them.
+    ///
+    /// # Errors
+    /// The name is no name or taken; the disk failed.
+    pub(super) fn write_level(&self, store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
+        debug_assert!(self.frozen.is_none(), "what is frozen becomes a snapshot first");
+        let version = self;
         let below = version.snapshot();
         let arcs = |side: Side| {
-            let arcs = |plane| version.delta.arcs(plane, self.underlay.touched(side));
+            let arcs = |plane| version.delta.arcs(plane, version.underlay.touched(side));
             (arcs(added(side)), arcs(removed(side)))
         };
         let (out_added, out_removed) = arcs(Side::Out);
         let (in_added, in_removed) =
             if store.options().stores_in_lists() { arcs(Side::In) } else { (Vec::new(), Vec::new()) };
-        let states = self.vertices.states(version.epoch);
+        let states = version.vertices.states(version.epoch);
         let was_live = |vertex: u32| vertex as usize >= below.vertex_bound() || below.is_live(vertex);
         let changed = |is_live: bool| {
             let changed = states.iter().filter(|&&(vertex, now)| now == is_live && was_live(vertex) != now);

@@ -149,6 +149,11 @@ impl Delta {
         Ok(())
     }
 
+    /// The bytes of what readers hold, and of what was published last.
+    pub(crate) fn num_bytes(&self) -> u64 {
+        for_weights!(Self, self, delta => delta.terrace.num_live_bytes())
+    }
+
     /// Applies changes to a plane; of one entry, the last counts.
     pub(crate) fn apply(&mut self, pool: &Pool, plane: Plane, updates: &[ArcUpdate]) -> Result<()> {
         for_weights!(Self, self, delta => delta.apply(pool, plane, updates))

@@ -4,6 +4,7 @@
 //! leaves out those that are not below its bound. Looking up the key of an id takes no lock.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{OnceLock, PoisonError, RwLock};
 
 use base::VertexId;
@@ -19,12 +20,14 @@ pub(crate) struct NewKeys {
     first: usize,
     ids: RwLock<HashMap<Key, VertexId>>,
     chunks: [OnceLock<Box<[OnceLock<Key>]>>; 24],
+    num_bytes: AtomicU64,
 }
 
 impl NewKeys {
     /// None yet; the first will have the id `first`.
     pub(crate) fn new(first: usize) -> Self {
-        Self { first, ids: RwLock::default(), chunks: [const { OnceLock::new() }; 24] }
+        let chunks = [const { OnceLock::new() }; 24];
+        Self { first, ids: RwLock::default(), chunks, num_bytes: AtomicU64::new(0) }
     }
 
     /// Adds a key, whose id is the next one: `id`.
@@ -33,7 +36,16 @@ impl NewKeys {
         let chunk = self.chunks[chunk].get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| OnceLock::new()).collect());
         let is_new = chunk[place].set(key.clone()).is_ok();
         debug_assert!(is_new, "an id has one key");
+        // A key is in the table and in a chunk, its text twice too.
+        let text_bytes = if let Key::String(text) = &key { text.len() } else { 0 };
+        let num_bytes = 2 * (size_of::<Key>() + text_bytes) + size_of::<VertexId>();
+        self.num_bytes.fetch_add(num_bytes as u64, Ordering::Relaxed);
         self.ids.write().unwrap_or_else(PoisonError::into_inner).insert(key, id);
+    }
+
+    /// About the bytes that the keys take.
+    pub(crate) fn num_bytes(&self) -> u64 {
+        self.num_bytes.load(Ordering::Relaxed)
     }
 
     /// The id of a key.

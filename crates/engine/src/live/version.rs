@@ -1,4 +1,8 @@
 //! One version of a live graph: what lies over the snapshot at an epoch.
+//!
+//! While a version is written as a snapshot it is *frozen*, and those that follow it hold what differs from it: the
+//! two together are what lies over the snapshot. What the newer one removes is cut from what the frozen one adds,
+//! and what it adds is one more piece of a list.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -6,7 +10,7 @@ use std::sync::Arc;
 
 use base::VertexId;
 use graph::Direction;
-use lama::{AddedPiece, Key, KeyRef, ListChanges, Overlay, Side, Underlay, View};
+use lama::{AddedPiece, Key, KeyRef, ListChanges, Overlay, Side, Underlay, View, without};
 use terrace::Plane;
 
 use super::delta::DeltaVersion;
@@ -18,6 +22,8 @@ use super::vertices::VertexHistory;
 pub(crate) struct LiveVersion {
     pub(crate) epoch: u64,
     pub(crate) underlay: Arc<Underlay>,
+    /// What lies between the snapshot and everything else here; over it there is no other.
+    pub(crate) frozen: Option<Arc<LiveVersion>>,
     pub(crate) delta: DeltaVersion,
     pub(crate) keys: Arc<NewKeys>,
     pub(crate) vertices: Arc<VertexHistory>,
@@ -40,9 +46,38 @@ impl LiveVersion {
         }
     }
 
-    /// What it lies over.
+    /// The snapshot that it lies over.
     pub(crate) fn snapshot(&self) -> &View {
         self.underlay.view()
+    }
+
+    /// The bits of the weight that an edge has, which has `below` in the snapshot; `None` where it is not there.
+    pub(crate) fn weight_over(&self, source: VertexId, target: VertexId, below: Option<u64>) -> Option<u64> {
+        if source as usize >= self.vertex_bound {
+            return below;
+        }
+        let below = self.frozen.as_ref().map_or(below, |frozen| frozen.weight_over(source, target, below));
+        if let Some(weight) = self.delta.weight(Plane::Out, source, target) {
+            return Some(weight);
+        }
+        below.filter(|_| self.delta.weight(Plane::OutRemoved, source, target).is_none())
+    }
+
+    /// Marks in `next` the lists that the changes of this version, without those of the frozen one, touch: `underlay`
+    /// knows them, and perhaps others.
+    pub(crate) fn touch_changed(&self, underlay: &Underlay, next: &Underlay, sides: &[Side]) {
+        for &side in sides {
+            let changed = |vertex: &VertexId| {
+                (*vertex as usize) < self.vertex_bound
+                    && self.delta.num_changes(side, *vertex) != ListChanges::default()
+            };
+            underlay.touched(side).filter(changed).for_each(|vertex| next.touch(side, vertex));
+        }
+    }
+
+    /// The frozen version, where it may know something of `vertex`.
+    fn frozen_of(&self, vertex: VertexId) -> Option<&Self> {
+        self.frozen.as_deref().filter(|frozen| (vertex as usize) < frozen.vertex_bound)
     }
 }
 
@@ -56,36 +91,84 @@ impl Overlay for LiveVersion {
     }
 
     fn num_edges(&self) -> u64 {
-        let below = graph::Graph::num_edges(self.snapshot());
+        let below = self.frozen.as_ref().map_or_else(|| graph::Graph::num_edges(self.snapshot()), |f| f.num_edges());
         below + self.num_edges_of(Plane::Out) - self.num_edges_of(Plane::OutRemoved)
     }
 
     fn num_arcs(&self) -> u64 {
-        let below = graph::Graph::num_arcs(self.snapshot());
+        let below = self.frozen.as_ref().map_or_else(|| graph::Graph::num_arcs(self.snapshot()), |f| f.num_arcs());
         below + self.delta.num_arcs(Plane::Out) - self.delta.num_arcs(Plane::OutRemoved)
     }
 
     fn is_live(&self, vertex: VertexId) -> Option<bool> {
-        self.vertices.is_live(vertex, self.epoch)
+        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.is_live(vertex));
+        self.vertices.is_live(vertex, self.epoch).or_else(frozen)
     }
 
     fn vertex(&self, key: &Key) -> Option<VertexId> {
-        self.keys.id(key).filter(|&id| (id as usize) < self.vertex_bound)
+        let new = self.keys.id(key).filter(|&id| (id as usize) < self.vertex_bound);
+        new.or_else(|| self.frozen.as_ref().and_then(|frozen| frozen.vertex(key)))
     }
 
     fn key(&self, vertex: VertexId) -> Option<KeyRef<'_>> {
-        self.keys.key(vertex)
+        self.keys.key(vertex).or_else(|| self.frozen.as_ref().and_then(|frozen| frozen.key(vertex)))
     }
 
     fn num_changes(&self, side: Side, vertex: VertexId) -> ListChanges {
-        self.delta.num_changes(side, vertex)
+        let mut changes = self.delta.num_changes(side, vertex);
+        if let Some(frozen) = self.frozen_of(vertex) {
+            let below = frozen.delta.num_changes(side, vertex);
+            changes.removed += below.removed;
+            changes.added += below.added;
+        }
+        changes
     }
 
     fn removed(&self, side: Side, vertex: VertexId) -> Cow<'_, [VertexId]> {
-        self.delta.removed(side, vertex)
+        let removed = self.delta.removed(side, vertex);
+        match self.frozen_of(vertex) {
+            None => removed,
+            Some(frozen) => union(frozen.delta.removed(side, vertex), removed),
+        }
     }
 
     fn for_each_added(&self, side: Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
+        if let Some(frozen) = self.frozen_of(vertex) {
+            let gone = self.delta.removed(side, vertex);
+            frozen.delta.for_each_added(side, vertex, &mut |targets, weights| {
+                let width = weights.len() / targets.len().max(1);
+                without(targets, &gone, |kept| {
+                    body(&targets[kept.clone()], &weights[kept.start * width..kept.end * width])
+                })
+            })?;
+        }
         self.delta.for_each_added(side, vertex, body)
+    }
+}
+
+/// All entries of two ascending lists, each once.
+fn union<'a>(first: Cow<'a, [VertexId]>, second: Cow<'a, [VertexId]>) -> Cow<'a, [VertexId]> {
+    if second.is_empty() {
+        return first;
+    }
+    if first.is_empty() {
+        return second;
+    }
+    let mut all = [first, second].concat();
+    all.sort_unstable();
+    all.dedup();
+    Cow::Owned(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_union_has_everything_once() {
+        let of = |first: &[VertexId], second: &[VertexId]| union(first.into(), second.into()).into_owned();
+        assert_eq!(of(&[2, 5, 9], &[1, 5, 10]), [1, 2, 5, 9, 10]);
+        assert_eq!(of(&[], &[1, 5]), [1, 5]);
+        assert_eq!(of(&[3], &[]), [3]);
     }
 }

@@ -3,7 +3,7 @@
 //! Only vertices that a bitmap names are looked up in it, and only pages with such vertices are asked for
 //! the bitmap: all others are read as if nothing were there.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use base::VertexId;
@@ -11,7 +11,7 @@ use base::bitmap::AtomicBitmap;
 use graph::Weight;
 
 use super::{Found, Side};
-use crate::overlay::Overlay;
+use crate::overlay::{Overlay, without};
 use crate::run;
 use crate::table::{PAGE_SHIFT, num_pages, page_of, place_in_page};
 
@@ -106,49 +106,5 @@ impl Side {
         overlay
             .overlay
             .for_each_added(overlay.side, vertex, &mut |targets, weights| body(targets, bytemuck::cast_slice(weights)))
-    }
-}
-
-/// Calls `body` with what is left of an ascending list without the entries of another.
-#[inline]
-fn without(
-    targets: &[VertexId],
-    removed: &[VertexId],
-    mut body: impl FnMut(Range<usize>) -> ControlFlow<()>,
-) -> ControlFlow<()> {
-    let mut start = 0;
-    for &gone in removed {
-        let end = start + targets[start..].partition_point(|&target| target < gone);
-        let next = end + targets[end..].iter().take_while(|&&target| target == gone).count();
-        if next > end {
-            if end > start {
-                body(start..end)?;
-            }
-            start = next;
-        }
-    }
-    if start < targets.len() || targets.is_empty() { body(start..targets.len()) } else { ControlFlow::Continue(()) }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_list_without_entries_is_what_is_between_them() {
-        let left = |targets: &[VertexId], removed: &[VertexId]| {
-            let mut left = Vec::new();
-            let flow = without(targets, removed, |range| {
-                left.push(targets[range].to_vec());
-                ControlFlow::Continue(())
-            });
-            assert!(flow.is_continue());
-            left
-        };
-        assert_eq!(left(&[2, 4, 6], &[]), [vec![2, 4, 6]]);
-        assert_eq!(left(&[2, 4, 6], &[1, 4, 5, 7]), [vec![2], vec![6]]);
-        assert_eq!(left(&[2, 4, 4, 6, 8], &[2, 4]), [vec![6, 8]]);
-        assert_eq!(left(&[2, 4, 6], &[6]), [vec![2, 4]]);
-        assert!(left(&[2, 4], &[2, 4]).is_empty());
     }
 }

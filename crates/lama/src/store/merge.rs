@@ -246,6 +246,8 @@ fn append(
     if side == Side::Out {
         progress.advance(whole.targets.len() as u64);
     }
+    let weight_bytes = view.options().list_weights().map_or(0, |weight_type| weight_type.num_bytes());
+    progress.wrote((degrees.len() * size_of::<u32>() + whole.targets.len() * (size_of::<u32>() + weight_bytes)) as u64);
     match view.options().list_weights() {
         None => writer.append::<u32>(side, &degrees, &whole.targets, &[]),
         Some(WeightType::U32) => writer.append(side, &degrees, &whole.targets, &typed::<u32>(&whole.weights)),

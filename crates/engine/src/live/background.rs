@@ -1,0 +1,239 @@
+//! Snapshots and upkeep that nobody asked for.
+//!
+//! One thread makes a snapshot once the changes in memory have grown enough; another merges after that where it
+//! is due, no faster than it may write. They are begun when they are needed first, and parked while there is
+//! nothing to do.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use base::parallel::Pool;
+use base::progress::Progress;
+use lama::Store;
+
+use super::{Live, lock};
+use crate::{Error, ErrorKind, Result};
+
+/// A snapshot is made of changes that take so many bytes.
+const CHECKPOINT_BYTES: u64 = 64 << 20;
+/// The bytes of a second that upkeep writes at most: a fraction of what a disk takes.
+const WRITE_RATE: u64 = 100 << 20;
+/// Stands for no limit.
+const UNLIMITED: u64 = u64::MAX;
+
+/// The threads that work by themselves, and what they are told; dropped, they end.
+#[derive(Debug)]
+pub(crate) struct Background {
+    work: Arc<Work>,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+}
+
+/// What they work on.
+#[derive(Debug)]
+struct Work {
+    store: Arc<Store>,
+    live: Arc<Live>,
+    checkpoint_bytes: AtomicU64,
+    write_rate: AtomicU64,
+    /// Changes of so many bytes could not be written: it is tried again once there are more.
+    failed_bytes: AtomicU64,
+    orders: Mutex<Orders>,
+    /// Something is ordered.
+    ordered: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Orders {
+    is_snapshot_wanted: bool,
+    is_merge_wanted: bool,
+    is_closing: bool,
+    report: BackgroundReport,
+}
+
+/// What was done in the background since the database was opened.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct BackgroundReport {
+    pub(crate) num_checkpoints: u64,
+    pub(crate) num_merges: u64,
+    /// Why the last attempt failed, if it did.
+    pub(crate) error: Option<Error>,
+}
+
+impl Background {
+    /// Nothing yet, and no thread.
+    pub(crate) fn new(store: Arc<Store>, live: Arc<Live>) -> Self {
+        let work = Work {
+            store,
+            live,
+            checkpoint_bytes: AtomicU64::new(CHECKPOINT_BYTES),
+            write_rate: AtomicU64::new(WRITE_RATE),
+            failed_bytes: AtomicU64::new(0),
+            orders: Mutex::default(),
+            ordered: Condvar::new(),
+        };
+        Self { work: Arc::new(work), threads: Mutex::default() }
+    }
+
+    /// A snapshot is made of changes that take more bytes than this; `None`: of none.
+    pub(crate) fn set_checkpoint_bytes(&self, num_bytes: Option<u64>) {
+        self.work.checkpoint_bytes.store(num_bytes.unwrap_or(UNLIMITED), Ordering::Relaxed);
+    }
+
+    /// The bytes from which on a snapshot is made, and which may wait behind one that is being written.
+    pub(crate) fn checkpoint_bytes(&self) -> Option<u64> {
+        Some(self.work.checkpoint_bytes.load(Ordering::Relaxed)).filter(|&limit| limit != UNLIMITED)
+    }
+
+    /// Upkeep writes at most so many bytes a second; `None`: as many as it can.
+    pub(crate) fn set_write_rate(&self, bytes_per_second: Option<u64>) {
+        self.work.write_rate.store(bytes_per_second.unwrap_or(UNLIMITED), Ordering::Relaxed);
+    }
+
+    /// Learns how many bytes of changes are in no snapshot, and orders one where these are enough.
+    pub(crate) fn has_pending(&self, num_bytes: u64) {
+        if num_bytes <= self.work.due_bytes() {
+            return;
+        }
+        let mut orders = lock(&self.work.orders);
+        if orders.is_snapshot_wanted || orders.is_closing {
+            return;
+        }
+        orders.is_snapshot_wanted = true;
+        drop(orders);
+        self.work.ordered.notify_all();
+        let mut threads = lock(&self.threads);
+        if threads.is_empty() {
+            let spawn = |name: &str, body: fn(&Work)| {
+                let work = Arc::clone(&self.work);
+                std::thread::Builder::new().name(name.into()).spawn(move || body(&work))
+            };
+            // Where the system has no threads, snapshots are made when they are asked for.
+            match spawn("anden-snapshots", Work::make_snapshots) {
+                Ok(thread) => threads.push(thread),
+                Err(_) => {
+                    lock(&self.work.orders).is_snapshot_wanted = false;
+                    return;
+                }
+            }
+            threads.extend(spawn("anden-upkeep", Work::keep_up));
+        }
+    }
+
+    /// A snapshot was made: whatever stood in its way before.
+    pub(crate) fn has_succeeded(&self) {
+        self.work.failed_bytes.store(0, Ordering::Relaxed);
+    }
+
+    pub(crate) fn report(&self) -> BackgroundReport {
+        lock(&self.work.orders).report.clone()
+    }
+
+    /// Ends the threads: a snapshot that is being written is finished, a merge is given up.
+    pub(crate) fn stop(&self) {
+        lock(&self.work.orders).is_closing = true;
+        self.work.ordered.notify_all();
+        let threads = std::mem::take(&mut *lock(&self.threads));
+        for thread in threads {
+            // That one panicked was said where it did; what is committed is in memory still.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        self.stop();
+    }
+}
+
+impl Work {
+    /// The bytes of changes from which on a snapshot is made.
+    fn due_bytes(&self) -> u64 {
+        let limit = self.checkpoint_bytes.load(Ordering::Relaxed);
+        match self.failed_bytes.load(Ordering::Relaxed) {
+            0 => limit,
+            failed => limit.saturating_add(failed),
+        }
+    }
+
+    fn make_snapshots(&self) {
+        while self.is_wanted(|orders| &mut orders.is_snapshot_wanted) {
+            // Somebody else may have been faster; and more may be committed than one snapshot has.
+            while self.live.num_pending_bytes() > self.due_bytes() && !lock(&self.orders).is_closing {
+                match self.live.checkpoint_pending(&self.store) {
+                    Ok(made) => {
+                        self.failed_bytes.store(0, Ordering::Relaxed);
+                        let mut orders = lock(&self.orders);
+                        orders.report.error = None;
+                        orders.report.num_checkpoints += u64::from(made.is_some());
+                        orders.is_merge_wanted = true;
+                        drop(orders);
+                        self.ordered.notify_all();
+                    }
+                    Err(error) => {
+                        self.failed_bytes.store(self.live.num_pending_bytes(), Ordering::Relaxed);
+                        lock(&self.orders).report.error = Some(error);
+                    }
+                }
+            }
+        }
+    }
+
+    fn keep_up(&self) {
+        while self.is_wanted(|orders| &mut orders.is_merge_wanted) {
+            let merged = self.merge_if_due();
+            let report = &mut lock(&self.orders).report;
+            match merged {
+                Ok(merged) => report.num_merges += u64::from(merged),
+                Err(error) if error.kind() == ErrorKind::Cancelled => {}
+                Err(error) => report.error = Some(error),
+            }
+        }
+    }
+
+    fn merge_if_due(&self) -> Result<bool> {
+        let upkeep = Upkeep { work: self, start: Instant::now(), num_bytes: AtomicU64::new(0) };
+        Ok(self.store.maintain(&Pool::new(1)?, &upkeep)?.is_some())
+    }
+
+    /// Waits until something is wanted, which it takes note of; false once nothing more is to be done.
+    fn is_wanted(&self, what: impl Fn(&mut Orders) -> &mut bool) -> bool {
+        let mut orders = lock(&self.orders);
+        loop {
+            if orders.is_closing {
+                return false;
+            }
+            if std::mem::take(what(&mut orders)) {
+                return true;
+            }
+            orders = self.ordered.wait(orders).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Slows a merge down, and ends it when the database is closed.
+struct Upkeep<'a> {
+    work: &'a Work,
+    start: Instant,
+    num_bytes: AtomicU64,
+}
+
+impl Progress for Upkeep<'_> {
+    fn wrote(&self, num_bytes: u64) {
+        let num_bytes = self.num_bytes.fetch_add(num_bytes, Ordering::Relaxed) + num_bytes;
+        let rate = self.work.write_rate.load(Ordering::Relaxed).max(1);
+        let due = self.start + Duration::from_secs_f64(num_bytes as f64 / rate as f64);
+        let mut orders = lock(&self.work.orders);
+        while !orders.is_closing
+            && let Some(rest) = due.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero())
+        {
+            orders = self.work.ordered.wait_timeout(orders, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn is_cancelled(&self) -> bool {
+        lock(&self.work.orders).is_closing
+    }
+}

@@ -1,0 +1,256 @@
+//! How a live graph becomes a snapshot while it goes on changing.
+//!
+//! In constant time, the newest version is *frozen*: the delta, the new keys and the history of vertices
+//! begin anew, empty, over snapshot and frozen version together. Then the frozen version is written as a
+//! level, which takes long, and nobody waits for it. At last the new delta is laid over the new snapshot,
+//! as it is: ids stay, and the new snapshot is what it lay over before. What is to be marked there as
+//! touched is found out before anybody has to wait.
+//!
+//! Where the level cannot be written, the frozen version stays where it is, and becomes a snapshot of its
+//! own when the next one is made. If nothing was committed meanwhile, it thaws, and nothing has happened.
+
+use std::sync::Arc;
+
+use lama::{SnapshotInfo, Store, Underlay, View};
+
+use super::checkpoint::write_empty_level;
+use super::delta::Delta;
+use super::keys::NewKeys;
+use super::version::LiveVersion;
+use super::vertices::VertexHistory;
+use super::{Live, Turn, Writer, empty_delta, lock};
+use crate::Result;
+
+/// A version that is to be a snapshot.
+#[derive(Debug)]
+pub(super) struct Frozen {
+    pub(super) version: Arc<LiveVersion>,
+    /// What made it, should it thaw.
+    delta: Delta,
+    epoch_below: u64,
+    is_being_written: bool,
+    /// It is a snapshot already, only nothing lies over that one yet.
+    is_written: bool,
+}
+
+/// What is left of a writer, or of a part of it: it takes a while to give its memory back.
+type Remains = (Option<Frozen>, Option<Writer>);
+
+/// A frozen version that is being written; dropped, nobody writes it any more.
+struct Writing<'a> {
+    live: &'a Live,
+    version: Arc<LiveVersion>,
+    /// Whether nothing was committed since it was frozen.
+    is_newest: bool,
+}
+
+impl Frozen {
+    /// What it takes.
+    pub(super) fn num_bytes(&self) -> u64 {
+        self.delta.num_bytes() + self.version.keys.num_bytes()
+    }
+}
+
+impl Live {
+    /// Makes a snapshot of what is committed, also where that is nothing new.
+    ///
+    /// # Errors
+    /// The name is no name or taken; the disk failed. What is committed stays.
+    pub(crate) fn checkpoint(&self, store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
+        let _order = lock(&self.snapshots);
+        match self.write_pending(store, name)? {
+            Some(snapshot) => Ok(snapshot),
+            None => write_empty_level(store, name),
+        }
+    }
+
+    /// Makes a snapshot of what is committed, where the newest one lacks anything.
+    ///
+    /// # Errors
+    /// As [`checkpoint`](Self::checkpoint).
+    pub(crate) fn checkpoint_pending(&self, store: &Store) -> Result<Option<SnapshotInfo>> {
+        let _order = lock(&self.snapshots);
+        self.write_pending(store, None)
+    }
+
+    fn write_pending(&self, store: &Store, name: Option<&str>) -> Result<Option<SnapshotInfo>> {
+        store.check_name(name)?;
+        loop {
+            let mut turn = self.turn();
+            let Some(writing) = turn.freeze()? else { return turn.settle(store, name) };
+            drop(turn);
+            // What could not be written before is older than what this snapshot is to have.
+            let name = name.filter(|_| writing.is_newest);
+            let snapshot = writing.write(store, name)?;
+            writing.publish(store)?;
+            if writing.is_newest {
+                return Ok(snapshot);
+            }
+        }
+    }
+}
+
+impl Writing<'_> {
+    /// Makes a snapshot of the frozen version, unless it is one; `None` then.
+    fn write(&self, store: &Store, name: Option<&str>) -> Result<Option<SnapshotInfo>> {
+        if self.live.turn().frozen().is_some_and(|frozen| frozen.is_written) {
+            return Ok(None);
+        }
+        let snapshot = self.version.write_level(store, name)?;
+        if let Some(frozen) = self.live.turn().frozen() {
+            frozen.is_written = true;
+        }
+        Ok(Some(snapshot))
+    }
+
+    /// Lays what was committed meanwhile over the new snapshot.
+    fn publish(&self, store: &Store) -> Result<()> {
+        let view = store.view()?;
+        let next = Arc::new(Underlay::new(&view, self.version.underlay.capacity()));
+        let mut turn = self.live.turn();
+        let Some(writer) = &mut *turn.writer else { return Ok(()) };
+        if writer.underlay.capacity() <= next.capacity() {
+            // What is touched from now on, both learn; what was touched before, the newest version has.
+            writer.next_underlay = Some(Arc::clone(&next));
+            let (newest, underlay, sides) = (Arc::clone(&writer.newest), Arc::clone(&writer.underlay), writer.sides());
+            drop(turn);
+            newest.touch_changed(&underlay, &next, sides);
+            turn = self.live.turn();
+        }
+        let remains = turn.rest_on(&view);
+        drop(turn);
+        drop(remains);
+        Ok(())
+    }
+}
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        let mut turn = self.live.turn();
+        if let Some(writer) = &mut *turn.writer {
+            writer.stop_writing();
+        }
+        self.live.settled.notify_all();
+    }
+}
+
+impl<'a> Turn<'a> {
+    fn frozen(&mut self) -> Option<&mut Frozen> {
+        self.writer.as_mut()?.frozen.as_mut()
+    }
+
+    /// Freezes the newest version, or finds what is frozen; `None` where nothing is to become a snapshot, or not
+    /// while others write.
+    fn freeze(&mut self) -> Result<Option<Writing<'a>>> {
+        let live = self.live;
+        let Some(writer) = &mut *self.writer else { return Ok(None) };
+        if writer.is_broken || (writer.frozen.is_none() && writer.is_empty()) {
+            return Ok(None);
+        }
+        if writer.frozen.is_none() {
+            writer.freeze()?;
+        }
+        let is_newest = writer.is_empty();
+        let writing = writer.frozen.as_mut().map(|frozen| {
+            frozen.is_being_written = true;
+            Writing { live, version: Arc::clone(&frozen.version), is_newest }
+        });
+        Ok(writing)
+    }
+
+    /// Makes a snapshot of what is committed while everybody waits, where the newest one lacks anything; nothing lies
+    /// over it then.
+    ///
+    /// # Errors
+    /// The name is no name or taken; the disk failed. What is committed stays.
+    pub(super) fn settle(&mut self, store: &Store, name: Option<&str>) -> Result<Option<SnapshotInfo>> {
+        let mut snapshot = None;
+        let is_empty = self.writer.as_ref().is_none_or(Writer::is_empty);
+        if let Some(frozen) = self.frozen() {
+            if !frozen.is_written {
+                snapshot = Some(frozen.version.write_level(store, name.filter(|_| is_empty))?);
+                frozen.is_written = true;
+            }
+            self.rest_on(&store.view()?);
+        }
+        if let Some(writer) = self.writer.as_ref().filter(|writer| !writer.is_empty()) {
+            snapshot = Some(writer.newest.write_level(store, name)?);
+        }
+        *self.writer = None;
+        self.live.publish(None);
+        Ok(snapshot)
+    }
+
+    /// Lays what is not frozen over `view`, the snapshot that has what is frozen.
+    fn rest_on(&mut self, view: &View) -> Remains {
+        let Some(writer) = &mut *self.writer else { return (None, None) };
+        if writer.is_empty() && !writer.is_broken {
+            self.live.publish(None);
+            return (None, self.writer.take());
+        }
+        let frozen = writer.rest_on(view);
+        self.live.publish(Some(Arc::clone(&writer.newest)));
+        (frozen, None)
+    }
+}
+
+impl Writer {
+    pub(super) fn is_being_written(&self) -> bool {
+        self.frozen.as_ref().is_some_and(|frozen| frozen.is_being_written)
+    }
+
+    /// What is not a snapshot yet and nobody makes one.
+    pub(super) fn num_pending_bytes(&self) -> u64 {
+        let frozen = self.frozen.as_ref().filter(|frozen| !frozen.is_being_written);
+        self.num_bytes() + frozen.map_or(0, Frozen::num_bytes)
+    }
+
+    /// Cost: the same for every graph.
+    fn freeze(&mut self) -> Result<()> {
+        let fresh = empty_delta(self.underlay.view().options(), self.underlay.capacity())?;
+        let version = Arc::clone(&self.newest);
+        let delta = std::mem::replace(&mut self.delta, fresh);
+        let epoch_below = std::mem::replace(&mut self.epoch_below, version.epoch);
+        self.keys = Arc::new(NewKeys::new(self.vertex_bound));
+        self.vertices = Arc::new(VertexHistory::new(self.vertex_bound));
+        self.newest = Arc::new(LiveVersion {
+            frozen: Some(Arc::clone(&version)),
+            delta: self.delta.publish(),
+            keys: Arc::clone(&self.keys),
+            vertices: Arc::clone(&self.vertices),
+            ..LiveVersion::clone(&version)
+        });
+        self.frozen = Some(Frozen { version, delta, epoch_below, is_being_written: false, is_written: false });
+        Ok(())
+    }
+
+    /// Nobody writes what is frozen any more: it thaws, if nothing lies over it.
+    fn stop_writing(&mut self) {
+        self.next_underlay = None;
+        let can_thaw = self.is_empty() && !self.is_broken;
+        if let Some(frozen) = &mut self.frozen {
+            frozen.is_being_written = false;
+        }
+        if let Some(frozen) = self.frozen.take_if(|frozen| can_thaw && !frozen.is_written) {
+            self.delta = frozen.delta;
+            self.epoch_below = frozen.epoch_below;
+            self.keys = Arc::clone(&frozen.version.keys);
+            self.vertices = Arc::clone(&frozen.version.vertices);
+            self.newest = frozen.version;
+        }
+    }
+
+    /// Lays the delta over `view`, which has what is frozen; gives that back.
+    fn rest_on(&mut self, view: &View) -> Option<Frozen> {
+        let next = self.next_underlay.take().unwrap_or_else(|| {
+            let next = Arc::new(Underlay::new(view, self.underlay.capacity()));
+            self.newest.touch_changed(&self.underlay, &next, self.sides());
+            next
+        });
+        self.underlay = next;
+        let mut newest = LiveVersion::clone(&self.newest);
+        (newest.underlay, newest.frozen) = (Arc::clone(&self.underlay), None);
+        self.newest = Arc::new(newest);
+        self.frozen.take()
+    }
+}

@@ -1,0 +1,137 @@
+//! A disk of a test that calls back before everything that changes it.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use base::Result;
+use base::mapped::FileBytes;
+use base::storage::{FaultStorage, Storage, StorageFile};
+
+/// Called with what is about to be changed.
+pub type Hook = Box<dyn FnMut(&Path) + Send>;
+
+/// Clones share the disk and the hook.
+#[derive(Clone, Default)]
+pub struct HookedStorage {
+    pub disk: FaultStorage,
+    hook: Arc<Mutex<Option<Hook>>>,
+}
+
+impl std::fmt::Debug for HookedStorage {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.disk.fmt(f)
+    }
+}
+
+impl HookedStorage {
+    /// From now on `hook` is called.
+    pub fn set_hook(&self, hook: impl FnMut(&Path) + Send + 'static) {
+        *self.lock() = Some(Box::new(hook));
+    }
+
+    /// Nothing is called any more.
+    pub fn clear_hook(&self) {
+        *self.lock() = None;
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Option<Hook>> {
+        self.hook.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What a hook does calls no hook.
+    fn call(&self, path: &Path) {
+        let hook = self.lock().take();
+        if let Some(mut hook) = hook {
+            hook(path);
+            self.lock().get_or_insert(hook);
+        }
+    }
+
+    fn file(&self, path: &Path, file: Box<dyn StorageFile>) -> Box<dyn StorageFile> {
+        Box::new(HookedFile { storage: self.clone(), path: path.to_owned(), file })
+    }
+}
+
+impl Storage for HookedStorage {
+    fn create_dir(&self, path: &Path) -> Result<()> {
+        self.call(path);
+        self.disk.create_dir(path)
+    }
+
+    fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
+        self.call(path);
+        Ok(self.file(path, self.disk.create(path)?))
+    }
+
+    fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
+        Ok(self.file(path, self.disk.open_write(path)?))
+    }
+
+    fn read(&self, path: &Path) -> Result<FileBytes> {
+        self.disk.read(path)
+    }
+
+    fn read_copy(&self, path: &Path) -> Result<Vec<u8>> {
+        self.disk.read_copy(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        self.call(from);
+        self.disk.rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        self.call(path);
+        self.disk.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        self.call(path);
+        self.disk.remove_dir(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.call(path);
+        self.disk.sync_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>> {
+        self.disk.list(path)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        self.disk.exists(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>> {
+        self.disk.lock(path)
+    }
+}
+
+#[derive(Debug)]
+struct HookedFile {
+    storage: HookedStorage,
+    path: PathBuf,
+    file: Box<dyn StorageFile>,
+}
+
+impl StorageFile for HookedFile {
+    fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        self.storage.call(&self.path);
+        self.file.write_at(offset, bytes)
+    }
+
+    fn sync(&self) -> Result<()> {
+        self.storage.call(&self.path);
+        self.file.sync()
+    }
+
+    fn set_len(&self, len: u64) -> Result<()> {
+        self.storage.call(&self.path);
+        self.file.set_len(len)
+    }
+
+    fn len(&self) -> Result<u64> {
+        self.file.len()
+    }
+}
