@@ -18,6 +18,8 @@ use bytemuck::Pod;
 
 pub use annex::{Annex, annex_alignment};
 
+pub(crate) use annex::memory_file;
+
 /// Read-only bytes of a whole file or of a part; clones share them.
 #[derive(Clone)]
 pub struct FileBytes {
@@ -102,6 +104,20 @@ impl FileBytes {
         let num_bytes = count.checked_mul(size_of::<T>() as u64)?;
         let part = self.slice(offset..offset.checked_add(num_bytes)?)?;
         MappedSlice::new(part)
+    }
+
+    /// Moves the bytes of a file in memory to huge pages, for all who map it; a hint, so failures are ignored.
+    ///
+    /// Cost: a copy of what is not there yet, 2 MB at a time.
+    pub fn move_to_huge_pages(&self) {
+        #[cfg(target_os = "linux")]
+        if let Owner::Mapped(map) = &*self.owner
+            && map.len() >= crate::memory::HUGE_PAGE_BYTES
+        {
+            // SAFETY: the range is that of a map which lives as long as the borrow, and MADV_COLLAPSE changes neither
+            // its contents nor its validity.
+            unsafe { libc::madvise(map.as_ptr().cast_mut().cast(), map.len(), libc::MADV_COLLAPSE) };
+        }
     }
 
     /// Tells the kernel how the bytes will be read; a hint, so failures are ignored.

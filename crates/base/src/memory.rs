@@ -3,11 +3,13 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
+/// The bytes of a huge page.
+pub(crate) const HUGE_PAGE_BYTES: usize = 2 << 20;
+
 /// Asks for huge pages behind `slice`; a hint. Call it before the first write.
 pub fn prefer_huge_pages<T>(slice: &mut [T]) {
-    const HUGE: usize = 2 << 20;
-    let start = (slice.as_ptr() as usize).next_multiple_of(HUGE);
-    let end = (slice.as_ptr() as usize + size_of_val(slice)) & !(HUGE - 1);
+    let start = (slice.as_ptr() as usize).next_multiple_of(HUGE_PAGE_BYTES);
+    let end = (slice.as_ptr() as usize + size_of_val(slice)) & !(HUGE_PAGE_BYTES - 1);
     if start < end {
         // SAFETY: the range lies inside an exclusively borrowed allocation, and MADV_HUGEPAGE
         // changes neither its contents nor its validity.

@@ -10,12 +10,14 @@
 
 mod disk;
 mod fault;
+mod memory;
 
 use std::fmt::Debug;
 use std::path::Path;
 
 pub use disk::DiskStorage;
 pub use fault::{FaultPlan, FaultStorage};
+pub use memory::MemoryStorage;
 
 use crate::Result;
 use crate::mapped::FileBytes;

@@ -125,10 +125,10 @@ fn map_again(_: &[u8], _: &memmap2::Mmap) -> Result<()> {
 
 /// A file without a name, in memory.
 #[cfg(target_os = "linux")]
-fn memory_file() -> Result<File> {
+pub(crate) fn memory_file() -> Result<File> {
     use std::os::fd::FromRawFd;
     // SAFETY: the name is a string that ends with 0.
-    let descriptor = unsafe { libc::memfd_create(c"anden-annex".as_ptr(), libc::MFD_CLOEXEC) };
+    let descriptor = unsafe { libc::memfd_create(c"anden".as_ptr(), libc::MFD_CLOEXEC) };
     if descriptor < 0 {
         return Err(Error::last_os_error());
     }
@@ -137,7 +137,7 @@ fn memory_file() -> Result<File> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn memory_file() -> Result<File> {
+pub(crate) fn memory_file() -> Result<File> {
     Err(ErrorKind::Unsupported.into())
 }
 

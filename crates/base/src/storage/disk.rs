@@ -6,6 +6,7 @@ use std::io::Write;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::{Storage, StorageFile};
 use crate::mapped::FileBytes;
@@ -23,12 +24,12 @@ impl Storage for DiskStorage {
     fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         let file = OpenOptions::new().write(true).create_new(true).open(path);
         let file = file.map_err(|e| Error::io("create", path, e))?;
-        Ok(Box::new(DiskFile { file, path: path.to_owned() }))
+        Ok(Box::new(OpenFile::new(Arc::new(file), path)))
     }
 
     fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         let file = OpenOptions::new().write(true).open(path).map_err(|e| Error::io("open for writing", path, e))?;
-        Ok(Box::new(DiskFile { file, path: path.to_owned() }))
+        Ok(Box::new(OpenFile::new(Arc::new(file), path)))
     }
 
     fn read(&self, path: &Path) -> Result<FileBytes> {
@@ -98,13 +99,21 @@ impl Storage for DiskStorage {
     }
 }
 
+/// A file of the system that is written.
 #[derive(Debug)]
-struct DiskFile {
-    file: File,
+pub(super) struct OpenFile {
+    file: Arc<File>,
     path: PathBuf,
 }
 
-impl StorageFile for DiskFile {
+impl OpenFile {
+    /// `path` is what errors call it.
+    pub fn new(file: Arc<File>, path: &Path) -> Self {
+        Self { file, path: path.to_owned() }
+    }
+}
+
+impl StorageFile for OpenFile {
     fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         self.file.write_all_at(bytes, offset).map_err(|e| Error::io("write", &self.path, e))
     }

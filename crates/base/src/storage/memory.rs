@@ -1,0 +1,271 @@
+//! Files that are nowhere but in memory.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::disk::OpenFile;
+use super::{Storage, StorageFile};
+use crate::mapped::{FileBytes, memory_file};
+use crate::{Error, Result};
+
+/// A file system in memory; clones share it, nobody else sees it, and it ends with the last of them.
+///
+/// Maps share the memory of their file, without a copy and on huge pages where the system grants them. What a
+/// removed file took is free again once the last map of it goes. There is nothing to make durable: a sync does
+/// nothing.
+///
+/// Each file takes a descriptor. Systems other than Linux have no such files: creating one is an error.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryStorage {
+    state: Arc<Mutex<State>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    names: BTreeMap<PathBuf, Entry>,
+    locks: Vec<PathBuf>,
+}
+
+#[derive(Debug)]
+enum Entry {
+    Dir,
+    File(Arc<File>),
+}
+
+impl MemoryStorage {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The file of this name.
+    fn file(&self, path: &Path) -> io::Result<Arc<File>> {
+        self.state().file(path).map(Arc::clone)
+    }
+}
+
+impl State {
+    fn file(&self, path: &Path) -> io::Result<&Arc<File>> {
+        match self.names.get(path) {
+            Some(Entry::File(file)) => Ok(file),
+            Some(Entry::Dir) => Err(ErrorKind::IsADirectory.into()),
+            None => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// A directory, or the top, which has no name.
+    fn require_dir(&self, path: &Path) -> io::Result<()> {
+        match self.names.get(path) {
+            Some(Entry::Dir) => Ok(()),
+            Some(Entry::File(_)) => Err(ErrorKind::NotADirectory.into()),
+            None if path.as_os_str().is_empty() => Ok(()),
+            None => Err(ErrorKind::NotFound.into()),
+        }
+    }
+
+    /// Adds a name that nothing has, to a directory that is there.
+    fn add(&mut self, path: &Path, entry: Entry) -> io::Result<()> {
+        self.require_dir(path.parent().unwrap_or(Path::new("")))?;
+        if self.names.contains_key(path) {
+            return Err(ErrorKind::AlreadyExists.into());
+        }
+        self.names.insert(path.to_owned(), entry);
+        Ok(())
+    }
+
+    fn children<'a>(&'a self, path: &'a Path) -> impl Iterator<Item = &'a Path> {
+        self.names.keys().map(PathBuf::as_path).filter(move |name| name.parent() == Some(path))
+    }
+}
+
+impl Storage for MemoryStorage {
+    fn create_dir(&self, path: &Path) -> Result<()> {
+        self.state().add(path, Entry::Dir).map_err(|e| Error::io("create directory", path, e))
+    }
+
+    fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
+        let create = || -> io::Result<Arc<File>> {
+            let file = Arc::new(memory_file()?);
+            self.state().add(path, Entry::File(Arc::clone(&file)))?;
+            Ok(file)
+        };
+        let file = create().map_err(|e| Error::io("create", path, e))?;
+        Ok(Box::new(OpenFile::new(file, path)))
+    }
+
+    fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
+        let file = self.file(path).map_err(|e| Error::io("open for writing", path, e))?;
+        Ok(Box::new(OpenFile::new(file, path)))
+    }
+
+    fn read(&self, path: &Path) -> Result<FileBytes> {
+        let file = self.file(path).map_err(|e| Error::io("open", path, e))?;
+        let bytes = FileBytes::map(&file).map_err(|e| Error::io("map", path, e))?;
+        bytes.move_to_huge_pages();
+        Ok(bytes)
+    }
+
+    fn read_copy(&self, path: &Path) -> Result<Vec<u8>> {
+        let read = || -> io::Result<Vec<u8>> {
+            let file = self.file(path)?;
+            let mut bytes = vec![0; usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?];
+            file.read_exact_at(&mut bytes, 0)?;
+            Ok(bytes)
+        };
+        read().map_err(|e| Error::io("read", path, e))
+    }
+
+    fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> Result<()> {
+        let read = self.file(path).and_then(|file| file.read_exact_at(into, offset));
+        read.map_err(|e| Error::io("read", path, e))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        let mut state = self.state();
+        let rename = |state: &mut State| -> io::Result<()> {
+            let file = Arc::clone(state.file(from)?);
+            state.require_dir(to.parent().unwrap_or(Path::new("")))?;
+            if matches!(state.names.get(to), Some(Entry::Dir)) {
+                return Err(ErrorKind::IsADirectory.into());
+            }
+            state.names.remove(from);
+            state.names.insert(to.to_owned(), Entry::File(file));
+            Ok(())
+        };
+        rename(&mut state).map_err(|e| Error::io("rename", from, e))
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        let mut state = self.state();
+        state.file(path).map_err(|e| Error::io("remove", path, e))?;
+        let removed = state.names.remove(path);
+        drop(state);
+        // Giving back much memory takes a while: others need not wait for it.
+        drop(removed);
+        Ok(())
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        let mut state = self.state();
+        let is_empty = match state.names.get(path) {
+            Some(Entry::Dir) if state.children(path).next().is_some() => Err(ErrorKind::DirectoryNotEmpty.into()),
+            _ => state.require_dir(path),
+        };
+        is_empty.map_err(|e| Error::io("remove directory", path, e))?;
+        state.names.remove(path);
+        Ok(())
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        self.state().require_dir(path).map_err(|e| Error::io("sync directory", path, e))
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>> {
+        let state = self.state();
+        state.require_dir(path).map_err(|e| Error::io("list", path, e))?;
+        let names = state.children(path).filter_map(Path::file_name);
+        Ok(names.map(|name| name.to_string_lossy().into_owned()).collect())
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        Ok(self.state().names.contains_key(path))
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>> {
+        let mut state = self.state();
+        if state.locks.iter().any(|held| held == path) {
+            return Err(Error::Locked { path: path.to_owned() });
+        }
+        if !state.names.contains_key(path) {
+            let file = memory_file().and_then(|file| state.add(path, Entry::File(Arc::new(file))));
+            file.map_err(|e| Error::io("lock", path, e))?;
+        }
+        state.locks.push(path.to_owned());
+        Ok(Box::new(Held { storage: self.clone(), path: path.to_owned() }))
+    }
+}
+
+/// A lock; dropped, it is free.
+struct Held {
+    storage: MemoryStorage,
+    path: PathBuf,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        self.storage.state().locks.retain(|held| held != &self.path);
+    }
+}
+
+#[cfg(all(test, target_os = "linux"))]
+mod tests {
+    use super::*;
+
+    fn kind<T>(result: Result<T>) -> Option<ErrorKind> {
+        result.err().and_then(|error| error.io_kind())
+    }
+
+    #[test]
+    fn files_are_written_renamed_and_removed() {
+        let memory = MemoryStorage::default();
+        let path = Path::new("db/file");
+        assert_eq!(kind(memory.create(path)), Some(ErrorKind::NotFound));
+        memory.create_dir("db".as_ref()).unwrap();
+        assert_eq!(kind(memory.create_dir("db".as_ref())), Some(ErrorKind::AlreadyExists));
+        let file = memory.create(path).unwrap();
+        assert_eq!(kind(memory.create(path)), Some(ErrorKind::AlreadyExists));
+        file.write_at(4, b"tail").unwrap();
+        file.hasten(0, 8);
+        file.sync().unwrap();
+        memory.open_write(path).unwrap().write_at(0, b"head").unwrap();
+        assert_eq!((file.len().unwrap(), memory.read_copy(path).unwrap()), (8, b"headtail".to_vec()));
+        let mut part = [0; 4];
+        memory.read_at(path, 2, &mut part).unwrap();
+        assert_eq!(&part, b"adta");
+        assert_eq!(kind(memory.read_at(path, 6, &mut part)), Some(ErrorKind::UnexpectedEof));
+        assert_eq!(kind(memory.rename(path, "db".as_ref())), Some(ErrorKind::IsADirectory));
+        drop(memory.create("db/other".as_ref()).unwrap());
+        memory.rename(path, "db/other".as_ref()).unwrap();
+        memory.sync_dir("db".as_ref()).unwrap();
+        assert_eq!(memory.clone().list("db".as_ref()).unwrap(), ["other"]);
+        assert!(memory.read("db/other".as_ref()).unwrap().as_slice() == b"headtail" && !memory.exists(path).unwrap());
+        file.set_len(2).unwrap();
+        assert_eq!(memory.read_copy("db/other".as_ref()).unwrap(), b"he");
+        assert_eq!(kind(memory.remove_dir("db".as_ref())), Some(ErrorKind::DirectoryNotEmpty));
+        memory.remove_file("db/other".as_ref()).unwrap();
+        memory.remove_dir("db".as_ref()).unwrap();
+        assert_eq!(kind(memory.list("db".as_ref())), Some(ErrorKind::NotFound));
+        assert_eq!(kind(memory.read(path)), Some(ErrorKind::NotFound));
+    }
+
+    #[test]
+    fn a_held_lock_is_refused_and_ends_with_its_holder() {
+        let memory = MemoryStorage::default();
+        let held = memory.lock("LOCK".as_ref()).unwrap();
+        assert!(matches!(memory.clone().lock("LOCK".as_ref()), Err(Error::Locked { .. })));
+        assert!(MemoryStorage::default().lock("LOCK".as_ref()).is_ok());
+        drop(held);
+        memory.lock("LOCK".as_ref()).unwrap();
+        assert_eq!(memory.list("".as_ref()).unwrap(), ["LOCK"]);
+    }
+
+    #[test]
+    fn a_map_outlives_the_name_and_takes_no_second_copy() {
+        let memory = MemoryStorage::default();
+        let num_bytes = 5 << 20;
+        let file = memory.create("f".as_ref()).unwrap();
+        file.write_at(0, &vec![7; num_bytes]).unwrap();
+        drop(file);
+        let maps = [memory.read("f".as_ref()).unwrap(), memory.read("f".as_ref()).unwrap()];
+        memory.open_write("f".as_ref()).unwrap().write_at(num_bytes as u64 - 1, &[8]).unwrap();
+        memory.remove_file("f".as_ref()).unwrap();
+        for map in &maps {
+            // The same memory: the second writer's byte shows.
+            assert_eq!((map.len(), map.as_slice()[0], map.as_slice()[num_bytes - 1]), (num_bytes, 7, 8));
+            assert!(map.as_slice().as_ptr().addr().is_multiple_of(4096));
+        }
+    }
+}
