@@ -211,7 +211,7 @@ impl<'a> Append<'a> {
         {
             report.maintenance_bytes = merged.bytes_written;
         }
-        report.bytes = store.stats().bytes;
+        report.bytes = store.num_bytes();
         report.seconds = self.start.elapsed().as_secs_f64();
         report.peak_bytes = base::memory::resident_peak();
         Ok(report)

@@ -280,6 +280,14 @@ fn sides(parts: &ViewParts, steps: &[(Level, Sense)], show: Show, fault: &Fault)
 /// The ids below the bound of a version that are no vertices.
 fn dead_vertices(parts: &ViewParts) -> Result<Option<Bitmap>> {
     let corrupt = |what: String| Error::from(base::Error::corrupt(&parts.path, 0, what));
+    let mut has_changes = false;
+    for (level, _) in &parts.steps {
+        has_changes |= !level.died()?.is_empty() || !level.returned()?.is_empty();
+    }
+    // A bit a vertex is much for a view of a few levels.
+    if !has_changes && parts.base.dead().is_empty() {
+        return Ok(None);
+    }
     let mut dead = Bitmap::new(parts.vertex_bound.max(parts.base.vertex_bound()));
     let mut num_dead = 0;
     let mut set = |vertices: &[VertexId], dies: bool| {

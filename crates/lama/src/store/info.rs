@@ -63,6 +63,12 @@ impl Store {
         found.map(|version| version.number)
     }
 
+    /// The bytes of all files.
+    pub fn num_bytes(&self) -> u64 {
+        let state = self.state();
+        state.manifest_bytes + state.manifest.files.iter().map(|file| file.len).sum::<u64>()
+    }
+
     /// Sizes of what is on disk.
     ///
     /// Cost: a look at the indexes of all levels for every page.
