@@ -1,9 +1,10 @@
 //! Examples of what can be done with the library `anden`.
 //!
-//! [`labelled_reach`](mod@labelled_reach) writes an algorithm of one's own; [`graphalytics`] runs and validates the benchmark
-//! of that name.
+//! [`labelled_reach`](mod@labelled_reach) writes an algorithm of one's own; [`sliding_window`] ranks what a stream's
+//! last batches hold; [`graphalytics`] runs and validates the benchmark of that name.
 
 #![forbid(unsafe_code)]
 
 pub mod graphalytics;
 pub mod labelled_reach;
+pub mod sliding_window;

@@ -1,4 +1,4 @@
-//! A database: a directory that holds a graph.
+//! A database: a directory that holds a graph, or the same in memory.
 
 use std::path::Path;
 
@@ -10,7 +10,8 @@ use crate::{Error, LoadOptions, LoadReport, Options, Result, Session, SnapshotIn
 
 /// A database: a directory that holds the snapshots of a graph.
 ///
-/// One process at a time may have it open for writing, any number for reading.
+/// One process at a time may have it open for writing, any number for reading. One [in memory](Self::in_memory)
+/// has no directory, and is gone with its handle and the views of it.
 pub struct Database {
     inner: engine::Database,
     session: Session,
@@ -55,6 +56,11 @@ pub fn stated_direction(inputs: &[InputPath], options: &SourceOptions) -> Result
     Ok(Source::open(inputs, options.clone())?.facts().direction)
 }
 
+/// The options with the session's budget, where they have none of their own.
+fn within_memory(options: &LoadOptions, session: &Session) -> LoadOptions {
+    LoadOptions { memory: options.memory.or(session.memory()), ..options.clone() }
+}
+
 impl Database {
     /// Creates a database without vertices.
     ///
@@ -63,6 +69,26 @@ impl Database {
     pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let inner = engine::Database::create(path.as_ref(), options)?;
         Ok(Self { inner, session: Session::new(0)? })
+    }
+
+    /// Creates a database without vertices in memory: with everything that others can, and without files.
+    ///
+    /// Memory: what the files would take. The lists lie on huge pages where the system grants them.
+    ///
+    /// ```
+    /// use anden::{Changes, Database, Options};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.append(&Changes::default().add_edge(1, 2).add_edge(2, 3))?;
+    /// db.append(&Changes::default().remove_edge(1, 2))?;
+    /// assert_eq!((db.snapshot(2)?.num_edges(), db.view()?.num_edges()), (2, 1));
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The options contradict each other, or the system has no memory for it.
+    pub fn in_memory(options: Options) -> Result<Self> {
+        Ok(Self::new(engine::Database::in_memory(options)?, &Session::new(0)?))
     }
 
     /// Opens a database as its one writer, with a thread for each core.
@@ -109,9 +135,24 @@ impl Database {
         options: &LoadOptions,
         session: &Session,
     ) -> Result<(Self, LoadReport)> {
-        let mut options = options.clone();
-        options.memory = options.memory.or(session.memory());
+        let options = within_memory(options, session);
         let loaded = engine::Database::load(path.as_ref(), inputs, &options, session.pool(), session.progress())?;
+        Ok((Self::new(loaded.0, session), loaded.1))
+    }
+
+    /// Creates a database [in memory](Self::in_memory) from files, which are only read.
+    ///
+    /// A budget bounds what the load takes beside the database; edges beyond it wait in memory too.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_in_memory(
+        inputs: &[InputPath],
+        options: &LoadOptions,
+        session: &Session,
+    ) -> Result<(Self, LoadReport)> {
+        let options = within_memory(options, session);
+        let loaded = engine::Database::load_in_memory(inputs, &options, session.pool(), session.progress())?;
         Ok((Self::new(loaded.0, session), loaded.1))
     }
 

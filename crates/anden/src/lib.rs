@@ -1,6 +1,6 @@
 //! Floor 4 of Anden: what users of the library see.
 //!
-//! A [`Database`] is a directory; a [`View`] is the graph in it at a snapshot. Vertices are called by
+//! A [`Database`] is a directory, or in memory; a [`View`] is the graph in it at a snapshot. Vertices are called by
 //! their keys, results are arrays by vertex id, and [`Job`] is the one table of algorithms.
 //!
 //! ```no_run
@@ -31,6 +31,7 @@ mod live;
 mod properties;
 mod query;
 mod session;
+mod sliding_window;
 mod versions;
 mod view;
 mod weighted;
@@ -60,5 +61,6 @@ pub use live::{ApplyOptions, ApplyReport};
 pub use properties::NamedValues;
 pub use query::{LevelFragment, ListFragments, Path, PathLength, ShortestPaths, Side, VertexFragments};
 pub use session::Session;
+pub use sliding_window::SlidingWindow;
 pub use versions::SnapshotId;
 pub use view::{PieceStatistics, View};

@@ -15,6 +15,13 @@ const NUM_LEVELS: u32 = 20;
 /// A source that is never removed.
 const SOURCE: u64 = 7;
 
+/// Where a database is.
+#[derive(Clone, Copy)]
+enum Place {
+    Files,
+    Memory,
+}
+
 /// A random key; the smaller ones have most edges.
 fn key(random: &mut Random) -> u64 {
     let bound = 1 + random.below(NUM_KEYS);
@@ -22,7 +29,7 @@ fn key(random: &mut Random) -> u64 {
 }
 
 /// A database of 21 snapshots, none of them merged: edges come and go, vertices too.
-fn history(path: &Path, graph: Options, session: &Session) -> Database {
+fn history(path: &Path, place: Place, graph: Options, session: &Session) -> Database {
     let mut random = Random::new(42);
     let mut edges: Vec<(u64, u64)> = (0..6000).map(|_| (key(&mut random), key(&mut random))).collect();
     let input = path.with_extension("txt");
@@ -38,7 +45,11 @@ fn history(path: &Path, graph: Options, session: &Session) -> Database {
         options.source.columns = Some(["u", "v", "weight"].map(String::from).to_vec());
         options.source.edge_properties = WantedProperties::All;
     }
-    let (db, _) = Database::load(path, &[InputPath::File(input)], &options, session).unwrap();
+    let inputs = [InputPath::File(input)];
+    let (db, _) = match place {
+        Place::Files => Database::load(path, &inputs, &options, session).unwrap(),
+        Place::Memory => Database::load_in_memory(&inputs, &options, session).unwrap(),
+    };
     let options = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
     for level in 0..NUM_LEVELS {
         let mut changes = Changes::default();
@@ -234,9 +245,13 @@ fn updates(random: &mut Random, graph: Options, num_updates: u32) -> Vec<Update>
 
 /// All kinds of views of one history, with what happens to the database in between.
 fn run(graph_name: &str, graph: Options) {
+    run_in(Place::Files, graph_name, graph);
+}
+
+fn run_in(place: Place, graph_name: &str, graph: Options) {
     let folder = tempfile::tempdir().unwrap();
     let session = Session::new(2).unwrap();
-    let db = history(&folder.path().join("db"), graph, &session);
+    let db = history(&folder.path().join("db"), place, graph, &session);
     let mut num_anew = 0;
     let mut check = |name: &str, view: View| {
         num_anew += 1;
@@ -260,6 +275,10 @@ fn run(graph_name: &str, graph: Options) {
     check("3 levels back from the merged run", db.snapshot(18).unwrap());
     check("20 levels back", db.snapshot(1).unwrap());
     check("a window before the merged run", db.window(3..=19).unwrap());
+    check("a window that slides, before the merged run", {
+        let window = db.sliding_window(20).unwrap();
+        window.view().unwrap()
+    });
     db.drop_snapshots(&[5, 6, 7, 8, 9, 10, 11].map(Into::into)).unwrap();
     check("dropped in the middle: the next younger", db.snapshot(12).unwrap());
     check("dropped in the middle: a window over the gap", db.window(4..=13).unwrap());
@@ -287,6 +306,18 @@ fn run(graph_name: &str, graph: Options) {
 #[test]
 fn directed_with_weights() {
     run("directed, f64", Options { weight_type: Some(WeightType::F64), ..Options::default() });
+}
+
+#[test]
+fn directed_with_weights_in_memory() {
+    let graph = Options { weight_type: Some(WeightType::F64), ..Options::default() };
+    run_in(Place::Memory, "directed, f64, in memory", graph);
+}
+
+#[test]
+fn undirected_with_a_property_as_weight_in_memory() {
+    let graph = Options { direction: Direction::Undirected, edge_properties: true, ..Options::default() };
+    run_in(Place::Memory, "undirected, property, in memory", graph);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::parallel::Pool;
 use base::progress::Progress;
-use base::storage::{DiskStorage, Storage};
+use base::storage::{DiskStorage, MemoryStorage, Storage};
 use graph::formats::InputPath;
 use lama::{
     Dictionary, DictionaryKeys, Diff, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention, SnapshotInfo, Stats,
@@ -17,6 +17,9 @@ use crate::append::{AppendOptions, AppendReport, Changes};
 use crate::live::{Applied, Background, Live, LiveStats, Missing, Update};
 use crate::load::{LoadOptions, LoadReport};
 use crate::{Error, Result};
+
+/// What errors call the place of a database in memory.
+const IN_MEMORY: &str = "(in memory)";
 
 /// An open database.
 ///
@@ -56,6 +59,15 @@ impl Database {
         Ok(builder.publish(run, dictionary, 0, None)?.into())
     }
 
+    /// Makes an empty database in memory: everything works as with files, there are none, and it is gone with this
+    /// handle and the views of it.
+    ///
+    /// # Errors
+    /// The options contradict each other, or the system has no memory for it.
+    pub fn in_memory(options: GraphOptions) -> Result<Self> {
+        Self::create_in(Arc::new(MemoryStorage::default()), Path::new(IN_MEMORY), options)
+    }
+
     /// Makes a database at `path` from `inputs`.
     ///
     /// Memory: what [`LoadOptions::memory`] allows; edges beyond it wait in scratch files in the new
@@ -74,6 +86,22 @@ impl Database {
         progress: &dyn Progress,
     ) -> Result<(Self, LoadReport)> {
         Self::load_in(Arc::new(DiskStorage), path, inputs, options, pool, progress)
+    }
+
+    /// As [`load`](Self::load), to a database [in memory](Self::in_memory). Files are only read.
+    ///
+    /// Memory: that of the database, beside what [`LoadOptions::memory`] allows; and edges beyond that wait in memory
+    /// too.
+    ///
+    /// # Errors
+    /// As [`load`](Self::load).
+    pub fn load_in_memory(
+        inputs: &[InputPath],
+        options: &LoadOptions,
+        pool: &Pool,
+        progress: &dyn Progress,
+    ) -> Result<(Self, LoadReport)> {
+        Self::load_in(Arc::new(MemoryStorage::default()), Path::new(IN_MEMORY), inputs, options, pool, progress)
     }
 
     /// As [`load`](Self::load), on any storage.
@@ -173,7 +201,7 @@ impl Database {
         crate::append::append_changes(&self.store, &self.live, changes, options, pool, progress)
     }
 
-    /// The directory.
+    /// The directory; of a database in memory, what errors call it.
     pub fn path(&self) -> &Path {
         self.store.path()
     }
@@ -311,6 +339,17 @@ impl Database {
     /// An end is no snapshot, or the window is reversed; damage in the files that it needs.
     pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
         Ok(self.store.window(*window.start(), *window.end())?)
+    }
+
+    /// What the newest snapshots added and the last of them has, `num_snapshots` of them or as many as there are but
+    /// for the oldest, with the numbers of the first and the last of them; without any, a graph without edges.
+    ///
+    /// Cost: as [`window`](Self::window).
+    ///
+    /// # Errors
+    /// As [`window`](Self::window).
+    pub fn newest_window(&self, num_snapshots: u32) -> Result<(View, Option<RangeInclusive<u32>>)> {
+        Ok(self.store.newest_window(num_snapshots)?)
     }
 
     /// What changes on the way from snapshot `from` to snapshot `to`, which may be the older one.

@@ -15,7 +15,7 @@ use anden_engine::{
 };
 use base::parallel::Pool;
 use base::progress::Silent;
-use base::storage::FaultStorage;
+use base::storage::{FaultStorage, MemoryStorage, Storage};
 use graph::property::OwnedValue;
 use graph::{Direction, Weight, WeightType};
 use testkit::Random;
@@ -97,7 +97,7 @@ const NUM_KEYS: u32 = 24;
 struct Pair {
     kind: Kind,
     random: Random,
-    disk: FaultStorage,
+    disk: Arc<dyn Storage>,
     pool: Pool,
     database: Option<Database>,
     model: Model,
@@ -109,8 +109,12 @@ struct Pair {
 
 impl Pair {
     fn new(kind: Kind, seed: u64) -> Self {
-        let disk = FaultStorage::default();
-        let database = Database::create_in(Arc::new(disk.clone()), Path::new(DB), kind.graph).unwrap();
+        // Every second database is one in memory, which is opened again all the same.
+        let disk: Arc<dyn Storage> = match (seed / 1000).is_multiple_of(2) {
+            true => Arc::new(FaultStorage::default()),
+            false => Arc::new(MemoryStorage::default()),
+        };
+        let database = Database::create_in(Arc::clone(&disk), Path::new(DB), kind.graph).unwrap();
         Self {
             kind,
             random: Random::new(seed),
@@ -360,7 +364,7 @@ impl Pair {
 
     fn reopen(&mut self) {
         self.database = None;
-        self.database = Some(Database::open_in(Arc::new(self.disk.clone()), Path::new(DB)).unwrap());
+        self.database = Some(Database::open_in(Arc::clone(&self.disk), Path::new(DB)).unwrap());
         if self.random.below(3) == 0 {
             self.database().verify(&self.pool).unwrap();
         }
@@ -368,7 +372,7 @@ impl Pair {
 
     fn look_from_outside(&mut self) {
         let number = self.some_number();
-        let reader = Database::open_read_only_in(Arc::new(self.disk.clone()), Path::new(DB)).unwrap();
+        let reader = Database::open_read_only_in(Arc::clone(&self.disk), Path::new(DB)).unwrap();
         self.model.check(&reader.snapshot(number).unwrap(), &self.model.snapshots[&number].1);
         self.model.check(&reader.view().unwrap(), &self.model.newest);
         let refused = reader.append_changes(&Default::default(), &AppendOptions::default(), &self.pool, &Silent);

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anden_engine::{AppendOptions, Changes, Database, GraphOptions, KeyScheme, MergeScope, Missing, Update, View};
 use base::parallel::Pool;
 use base::progress::Silent;
-use base::storage::FaultStorage;
+use base::storage::{FaultStorage, MemoryStorage, Storage};
 use graph::{Graph, WeightType};
 use live_model::{Model, NUM_KEYS, Truth, kinds, read};
 use testkit::Random;
@@ -23,7 +23,10 @@ fn what_is_seen_is_what_was_asked_for() {
     for (seed, options) in kinds().into_iter().enumerate() {
         println!("seed {seed}: {options:?}");
         let random = &mut Random::new(seed as u64 + 77);
-        let storage = Arc::new(FaultStorage::default());
+        let storage: Arc<dyn Storage> = match seed % 2 == 0 {
+            true => Arc::new(FaultStorage::default()),
+            false => Arc::new(MemoryStorage::default()),
+        };
         let mut db = Database::create_in(storage.clone(), Path::new(DB), options).unwrap();
         let mut truth = Truth::new(options);
         let mut held: Vec<(View, Model)> = Vec::new();

@@ -13,6 +13,7 @@ mod merge;
 mod state;
 
 use std::fmt;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -239,11 +240,28 @@ impl Store {
         state.kept(last)?;
         match state.manifest.chain.kept_before(first) {
             None => self.snapshot(last),
-            Some(before) => {
-                let levels = state.levels_between(before, last);
-                View::window(state.view_parts(last, &self.path)?, &levels)
-            }
+            Some(before) => self.added_between(&state, before, last),
         }
+    }
+
+    /// What the newest snapshots added, `num_snapshots` of them or as many as there are but for the oldest: what that
+    /// one has was not added. With the numbers of the first and the last; without any, a graph without edges.
+    ///
+    /// Cost: as [`window`](Self::window).
+    ///
+    /// # Errors
+    /// As [`window`](Self::window).
+    pub fn newest_window(&self, num_snapshots: u32) -> Result<(View, Option<RangeInclusive<u32>>)> {
+        let state = self.state();
+        let numbers: Vec<u32> = state.manifest.chain.kept().map(|version| version.number).collect();
+        let (first, last) = (numbers.len().saturating_sub(num_snapshots as usize).max(1), numbers.len() - 1);
+        let view = self.added_between(&state, numbers[first - 1], numbers[last])?;
+        Ok((view, numbers.get(first).map(|&first| first..=numbers[last])))
+    }
+
+    fn added_between(&self, state: &State, before: u32, last: u32) -> Result<View> {
+        let levels = state.levels_between(before, last);
+        View::window(state.view_parts(last, &self.path)?, &levels)
     }
 
     /// The keys of all vertices, also of those that were removed.

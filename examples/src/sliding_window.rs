@@ -1,0 +1,41 @@
+//! What matters now: PageRank over the last batches of a stream of edges.
+//!
+//! Every batch is a snapshot, and the window shows what the last few added. A batch costs what it holds, however
+//! long the stream has been. The database may be one in memory.
+
+use anden::{Changes, Database, Job, Key, Parameters, Result, Value, View};
+
+/// Reads `source target` lines in batches of so many, and calls `seen` with the window after each, and with its
+/// vertices of the highest rank, best first.
+///
+/// # Errors
+/// A line does not hold two keys, or ones that do not fit the graph; what `seen` returns; the work was cancelled.
+pub fn trends(
+    db: &Database,
+    lines: impl Iterator<Item = String>,
+    batch_edges: usize,
+    num_batches: u32,
+    mut seen: impl FnMut(&View, &[(Key, f64)]) -> Result<()>,
+) -> Result<()> {
+    let window = db.sliding_window(num_batches)?;
+    let ranks = Job::new("pagerank", Parameters::default())?;
+    let mut lines = lines.filter(|line| !line.trim().is_empty()).peekable();
+    while lines.peek().is_some() {
+        let mut batch = Changes::default();
+        for line in lines.by_ref().take(batch_edges.max(1)) {
+            let mut keys = line.split_whitespace();
+            let (Some(source), Some(target)) = (keys.next(), keys.next()) else {
+                return Err(anden::Error::InvalidInput(format!("{line:?}: two keys expected")));
+            };
+            batch = batch.add_edge(source, target);
+        }
+        let view = window.push(&batch)?;
+        let output = view.run(&ranks)?;
+        let top = output.summary.iter().find_map(|(_, value)| match value {
+            Value::Ranking(top) => Some(&top[..]),
+            _ => None,
+        });
+        seen(&view, top.unwrap_or_default())?;
+    }
+    Ok(())
+}
