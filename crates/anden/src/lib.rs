@@ -44,11 +44,13 @@ pub use degrees::{DegreeBin, DegreeStatistics};
 pub use diff::{Diff, DiffEdge, DiffProperty};
 pub use engine::{
     AppendOptions, AppendReport, Applied, Changes, Duplicates, EdgeWeight, ExpectedGraph, ExpectedWeights, LiveStats,
-    LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, Retention, Spread, Update,
+    LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewValue, Retention, Spread, Update,
 };
 pub use error::{Error, Result};
 pub use export::{ExportFormat, VertexFormat, write_file};
-pub use graph::formats::{Format, InputPath, KeyKind, OnError, Output, SourceOptions, WantedProperties};
+pub use graph::formats::{
+    Format, InputPath, KeyKind, OnError, Output, SourceOptions, WantedProperties, push_update_column, push_update_value,
+};
 pub use graph::generate;
 pub use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 pub use graph::{Direction, Graph, InEdges, Weight, WeightType, WeightedEdges};

@@ -2,8 +2,9 @@
 
 use std::time::Instant;
 
-use engine::{Applied, EdgeWeight, LiveStats, Missing, Update};
-use graph::formats::{InputPath, UpdateLine, Updates};
+use engine::{Applied, EdgeWeight, LiveStats, Missing, NewValue, Update};
+use graph::formats::{InputPath, LineValue, UpdateLine, Updates};
+use graph::property::OwnedValue;
 
 use crate::{Database, Error, Result, SnapshotInfo};
 
@@ -206,8 +207,16 @@ fn update_of(line: UpdateLine<'_>) -> Result<Update, String> {
         UpdateLine::RemoveEdge { source, target } => Update::remove_edge(source, target),
         UpdateLine::AddVertex(vertex) => Update::AddVertex(vertex.into()),
         UpdateLine::RemoveVertex(vertex) => Update::RemoveVertex(vertex.into()),
-        UpdateLine::SetVertexProperty { .. } | UpdateLine::SetEdgeProperty { .. } => {
-            return Err("properties are changed by `anden append`: not by updates in this version".into());
+        UpdateLine::SetVertexProperty { vertex, name, value } => Update::set_vertex(vertex, name, new_value(value)),
+        UpdateLine::SetEdgeProperty { .. } => {
+            return Err("properties of edges are changed by `anden append`: not by updates in this version".into());
         }
     })
+}
+
+fn new_value(value: LineValue<'_>) -> NewValue {
+    match value {
+        LineValue::Null => NewValue::Value(OwnedValue::Null),
+        LineValue::Text { text, is_quoted } => NewValue::Text { text: text.to_owned(), is_quoted },
+    }
 }

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anden::{
-    Changes, Database, Error, InputPath, Job, Key, LoadOptions, Options, PageRankParams, Parameters, PathLength,
-    Session, Side, Update, Value, Values, WeightType, write_file,
+    Changes, Database, Error, InputPath, Job, Key, LoadOptions, Options, OwnedValue, PageRankParams, Parameters,
+    PathLength, Session, Side, Update, Value, Values, VertexFormat, View, WeightType, write_file,
 };
 
 struct Scene {
@@ -180,6 +180,42 @@ fn vertices_that_were_just_committed_have_no_properties() {
     assert_eq!(sizes.len(), view.vertex_bound());
     assert_eq!((sizes.get(of(1) as usize).to_string(), sizes.get(of(3) as usize).is_null()), ("5".to_owned(), true));
     assert!(view.vertex_properties(of(3)).unwrap().is_empty());
-    let refused = db.apply(&[Update::RemoveVertex(1.into())]).unwrap_err().to_string();
-    assert!(refused.contains("properties") && refused.contains("append"), "{refused}");
+}
+
+#[test]
+fn values_are_changed_live() {
+    let folder = tempfile::tempdir().unwrap();
+    let db = Database::create(folder.path().join("db"), Options::default()).unwrap();
+    db.append(&Changes::default().add_edge(1, 2).set_vertex(1, "size", 5_i64).set_vertex(2, "size", 6_i64)).unwrap();
+    let shown = |view: &View, key: u64| {
+        let values = view.vertex_properties(view.vertex(key).unwrap()).unwrap();
+        values.iter().map(|(name, value)| format!("{name} {value}")).collect::<Vec<_>>().join(", ")
+    };
+    let csv = |view: &View| {
+        let path = folder.path().join("vertices.csv");
+        write_file(&path, |output| view.export_vertices(VertexFormat::Csv, output)).unwrap();
+        std::fs::read_to_string(&path).unwrap()
+    };
+    db.apply(&[Update::set_vertex(1, "size", 7), Update::set_vertex(3, "name", "three"), Update::add_edge(3, 4)])
+        .unwrap();
+    let before = db.view().unwrap();
+    assert_eq!([shown(&before, 1), shown(&before, 3), shown(&before, 4)], ["size 7", "name three", ""]);
+    assert_eq!(before.vertex_schema().iter().map(|(name, _)| name).collect::<Vec<_>>(), ["size", "name"]);
+    assert_eq!(csv(&before), "id,size:i64,name:string\n1,7,\n2,6,\n3,,three\n4,,\n");
+    db.apply(&[Update::RemoveVertex(2.into()), Update::set_vertex(1, "size", OwnedValue::Null)]).unwrap();
+    db.apply(&[Update::add_edge(1, 2)]).unwrap();
+    let after = db.view().unwrap();
+    let sizes = after.vertex_property("size").unwrap();
+    assert_eq!((sizes.len(), sizes.num_nulls()), (after.vertex_bound(), after.vertex_bound()));
+    assert_eq!([shown(&after, 1), shown(&after, 2), shown(&after, 3)], ["", "", "name three"]);
+    let snapshot = db.checkpoint(None).unwrap();
+    assert_eq!(csv(&before), "id,size:i64,name:string\n1,7,\n2,6,\n3,,three\n4,,\n", "a view stays as it is");
+    let kept = db.snapshot(snapshot.number).unwrap();
+    assert_eq!([shown(&kept, 1), shown(&kept, 2), shown(&kept, 3)], ["", "", "name three"]);
+    let diff = db.diff(2, snapshot.number).unwrap();
+    let changed: Vec<_> = diff.changed_properties().map(|value| value.unwrap().name.to_owned()).collect();
+    assert_eq!(changed, ["size", "size", "name"]);
+    let strict = db.apply_strict(&[Update::set_vertex(9, "size", 1)]);
+    assert!(matches!(strict, Err(Error::InvalidInput(what)) if what == "vertex 9 does not exist"));
+    db.verify().unwrap();
 }

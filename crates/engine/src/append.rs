@@ -36,6 +36,7 @@ use self::effective::{Asked, Effective, compare};
 pub(crate) use self::ids::order;
 use self::ids::{Resolved, Unknown, resolve};
 use self::properties::PropertyEffects;
+pub(crate) use self::properties::{fitting, joined_type};
 use self::requests::{Reading, Requests, added_by, read_source, removed_by};
 use self::vertices::VertexChanges;
 pub(crate) use self::vertices::entries_of;
@@ -54,7 +55,8 @@ pub(crate) fn append(
 ) -> Result<AppendReport> {
     let append = Append::begin(store, options, pool, progress)?;
     let graph = store.options();
-    let view = store.view()?;
+    // Properties that were just committed are known too.
+    let view = live.view().map_or_else(|| store.view(), Ok)?;
     let mut sources = options.sources(&view);
     sources.block_bytes = sources.block_bytes.min(append.budget.block_bytes);
     let mut source = Source::open(inputs, sources)?;
@@ -79,7 +81,9 @@ pub(crate) fn append_changes(
 ) -> Result<AppendReport> {
     let append = Append::begin(store, options, pool, progress)?;
     let graph = store.options();
-    let added = added_by(append.reading(), changes, &store.view()?)?;
+    let view = live.view().map_or_else(|| store.view(), Ok)?;
+    let added = added_by(append.reading(), changes, &view)?;
+    drop(view);
     require_edge_properties(graph, &added.edge_schema)?;
     let removed = removed_by(Reading { graph: &unweighted(graph), ..append.reading() }, changes)?;
     let name = changes.name.as_deref().or(options.name.as_deref());

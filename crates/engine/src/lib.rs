@@ -19,5 +19,5 @@ pub use lama::{
     ChangedArc, DatabaseId, Dictionary, Diff, GraphOptions, Identity, Key, KeyRef, KeyScheme, MergeReport, MergeScope,
     Retention, SnapshotInfo, Stats, VerifyReport, View,
 };
-pub use live::{Applied, LiveStats, Missing, Update};
+pub use live::{Applied, LiveStats, Missing, NewValue, Update};
 pub use load::{Duplicates, LoadOptions, LoadReport, Spread};

@@ -19,7 +19,10 @@ mod checkpoint;
 mod delta;
 mod frozen;
 mod keys;
+mod properties;
+mod records;
 mod update;
+mod values;
 mod version;
 mod vertices;
 
@@ -32,11 +35,12 @@ use lama::{GraphOptions, Side, Store, Underlay, View};
 use terrace::Plane;
 
 pub(crate) use background::Background;
-pub use update::{Applied, Missing, Update};
+pub use update::{Applied, Missing, NewValue, Update};
 
 use self::delta::Delta;
 use self::frozen::Frozen;
 use self::keys::NewKeys;
+use self::properties::LiveProperties;
 use self::version::LiveVersion;
 use self::vertices::VertexHistory;
 use crate::{Error, Result};
@@ -103,6 +107,7 @@ struct Writer {
     frozen: Option<Frozen>,
     keys: Arc<NewKeys>,
     vertices: Arc<VertexHistory>,
+    properties: LiveProperties,
     vertex_bound: usize,
     num_vertices: usize,
     /// Of the next version.
@@ -235,6 +240,7 @@ impl Writer {
         let mut delta = empty_delta(options, underlay.capacity())?;
         let keys = Arc::new(NewKeys::new(vertex_bound));
         let vertices = Arc::new(VertexHistory::new(vertex_bound));
+        let properties = LiveProperties::new(&view);
         let newest = Arc::new(LiveVersion {
             epoch,
             underlay: Arc::clone(&underlay),
@@ -242,6 +248,7 @@ impl Writer {
             delta: delta.publish(),
             keys: Arc::clone(&keys),
             vertices: Arc::clone(&vertices),
+            properties: properties.clone(),
             vertex_bound,
             num_vertices,
         });
@@ -252,6 +259,7 @@ impl Writer {
             frozen: None,
             keys,
             vertices,
+            properties,
             vertex_bound,
             num_vertices,
             epoch: epoch + 1,
@@ -270,6 +278,7 @@ impl Writer {
             delta: self.delta.publish(),
             keys: Arc::clone(&self.keys),
             vertices: Arc::clone(&self.vertices),
+            properties: self.properties.clone(),
             vertex_bound: self.vertex_bound,
             num_vertices: self.num_vertices,
         })
@@ -298,7 +307,7 @@ impl Writer {
 
     /// What the delta takes, without what is frozen.
     fn num_bytes(&self) -> u64 {
-        self.delta.num_bytes() + self.keys.num_bytes()
+        self.delta.num_bytes() + self.keys.num_bytes() + self.properties.history.num_bytes()
     }
 }
 

@@ -7,12 +7,15 @@ mod live_model;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_engine::{AppendOptions, Changes, Database, GraphOptions, KeyScheme, MergeScope, Missing, Update, View};
+use anden_engine::{
+    AppendOptions, Changes, Database, GraphOptions, KeyScheme, MergeScope, Missing, NewValue, Update, View,
+};
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::{FaultStorage, MemoryStorage, Storage};
+use graph::property::OwnedValue;
 use graph::{Graph, WeightType};
-use live_model::{Model, NUM_KEYS, Truth, kinds, read};
+use live_model::{Model, NUM_KEYS, Truth, kinds, read, values};
 use testkit::Random;
 
 const DB: &str = "db";
@@ -91,6 +94,8 @@ fn what_is_not_there_is_an_error_to_the_strict() {
     let vertices = ["a", "b", "c"].map(|key| Update::AddVertex(key.into()));
     strict(&vertices).unwrap();
     strict(&[Update::add_edge("a", "b"), Update::remove_edge("a", "b"), Update::add_edge("b", "c")]).unwrap();
+    let size = |key: &str| Update::set_vertex(key, "size", 3);
+    let no_name = |key: &str| Update::set_vertex(key, "name", OwnedValue::Null);
     let refused = [
         (vec![Update::add_edge("a", "x")], "vertex x does not exist"),
         (vec![Update::add_edge("a", "c"), Update::remove_edge("c", "a")], "there is no edge from c to a to remove"),
@@ -101,13 +106,22 @@ fn what_is_not_there_is_an_error_to_the_strict() {
             "there is no edge from b to c to remove",
         ),
         (vec![Update::RemoveVertex("b".into()), Update::add_edge("a", "b")], "vertex b does not exist"),
+        (vec![Update::set_vertex("x", "size", 3)], "vertex x does not exist"),
+        (vec![Update::set_vertex("x", "size", OwnedValue::Null), size("a")], "vertex x does not exist"),
+        (vec![size("b"), Update::set_vertex("a", "size", OwnedValue::Null)], "vertex a has no \"size\" to remove"),
+        (
+            vec![Update::RemoveVertex("c".into()), Update::AddVertex("c".into()), no_name("c")],
+            "vertex c has no \"name\" to remove",
+        ),
     ];
+    strict(&[Update::set_vertex("c", "name", "cy")]).unwrap();
     let before = read(&db.view().unwrap());
     assert_eq!(before.arcs.len(), 1);
     for (updates, expected) in refused {
         assert_eq!(strict(&updates), Err(expected.to_owned()));
         assert_eq!(read(&db.view().unwrap()), before, "nothing has happened");
     }
+    strict(&[size("a"), Update::set_vertex("a", "size", OwnedValue::Null), no_name("c")]).unwrap();
     strict(&[Update::RemoveVertex("b".into()), Update::AddVertex("b".into()), Update::add_edge("a", "b")]).unwrap();
     assert_eq!(read(&db.view().unwrap()).arcs.len(), 1);
 }
@@ -131,5 +145,42 @@ fn what_does_not_fit_the_graph_is_refused() {
     assert!(refused(plain, Update::add_edge("x", "y")).contains("the graph has integer ids"));
     let dense = GraphOptions { keys: KeyScheme::Dense, ..plain };
     assert!(refused(dense, Update::add_edge(1, u64::MAX)).contains("at most"));
+    assert!(
+        refused(plain, Update::set_vertex(2, "size", OwnedValue::Null)).contains("no property \"size\" whose value")
+    );
+    assert!(refused(plain, Update::set_vertex(2, "", 1)).contains("a name of a property"));
+    assert!(refused(plain, Update::set_vertex("x", "size", 1)).contains("the graph has integer ids"));
     assert!(refused(GraphOptions { multigraph: true, ..plain }, Update::add_edge(1, 2)).contains("multigraph"));
+}
+
+#[test]
+fn values_have_the_type_of_their_property() {
+    let pool = Pool::new(1).unwrap();
+    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), GraphOptions::default()).unwrap();
+    let apply = |updates: &[Update]| db.apply(updates, Missing::Lenient, &pool).map_err(|error| error.to_string());
+    let text = |vertex: u64, name: &str, text: &str, is_quoted| Update::SetVertexProperty {
+        vertex: vertex.into(),
+        name: name.into(),
+        value: NewValue::Text { text: text.into(), is_quoted },
+    };
+    apply(&[text(1, "size", "1", false), text(2, "size", "2.5", false), text(1, "code", "7", true)]).unwrap();
+    let types = |view: &View| view.properties().schema().iter().map(|(_, of)| of.name()).collect::<Vec<_>>();
+    let before = db.view().unwrap();
+    assert_eq!(types(&before), ["f64", "string"]);
+    for _ in 0..2 {
+        let wrong = apply(&[Update::AddVertex(9.into()), text(1, "size", "x", false)]);
+        assert_eq!(wrong, Err("vertex 1: property \"size\": expected a number of type f64, found 'x'".into()));
+        let wrong = apply(&[Update::set_vertex(1, "code", 7)]);
+        assert_eq!(wrong, Err("vertex 1: 7 is no value of type string (\"code\")".into()));
+        // The first value of a new property says what it is.
+        let wrong = apply(&[Update::set_vertex(1, "new", 7), Update::set_vertex(1, "new", true)]);
+        assert_eq!(wrong, Err("vertex 1: true is no value of type i64 (\"new\")".into()));
+        assert_eq!(db.view().unwrap().num_vertices(), 2, "nothing has happened");
+        assert_eq!(types(&db.view().unwrap()), ["f64", "string"]);
+        db.checkpoint(None).unwrap();
+    }
+    apply(&[text(1, "size", "4", true), Update::set_vertex(2, "size", OwnedValue::Null)]).unwrap();
+    assert_eq!(values(&before).len(), 3);
+    let now: Vec<_> = values(&db.view().unwrap()).into_values().collect();
+    assert_eq!(now, ["String(\"7\")", "F64(4.0)"]);
 }

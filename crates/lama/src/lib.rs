@@ -47,7 +47,7 @@ pub use finder::Finder;
 pub use key::{Key, KeyRef};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
 pub use overlay::{AddedPiece, ListChanges, Overlay, Underlay, without};
-pub use property::{EdgeProperties, PropertyChanges, RowParts, VertexProperties};
+pub use property::{EdgeProperties, PropertyChanges, PropertyOverlay, RowParts, VertexProperties};
 pub use run::{FinishedRun, RunWriter, Side};
 pub use side::{ListChange, ListOrigin};
 pub use store::{Diff, LevelChanges, MergeReport, MergeScope, NewRows, SnapshotInfo, Stats, Store};

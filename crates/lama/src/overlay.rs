@@ -14,6 +14,7 @@ use base::bitmap::{AtomicBitmap, ones};
 use graph::Direction;
 
 use crate::key::{Key, KeyRef};
+use crate::property::PropertyOverlay;
 use crate::run;
 use crate::side::{Side, SideOverlay};
 use crate::view::View;
@@ -55,6 +56,11 @@ pub trait Overlay: Debug + Send + Sync {
 
     /// The key of a vertex that the snapshot does not have.
     fn key(&self, vertex: VertexId) -> Option<KeyRef<'_>>;
+
+    /// The values of vertices that are not as in the snapshot; `None` where all are.
+    fn properties(&self) -> Option<&dyn PropertyOverlay> {
+        None
+    }
 
     /// How much of a list changes. Of an undirected graph, only out-lists are asked for.
     fn num_changes(&self, side: run::Side, vertex: VertexId) -> ListChanges;

@@ -19,8 +19,8 @@ pub use column::RowParts;
 pub(crate) use column::{ColumnFile, MAX_ROWS, NewColumns, write_columns};
 pub use edges::EdgeProperties;
 pub(crate) use edges::{EdgeColumns, EdgeRecord};
-pub(crate) use reader::VertexColumn;
-pub use reader::VertexProperties;
+pub use reader::{PropertyOverlay, VertexProperties};
+pub(crate) use reader::{StoredProperties, VertexColumn};
 
 use graph::property::{PropertySchema, PropertyType};
 

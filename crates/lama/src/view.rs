@@ -14,7 +14,7 @@ use crate::key::{Key, KeyRef};
 use crate::level::Level;
 use crate::options::{GraphOptions, KeyScheme};
 use crate::overlay::Overlay;
-use crate::property::{EdgeProperties, VertexProperties};
+use crate::property::{EdgeProperties, StoredProperties, VertexProperties};
 use crate::side::{Fault, Recipe, Sense, Show, Side};
 use crate::{Error, Result, run};
 
@@ -46,7 +46,7 @@ struct ViewShared {
     /// The ids below the bound that are no vertices, if there are any.
     dead: Option<Bitmap>,
     dictionary: Arc<Dictionary>,
-    properties: Arc<VertexProperties>,
+    properties: Arc<StoredProperties>,
     edge_properties: Arc<EdgeProperties>,
     fault: Fault,
 }
@@ -64,7 +64,7 @@ pub(crate) struct ViewParts {
     pub num_arcs: u64,
     /// May know younger vertices too.
     pub dictionary: Arc<Dictionary>,
-    pub properties: Arc<VertexProperties>,
+    pub properties: Arc<StoredProperties>,
     pub edge_properties: Arc<EdgeProperties>,
     /// Where the database is, for messages.
     pub path: PathBuf,
@@ -167,8 +167,9 @@ impl View {
     }
 
     /// The properties of the vertices; those of a window are those of its last snapshot.
-    pub fn properties(&self) -> &VertexProperties {
-        &self.shared.properties
+    pub fn properties(&self) -> VertexProperties<'_> {
+        let laid_over = self.overlay.as_ref().and_then(|overlay| overlay.properties());
+        VertexProperties::new(&self.shared.properties, laid_over, self.vertex_bound)
     }
 
     /// The properties of the edges, by the rows that [`for_each_out_row`](Self::for_each_out_row) names.

@@ -115,8 +115,9 @@ Examples:
 
 /// Show what changed after snapshot A up to snapshot B
 ///
-/// One line a change: `+ u v [weight]` and `- u v [weight]` for edges, `v+ u` and `v- u` for vertices, `p u NAME VALUE`
-/// for properties (without a value where there is none any more). Where A is the younger, the way back.
+/// One line a change, as `anden apply` takes it: `+ u v [weight]` and `- u v [weight]` for edges, `v+ u` and `v- u` for
+/// vertices, `p u NAME VALUE` for properties (`null` where there is no value any more). Where A is the younger, the way
+/// back.
 #[derive(Args, Debug)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub struct DiffArgs {

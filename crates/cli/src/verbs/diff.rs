@@ -1,13 +1,15 @@
 //! `anden diff`.
 
-use anden::{Diff, DiffEdge, DiffProperty, EdgeWeight, Key, KeyRef, PropertyValue};
+use anden::{
+    Diff, DiffEdge, DiffProperty, EdgeWeight, Key, KeyRef, PropertyValue, push_update_column, push_update_value,
+};
 use serde_json::{Value, json};
 
 use super::{open, session};
 use crate::args::{DiffArgs, Global};
 use crate::console::Console;
 use crate::failure::Result;
-use crate::text::{key_json, keys_json, properties_json, property_json, push_key, real_json};
+use crate::text::{key_json, keys_json, properties_json, property_json, real_json};
 
 /// Shows what changed between two snapshots.
 pub fn execute(global: &Global, args: &DiffArgs) -> Result {
@@ -63,9 +65,10 @@ fn value_json(value: &DiffProperty<'_>) -> Value {
     json!([key_json(&Key::from(*vertex)), name, property_json(old), property_json(new)])
 }
 
+/// What changed as lines that `anden apply` takes.
 fn print(console: &mut Console, diff: &Diff) -> Result {
     for vertex in diff.added_vertices()? {
-        console.line(format_args!("v+ {vertex}"))?;
+        console.line(format_args!("v+ {}", column(&vertex)))?;
     }
     for edge in diff.removed() {
         edge_line(console, '-', &edge?, &[])?;
@@ -75,21 +78,29 @@ fn print(console: &mut Console, diff: &Diff) -> Result {
         edge_line(console, '+', &edge, &diff.edge_properties(&edge)?)?;
     }
     for value in diff.changed_properties() {
-        property_line(console, &value?)?;
+        let value = value?;
+        property_line(console, &column(&value.vertex), value.name, value.new)?;
     }
     for vertex in diff.removed_vertices()? {
-        console.line(format_args!("v- {vertex}"))?;
+        console.line(format_args!("v- {}", column(&vertex)))?;
     }
     Ok(())
 }
 
-fn property_line(console: &mut Console, value: &DiffProperty<'_>) -> Result {
-    let mut line = String::from("p ");
-    push_key(&mut line, value.vertex);
-    match value.new {
-        PropertyValue::Null => console.line(format_args!("{line} {}", value.name)),
-        new => console.line(format_args!("{line} {} {new}", value.name)),
-    }
+/// A key as a column of a line.
+fn column(key: &impl ToString) -> String {
+    let mut column = String::new();
+    push_update_column(&mut column, &key.to_string());
+    column
+}
+
+/// A value of a vertex, or of an edge, whose keys are `of`.
+fn property_line(console: &mut Console, of: &str, name: &str, value: PropertyValue<'_>) -> Result {
+    let mut line = format!("p {of} ");
+    push_update_column(&mut line, name);
+    line.push(' ');
+    push_update_value(&mut line, value);
+    console.line(line)
 }
 
 /// An edge; what follows an added one are its properties.
@@ -99,13 +110,10 @@ fn edge_line(
     edge: &DiffEdge<'_>,
     properties: &[(&str, PropertyValue<'_>)],
 ) -> Result {
-    let mut ends = String::new();
-    push_key(&mut ends, edge.source);
-    ends.push(' ');
-    push_key(&mut ends, edge.target);
+    let ends = format!("{} {}", column(&edge.source), column(&edge.target));
     match edge.weight {
         Some(weight) => console.line(format_args!("{sign} {ends} {weight}"))?,
         None => console.line(format_args!("{sign} {ends}"))?,
     }
-    properties.iter().try_for_each(|(name, value)| console.line(format_args!("p {ends} {name} {value}")))
+    properties.iter().try_for_each(|(name, value)| property_line(console, &ends, name, *value))
 }

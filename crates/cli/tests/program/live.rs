@@ -62,21 +62,31 @@ fn what_is_wrong_is_told_with_its_line() {
     assert_eq!(edges(), before, "the batch has not happened");
     scene.anden(&arguments(&["updates.txt", "--batch", "2"])).failed(&["updates.txt:4"]);
     assert_eq!(edges(), before + 2, "the batch before it has");
+    scene.anden_with_input(&arguments(&["-"]), b"p 2 size 3\n").succeeded();
     for (line, parts) in [
         ("+ 1 x", ["updates.txt:2", "integer ids"]),
         ("+ 1 2 3", ["updates.txt:2", "no weights"]),
         ("= 1 2 x", ["updates.txt:2", "a number as the weight"]),
-        ("p 1 name x", ["updates.txt:2", "properties"]),
+        (
+            "p 1 size x",
+            ["updates.txt:2", "vertex 1: property \"size\": expected a whole number of type i64, found 'x'"],
+        ),
+        ("p 1 other null", ["updates.txt:2", "there is no property \"other\" whose value could go"]),
+        ("p 1 size", ["updates.txt:2", "expected `p VERTEX NAME VALUE` or"]),
+        ("p x size 3", ["updates.txt:2", "integer ids"]),
+        ("p 1 \"size 3", ["updates.txt:2", "expected a closing quote"]),
     ] {
-        scene.write("updates.txt", format!("+ 1 80\n{line}\n"));
+        scene.write("updates.txt", format!("p 2 size 4\n{line}\n"));
         scene.anden(&arguments(&["updates.txt"])).failed(&parts);
     }
     for (line, parts) in [
         ("+ 1 80", ["updates.txt:2", "vertex 80 does not exist"]),
         ("- 1 1", ["updates.txt:2", "no edge from 1 to 1"]),
         ("v- 80", ["updates.txt:2", "no vertex 80"]),
+        ("p 80 size 3", ["updates.txt:2", "vertex 80 does not exist"]),
+        ("p 1 size null", ["updates.txt:2", "vertex 1 has no \"size\" to remove"]),
     ] {
-        scene.write("updates.txt", format!("v+ 1\n{line}\n"));
+        scene.write("updates.txt", format!("p 2 size 1\n{line}\n"));
         scene.anden(&arguments(&["updates.txt", "--strict"])).failed(&parts);
     }
     assert_eq!(edges(), before + 2);
@@ -93,4 +103,42 @@ fn checkpoints_have_names() {
     assert_eq!(made["snapshot"], 2);
     scene.anden(&["checkpoint", "db", "--name", "before"]).failed(&["before"]);
     scene.anden(&["run", "db", "wcc", "--snapshot", "before"]).succeeded();
+}
+
+#[test]
+fn properties_are_updated() {
+    let scene = Scene::new();
+    scene.write("edges.csv", "source,target\nann,bob\nbob,\"cy d\"\n");
+    scene.write("people.csv", "name,born,tall\nann,1980,true\nbob,,false\n");
+    let load = ["edges.csv", "--ids", "string", "--vertices", "people.csv", "--quiet"];
+    for db in ["db", "copy"] {
+        scene.anden(&[&["load", db][..], &load].concat()).succeeded();
+    }
+    let lines = "p ann born 1981\np bob born 1990\np bob tall null\np \"cy d\" code 007\n# more\np ann code \"a \\\"b\\\"\"\n\
+                 p eve \"given name\" \"12\"\nv- bob\n+ ann bob\np eve since 2020-02-29T12:00:00Z\np eve hash 0x00ff\n";
+    scene.write("updates.txt", lines);
+    let report = scene.json(&arguments(&["updates.txt", "--batch", "3", "--acks", "acks.txt"]));
+    assert_eq!((&report["updates"], &report["transactions"]), (&json!(10), &json!(4)));
+    assert_eq!(scene.read("acks.txt"), "3\n7\n10\n11\n");
+    let vertex = |name: &str| scene.json(&["query", "db", "vertex", name])["result"]["properties"].clone();
+    assert_eq!(vertex("ann"), json!({ "born": 1981, "tall": true, "code": "a \"b\"" }));
+    assert_eq!(vertex("bob"), json!({}));
+    assert_eq!(vertex("cy d"), json!({ "code": "007" }));
+    let eve = json!({ "given name": "12", "since": "2020-02-29T12:00:00Z", "hash": "0x00ff" });
+    assert_eq!(vertex("eve"), eve);
+    scene.anden(&["verify", "db"]).succeeded();
+    let diff = scene.anden(&["diff", "db", "1", "2"]).succeeded().stdout;
+    for line in
+        ["p ann code \"a \\\"b\\\"\"\n", "p \"cy d\" code 007\n", "p eve \"given name\" \"12\"\n", "p bob tall null\n"]
+    {
+        assert!(diff.contains(line), "{line} in {diff}");
+    }
+    scene.anden_with_input(&["apply", "copy", "-", "--durability", "none", "--strict"], diff.as_bytes()).succeeded();
+    assert_eq!(scene.anden(&["diff", "db", "2", "2", "--with", "copy"]).succeeded().stdout, "");
+    let schema = |db: &str| scene.json(&["info", db])["vertex_properties"].clone();
+    let sorted = |mut schema: serde_json::Value| {
+        schema.as_array_mut().unwrap().sort_by_key(|property| property["name"].to_string());
+        schema
+    };
+    assert_eq!(sorted(schema("db")), sorted(schema("copy")), "types are those that they were");
 }

@@ -45,13 +45,15 @@ fn changed_properties_are_part_of_a_diff() {
     let changed = json!([["ann", "born", 1980, null], ["bob", "born", null, 1990], ["bob", "code", null, "007"]]);
     assert_eq!(diff["changed_properties"], changed);
     let lines = scene.anden(&["diff", "db", "2", "1"]).succeeded().stdout;
-    assert_eq!(lines, "p ann born 1980\np bob born\np bob code\n");
+    assert_eq!(lines, "p ann born 1980\np bob born null\np bob code null\n");
     // Another database, whose vertices have other ids.
     scene.write("others.csv", "name,tall,born\nzoe,true,1\nbob,false,1990\nann,true,1980\n");
     let load = ["load", "other", "edges.csv", "--ids", "string", "--vertices", "others.csv"];
     scene.anden(&[&load[..], &["--vertex-properties", "born", "--io-order"]].concat()).succeeded();
     let lines = scene.anden(&["diff", "db", "2", "1", "--with", "other"]).succeeded().stdout;
-    assert_eq!(lines, "v+ zoe\np zoe born 1\np ann born 1980\np bob code\np ann since\np bob tall\np ann tall\n");
+    let expected =
+        "v+ zoe\np zoe born 1\np ann born 1980\np bob code null\np ann since null\np bob tall null\np ann tall null\n";
+    assert_eq!(lines, expected);
 }
 
 #[test]

@@ -87,14 +87,17 @@ fn type_of<'a>(
     known: &PropertySchema,
 ) -> Option<PropertyType> {
     let known = known.find(name).and_then(|place| known.get(place)).map(|(_, found)| found);
-    known.or_else(|| {
-        let types = values.filter_map(|value| value.property_type());
-        types.reduce(|joined, next| joined.joined(next).unwrap_or(joined))
-    })
+    known.or_else(|| joined_type(values.filter_map(|value| value.property_type())))
+}
+
+/// The type that holds values of all these types, or of the first that others do not go with.
+pub(crate) fn joined_type(mut types: impl Iterator<Item = PropertyType>) -> Option<PropertyType> {
+    let first = types.next()?;
+    Some(types.fold(first, |joined, next| joined.joined(next).unwrap_or(joined)))
 }
 
 /// The value in a type that holds it.
-fn fitting(value: PropertyValue<'_>, property_type: PropertyType) -> Option<PropertyValue<'_>> {
+pub(crate) fn fitting(value: PropertyValue<'_>, property_type: PropertyType) -> Option<PropertyValue<'_>> {
     let mut column = PropertyColumn::new(value.property_type().unwrap_or(property_type));
     match (value, property_type) {
         (PropertyValue::I64(_) | PropertyValue::Date(_), _) => {

@@ -9,12 +9,14 @@ use std::sync::Arc;
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::{MAX_VERTICES, VertexId};
+use graph::property::OwnedValue;
 use graph::{Direction, Graph};
 use lama::{Key, KeyScheme, Overlay, Side, Underlay};
 
 use super::delta::{ArcUpdate, added, removed};
 use super::frozen::Frozen;
 use super::update::{Missing, Update};
+use super::values::{Properties, typed};
 use super::version::LiveVersion;
 use super::{SPARE_VERTICES, Writer};
 use crate::append::{entries_of, fitting_key, weight_bits};
@@ -32,6 +34,8 @@ enum Step {
     Edge(EdgeUpdate),
     AddVertex(VertexId),
     RemoveVertex(VertexId),
+    /// By the place of the value in the plan.
+    SetValue(usize),
 }
 
 /// An edge, and the bits of the weight that it is to have; `None` where it is to be gone.
@@ -50,6 +54,17 @@ struct Plan {
     new_keys: Vec<Key>,
     new_ids: HashMap<Key, VertexId>,
     vertex_bound: usize,
+    /// Of the vertices.
+    properties: Properties,
+    values: Vec<PlannedValue>,
+}
+
+/// A value that a vertex is to have of the property at a place.
+#[derive(Debug)]
+struct PlannedValue {
+    vertex: VertexId,
+    place: usize,
+    value: OwnedValue,
 }
 
 /// What changes in the planes of one side.
@@ -78,6 +93,8 @@ impl Writer {
         // Without keys, ids below the largest are vertices.
         self.num_vertices += plan.vertex_bound - self.vertex_bound;
         self.vertex_bound = plan.vertex_bound;
+        self.properties.schema = plan.properties.into_schema();
+        let mut values = plan.values;
         let mut edges = Vec::new();
         for step in plan.steps {
             match step {
@@ -94,6 +111,10 @@ impl Writer {
                     self.remove_vertex(vertex, pool)?;
                 }
                 Step::RemoveVertex(_) => {}
+                Step::SetValue(place) => {
+                    let PlannedValue { vertex, place, ref mut value } = values[place];
+                    self.set_value(vertex, place, std::mem::replace(value, OwnedValue::Null));
+                }
             }
         }
         self.change_edges(edges, pool)?;
@@ -105,17 +126,19 @@ impl Writer {
 
     /// Checks all updates, and finds the ids of their keys.
     fn plan(&self, updates: &[Update], missing: Missing) -> Result<Plan> {
-        let mut plan = Plan { vertex_bound: self.vertex_bound, ..Plan::default() };
+        let properties = Properties::new(Arc::clone(&self.properties.schema));
+        let mut plan = Plan { vertex_bound: self.vertex_bound, properties, ..Plan::default() };
         let mut witness = (missing == Missing::Strict).then(|| Witness::new(self));
-        for (index, update) in updates.iter().enumerate() {
-            let step = self.step(update, &mut plan, witness.as_mut());
+        for index in 0..updates.len() {
+            let step = self.step(&updates[index..], &mut plan, witness.as_mut());
             plan.steps.extend(step.map_err(|error| Error::Update { index, error: Box::new(error) })?);
         }
         Ok(plan)
     }
 
-    /// What an update does; `None` where that is nothing. The witness is strict about it.
-    fn step(&self, update: &Update, plan: &mut Plan, mut witness: Option<&mut Witness<'_>>) -> Result<Option<Step>> {
+    /// What the first of some updates does; `None` where that is nothing. The witness is strict about it.
+    fn step(&self, updates: &[Update], plan: &mut Plan, mut witness: Option<&mut Witness<'_>>) -> Result<Option<Step>> {
+        let Some(update) = updates.first() else { return Ok(None) };
         let step = match update {
             Update::AddEdge { source, target, weight } => {
                 let bits = weight_bits((source, target), *weight, self.underlay.view().options())?;
@@ -128,12 +151,26 @@ impl Writer {
                 _ => None,
             },
             Update::AddVertex(key) => Some(Step::AddVertex(self.id_to_be(key, plan, None)?)),
-            Update::RemoveVertex(key) => {
-                if !self.underlay.view().properties().schema().is_empty() {
-                    let what = "vertices that have properties are removed by append, not by updates";
-                    return Err(Error::Option(format!("vertex {key}: {what}")));
+            Update::RemoveVertex(key) => self.id(key, plan)?.map(Step::RemoveVertex),
+            Update::SetVertexProperty { vertex, name, value } => {
+                let said_of_it = updates.iter().filter_map(|update| match update {
+                    Update::SetVertexProperty { name: other, value, .. } if other == name => Some(value),
+                    _ => None,
+                });
+                let (place, property_type) = plan.properties.find(name, said_of_it)?;
+                let wrong = |what| Error::Option(format!("vertex {vertex}: {what}"));
+                let value = typed(name, value, property_type).map_err(wrong)?;
+                let id = match value.as_value().is_null() && witness.is_none() {
+                    true => self.id(vertex, plan)?,
+                    false => Some(self.id_to_be(vertex, plan, witness.as_deref())?),
+                };
+                if let (Some(witness), Some(id)) = (&mut witness, id)
+                    && !witness.see_value(place, id, &value)?
+                {
+                    return Err(Error::Option(format!("vertex {vertex} has no {name:?} to remove")));
                 }
-                self.id(key, plan)?.map(Step::RemoveVertex)
+                plan.values.extend(id.map(|vertex| PlannedValue { vertex, place, value }));
+                id.map(|_| Step::SetValue(plan.values.len() - 1))
             }
         };
         if let Some(witness) = &mut witness {
@@ -222,7 +259,32 @@ impl Writer {
         self.change_edges(entries.into_iter().map(gone).collect(), pool)?;
         self.vertices.set(vertex, self.epoch, false);
         self.num_vertices -= 1;
+        self.clear_values(vertex)
+    }
+
+    /// Takes all values of a vertex away.
+    fn clear_values(&mut self, vertex: VertexId) -> Result<()> {
+        let history = &self.properties.history;
+        for place in 0..self.properties.schema.len() {
+            let value = match history.value(self.epoch, place, vertex) {
+                Some(value) => value,
+                None => self.newest.value_over(place, vertex)?,
+            };
+            if !value.is_null() {
+                history.set(self.epoch, place, vertex, OwnedValue::Null);
+            }
+        }
         Ok(())
+    }
+
+    /// Gives a vertex, which comes with it, a value; what has none loses nothing.
+    fn set_value(&mut self, vertex: VertexId, place: usize, value: OwnedValue) {
+        if !value.as_value().is_null() {
+            self.revive(vertex);
+        } else if !self.is_live(vertex) {
+            return;
+        }
+        self.properties.history.set(self.epoch, place, vertex, value);
     }
 
     /// Changes edges; of several changes of one, the last counts.
@@ -325,13 +387,16 @@ struct Witness<'a> {
     writer: &'a Writer,
     edges: HashMap<(VertexId, VertexId), bool>,
     vertices: HashMap<VertexId, bool>,
-    /// Vertices whose edges all went.
+    /// By property and vertex, whether there is a value.
+    values: HashMap<(usize, VertexId), bool>,
+    /// Vertices whose edges and values all went.
     cleared: HashSet<VertexId>,
 }
 
 impl<'a> Witness<'a> {
     fn new(writer: &'a Writer) -> Self {
-        Self { writer, edges: HashMap::new(), vertices: HashMap::new(), cleared: HashSet::new() }
+        let (edges, vertices, values) = (HashMap::new(), HashMap::new(), HashMap::new());
+        Self { writer, edges, vertices, values, cleared: HashSet::new() }
     }
 
     fn is_live(&self, vertex: VertexId) -> bool {
@@ -367,10 +432,23 @@ impl<'a> Witness<'a> {
                 self.vertices.insert(vertex, false);
                 self.cleared.insert(vertex);
                 self.edges.retain(|&(source, target), _| source != vertex && target != vertex);
+                self.values.retain(|&(_, other), _| other != vertex);
             }
             _ => {}
         }
         Ok(())
+    }
+
+    /// Whether a vertex can get this value, which it then has: what is taken away must be there.
+    fn see_value(&mut self, place: usize, vertex: VertexId, value: &OwnedValue) -> Result<bool> {
+        let is_null = value.as_value().is_null();
+        let has_value = match self.values.insert((place, vertex), !is_null) {
+            _ if !is_null => true,
+            Some(has_value) => has_value,
+            None if self.cleared.contains(&vertex) => false,
+            None => !self.writer.newest.value_over(place, vertex)?.is_null(),
+        };
+        Ok(has_value)
     }
 
     fn key(&self, source: VertexId, target: VertexId) -> (VertexId, VertexId) {

@@ -43,6 +43,7 @@ impl LiveVersion {
         };
         let (died, returned) = (changed(false), changed(true));
         let new_keys = new_keys(version)?;
+        let properties = version.properties.changes(version.epoch, below)?;
         let snapshot = store.append(
             &LevelChanges {
                 vertex_bound: version.vertex_bound,
@@ -53,6 +54,8 @@ impl LiveVersion {
                 out_removed: &out_removed,
                 in_added: &in_added,
                 in_removed: &in_removed,
+                new_properties: &properties.new,
+                properties: &properties.changes,
                 num_edges_added: version.num_edges_of(Plane::Out),
                 num_edges_removed: version.num_edges_of(Plane::OutRemoved),
                 ..LevelChanges::default()

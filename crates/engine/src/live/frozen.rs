@@ -1,7 +1,7 @@
 //! How a live graph becomes a snapshot while it goes on changing.
 //!
-//! In constant time, the newest version is *frozen*: the delta, the new keys and the history of vertices
-//! begin anew, empty, over snapshot and frozen version together. Then the frozen version is written as a
+//! In constant time, the newest version is *frozen*: the delta, the new keys and the histories of vertices and
+//! their values begin anew, empty, over snapshot and frozen version together. Then the frozen version is written as a
 //! level, which takes long, and nobody waits for it. At last the new delta is laid over the new snapshot,
 //! as it is: ids stay, and the new snapshot is what it lay over before. What is to be marked there as
 //! touched is found out before anybody has to wait.
@@ -47,7 +47,7 @@ struct Writing<'a> {
 impl Frozen {
     /// What it takes.
     pub(super) fn num_bytes(&self) -> u64 {
-        self.delta.num_bytes() + self.version.keys.num_bytes()
+        self.delta.num_bytes() + self.version.keys.num_bytes() + self.version.properties.history.num_bytes()
     }
 }
 
@@ -213,11 +213,13 @@ impl Writer {
         let epoch_below = std::mem::replace(&mut self.epoch_below, version.epoch);
         self.keys = Arc::new(NewKeys::new(self.vertex_bound));
         self.vertices = Arc::new(VertexHistory::new(self.vertex_bound));
+        self.properties.history = Arc::default();
         self.newest = Arc::new(LiveVersion {
             frozen: Some(Arc::clone(&version)),
             delta: self.delta.publish(),
             keys: Arc::clone(&self.keys),
             vertices: Arc::clone(&self.vertices),
+            properties: self.properties.clone(),
             ..LiveVersion::clone(&version)
         });
         self.frozen = Some(Frozen { version, delta, epoch_below, is_being_written: false, is_written: false });
@@ -236,6 +238,7 @@ impl Writer {
             self.epoch_below = frozen.epoch_below;
             self.keys = Arc::clone(&frozen.version.keys);
             self.vertices = Arc::clone(&frozen.version.vertices);
+            self.properties = frozen.version.properties.clone();
             self.newest = frozen.version;
         }
     }

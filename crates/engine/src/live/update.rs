@@ -1,5 +1,6 @@
 //! What a program asks a live graph to change, key by key.
 
+use graph::property::OwnedValue;
 use lama::Key;
 
 use crate::EdgeWeight;
@@ -26,8 +27,39 @@ pub enum Update {
     },
     /// A vertex is to be there.
     AddVertex(Key),
-    /// A vertex is to be gone, with all its edges.
+    /// A vertex is to be gone, with all its edges and values.
     RemoveVertex(Key),
+    /// A vertex is to have a value of a property, and comes with it; a property that is not there yet is made. Null takes
+    /// the value away.
+    SetVertexProperty {
+        /// The vertex.
+        vertex: Key,
+        /// The name of the property.
+        name: String,
+        /// Its value.
+        value: NewValue,
+    },
+}
+
+/// A value of a property, as it is given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewValue {
+    /// Of the property's type, or of one whose values that type holds.
+    Value(OwnedValue),
+    /// As text, which is read as the property's type. A new property gets the narrowest type that loses nothing of what
+    /// the batch says of it, as a column of CSV does; it is one of text where the text stood in quotes.
+    Text {
+        /// The text.
+        text: String,
+        /// Whether it stood in quotes.
+        is_quoted: bool,
+    },
+}
+
+impl<T: Into<OwnedValue>> From<T> for NewValue {
+    fn from(value: T) -> Self {
+        Self::Value(value.into())
+    }
 }
 
 impl Update {
@@ -44,6 +76,11 @@ impl Update {
     /// Removes an edge.
     pub fn remove_edge(source: impl Into<Key>, target: impl Into<Key>) -> Self {
         Self::RemoveEdge { source: source.into(), target: target.into() }
+    }
+
+    /// Gives a vertex a value of a property; null takes it away.
+    pub fn set_vertex(vertex: impl Into<Key>, name: impl Into<String>, value: impl Into<NewValue>) -> Self {
+        Self::SetVertexProperty { vertex: vertex.into(), name: name.into(), value: value.into() }
     }
 }
 

@@ -10,11 +10,12 @@ use std::sync::Arc;
 
 use base::VertexId;
 use graph::Direction;
-use lama::{AddedPiece, Key, KeyRef, ListChanges, Overlay, Side, Underlay, View, without};
+use lama::{AddedPiece, Key, KeyRef, ListChanges, Overlay, PropertyOverlay, Side, Underlay, View, without};
 use terrace::Plane;
 
 use super::delta::DeltaVersion;
 use super::keys::NewKeys;
+use super::properties::LiveProperties;
 use super::vertices::VertexHistory;
 
 /// What lies over the snapshot at an epoch.
@@ -27,6 +28,7 @@ pub(crate) struct LiveVersion {
     pub(crate) delta: DeltaVersion,
     pub(crate) keys: Arc<NewKeys>,
     pub(crate) vertices: Arc<VertexHistory>,
+    pub(crate) properties: LiveProperties,
     pub(crate) vertex_bound: usize,
     pub(crate) num_vertices: usize,
 }
@@ -112,6 +114,10 @@ impl Overlay for LiveVersion {
 
     fn key(&self, vertex: VertexId) -> Option<KeyRef<'_>> {
         self.keys.key(vertex).or_else(|| self.frozen.as_ref().and_then(|frozen| frozen.key(vertex)))
+    }
+
+    fn properties(&self) -> Option<&dyn PropertyOverlay> {
+        Some(self)
     }
 
     fn num_changes(&self, side: Side, vertex: VertexId) -> ListChanges {

@@ -5,8 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 
-use anden_engine::{EdgeWeight, GraphOptions, Key, KeyScheme, Update, View};
+use anden_engine::{EdgeWeight, GraphOptions, Key, KeyScheme, NewValue, Update, View};
 use base::VertexId;
+use graph::property::OwnedValue;
 use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
 use testkit::Random;
 
@@ -20,6 +21,8 @@ pub struct Model {
     /// By source and target, of an undirected graph in both orders; weights as text.
     pub arcs: BTreeMap<(String, String), String>,
     pub num_edges: u64,
+    /// By vertex and name of the property; values with their types.
+    pub values: BTreeMap<(String, String), String>,
 }
 
 /// The graph as it should be.
@@ -29,6 +32,8 @@ pub struct Truth {
     /// Numbers of vertices, and of the ends of edges in the order in which they are stored.
     pub vertices: BTreeSet<u64>,
     pub edges: BTreeMap<(u64, u64), i64>,
+    /// By number of the vertex and name of the property.
+    pub values: BTreeMap<(u64, String), OwnedValue>,
     /// Without keys, all ids below this were vertices once.
     pub bound: u64,
 }
@@ -36,7 +41,7 @@ pub struct Truth {
 impl Truth {
     /// Of a graph without vertices.
     pub fn new(options: GraphOptions) -> Self {
-        Self { options, vertices: BTreeSet::new(), edges: BTreeMap::new(), bound: 0 }
+        Self { options, vertices: BTreeSet::new(), edges: BTreeMap::new(), values: BTreeMap::new(), bound: 0 }
     }
 
     /// An edge is there with this weight, and its ends with it.
@@ -77,6 +82,37 @@ impl Truth {
     pub fn remove_vertex(&mut self, number: u64) {
         if self.vertices.remove(&number) {
             self.edges.retain(|&(u, v), _| u != number && v != number);
+            self.values.retain(|(vertex, _), _| *vertex != number);
+        }
+    }
+
+    /// Gives a vertex a random value, or takes one away.
+    pub fn set_value(&mut self, number: u64, random: &mut Random) -> Update {
+        let name = ["size", "name", "ratio", "since"][random.below(4) as usize];
+        let value = match (name, random.below(6)) {
+            // Nothing is said of its type.
+            ("since", 0) | (_, 1) if self.values.keys().any(|(_, other)| other == name) => OwnedValue::Null,
+            ("size", value) => OwnedValue::I64(value.into()),
+            ("name", value) => OwnedValue::String("name ".repeat(value as usize)),
+            ("ratio", value) => OwnedValue::F64(f64::from(value) / 2.0),
+            (_, value) => OwnedValue::Date(value as i32),
+        };
+        let update = Update::set_vertex(self.key(number), name, value.clone());
+        match value {
+            OwnedValue::Null => drop(self.values.remove(&(number, name.to_owned()))),
+            value => {
+                self.add_vertex(number);
+                self.values.insert((number, name.to_owned()), value);
+            }
+        }
+        match update {
+            Update::SetVertexProperty { vertex, name, value: NewValue::Value(value) }
+                if name != "name" && value != OwnedValue::Null =>
+            {
+                let text = value.as_value().to_string();
+                Update::SetVertexProperty { vertex, name, value: NewValue::Text { text, is_quoted: false } }
+            }
+            update => update,
         }
     }
 
@@ -95,7 +131,7 @@ impl Truth {
         };
         let (u, v) = (number(random), number(random));
         let weight = i64::from(random.below(5));
-        match random.below(100) {
+        match random.below(113) {
             0..60 => {
                 self.add_edge(u, v, weight);
                 Update::AddEdge { source: self.key(u), target: self.key(v), weight: self.weight(weight) }
@@ -110,6 +146,7 @@ impl Truth {
                 self.add_vertex(u);
                 Update::AddVertex(self.key(u))
             }
+            97..110 => self.set_value(u, random),
             _ => {
                 self.remove_vertex(u);
                 Update::RemoveVertex(self.key(u))
@@ -121,6 +158,10 @@ impl Truth {
         let name = |number: u64| self.key(number).to_string();
         let mut model = Model { num_edges: self.edges.len() as u64, ..Model::default() };
         model.vertices = self.vertices.iter().map(|&v| name(v)).collect();
+        let value = |((vertex, of), value): (&(u64, String), &OwnedValue)| {
+            ((name(*vertex), of.clone()), format!("{:?}", value.as_value()))
+        };
+        model.values = self.values.iter().map(value).collect();
         for (&(u, v), &weight) in &self.edges {
             let weight = self.weight(weight).map_or(String::new(), |weight| match self.options.weight_type {
                 Some(WeightType::F32 | WeightType::F64) => format!("{weight}"),
@@ -172,11 +213,32 @@ pub fn read(view: &View) -> Model {
             });
         }
     }
+    model.values = values(view);
     view.check().unwrap();
     assert_eq!(model.vertices.len(), view.num_vertices());
     assert_eq!(model.arcs.len() as u64, view.num_arcs());
     assert!(!view.has_in_edges() || num_in_arcs == model.arcs.len());
     model
+}
+
+/// The values of all vertices, by column and one by one.
+pub fn values(view: &View) -> BTreeMap<(String, String), String> {
+    let mut values = BTreeMap::new();
+    let properties = view.properties();
+    for (place, (name, property_type)) in properties.schema().iter().enumerate() {
+        let column = properties.column(place).unwrap().unwrap();
+        assert_eq!((column.len(), column.property_type()), (view.vertex_bound(), property_type));
+        for v in 0..view.vertex_bound() as VertexId {
+            let value = properties.value(place, v).unwrap();
+            assert_eq!(column.get(v as usize), value);
+            assert!(value.is_null() || view.is_live(v), "what is no vertex has no value");
+            if !value.is_null() {
+                values.insert((view.key(v).unwrap().to_string(), name.to_owned()), format!("{value:?}"));
+            }
+        }
+    }
+    assert!(properties.column(properties.schema().len()).unwrap().is_none());
+    values
 }
 
 fn weights(view: &View, v: VertexId) -> Option<Vec<String>> {

@@ -1,5 +1,6 @@
 //! Updates of a graph, one a line: `+ u v [weight]`, `- u v`, `= u v weight`, `v+ u`, `v- u`, `p u NAME VALUE`,
-//! `p u v NAME VALUE`. Columns are separated by blanks; lines that are empty or begin with `#` or `%` say nothing.
+//! `p u v NAME VALUE`. Columns are separated by blanks, and may stand in quotes; lines that are empty or begin with `#`
+//! or `%` say nothing.
 
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
@@ -9,6 +10,7 @@ use super::InputPath;
 use super::compression::decoded;
 use super::lines::is_comment;
 use super::message::shown;
+use super::update_columns::{Columns, LineValue};
 use crate::{Error, Result};
 
 /// The longest line.
@@ -53,7 +55,7 @@ pub enum UpdateLine<'a> {
         /// The name of the property.
         name: &'a str,
         /// Its value.
-        value: &'a str,
+        value: LineValue<'a>,
     },
     /// An edge is to have a value of a property.
     SetEdgeProperty {
@@ -64,7 +66,7 @@ pub enum UpdateLine<'a> {
         /// The name of the property.
         name: &'a str,
         /// Its value.
-        value: &'a str,
+        value: LineValue<'a>,
     },
 }
 
@@ -75,6 +77,7 @@ pub struct Updates {
     path: PathBuf,
     reader: BufReader<Box<dyn Read + Send>>,
     line: Vec<u8>,
+    columns: Columns,
     number: u64,
 }
 
@@ -107,7 +110,7 @@ impl Updates {
         let mut bytes = BufReader::new(bytes);
         let head = bytes.fill_buf().map_err(|error| base::Error::io("read", path, error))?.to_vec();
         let reader = BufReader::new(decoded(path, &head, bytes)?);
-        Ok(Self { path: path.to_owned(), reader, line: Vec::new(), number: 0 })
+        Ok(Self { path: path.to_owned(), reader, line: Vec::new(), columns: Columns::default(), number: 0 })
     }
 
     /// The number of the line that was read last, from 1; 0 before the first.
@@ -138,13 +141,13 @@ impl Updates {
                 break;
             }
         }
-        match std::str::from_utf8(&self.line).ok().map(parsed) {
-            Some(Ok(update)) => Ok(Some(update)),
-            Some(Err(expected)) => {
-                Err(self.error(format!("expected {expected}, found {}", shown(self.line.trim_ascii()))))
-            }
-            None => Err(self.error(format!("expected UTF-8, found {}", shown(self.line.trim_ascii())))),
-        }
+        let found = match std::str::from_utf8(&self.line) {
+            Ok(line) => self.columns.find(line).and_then(|()| parsed(line, &self.columns)),
+            Err(_) => Err("UTF-8"),
+        };
+        found
+            .map(Some)
+            .map_err(|expected| self.error(format!("expected {expected}, found {}", shown(self.line.trim_ascii()))))
     }
 
     /// An error in the line that was read last.
@@ -153,34 +156,30 @@ impl Updates {
     }
 }
 
-/// The update in a line, or what was expected in its place.
-fn parsed(line: &str) -> Result<UpdateLine<'_>, &'static str> {
-    let mut columns = line.split_ascii_whitespace();
-    let sign = columns.next().unwrap_or_default();
+/// The update in a line whose columns were found, or what was expected in its place.
+fn parsed<'a>(line: &'a str, columns: &'a Columns) -> Result<UpdateLine<'a>, &'static str> {
     let mut found = [""; 4];
-    let mut len = 0;
-    for column in columns {
-        // One more than any update has is too many of each.
-        if len == found.len() {
-            return Err("at most five columns");
-        }
-        found[len] = column;
-        len += 1;
-    }
-    match (sign, &found[..len]) {
+    let mut all = columns.all().iter().map(|column| columns.text(line, column));
+    let sign = all.next().unwrap_or_default();
+    found.iter_mut().zip(all).for_each(|(found, text)| *found = text);
+    let value = |text| LineValue::of(text, columns.all().last().is_some_and(|last| last.is_quoted));
+    match (sign, &found[..columns.all().len().saturating_sub(1)]) {
         ("+", &[source, target]) => Ok(UpdateLine::AddEdge { source, target, weight: None }),
         ("+", &[source, target, weight]) => Ok(UpdateLine::AddEdge { source, target, weight: Some(weight) }),
         ("+", _) => Err("`+ SOURCE TARGET [WEIGHT]`"),
-        ("-", &[source, target]) => Ok(UpdateLine::RemoveEdge { source, target }),
-        ("-", _) => Err("`- SOURCE TARGET`"),
+        // The weight that a difference tells of what went is not needed.
+        ("-", &[source, target] | &[source, target, _]) => Ok(UpdateLine::RemoveEdge { source, target }),
+        ("-", _) => Err("`- SOURCE TARGET [WEIGHT]`"),
         ("=", &[source, target, weight]) => Ok(UpdateLine::SetWeight { source, target, weight }),
         ("=", _) => Err("`= SOURCE TARGET WEIGHT`"),
         ("v+", &[vertex]) => Ok(UpdateLine::AddVertex(vertex)),
         ("v+", _) => Err("`v+ VERTEX`"),
         ("v-", &[vertex]) => Ok(UpdateLine::RemoveVertex(vertex)),
         ("v-", _) => Err("`v- VERTEX`"),
-        ("p", &[vertex, name, value]) => Ok(UpdateLine::SetVertexProperty { vertex, name, value }),
-        ("p", &[source, target, name, value]) => Ok(UpdateLine::SetEdgeProperty { source, target, name, value }),
+        ("p", &[vertex, name, text]) => Ok(UpdateLine::SetVertexProperty { vertex, name, value: value(text) }),
+        ("p", &[source, target, name, text]) => {
+            Ok(UpdateLine::SetEdgeProperty { source, target, name, value: value(text) })
+        }
         ("p", _) => Err("`p VERTEX NAME VALUE` or `p SOURCE TARGET NAME VALUE`"),
         _ => Err("one of + - = v+ v- p at the beginning"),
     }
@@ -207,15 +206,22 @@ mod tests {
         }
     }
 
-    const TEXT: &str = "+ a b\n# nothing\n\n+ a b 1.5\r\n- a b\n= a b 2\n v+ x \nv- x\np x size 3\np a b kind y";
+    const TEXT: &str = "+ a b\n# nothing\n\n+ a b 1.5\r\n- a b\n= a b 2\n v+ x \nv- x\np x size 3\np a b kind y\np x size null\np \"x y\" size \"null\"";
 
     #[test]
     fn lines_are_updates() {
         let found = all(TEXT.as_bytes()).unwrap();
-        assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 4, 5, 6, 7, 8, 9, 10]);
+        assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
         assert_eq!(found[1].1, "AddEdge { source: \"a\", target: \"b\", weight: Some(\"1.5\") }");
         assert_eq!(found[4].1, "AddVertex(\"x\")");
-        assert_eq!(found[6].1, "SetVertexProperty { vertex: \"x\", name: \"size\", value: \"3\" }");
+        assert_eq!(
+            found[6].1,
+            "SetVertexProperty { vertex: \"x\", name: \"size\", value: Text { text: \"3\", is_quoted: false } }"
+        );
+        assert_eq!(found[8].1, "SetVertexProperty { vertex: \"x\", name: \"size\", value: Null }");
+        let quoted =
+            "SetVertexProperty { vertex: \"x y\", name: \"size\", value: Text { text: \"null\", is_quoted: true } }";
+        assert_eq!(found[9].1, quoted);
         let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
         packed.write_all(TEXT.as_bytes()).unwrap();
         assert_eq!(all(&packed.finish().unwrap()).unwrap(), found);
@@ -227,11 +233,12 @@ mod tests {
         for (line, expected) in [
             ("a b", "u.txt:2: expected one of + - = v+ v- p at the beginning, found 'a b'"),
             ("+ a", "u.txt:2: expected `+ SOURCE TARGET [WEIGHT]`, found '+ a'"),
-            ("- a b 3", "u.txt:2: expected `- SOURCE TARGET`, found '- a b 3'"),
+            ("- a", "u.txt:2: expected `- SOURCE TARGET [WEIGHT]`, found '- a'"),
             ("= a b", "u.txt:2: expected `= SOURCE TARGET WEIGHT`, found '= a b'"),
             ("v+ a b", "u.txt:2: expected `v+ VERTEX`, found 'v+ a b'"),
             ("p a b", "u.txt:2: expected `p VERTEX NAME VALUE` or `p SOURCE TARGET NAME VALUE`, found 'p a b'"),
             ("p a b c d e", "u.txt:2: expected at most five columns, found 'p a b c d e'"),
+            ("p a b \"c", "u.txt:2: expected a closing quote, found 'p a b \"c'"),
         ] {
             assert_eq!(all(format!("+ a b\n{line}\n").as_bytes()), Err(expected.to_owned()));
         }

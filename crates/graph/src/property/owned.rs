@@ -1,6 +1,6 @@
 //! A value that belongs to itself.
 
-use super::PropertyValue;
+use super::{PropertyColumn, PropertyType, PropertyValue};
 
 /// One value of a property, with its memory: what a program gives, where a [`PropertyValue`] is what it is shown.
 #[derive(Clone, Debug)]
@@ -24,6 +24,16 @@ pub enum OwnedValue {
 }
 
 impl OwnedValue {
+    /// The value that a text, which is not null, says as a type.
+    ///
+    /// # Errors
+    /// What was expected and what was found, where the text is no value of the type.
+    pub fn parse(text: &str, property_type: PropertyType) -> Result<Self, String> {
+        let mut column = PropertyColumn::new(property_type);
+        column.push_text(text.as_bytes())?;
+        Ok(column.get(0).into())
+    }
+
     /// The value where it is.
     pub fn as_value(&self) -> PropertyValue<'_> {
         match self {
@@ -108,5 +118,19 @@ impl From<String> for OwnedValue {
 impl From<Vec<u8>> for OwnedValue {
     fn from(bytes: Vec<u8>) -> Self {
         Self::Bytes(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_values_of_a_type() {
+        assert_eq!(OwnedValue::parse("3", PropertyType::F64), Ok(OwnedValue::F64(3.0)));
+        assert_eq!(OwnedValue::parse("0xff", PropertyType::Bytes), Ok(vec![0xff].into()));
+        assert_eq!(OwnedValue::parse("", PropertyType::String), Ok("".into()));
+        let wrong = OwnedValue::parse("x", PropertyType::I64);
+        assert_eq!(wrong, Err("expected a whole number of type i64, found 'x'".to_owned()));
     }
 }

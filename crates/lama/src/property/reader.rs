@@ -1,6 +1,7 @@
 //! The properties of the vertices at one version.
 
 use std::collections::BTreeMap;
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use base::VertexId;
@@ -19,9 +20,89 @@ pub(crate) struct VertexColumn {
     pub file: Option<Arc<ColumnFile>>,
 }
 
-/// The properties of the vertices at one version. Nothing is read before it is asked for.
+/// Values that are laid over those of a snapshot, as a version of a live graph has them; they never change themselves.
+pub trait PropertyOverlay: Debug + Send + Sync {
+    /// Names and types: those of the snapshot, and behind them those that are new.
+    fn schema(&self) -> &PropertySchema;
+
+    /// The value of a vertex, of the property at a place of the schema; `None` where that is as in the snapshot.
+    fn value(&self, place: usize, vertex: VertexId) -> Option<PropertyValue<'_>>;
+
+    /// The vertices that may have another value than in the snapshot, of the property at a place of the schema:
+    /// ascending, each with its value.
+    fn values(&self, place: usize) -> Vec<(VertexId, PropertyValue<'_>)>;
+}
+
+/// The properties of the vertices of a view. Nothing is read before it is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct VertexProperties<'a> {
+    stored: &'a StoredProperties,
+    laid_over: Option<&'a dyn PropertyOverlay>,
+    vertex_bound: usize,
+}
+
+impl<'a> VertexProperties<'a> {
+    /// What is stored, with what is laid over it, of the vertices below a bound.
+    pub(crate) fn new(
+        stored: &'a StoredProperties,
+        laid_over: Option<&'a dyn PropertyOverlay>,
+        vertex_bound: usize,
+    ) -> Self {
+        Self { stored, laid_over, vertex_bound }
+    }
+
+    /// What is in the files.
+    pub(crate) fn stored(self) -> &'a StoredProperties {
+        self.stored
+    }
+
+    /// Names and types.
+    pub fn schema(self) -> &'a PropertySchema {
+        self.laid_over.map_or(&self.stored.schema, |laid_over| laid_over.schema())
+    }
+
+    /// The value of a vertex, of the property at a place of the schema; null where there is no such vertex or property.
+    ///
+    /// Cost: a binary search in each level with changes of the property.
+    ///
+    /// # Errors
+    /// What is read is damaged.
+    pub fn value(self, place: usize, vertex: VertexId) -> Result<PropertyValue<'a>> {
+        match self.laid_over.and_then(|laid_over| laid_over.value(place, vertex)) {
+            Some(value) => Ok(value),
+            None => self.stored.value(place, vertex),
+        }
+    }
+
+    /// The values of all ids below the vertex bound, of the property at a place of the schema; `None` where there is no
+    /// such property.
+    ///
+    /// # Errors
+    /// What is read is damaged.
+    pub fn column(self, place: usize) -> Result<Option<PropertyColumn>> {
+        let Some((_, property_type)) = self.schema().get(place) else { return Ok(None) };
+        let mut stored = match self.stored.column(place)? {
+            Some(column) => column,
+            None => PropertyColumn::new(property_type),
+        };
+        stored.push_nulls(self.vertex_bound.saturating_sub(stored.len()));
+        let changed = self.laid_over.map_or(Vec::new(), |laid_over| laid_over.values(place));
+        if changed.is_empty() {
+            return Ok(Some(stored));
+        }
+        let mut column = PropertyColumn::new(property_type);
+        let mut changed = changed.into_iter().peekable();
+        for vertex in 0..stored.len() {
+            let next = changed.next_if(|&(next, _)| next as usize == vertex);
+            column.push(next.map_or_else(|| stored.get(vertex), |(_, value)| value))?;
+        }
+        Ok(Some(column))
+    }
+}
+
+/// The properties of the vertices at one version, in the files.
 #[derive(Debug, Default)]
-pub struct VertexProperties {
+pub(crate) struct StoredProperties {
     columns: Arc<Vec<VertexColumn>>,
     /// The levels with changed properties between the base run and the version, in the order in which they are applied.
     steps: Vec<(Level, Sense)>,
@@ -31,7 +112,7 @@ pub struct VertexProperties {
     numbers: Vec<u32>,
 }
 
-impl VertexProperties {
+impl StoredProperties {
     /// Those of `version`, to which `steps` lead from the base run.
     pub(crate) fn new(
         columns: &Arc<Vec<VertexColumn>>,
@@ -52,23 +133,8 @@ impl VertexProperties {
         Ok(Self { columns: Arc::clone(columns), steps, vertex_bound, schema, numbers })
     }
 
-    /// Names and types.
-    pub fn schema(&self) -> &PropertySchema {
-        &self.schema
-    }
-
-    /// The number of the column at a place of the schema, by which changes name it.
-    pub fn column_number(&self, place: usize) -> Option<u32> {
-        self.numbers.get(place).copied()
-    }
-
-    /// The value of a vertex, of the property at a place of the schema; null where there is no such vertex or property.
-    ///
-    /// Cost: a binary search in each level with changes of the property.
-    ///
-    /// # Errors
-    /// What is read is damaged.
-    pub fn value(&self, place: usize, vertex: VertexId) -> Result<PropertyValue<'_>> {
+    /// The value of a vertex; null where there is no such vertex or property.
+    fn value(&self, place: usize, vertex: VertexId) -> Result<PropertyValue<'_>> {
         match self.numbers.get(place) {
             Some(&number) if (vertex as usize) < self.vertex_bound => self.value_of(number, vertex),
             _ => Ok(PropertyValue::Null),
@@ -92,11 +158,8 @@ impl VertexProperties {
         }
     }
 
-    /// The values of all ids below the vertex bound, of the property at a place of the schema.
-    ///
-    /// # Errors
-    /// What is read is damaged.
-    pub fn column(&self, place: usize) -> Result<Option<PropertyColumn>> {
+    /// The values of all ids below the vertex bound.
+    fn column(&self, place: usize) -> Result<Option<PropertyColumn>> {
         self.numbers.get(place).map(|&number| self.column_of(number)).transpose()
     }
 

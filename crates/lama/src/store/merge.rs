@@ -132,7 +132,7 @@ impl Draft<'_> {
     /// Memory: one column.
     fn write_columns(&mut self, manifest: &mut Manifest, newest: &View) -> Result<()> {
         for (column, record) in manifest.properties.iter_mut().enumerate() {
-            let properties = newest.properties();
+            let properties = newest.properties().stored();
             if !properties.has_changed(column as u32) {
                 continue;
             }

@@ -14,7 +14,7 @@ use crate::file::{FileKind, FramedFile};
 use crate::level::{Level, LevelFile};
 use crate::lists::ListRules;
 use crate::manifest::{FileRecord, Manifest};
-use crate::property::{ColumnFile, EdgeColumns, EdgeProperties, PropertyRecord, VertexColumn, VertexProperties};
+use crate::property::{ColumnFile, EdgeColumns, EdgeProperties, PropertyRecord, StoredProperties, VertexColumn};
 use crate::side::Sense;
 use crate::view::{View, ViewParts};
 use crate::{Error, Result, names, run};
@@ -227,10 +227,10 @@ impl State {
     }
 
     /// The properties of the vertices at a version.
-    fn vertex_properties(&self, version: &Version) -> Result<Arc<VertexProperties>> {
+    fn vertex_properties(&self, version: &Version) -> Result<Arc<StoredProperties>> {
         let (number, vertex_bound) = (version.number, version.vertex_bound as usize);
         let steps = if self.columns.is_empty() { Vec::new() } else { self.steps(number) };
-        Ok(Arc::new(VertexProperties::new(&self.columns, &steps, number, vertex_bound)?))
+        Ok(Arc::new(StoredProperties::new(&self.columns, &steps, number, vertex_bound)?))
     }
 
     /// What leads from the base run to a version.

@@ -1,0 +1,77 @@
+//! A list that only grows, and is read without a lock.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// The first chunk has room for this many records, each later one for twice as many as the one before.
+const FIRST_CHUNK: usize = 1 << 10;
+/// With so many chunks, there is room for more than memory holds.
+const NUM_CHUNKS: usize = 40;
+
+/// Records, by the order in which they came. There is one writer.
+#[derive(Debug)]
+pub(crate) struct Records<T> {
+    chunks: [OnceLock<Box<[OnceLock<T>]>>; NUM_CHUNKS],
+    len: AtomicUsize,
+}
+
+impl<T> Default for Records<T> {
+    fn default() -> Self {
+        Self { chunks: [const { OnceLock::new() }; NUM_CHUNKS], len: AtomicUsize::new(0) }
+    }
+}
+
+impl<T> Records<T> {
+    /// Adds a record, and gives its place.
+    pub(crate) fn push(&self, record: T) -> usize {
+        let index = self.len();
+        let (chunk, place) = place_of(index);
+        let chunk = self.chunks[chunk].get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| OnceLock::new()).collect());
+        let is_new = chunk[place].set(record).is_ok();
+        debug_assert!(is_new, "there is one writer");
+        self.len.store(index + 1, Ordering::Release);
+        index
+    }
+
+    /// The record at a place.
+    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+        let (chunk, place) = place_of(index);
+        self.chunks.get(chunk)?.get()?[place].get()
+    }
+
+    /// How many there are.
+    pub(crate) fn len(&self) -> usize {
+        self.len.load(Ordering::Acquire)
+    }
+}
+
+/// The chunk of the record at `index`, and its place there.
+fn place_of(index: usize) -> (usize, usize) {
+    let chunk = ((index / FIRST_CHUNK) + 1).ilog2() as usize;
+    (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn records_stay_where_they_came() {
+        let records = Records::default();
+        for index in 0..20_000 {
+            assert_eq!(records.get(index), None);
+            assert_eq!(records.push(index.to_string()), index);
+        }
+        assert!((0..20_000).all(|index| records.get(index) == Some(&index.to_string())));
+        assert_eq!((records.len(), records.get(20_000), records.get(1 << 40)), (20_000, None, None));
+    }
+
+    #[test]
+    fn chunks_follow_each_other() {
+        let mut next = (0, 0);
+        for index in 0..20 * FIRST_CHUNK {
+            assert_eq!(place_of(index), next);
+            next = if next.1 + 1 == FIRST_CHUNK << next.0 { (next.0 + 1, 0) } else { (next.0, next.1 + 1) };
+        }
+    }
+}

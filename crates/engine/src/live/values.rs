@@ -1,0 +1,125 @@
+//! From values as they are given to values of the type of their property.
+
+use std::sync::Arc;
+
+use graph::property::{Inference, OwnedValue, PropertySchema, PropertyType};
+
+use super::update::NewValue;
+use crate::append::{fitting, joined_type};
+use crate::{Error, Result};
+
+/// Properties, those included that a batch adds.
+#[derive(Debug, Default)]
+pub(super) struct Properties {
+    known: Arc<PropertySchema>,
+    /// The same and new ones, where there are some.
+    extended: Option<PropertySchema>,
+}
+
+impl Properties {
+    pub(super) fn new(known: Arc<PropertySchema>) -> Self {
+        Self { known, extended: None }
+    }
+
+    /// The place of a property and its type. One that is not there yet gets the type that `values` have, which are all
+    /// that is said of it.
+    ///
+    /// # Errors
+    /// It is not there and gets no value, or its name is none.
+    pub(super) fn find<'a>(
+        &mut self,
+        name: &str,
+        values: impl Iterator<Item = &'a NewValue>,
+    ) -> Result<(usize, PropertyType)> {
+        let schema = self.extended.as_ref().unwrap_or(&self.known);
+        if let Some(place) = schema.find(name)
+            && let Some((_, property_type)) = schema.get(place)
+        {
+            return Ok((place, property_type));
+        }
+        let Some(property_type) = type_of_all(values) else {
+            return Err(Error::Option(format!("there is no property {name:?} whose value could go")));
+        };
+        let extended = self.extended.get_or_insert_with(|| PropertySchema::clone(&self.known));
+        Ok((extended.add(name.to_owned(), property_type)?, property_type))
+    }
+
+    /// All of them.
+    pub(super) fn into_schema(self) -> Arc<PropertySchema> {
+        self.extended.map_or(self.known, Arc::new)
+    }
+}
+
+/// The type that holds values; `None` where all are null.
+fn type_of_all<'a>(values: impl Iterator<Item = &'a NewValue>) -> Option<PropertyType> {
+    let (mut texts, mut types) = (None, Vec::new());
+    for value in values {
+        match value {
+            NewValue::Value(value) => types.extend(value.as_value().property_type()),
+            NewValue::Text { is_quoted: true, .. } => types.push(PropertyType::String),
+            NewValue::Text { text, .. } => texts.get_or_insert_with(Inference::default).add(text.as_bytes()),
+        }
+    }
+    let texts = texts.map(|texts| texts.property_type());
+    match texts {
+        // Every text is a string.
+        Some(_) if types.contains(&PropertyType::String) => Some(PropertyType::String),
+        _ => joined_type(types.into_iter().chain(texts)),
+    }
+}
+
+/// A value in the type of its property.
+///
+/// # Errors
+/// It is none of this type.
+pub(super) fn typed(name: &str, value: &NewValue, property_type: PropertyType) -> Result<OwnedValue, String> {
+    match value {
+        NewValue::Value(OwnedValue::Null) => Ok(OwnedValue::Null),
+        NewValue::Value(value) => {
+            let value = value.as_value();
+            let wrong = || format!("{value} is no value of type {property_type} ({name:?})");
+            Ok(fitting(value, property_type).ok_or_else(wrong)?.into())
+        }
+        NewValue::Text { text, .. } => {
+            OwnedValue::parse(text, property_type).map_err(|what| format!("property {name:?}: {what}"))
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(text: &str) -> NewValue {
+        NewValue::Text { text: text.into(), is_quoted: false }
+    }
+
+    fn quoted(text: &str) -> NewValue {
+        NewValue::Text { text: text.into(), is_quoted: true }
+    }
+
+    #[test]
+    fn a_new_property_holds_all_that_is_said_of_it() {
+        let name = |values: &[NewValue]| type_of_all(values.iter()).map(PropertyType::name);
+        assert_eq!(name(&[]), None);
+        assert_eq!(name(&[OwnedValue::Null.into()]), None);
+        assert_eq!(name(&[1_i64.into(), 2.5.into()]), Some("f64"));
+        assert_eq!(name(&[text("1"), text("2.5")]), Some("f64"));
+        assert_eq!(name(&[text("1"), text("x")]), Some("string"));
+        assert_eq!(name(&[text("1"), quoted("2")]), Some("string"));
+        assert_eq!(name(&[text("1"), 0.5.into()]), Some("f64"));
+        assert_eq!(name(&[text("2024-02-29")]), Some("date"));
+        assert_eq!(name(&[text("007")]), Some("string"));
+    }
+
+    #[test]
+    fn values_take_the_type_of_their_property() {
+        assert_eq!(typed("p", &1_i64.into(), PropertyType::F64), Ok(1.0.into()));
+        assert_eq!(typed("p", &quoted("1"), PropertyType::F64), Ok(1.0.into()));
+        assert_eq!(typed("p", &text("1"), PropertyType::String), Ok("1".into()));
+        assert_eq!(typed("p", &OwnedValue::Null.into(), PropertyType::Date), Ok(OwnedValue::Null));
+        let wrong = typed("p", &text("x"), PropertyType::I64);
+        assert_eq!(wrong, Err("property \"p\": expected a whole number of type i64, found 'x'".into()));
+        assert_eq!(typed("p", &0.5.into(), PropertyType::I64), Err("0.5 is no value of type i64 (\"p\")".into()));
+    }
+}

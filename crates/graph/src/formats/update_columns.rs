@@ -1,0 +1,229 @@
+//! The columns of a line of updates, and how they are written.
+//!
+//! Columns are separated by blanks. One that begins with a double quote ends with one, and may hold anything: blanks as
+//! they are, and behind a backslash `"`, `\`, `n`, `r` and `t` for a quote, a backslash, the ends of lines and a tab.
+
+use std::ops::Range;
+
+use crate::property::{Inference, PropertyType, PropertyValue};
+
+/// More than any update has.
+const MAX_COLUMNS: usize = 5;
+/// What stands for no value.
+const NULL: &str = "null";
+
+/// A column: where its text is, and whether it stood in quotes.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Column {
+    pub text: Range<usize>,
+    pub is_quoted: bool,
+}
+
+/// The columns of a line.
+#[derive(Debug, Default)]
+pub(super) struct Columns {
+    found: [Column; MAX_COLUMNS],
+    len: usize,
+    /// The text of all columns, where some stood in quotes; otherwise they are in the line.
+    unquoted: String,
+}
+
+impl Columns {
+    /// Finds the columns of a line.
+    ///
+    /// # Errors
+    /// What was expected, where quotes or their number are wrong.
+    pub fn find(&mut self, line: &str) -> Result<(), &'static str> {
+        self.len = 0;
+        self.unquoted.clear();
+        if line.as_bytes().contains(&b'"') {
+            return self.find_quoted(line);
+        }
+        let start_of_line = line.as_ptr().addr();
+        for column in line.split_ascii_whitespace() {
+            let start = column.as_ptr().addr() - start_of_line;
+            self.push(start..start + column.len(), false)?;
+        }
+        Ok(())
+    }
+
+    fn find_quoted(&mut self, line: &str) -> Result<(), &'static str> {
+        let mut rest = line.trim_ascii_start();
+        while !rest.is_empty() {
+            let start = self.unquoted.len();
+            let is_quoted = rest.starts_with('"');
+            rest = match rest.strip_prefix('"') {
+                Some(quoted) => unquote(quoted, &mut self.unquoted)?,
+                None => {
+                    let end = rest.find(|character: char| character.is_ascii_whitespace()).unwrap_or(rest.len());
+                    self.unquoted.push_str(&rest[..end]);
+                    &rest[end..]
+                }
+            };
+            if !rest.is_empty() && !rest.starts_with(|next: char| next.is_ascii_whitespace()) {
+                return Err("a blank behind a closing quote");
+            }
+            self.push(start..self.unquoted.len(), is_quoted)?;
+            rest = rest.trim_ascii_start();
+        }
+        Ok(())
+    }
+
+    fn push(&mut self, text: Range<usize>, is_quoted: bool) -> Result<(), &'static str> {
+        let next = self.found.get_mut(self.len).ok_or("at most five columns")?;
+        *next = Column { text, is_quoted };
+        self.len += 1;
+        Ok(())
+    }
+
+    /// The columns.
+    pub fn all(&self) -> &[Column] {
+        &self.found[..self.len]
+    }
+
+    /// The text of a column of `line`, in which the columns were found.
+    pub fn text<'a>(&'a self, line: &'a str, column: &Column) -> &'a str {
+        // Where all columns are empty, either will do.
+        let text = if self.unquoted.is_empty() { line } else { &self.unquoted };
+        &text[column.text.clone()]
+    }
+}
+
+/// Appends what stands before the closing quote, and gives what stands behind it.
+fn unquote<'a>(quoted: &'a str, to: &mut String) -> Result<&'a str, &'static str> {
+    let mut rest = quoted;
+    loop {
+        let Some(end) = rest.find(['"', '\\']) else { return Err("a closing quote") };
+        to.push_str(&rest[..end]);
+        let (mark, behind) = rest[end..].split_at(1);
+        if mark == "\"" {
+            return Ok(behind);
+        }
+        to.push(match behind.bytes().next() {
+            Some(b'n') => '\n',
+            Some(b'r') => '\r',
+            Some(b't') => '\t',
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            _ => return Err("one of \" \\ n r t behind a backslash"),
+        });
+        rest = &behind[1..];
+    }
+}
+
+/// A value of a property in a line of updates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LineValue<'a> {
+    /// The word `null`: the value is taken away.
+    Null,
+    /// Text.
+    Text {
+        /// The text.
+        text: &'a str,
+        /// Whether it stood in quotes.
+        is_quoted: bool,
+    },
+}
+
+impl<'a> LineValue<'a> {
+    pub(super) fn of(text: &'a str, is_quoted: bool) -> Self {
+        match text == NULL && !is_quoted {
+            true => Self::Null,
+            false => Self::Text { text, is_quoted },
+        }
+    }
+}
+
+/// Appends a key or a name as a column of a line of updates: in quotes where it has to be.
+pub fn push_update_column(line: &mut String, text: &str) {
+    let is_plain = |character: char| !character.is_ascii_whitespace() && !character.is_control();
+    match !text.is_empty() && !text.starts_with('"') && text.chars().all(is_plain) {
+        true => line.push_str(text),
+        false => push_quoted(line, text),
+    }
+}
+
+/// Appends a value as a column of a line of updates: text in quotes where it would be taken for something else.
+pub fn push_update_value(line: &mut String, value: PropertyValue<'_>) {
+    match value {
+        PropertyValue::Null => line.push_str(NULL),
+        PropertyValue::String(text) => {
+            let mut inference = Inference::default();
+            inference.add(text.as_bytes());
+            match text == NULL || inference.property_type() != PropertyType::String {
+                true => push_quoted(line, text),
+                false => push_update_column(line, text),
+            }
+        }
+        value => line.push_str(&value.to_string()),
+    }
+}
+
+fn push_quoted(line: &mut String, text: &str) {
+    line.push('"');
+    for character in text.chars() {
+        match character {
+            '\n' => line.push_str("\\n"),
+            '\r' => line.push_str("\\r"),
+            '\t' => line.push_str("\\t"),
+            '"' | '\\' => line.extend(['\\', character]),
+            _ => line.push(character),
+        }
+    }
+    line.push('"');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn columns(line: &str) -> Result<Vec<(String, bool)>, &'static str> {
+        let mut columns = Columns::default();
+        columns.find(line)?;
+        let column = |column: &Column| (columns.text(line, column).to_owned(), column.is_quoted);
+        Ok(columns.all().iter().map(column).collect())
+    }
+
+    #[test]
+    fn columns_are_plain_or_quoted() {
+        let plain = |text: &str| (text.to_owned(), false);
+        let quoted = |text: &str| (text.to_owned(), true);
+        assert_eq!(columns(" + a\tb\r\n"), Ok(vec![plain("+"), plain("a"), plain("b")]));
+        assert_eq!(columns("p \"New  York\" a\\b\"c"), Ok(vec![plain("p"), quoted("New  York"), plain("a\\b\"c")]));
+        assert_eq!(columns("\"\" \"\""), Ok(vec![quoted(""), quoted("")]));
+        assert_eq!(columns(r#" "\"\\\n\r\t" x"#), Ok(vec![quoted("\"\\\n\r\t"), plain("x")]));
+        assert_eq!(columns(""), Ok(Vec::new()));
+        assert_eq!(columns("p \"a"), Err("a closing quote"));
+        assert_eq!(columns("p \"a\\"), Err("one of \" \\ n r t behind a backslash"));
+        assert_eq!(columns("p \"\\é\""), Err("one of \" \\ n r t behind a backslash"));
+        assert_eq!(columns("p \"a\"b"), Err("a blank behind a closing quote"));
+        assert_eq!(columns("p a b c d e"), Err("at most five columns"));
+        assert_eq!(columns("p \"a\" b c d e"), Err("at most five columns"));
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        for text in
+            ["a", "", "a b", "\"a", "a\"b", "null", "7", "true", "2024-02-29", "a\nb\\c\t\r\u{c}", "é", "\u{85}"]
+        {
+            let mut line = String::from("p ");
+            push_update_column(&mut line, text);
+            line.push(' ');
+            push_update_value(&mut line, PropertyValue::String(text));
+            assert!(!line.contains('\n'));
+            let found = columns(&line).unwrap();
+            assert_eq!([&found[1].0, &found[2].0], [text, text], "{line}");
+            let value = LineValue::of(&found[2].0, found[2].1);
+            let mut inference = Inference::default();
+            inference.add(text.as_bytes());
+            let is_text = found[2].1 || inference.property_type() == PropertyType::String;
+            assert!(value != LineValue::Null && is_text, "{line}");
+        }
+        let mut line = String::new();
+        for value in [PropertyValue::Null, PropertyValue::F64(2.0), PropertyValue::Bytes(&[1, 2])] {
+            push_update_value(&mut line, value);
+            line.push(' ');
+        }
+        assert_eq!(line, "null 2.0 0x0102 ");
+    }
+}
