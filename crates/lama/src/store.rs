@@ -50,6 +50,8 @@ pub struct Store {
     state: RwLock<Arc<State>>,
     /// Only the one writer of a database has it.
     writer: Option<Mutex<Writer>>,
+    /// Held by who merges everything, which takes long: others write meanwhile. It is taken before `writer`.
+    merging: Mutex<()>,
     /// The time of new snapshots; `None` asks the clock.
     unix_time: Option<u64>,
 }
@@ -60,6 +62,8 @@ struct Writer {
     _lock: Lock,
     /// The number of the next file: those of failed attempts are not used again either.
     next_file: u32,
+    /// The names that files are to have which somebody writes while others write too.
+    aside: Vec<String>,
     /// What the disk holds of the manifest is not known.
     is_poisoned: bool,
 }
@@ -134,10 +138,12 @@ impl Store {
 
     pub(crate) fn with_state(storage: Arc<dyn Storage>, path: &Path, state: State, lock: Option<Lock>) -> Self {
         let next_file = state.manifest.next_file;
-        let writer = lock.map(|lock| Mutex::new(Writer { _lock: lock, next_file, is_poisoned: false }));
+        let writer =
+            lock.map(|lock| Mutex::new(Writer { _lock: lock, next_file, aside: Vec::new(), is_poisoned: false }));
         let options = state.manifest.created.options;
         let state = RwLock::new(Arc::new(state));
-        Self { storage, path: path.to_owned(), options, state, writer, unix_time: None }
+        let merging = Mutex::default();
+        Self { storage, path: path.to_owned(), options, state, writer, merging, unix_time: None }
     }
 
     /// Gives new snapshots this time, in seconds since 1970, in place of the clock's: the same input gives the same

@@ -4,11 +4,11 @@
 mod model;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use anden_lama::{GraphOptions, KeyScheme, MergeScope, Retention, Store};
 use base::parallel::Pool;
-use base::progress::Silent;
+use base::progress::{Progress, Silent};
 use base::storage::FaultStorage;
 use graph::{Direction, WeightType};
 use model::past::{Content, Past, Random};
@@ -55,27 +55,18 @@ impl Pair {
     }
 
     fn append(&mut self, random: &mut Random) {
-        let mut content = self.past.newest.clone();
-        if random.below(8) > 0 {
-            content.evolve_all(random);
-        }
-        let number = self.past.next_number;
-        let name = (random.below(4) == 0).then(|| format!("v{number}"));
-        let info = content.changes_from(&self.past.newest).with(|changes| self.store.append(changes, name.as_deref()));
-        assert_eq!(info.unwrap().number, number);
-        self.past.append(content, name.as_deref());
-        self.past.forget(&self.given_up());
+        append(&self.store, &mut self.past, self.retention, random);
     }
 
     fn given_up(&self) -> Vec<u32> {
-        let kept = &self.past.snapshots;
-        let older = kept[..kept.len() - 1].iter().enumerate();
-        let goes = |place: usize| match self.retention {
-            Retention::All | Retention::Days(_) => false,
-            Retention::Last(num_kept) => kept.len() - place > num_kept as usize,
-            Retention::Named => true,
-        };
-        older.filter(|(place, (_, name, _))| name.is_none() && goes(*place)).map(|(_, (number, ..))| *number).collect()
+        given_up(&self.past, self.retention)
+    }
+
+    /// Merges while others append and drop.
+    fn merge_beside_others(&mut self, random: &mut Random) {
+        let Self { store, past, retention, pool, .. } = self;
+        let others = Others { store, retention: *retention, hands: Mutex::new((past, random)) };
+        store.merge(MergeScope::All, pool, &others).unwrap();
     }
 
     fn step(&mut self, random: &mut Random) {
@@ -93,9 +84,10 @@ impl Pair {
                     self.past.forget(&numbers);
                 }
             }
-            8 => {
+            8 if random.below(2) == 0 => {
                 self.store.merge(MergeScope::All, &self.pool, &Silent).unwrap();
             }
+            8 => self.merge_beside_others(random),
             9 => {
                 let scope = MergeScope::Newest(random.below(6) as u32);
                 let report = self.store.merge(scope, &self.pool, &Silent).unwrap();
@@ -131,6 +123,54 @@ impl Pair {
         let store = Store::open(Arc::new(self.disk.clone()), path()).unwrap();
         self.store = store.with_unix_time(model::IDENTITY.unix_time);
         assert_eq!(self.store.retention(), self.retention);
+    }
+}
+
+fn append(store: &Store, past: &mut Past, retention: Retention, random: &mut Random) {
+    let mut content = past.newest.clone();
+    if random.below(8) > 0 {
+        content.evolve_all(random);
+    }
+    let number = past.next_number;
+    let name = (random.below(4) == 0).then(|| format!("v{number}"));
+    let info = content.changes_from(&past.newest).with(|changes| store.append(changes, name.as_deref()));
+    assert_eq!(info.unwrap().number, number);
+    past.append(content, name.as_deref());
+    past.forget(&given_up(past, retention));
+}
+
+fn given_up(past: &Past, retention: Retention) -> Vec<u32> {
+    let kept = &past.snapshots;
+    let older = kept[..kept.len() - 1].iter().enumerate();
+    let goes = |place: usize| match retention {
+        Retention::All | Retention::Days(_) => false,
+        Retention::Last(num_kept) => kept.len() - place > num_kept as usize,
+        Retention::Named => true,
+    };
+    older.filter(|(place, (_, name, _))| name.is_none() && goes(*place)).map(|(_, (number, ..))| *number).collect()
+}
+
+/// Who changes a database while everything is merged.
+struct Others<'a> {
+    store: &'a Store,
+    retention: Retention,
+    hands: Mutex<(&'a mut Past, &'a mut Random)>,
+}
+
+impl Progress for Others<'_> {
+    fn wrote(&self, num_bytes: u64) {
+        assert!(num_bytes > 0);
+        let (past, random) = &mut *self.hands.lock().unwrap();
+        let numbers = past.numbers();
+        match random.below(4) {
+            0 | 1 if random.below(3) > 0 => append(self.store, past, self.retention, random),
+            2 if numbers.len() > 1 => {
+                let dropped = [numbers[numbers.len() - 1 - random.below(2)]];
+                self.store.drop_snapshots(&dropped, &Silent).unwrap();
+                past.forget(&dropped);
+            }
+            _ => {}
+        }
     }
 }
 

@@ -47,11 +47,12 @@ impl Chain {
         chain.normalise(self, &staying)
     }
 
-    /// Moves the anchor to the newest version: a new base run. Delta runs lead nowhere any more.
-    pub fn merged(&self) -> Plan {
+    /// Moves the anchor to a version of the chain: a new base run. Delta runs that do not begin there or later are
+    /// of no use any more.
+    pub fn merged_to(&self, number: u32) -> Plan {
         let mut chain = self.clone();
-        chain.anchor = self.newest().number;
-        chain.delta_runs.clear();
+        chain.anchor = number;
+        chain.delta_runs.retain(|run| run.from >= number);
         chain.normalise(self, &HashSet::new())
     }
 

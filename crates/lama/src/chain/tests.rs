@@ -63,7 +63,7 @@ fn anchor_and_newest_stay_hidden() {
 fn a_merge_moves_the_anchor_and_forgets_what_is_older_than_everything() {
     let dropped = chain(4).without(&[1, 2]).chain;
     assert_eq!(numbers(&dropped), [(1, false), (3, true), (4, true)]);
-    let plan = dropped.merged();
+    let plan = dropped.merged_to(4);
     assert_eq!((numbers(&plan.chain), plan.chain.anchor), (vec![(3, true), (4, true)], 4));
     assert!(plan.compositions.is_empty());
     assert_eq!(plan.chain.versions[0].level, None);
@@ -112,7 +112,8 @@ fn delta_runs_shorten_the_way() {
     assert_eq!((chain.newest_range(1), chain.newest_range(2)), (None, None), "too few, and there already");
     assert_eq!((chain.newest_range(3), chain.newest_range(100)), (Some((5, 8)), Some((3, 8))));
     assert_eq!(chain.with_delta_run(run(3, 8, 38)).delta_runs, [run(1, 3, 13), run(3, 8, 38)]);
-    assert!(chain.merged().chain.delta_runs.is_empty());
+    assert!(chain.merged_to(8).chain.delta_runs.is_empty());
+    assert!(chain.merged_to(5).chain.delta_runs.iter().all(|run| run.from >= 5));
     // One that begins in the middle of another is no reason to give up what follows that one.
     chain.delta_runs = vec![run(3, 6, 36), run(6, 8, 68)];
     assert_eq!(chain.with_delta_run(run(5, 8, 58)).steps(8).len(), 2);
@@ -218,9 +219,13 @@ impl Levels {
 
 #[derive(Clone, Debug)]
 enum Step {
-    Append { last: Option<u32>, spread: u32 },
+    Append {
+        last: Option<u32>,
+        spread: u32,
+    },
     Drop(Vec<prop::sample::Index>),
-    MergeAll,
+    /// Up to the version so many before the newest.
+    MergeAll(usize),
     MergeNewest(u32),
 }
 
@@ -229,7 +234,7 @@ fn step() -> impl Strategy<Value = Step> {
     prop_oneof![
         9 => (prop::option::of(1_u32..4), 1_u32..9).prop_map(|(last, spread)| Step::Append { last, spread }),
         3 => drops.prop_map(Step::Drop),
-        1 => Just(Step::MergeAll),
+        1 => (0_usize..5).prop_map(Step::MergeAll),
         2 => (1_u32..9).prop_map(Step::MergeNewest),
     ]
 }
@@ -267,8 +272,11 @@ proptest! {
                         is_strict = true;
                     }
                 }
-                Step::MergeAll => {
-                    chain = levels.carry_out(chain.merged(), None);
+                Step::MergeAll(back) => {
+                    let anchor = chain.index(chain.anchor).unwrap();
+                    let index = (chain.versions.len() - 1).saturating_sub(back).max(anchor);
+                    let number = chain.versions[index].number;
+                    chain = levels.carry_out(chain.merged_to(number), None);
                     is_strict = true;
                 }
                 Step::MergeNewest(num_levels) => {

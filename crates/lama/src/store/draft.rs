@@ -43,12 +43,42 @@ impl Store {
     }
 }
 
+impl Store {
+    /// Removes what is left of files that were written aside.
+    pub(super) fn forget_aside(&self) {
+        let Some(writer) = &self.writer else { return };
+        let aside = std::mem::take(&mut writer.lock().unwrap_or_else(PoisonError::into_inner).aside);
+        for name in aside {
+            let _ = self.storage.remove_file(&self.path.join(names::temporary(&name)));
+        }
+    }
+}
+
 impl Draft<'_> {
     /// A number for a file, that no other file ever has.
     pub fn next_file(&mut self) -> u32 {
         let number = self.writer.next_file;
         self.writer.next_file += 1;
         number
+    }
+
+    /// Takes a number for files that are written while others write, and will have these names. They are not removed
+    /// before [`Store::forget_aside`], or a change that adds them.
+    pub fn set_aside(&mut self, names: impl FnOnce(u32) -> Vec<String>) -> u32 {
+        let number = self.next_file();
+        self.writer.aside.extend(names(number));
+        number
+    }
+
+    /// Nothing was written, and nothing will be.
+    pub fn end(mut self) {
+        self.is_finished = true;
+    }
+
+    /// Adds files that were written aside.
+    pub fn add_aside(&mut self, files: Vec<WrittenFile>) {
+        self.writer.aside.clear();
+        files.into_iter().for_each(|file| self.add(file));
     }
 
     /// Adds a file that becomes part of the database.
@@ -116,7 +146,7 @@ impl Draft<'_> {
         for name in old.chain(published).filter(|name| !kept.contains(name)) {
             let _ = storage.remove_file(&path.join(name));
         }
-        remove_temporaries(storage, path);
+        remove_temporaries(storage, path, &self.writer.aside);
     }
 }
 
@@ -127,15 +157,17 @@ impl Drop for Draft<'_> {
             for name in &self.named {
                 let _ = storage.remove_file(&path.join(name));
             }
-            remove_temporaries(storage, path);
+            remove_temporaries(storage, path, &self.writer.aside);
         }
     }
 }
 
-/// Removes files of the database that have no name of their own yet; scratch files are somebody else's.
-fn remove_temporaries(storage: &dyn Storage, path: &Path) {
+/// Removes files of the database that have no name of their own yet; scratch files, and what is written aside, are
+/// somebody else's.
+fn remove_temporaries(storage: &dyn Storage, path: &Path, aside: &[String]) {
     for name in storage.list(path).unwrap_or_default() {
-        let is_ours = |name: &str| names::is_data(name) || name == names::MANIFEST;
+        let is_aside = |name: &str| aside.iter().any(|other| other == name);
+        let is_ours = |name: &str| (names::is_data(name) || name == names::MANIFEST) && !is_aside(name);
         if name.strip_prefix(names::TEMPORARY).is_some_and(is_ours) {
             let _ = storage.remove_file(&path.join(name));
         }

@@ -1,6 +1,6 @@
 //! Merges levels into runs, so that readers have fewer of them to look at. No snapshot is lost by it.
 
-use std::sync::{Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use base::parallel::Pool;
 use base::progress::Progress;
@@ -10,7 +10,7 @@ use super::draft::Draft;
 use super::{State, Store};
 use crate::Result;
 use crate::chain::DeltaRun;
-use crate::file::FileKind;
+use crate::file::{FileKind, WrittenFile};
 use crate::manifest::Manifest;
 use crate::patched::WholePage;
 use crate::property::{NewColumns, write_columns};
@@ -55,7 +55,7 @@ pub struct MergeReport {
 }
 
 impl Store {
-    /// Merges. Where there is nothing to merge, nothing happens.
+    /// Merges. Where there is nothing to merge, nothing happens. Others write while everything is merged.
     ///
     /// Cost: of [`MergeScope::All`], the graph is read and written once, a few pages at a time; of
     /// [`MergeScope::Newest`], these levels are.
@@ -64,10 +64,12 @@ impl Store {
     /// The graph is damaged, the caller wanted it, the handle is read-only or poisoned, or the disk failed; the
     /// database is then as before.
     pub fn merge(&self, scope: MergeScope, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
-        let draft = self.begin()?;
         match scope {
-            MergeScope::All => draft.merge_all(pool, progress),
-            MergeScope::Newest(num_levels) => draft.merge_newest(num_levels),
+            MergeScope::All => {
+                let merging = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
+                self.merge_all(&merging, pool, progress)
+            }
+            MergeScope::Newest(num_levels) => self.begin()?.merge_newest(num_levels),
         }
     }
 
@@ -77,8 +79,54 @@ impl Store {
     /// # Errors
     /// As [`merge`](Self::merge).
     pub fn maintain(&self, pool: &Pool, progress: &dyn Progress) -> Result<Option<MergeReport>> {
+        let merging = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
         let draft = self.begin()?;
-        if needs_merge(&draft.state) { draft.merge_all(pool, progress).map(Some) } else { Ok(None) }
+        let is_needed = needs_merge(&draft.state);
+        draft.end();
+        if is_needed { self.merge_all(&merging, pool, progress).map(Some) } else { Ok(None) }
+    }
+
+    /// Merges everything up to the newest version, while younger ones may come.
+    fn merge_all(&self, _: &MutexGuard<'_, ()>, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
+        let mut draft = self.begin()?;
+        let state = Arc::clone(&draft.state);
+        let (newest, anchor) = (state.manifest.chain.newest().number, state.manifest.chain.anchor);
+        if anchor == newest {
+            draft.end();
+            return Ok(MergeReport::default());
+        }
+        let aside = Aside(self);
+        let number = draft.set_aside(|number| {
+            let columns = crate::run::columns(&self.options).into_iter();
+            columns.map(|kind| crate::names::run(number, crate::run::column_name(kind))).collect()
+        });
+        draft.end();
+        let run = self.write_run(&state, number, pool, progress)?;
+        let mut draft = self.begin()?;
+        let report = match draft.state.manifest.chain.index(newest) {
+            Some(_) => draft.publish_run(run, &state),
+            None => {
+                // The version was given up meanwhile: now nobody else may write.
+                draft.add_aside(Vec::new());
+                let state = Arc::clone(&draft.state);
+                draft.merge_alone(&state, pool, progress)
+            }
+        };
+        drop(aside);
+        report
+    }
+
+    /// Writes the base run of the newest version of `state`.
+    fn write_run(&self, state: &State, number: u32, pool: &Pool, progress: &dyn Progress) -> Result<NewRun> {
+        let manifest = &state.manifest;
+        let version = manifest.chain.newest().number;
+        let view = state.view(version, &self.path)?;
+        let (bound, id) = (view.vertex_bound(), manifest.created.id);
+        let writer = RunWriter::create(&*self.storage, &self.path, &self.options, id, bound, number)?;
+        progress.stage("merging", Some(view.num_arcs()));
+        write_lists(&view, &writer, pool, progress)?;
+        let files = writer.finish_with_dead(&view.dead())?.files;
+        Ok(NewRun { view, version, number, files })
     }
 }
 
@@ -101,33 +149,64 @@ fn needs_merge(state: &State) -> bool {
     is_allowed || num_changed >= num_arcs / OVERDUE_SHARE
 }
 
-impl Draft<'_> {
-    fn merge_all(mut self, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
-        let mut manifest = self.state.manifest.clone();
-        let newest = manifest.chain.newest().number;
-        let levels_before = manifest.chain.steps(newest).len();
-        if manifest.chain.anchor == newest {
-            return Ok(MergeReport::default());
-        }
-        let view = self.state.view(newest, &self.store.path)?;
-        let number = self.next_file();
-        let (storage, path, options) = (&*self.store.storage, &*self.store.path, &self.store.options);
-        let bound = view.vertex_bound();
-        let writer = RunWriter::create(storage, path, options, manifest.created.id, bound, number)?;
-        progress.stage("merging", Some(view.num_arcs()));
-        write_lists(&view, &writer, pool, progress)?;
-        let run = writer.finish_with_dead(&view.dead())?;
-        run.files.into_iter().for_each(|file| self.add(file));
-        self.write_columns(&mut manifest, &view)?;
-        let plan = manifest.chain.merged();
-        manifest.run = number;
-        manifest.chain = self.carry_out(plan, None)?;
-        let bytes_written = self.num_bytes();
-        self.publish(manifest)?;
-        Ok(MergeReport { bytes_written, levels_before, levels_after: 0 })
+/// The base run of a version, not part of the database yet.
+struct NewRun {
+    view: View,
+    version: u32,
+    number: u32,
+    files: Vec<WrittenFile>,
+}
+
+/// Who makes others wait is not slowed down.
+struct Unslowed<'a>(&'a dyn Progress);
+
+impl Progress for Unslowed<'_> {
+    fn stage(&self, name: &str, total: Option<u64>) {
+        self.0.stage(name, total);
     }
 
-    /// Writes the columns of properties that differ at the newest version from what their files hold.
+    fn advance(&self, amount: u64) {
+        self.0.advance(amount);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+}
+
+/// Dropped, nothing is left of what was written aside and did not become part of the database.
+struct Aside<'a>(&'a Store);
+
+impl Drop for Aside<'_> {
+    fn drop(&mut self) {
+        self.0.forget_aside();
+    }
+}
+
+impl Draft<'_> {
+    /// Merges everything while nobody else writes.
+    fn merge_alone(mut self, state: &State, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
+        let number = self.next_file();
+        let run = self.store.write_run(state, number, pool, &Unslowed(progress))?;
+        self.publish_run(run, state)
+    }
+
+    /// Makes a run that was written the base run. `before`: when that was begun.
+    fn publish_run(mut self, run: NewRun, before: &State) -> Result<MergeReport> {
+        let levels_before = before.manifest.chain.steps(run.version).len();
+        let mut manifest = self.state.manifest.clone();
+        self.add_aside(run.files);
+        self.write_columns(&mut manifest, &run.view)?;
+        let plan = manifest.chain.merged_to(run.version);
+        manifest.run = run.number;
+        manifest.chain = self.carry_out(plan, None)?;
+        let levels_after = manifest.chain.steps(manifest.chain.newest().number).len();
+        let bytes_written = self.num_bytes();
+        self.publish(manifest)?;
+        Ok(MergeReport { bytes_written, levels_before, levels_after })
+    }
+
+    /// Writes the columns of properties that differ at the version of `newest` from what their files hold.
     ///
     /// Memory: one column.
     fn write_columns(&mut self, manifest: &mut Manifest, newest: &View) -> Result<()> {
