@@ -31,7 +31,8 @@ pub struct Database {
     /// What was committed since the newest snapshot, and the right to write.
     live: Arc<Live>,
     background: Background,
-    is_closed: bool,
+    /// When the handle goes, no snapshot is made of what is in memory: there is one, or no place for one.
+    ends_silently: bool,
 }
 
 impl Database {
@@ -65,7 +66,8 @@ impl Database {
     /// # Errors
     /// The options contradict each other, or the system has no memory for it.
     pub fn in_memory(options: GraphOptions) -> Result<Self> {
-        Self::create_in(Arc::new(MemoryStorage::default()), Path::new(IN_MEMORY), options)
+        let database = Self::create_in(Arc::new(MemoryStorage::default()), Path::new(IN_MEMORY), options)?;
+        Ok(database.ending_silently())
     }
 
     /// Makes a database at `path` from `inputs`.
@@ -101,7 +103,9 @@ impl Database {
         pool: &Pool,
         progress: &dyn Progress,
     ) -> Result<(Self, LoadReport)> {
-        Self::load_in(Arc::new(MemoryStorage::default()), Path::new(IN_MEMORY), inputs, options, pool, progress)
+        let storage = Arc::new(MemoryStorage::default());
+        let (database, report) = Self::load_in(storage, Path::new(IN_MEMORY), inputs, options, pool, progress)?;
+        Ok((database.ending_silently(), report))
     }
 
     /// As [`load`](Self::load), on any storage.
@@ -231,7 +235,7 @@ impl Database {
     /// as damage in the snapshot, the handle applies no more updates.
     pub fn apply(&self, updates: &[Update], missing: Missing, pool: &Pool) -> Result<Applied> {
         self.require_writer()?;
-        let mut turn = self.live.turn_to_commit(self.background.checkpoint_bytes());
+        let mut turn = self.live.turn_to_commit(self.background.checkpoint_bytes(), || self.background.is_ordered());
         let applied = turn.apply(&self.store, updates, missing, pool)?;
         let num_pending_bytes = turn.num_pending_bytes();
         drop(turn);
@@ -298,8 +302,14 @@ impl Database {
         self.finish()
     }
 
+    /// What is gone with the handle need not be kept before.
+    fn ending_silently(mut self) -> Self {
+        self.ends_silently = true;
+        self
+    }
+
     fn finish(&mut self) -> Result<()> {
-        if std::mem::replace(&mut self.is_closed, true) || self.store.is_read_only() {
+        if std::mem::replace(&mut self.ends_silently, true) || self.store.is_read_only() {
             return Ok(());
         }
         self.background.stop();
@@ -427,7 +437,7 @@ impl From<Store> for Database {
     fn from(store: Store) -> Self {
         let (store, live) = (Arc::new(store), Arc::new(Live::default()));
         let background = Background::new(Arc::clone(&store), Arc::clone(&live));
-        Self { store, live, background, is_closed: false }
+        Self { store, live, background, ends_silently: false }
     }
 }
 

@@ -127,18 +127,27 @@ impl Live {
         Turn { live: self, writer: lock(&self.writer) }
     }
 
-    /// The same, and until a snapshot that is being written is done where changes of more than `most_bytes` wait
-    /// behind it.
-    pub(crate) fn turn_to_commit(&self, most_bytes: Option<u64>) -> Turn<'_> {
+    /// The same, and until less has to wait to become a snapshot: behind one that is being written, changes of
+    /// `most_bytes` at most, and where one `is_ordered`, twice as many.
+    pub(crate) fn turn_to_commit(&self, most_bytes: Option<u64>, is_ordered: impl Fn() -> bool) -> Turn<'_> {
         let Turn { mut writer, .. } = self.turn();
         if let Some(most_bytes) = most_bytes {
             let must_wait = |writer: &mut Option<Writer>| {
-                let writer = writer.as_ref().filter(|writer| writer.is_being_written());
-                writer.is_some_and(|writer| writer.num_bytes() > most_bytes)
+                writer.as_ref().is_some_and(|writer| match writer.is_being_written() {
+                    true => writer.num_bytes() > most_bytes,
+                    false => writer.num_pending_bytes() / 2 > most_bytes && is_ordered(),
+                })
             };
             writer = self.settled.wait_while(writer, must_wait).unwrap_or_else(PoisonError::into_inner);
         }
         Turn { live: self, writer }
+    }
+
+    /// Who waits to commit looks again whether that must be.
+    fn look_again(&self) {
+        // Whoever looked just now waits by the time that the turn is given.
+        drop(self.turn());
+        self.settled.notify_all();
     }
 
     /// Waits until nobody else writes; what was committed before is a snapshot of its own then.

@@ -16,7 +16,7 @@ fn updates_are_applied_and_kept() {
     let before = scene.json(&["info", "db"])["edges"].as_u64().unwrap();
     scene.write("updates.txt", "# more\n+ 1 77\n+ 77 78\n- 1 2\nv+ 99\n+ 77 78\n- 5 500\n");
     let report = scene.json(&arguments(&["updates.txt", "--batch", "2", "--acks", "acks.txt"]));
-    assert_eq!(keys(&report), ["updates", "transactions", "seconds", "updates_per_second"]);
+    assert_eq!(keys(&report), ["updates", "transactions", "seconds", "updates_per_second", "automatic_checkpoints"]);
     assert_eq!((&report["updates"], &report["transactions"]), (&json!(6), &json!(3)));
     assert_eq!(scene.read("acks.txt"), "3\n5\n7\n");
     let info = scene.json(&["info", "db"]);

@@ -4,7 +4,7 @@
 //! is due, no faster than it may write. They are begun when they are needed first, and parked while there is
 //! nothing to do.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -39,6 +39,8 @@ struct Work {
     write_rate: AtomicU64,
     /// Changes of so many bytes could not be written: it is tried again once there are more.
     failed_bytes: AtomicU64,
+    /// Whether a snapshot is ordered and somebody makes it.
+    is_ordered: AtomicBool,
     orders: Mutex<Orders>,
     /// Something is ordered.
     ordered: Condvar,
@@ -70,6 +72,7 @@ impl Background {
             checkpoint_bytes: AtomicU64::new(CHECKPOINT_BYTES),
             write_rate: AtomicU64::new(WRITE_RATE),
             failed_bytes: AtomicU64::new(0),
+            is_ordered: AtomicBool::new(false),
             orders: Mutex::default(),
             ordered: Condvar::new(),
         };
@@ -84,6 +87,11 @@ impl Background {
     /// The bytes from which on a snapshot is made, and which may wait behind one that is being written.
     pub(crate) fn checkpoint_bytes(&self) -> Option<u64> {
         Some(self.work.checkpoint_bytes.load(Ordering::Relaxed)).filter(|&limit| limit != UNLIMITED)
+    }
+
+    /// Whether a snapshot is ordered and somebody makes it.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.work.is_ordered.load(Ordering::Relaxed)
     }
 
     /// Upkeep writes at most so many bytes a second; `None`: as many as it can.
@@ -101,6 +109,8 @@ impl Background {
             return;
         }
         orders.is_snapshot_wanted = true;
+        // Before the thread hears of it: it says when nobody makes one any more.
+        self.work.is_ordered.store(true, Ordering::Relaxed);
         drop(orders);
         self.work.ordered.notify_all();
         let mut threads = lock(&self.threads);
@@ -114,6 +124,7 @@ impl Background {
                 Ok(thread) => threads.push(thread),
                 Err(_) => {
                     lock(&self.work.orders).is_snapshot_wanted = false;
+                    self.work.is_ordered.store(false, Ordering::Relaxed);
                     return;
                 }
             }
@@ -134,6 +145,8 @@ impl Background {
     pub(crate) fn stop(&self) {
         lock(&self.work.orders).is_closing = true;
         self.work.ordered.notify_all();
+        self.work.is_ordered.store(false, Ordering::Relaxed);
+        self.work.live.look_again();
         let threads = std::mem::take(&mut *lock(&self.threads));
         for thread in threads {
             // That one panicked was said where it did; what is committed is in memory still.
@@ -160,6 +173,7 @@ impl Work {
 
     fn make_snapshots(&self) {
         while self.is_wanted(|orders| &mut orders.is_snapshot_wanted) {
+            let _working = Working::begin(self);
             // Somebody else may have been faster; and more may be committed than one snapshot has.
             while self.live.num_pending_bytes() > self.due_bytes() && !lock(&self.orders).is_closing {
                 match self.live.checkpoint_pending(&self.store) {
@@ -210,6 +224,23 @@ impl Work {
             }
             orders = self.ordered.wait(orders).unwrap_or_else(PoisonError::into_inner);
         }
+    }
+}
+
+/// Somebody makes the snapshots that are ordered; dropped, nobody does, and nobody waits for them.
+struct Working<'a>(&'a Work);
+
+impl<'a> Working<'a> {
+    fn begin(work: &'a Work) -> Self {
+        work.is_ordered.store(true, Ordering::Relaxed);
+        Self(work)
+    }
+}
+
+impl Drop for Working<'_> {
+    fn drop(&mut self) {
+        self.0.is_ordered.store(false, Ordering::Relaxed);
+        self.0.live.look_again();
     }
 }
 

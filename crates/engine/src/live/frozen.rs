@@ -149,6 +149,7 @@ impl<'a> Turn<'a> {
         }
         if writer.frozen.is_none() {
             writer.freeze()?;
+            live.settled.notify_all();
         }
         let is_newest = writer.is_empty();
         let writing = writer.frozen.as_mut().map(|frozen| {
