@@ -5,7 +5,7 @@ mod across;
 use base::VertexId;
 use engine::ChangedArc;
 use graph::property::{OwnedValue, PropertyValue};
-use graph::{Graph, Weight, WeightType, WeightedEdges};
+use graph::{Direction, Graph, Weight, WeightType, WeightedEdges};
 
 use crate::properties::{NamedValues, row_values};
 use crate::{EdgeWeight, Key, KeyRef, Result};
@@ -130,6 +130,31 @@ impl Diff {
     /// Of an item: damage in the dictionary.
     pub fn removed(&self) -> impl Iterator<Item = Result<DiffEdge<'_>>> {
         self.removed.iter().map(|arc| edge(&self.from_view, arc, Here::First))
+    }
+
+    /// Whether a pair of vertices may have several edges in the second.
+    pub fn is_multigraph(&self) -> bool {
+        self.to_view.is_multigraph()
+    }
+
+    /// Whether edges have a direction.
+    pub fn is_directed(&self) -> bool {
+        self.to_view.direction() == Direction::Directed
+    }
+
+    /// All edges that the second has between the ends of an edge, in the order in which they came where that is known.
+    ///
+    /// # Errors
+    /// Damage met on the way.
+    pub fn edges_like(&self, edge: &DiffEdge<'_>) -> Result<Vec<DiffEdge<'_>>> {
+        let view = &self.to_view;
+        let id = |key: KeyRef<'_>| view.vertex(&Key::from(key));
+        let (Some(source), Some(target)) = (id(edge.source)?, id(edge.target)?) else { return Ok(Vec::new()) };
+        let mut arcs = Vec::new();
+        let found = |_, weight| arcs.push(ChangedArc { list: source, neighbour: target, weight });
+        view.finder().find(source, [target], found)?;
+        arcs.sort_unstable();
+        arcs.iter().map(|arc| self::edge(view, arc, Here::Second)).collect()
     }
 
     /// The properties of an edge of this difference that have a value.

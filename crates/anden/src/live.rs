@@ -46,7 +46,8 @@ impl Database {
     ///
     /// They are in memory only until a snapshot is made of them: by [`checkpoint`](Self::checkpoint) or an append, by
     /// [`close`](Self::close), and in the background once they take enough
-    /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)).
+    /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). Updates of a multigraph, or of a graph whose edges have
+    /// properties, become a snapshot at once: batches should not be small there.
     ///
     /// ```
     /// use anden::{Database, Options, Update};
@@ -63,8 +64,8 @@ impl Database {
     /// ```
     ///
     /// # Errors
-    /// [`Error::InvalidInput`](crate::Error::InvalidInput): a key or a weight does not fit the graph, or it is
-    /// a multigraph; damage that was met.
+    /// [`Error::InvalidInput`](crate::Error::InvalidInput): a key, a weight or a value does not fit the
+    /// graph; damage that was met.
     pub fn apply(&self, updates: &[Update]) -> Result<Applied> {
         Ok(self.inner().apply(updates, Missing::Lenient, self.session().pool())?)
     }
@@ -200,16 +201,16 @@ fn update_of(line: UpdateLine<'_>) -> Result<Update, String> {
     };
     Ok(match line {
         UpdateLine::AddEdge { source, target, weight: None } => Update::add_edge(source, target),
-        UpdateLine::AddEdge { source, target, weight: Some(text) }
-        | UpdateLine::SetWeight { source, target, weight: text } => {
+        UpdateLine::AddEdge { source, target, weight: Some(text) } => {
             Update::add_weighted_edge(source, target, weight(text)?)
         }
+        UpdateLine::SetWeight { source, target, weight: text } => Update::set_weight(source, target, weight(text)?),
         UpdateLine::RemoveEdge { source, target } => Update::remove_edge(source, target),
         UpdateLine::AddVertex(vertex) => Update::AddVertex(vertex.into()),
         UpdateLine::RemoveVertex(vertex) => Update::RemoveVertex(vertex.into()),
         UpdateLine::SetVertexProperty { vertex, name, value } => Update::set_vertex(vertex, name, new_value(value)),
-        UpdateLine::SetEdgeProperty { .. } => {
-            return Err("properties of edges are changed by `anden append`: not by updates in this version".into());
+        UpdateLine::SetEdgeProperty { source, target, name, value } => {
+            Update::set_edge(source, target, name, new_value(value))
         }
     })
 }

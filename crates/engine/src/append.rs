@@ -30,7 +30,8 @@ pub use changes::{Changes, EdgeWeight};
 pub(crate) use changes::{fitting_key, weight_bits};
 pub use options::{AppendOptions, AppendReport, ExpectedGraph, ExpectedWeights, Maintenance};
 
-use self::arcs::{sort_arcs, sort_entries, turned};
+pub(crate) use self::arcs::turned;
+use self::arcs::{sort_arcs, sort_entries};
 use self::edge_rows::{AskedRows, EdgeRows};
 use self::effective::{Asked, Effective, compare};
 pub(crate) use self::ids::order;

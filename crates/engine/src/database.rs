@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::parallel::Pool;
-use base::progress::Progress;
+use base::progress::{Progress, Silent};
 use base::storage::{DiskStorage, MemoryStorage, Storage};
 use graph::formats::InputPath;
 use lama::{
@@ -14,7 +14,7 @@ use lama::{
 };
 
 use crate::append::{AppendOptions, AppendReport, Changes};
-use crate::live::{Applied, Background, Live, LiveStats, Missing, Update};
+use crate::live::{Applied, Background, Live, LiveStats, Missing, Update, needs_levels};
 use crate::load::{LoadOptions, LoadReport};
 use crate::{Error, Result};
 
@@ -225,16 +225,22 @@ impl Database {
     /// They are in memory only until a snapshot is made of them: by [`checkpoint`](Self::checkpoint), by
     /// [`close`](Self::close), and in the background once they take enough
     /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). Who commits faster than that is written waits.
+    /// A batch for a multigraph, or a graph whose edges have properties, becomes a snapshot at once, as an append does.
     ///
     /// Cost: a search in the newest snapshot for each edge, and copies of the nodes of the changed lists; a vertex
     /// that goes costs its edges, and in a directed graph without in-lists a look at the whole graph.
     ///
     /// # Errors
-    /// The handle cannot write; the graph is a multigraph; a key or a weight does not fit the graph; with
+    /// The handle cannot write; a key, a weight or a value does not fit the graph; with
     /// [`Missing::Strict`], an update names what is not there. Nothing has happened then. After any other error, such
     /// as damage in the snapshot, the handle applies no more updates.
     pub fn apply(&self, updates: &[Update], missing: Missing, pool: &Pool) -> Result<Applied> {
         self.require_writer()?;
+        if needs_levels(self.options()) {
+            let applied = self.live.append_batch(&self.store, updates, missing, pool)?;
+            self.store.maintain(pool, &Silent)?;
+            return Ok(applied);
+        }
         let mut turn = self.live.turn_to_commit(self.background.checkpoint_bytes(), || self.background.is_ordered());
         let applied = turn.apply(&self.store, updates, missing, pool)?;
         let num_pending_bytes = turn.num_pending_bytes();

@@ -19,6 +19,7 @@ mod checkpoint;
 mod delta;
 mod frozen;
 mod keys;
+mod levelled;
 mod properties;
 mod records;
 mod update;
@@ -35,6 +36,7 @@ use lama::{GraphOptions, Side, Store, Underlay, View};
 use terrace::Plane;
 
 pub(crate) use background::Background;
+pub(crate) use levelled::needs_levels;
 pub use update::{Applied, Missing, NewValue, Update};
 
 use self::delta::Delta;
@@ -43,7 +45,7 @@ use self::keys::NewKeys;
 use self::properties::LiveProperties;
 use self::version::LiveVersion;
 use self::vertices::VertexHistory;
-use crate::{Error, Result};
+use crate::Result;
 
 /// Vertices that may come before everything is prepared for more.
 const SPARE_VERTICES: usize = 1 << 16;
@@ -235,13 +237,6 @@ impl Writer {
     /// Over the newest snapshot, or what is shown in its place, which is what was committed up to `epoch`.
     fn new(store: &Store, epoch: u64) -> Result<Self> {
         let options = store.options();
-        if options.multigraph {
-            return Err(Error::Option("a multigraph takes its changes by append, not by updates".into()));
-        }
-        if options.edge_properties {
-            let what = "a graph whose edges have properties takes its changes by append, not by updates";
-            return Err(Error::Option(what.into()));
-        }
         let view = store.view()?;
         let vertex_bound = graph::Graph::vertex_bound(&view);
         let num_vertices = graph::Graph::num_vertices(&view);

@@ -150,7 +150,6 @@ fn what_does_not_fit_the_graph_is_refused() {
     );
     assert!(refused(plain, Update::set_vertex(2, "", 1)).contains("a name of a property"));
     assert!(refused(plain, Update::set_vertex("x", "size", 1)).contains("the graph has integer ids"));
-    assert!(refused(GraphOptions { multigraph: true, ..plain }, Update::add_edge(1, 2)).contains("multigraph"));
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! `anden diff`.
 
+use std::collections::HashSet;
+
 use anden::{
     Diff, DiffEdge, DiffProperty, EdgeWeight, Key, KeyRef, PropertyValue, push_update_column, push_update_value,
 };
@@ -70,12 +72,24 @@ fn print(console: &mut Console, diff: &Diff) -> Result {
     for vertex in diff.added_vertices()? {
         console.line(format_args!("v+ {}", column(&vertex)))?;
     }
+    let mut removed = HashSet::new();
     for edge in diff.removed() {
-        edge_line(console, '-', &edge?, &[])?;
+        let edge = edge?;
+        // Of a multigraph, a removal takes all edges of the pair: those that are left come again.
+        if !diff.is_multigraph() {
+            edge_line(console, '-', &edge, &[])?;
+        } else if removed.insert(pair(diff, &edge)) {
+            console.line(format_args!("- {}", ends(&edge)))?;
+            for left in diff.edges_like(&edge)? {
+                edge_line(console, '+', &left, &diff.edge_properties(&left)?)?;
+            }
+        }
     }
     for edge in diff.added() {
         let edge = edge?;
-        edge_line(console, '+', &edge, &diff.edge_properties(&edge)?)?;
+        if !removed.contains(&pair(diff, &edge)) {
+            edge_line(console, '+', &edge, &diff.edge_properties(&edge)?)?;
+        }
     }
     for value in diff.changed_properties() {
         let value = value?;
@@ -103,6 +117,17 @@ fn property_line(console: &mut Console, of: &str, name: &str, value: PropertyVal
     console.line(line)
 }
 
+/// The ends of an edge as columns of a line.
+fn ends(edge: &DiffEdge<'_>) -> String {
+    format!("{} {}", column(&edge.source), column(&edge.target))
+}
+
+/// The ends of an edge, in an order that is the same for both directions where edges have none.
+fn pair(diff: &Diff, edge: &DiffEdge<'_>) -> (String, String) {
+    let ends = (column(&edge.source), column(&edge.target));
+    if diff.is_directed() || ends.0 <= ends.1 { ends } else { (ends.1, ends.0) }
+}
+
 /// An edge; what follows an added one are its properties.
 fn edge_line(
     console: &mut Console,
@@ -110,7 +135,7 @@ fn edge_line(
     edge: &DiffEdge<'_>,
     properties: &[(&str, PropertyValue<'_>)],
 ) -> Result {
-    let ends = format!("{} {}", column(&edge.source), column(&edge.target));
+    let ends = ends(edge);
     match edge.weight {
         Some(weight) => console.line(format_args!("{sign} {ends} {weight}"))?,
         None => console.line(format_args!("{sign} {ends}"))?,

@@ -142,3 +142,78 @@ fn properties_are_updated() {
     };
     assert_eq!(sorted(schema("db")), sorted(schema("copy")), "types are those that they were");
 }
+
+const FLIGHTS: &str = "\
+source,target,distance,delay
+SEA,JFK,2422,-3.5
+SEA,JFK,2422,10
+SEA,ORD,1721,0
+ORD,JFK,740,2
+";
+
+#[test]
+fn properties_of_edges_are_updated() {
+    for kind in [&["--multigraph"][..], &["--duplicates", "last"], &["--multigraph", "--undirected"]] {
+        let scene = Scene::new();
+        scene.write("flights.csv", FLIGHTS);
+        for db in ["db", "copy"] {
+            scene.anden(&[&["load", db, "flights.csv", "--ids", "string", "--quiet"], kind].concat()).succeeded();
+        }
+        scene.write(
+            "updates.txt",
+            "p SEA JFK delay 11\n+ SEA LAX\np SEA LAX distance 954\np SEA LAX carrier \"Alaska Air\"\n- ORD JFK\n\
+             + ORD JFK\np ORD SEA distance 1\np ORD SEA distance null\np SEA ORD delay null\np SEA size 3\n",
+        );
+        let report = scene.json(&arguments(&["updates.txt", "--batch", "4", "--acks", "acks.txt"]));
+        assert_eq!((&report["updates"], &report["transactions"]), (&json!(10), &json!(3)));
+        assert_eq!(scene.read("acks.txt"), "4\n8\n10\n");
+        let info = scene.json(&["info", "db"]);
+        assert_eq!(info["snapshots"].as_array().unwrap().len(), 4, "each batch is one, and no other is made");
+        let edge = |u: &str, v: &str| scene.json(&["query", "db", "edge", u, v])["properties"].clone();
+        let last = json!({ "distance": 2422, "delay": 11.0 });
+        let first = json!({ "distance": 2422, "delay": -3.5 });
+        let is_multigraph = kind[0] == "--multigraph";
+        assert_eq!(edge("SEA", "JFK"), if is_multigraph { json!([first, last]) } else { json!([last]) });
+        assert_eq!(edge("SEA", "LAX"), json!([{ "distance": 954, "carrier": "Alaska Air" }]));
+        assert_eq!(edge("ORD", "JFK"), json!([{}]));
+        scene.anden(&["verify", "db"]).succeeded();
+        let diff = scene.anden(&["diff", "db", "1", "4"]).succeeded().stdout;
+        scene
+            .anden_with_input(&["apply", "copy", "-", "--durability", "none", "--strict"], diff.as_bytes())
+            .succeeded();
+        assert_eq!(scene.anden(&["diff", "db", "4", "2", "--with", "copy"]).succeeded().stdout, "", "{kind:?}\n{diff}");
+        for (line, parts) in [
+            ("p SEA JFK delay x", ["updates.txt:2", "the edge from SEA to JFK: property \"delay\": expected a number"]),
+            ("p SEA JFK speed null", ["updates.txt:2", "there is no property \"speed\" whose value could go"]),
+            ("= SEA JFK 3", ["updates.txt:2", "the graph has no weights"]),
+            ("p SEA NYC delay 3", ["updates.txt:2", "vertex NYC does not exist"]),
+            ("p JFK LAX delay 3", ["updates.txt:2", "there is no edge from JFK to LAX"]),
+            ("p SEA LAX delay null", ["updates.txt:2", "there is no \"delay\" of an edge from SEA to LAX to remove"]),
+        ] {
+            scene.write("updates.txt", format!("p SEA size 4\n{line}\n"));
+            scene.anden(&arguments(&["updates.txt", "--strict"])).failed(&parts);
+        }
+        assert_eq!(scene.json(&["info", "db"])["snapshots"].as_array().unwrap().len(), 4);
+        scene.anden(&["checkpoint", "db", "--name", "now"]).succeeded();
+    }
+}
+
+#[test]
+fn multigraphs_with_weights_are_updated() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "1 2 5\n1 2 6\n2 3 1\n");
+    for db in ["db", "copy"] {
+        scene.anden(&["load", db, "edges.txt", "--weights", "--multigraph", "--quiet"]).succeeded();
+    }
+    scene.write("updates.txt", "+ 1 2 5\n= 2 3 7\n= 3 1 2\n+ 3 1 2\n= 3 1 4\n- 1 2\n+ 1 2 6\n+ 4 4 1\n+ 4 4 1\n");
+    scene.anden(&arguments(&["updates.txt"])).succeeded();
+    assert_eq!(
+        scene.anden(&["export", "db", "-", "--format", "edgelist"]).succeeded().stdout,
+        "1 2 6\n2 3 7\n3 1 4\n3 1 4\n4 4 1\n4 4 1\n"
+    );
+    let diff = scene.anden(&["diff", "db", "1", "2"]).succeeded().stdout;
+    scene.anden_with_input(&["apply", "copy", "-", "--durability", "none", "--strict"], diff.as_bytes()).succeeded();
+    assert_eq!(scene.anden(&["diff", "db", "2", "2", "--with", "copy"]).succeeded().stdout, "");
+    scene.write("updates.txt", "+ 1 2 7\np 1 2 kind x\n");
+    scene.anden(&arguments(&["updates.txt"])).failed(&["updates.txt:2", "loaded without properties of edges"]);
+}

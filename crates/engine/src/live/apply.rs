@@ -19,7 +19,7 @@ use super::update::{Missing, Update};
 use super::values::{Properties, typed};
 use super::version::LiveVersion;
 use super::{SPARE_VERTICES, Writer};
-use crate::append::{entries_of, fitting_key, weight_bits};
+use crate::append::{EdgeWeight, entries_of, fitting_key, weight_bits};
 use crate::{Error, Result};
 
 /// Arcs that a worker looks up at once.
@@ -29,42 +29,59 @@ const AHEAD: usize = 16;
 
 /// An update whose keys are ids.
 #[derive(Clone, Copy, Debug)]
-enum Step {
+pub(super) enum Step {
     /// The edge is to be there with a weight of these bits, or to be gone.
     Edge(EdgeUpdate),
+    /// All edges of the pair are to have a weight of these bits; where there is none, one is made.
+    SetWeight(EdgeUpdate),
     AddVertex(VertexId),
     RemoveVertex(VertexId),
     /// By the place of the value in the plan.
     SetValue(usize),
+    /// The same, of an edge.
+    SetEdgeValue(usize),
 }
 
 /// An edge, and the bits of the weight that it is to have; `None` where it is to be gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct EdgeUpdate {
-    source: VertexId,
-    target: VertexId,
-    addition: Option<u64>,
+pub(super) struct EdgeUpdate {
+    pub(super) source: VertexId,
+    pub(super) target: VertexId,
+    pub(super) addition: Option<u64>,
 }
 
 /// A batch that can be applied.
 #[derive(Debug, Default)]
-struct Plan {
-    steps: Vec<Step>,
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
     /// Of the vertices from the bound on, in the order of their ids.
     new_keys: Vec<Key>,
     new_ids: HashMap<Key, VertexId>,
     vertex_bound: usize,
     /// Of the vertices.
     properties: Properties,
-    values: Vec<PlannedValue>,
+    pub(super) values: Vec<PlannedValue>,
+    pub(super) edge_properties: Properties,
+    pub(super) edge_values: Vec<PlannedEdgeValue>,
 }
 
 /// A value that a vertex is to have of the property at a place.
 #[derive(Debug)]
-struct PlannedValue {
+pub(super) struct PlannedValue {
     vertex: VertexId,
     place: usize,
     value: OwnedValue,
+}
+
+/// A value that an edge is to have of the property at a place.
+#[derive(Debug)]
+pub(super) struct PlannedEdgeValue {
+    /// The place of the update in its batch.
+    pub(super) index: usize,
+    pub(super) source: VertexId,
+    pub(super) target: VertexId,
+    pub(super) place: usize,
+    pub(super) value: OwnedValue,
 }
 
 /// What changes in the planes of one side.
@@ -81,24 +98,15 @@ impl Writer {
             let what = "an earlier batch failed half way: make a checkpoint, which keeps what was committed before it";
             return Err(Error::Option(what.into()));
         }
-        let plan = self.plan(updates, missing)?;
+        let mut plan = self.plan(updates, missing)?;
         // From here on only a lack of memory, or damage, can stop it.
         self.is_broken = true;
-        self.make_room(plan.vertex_bound)?;
-        for key in plan.new_keys {
-            self.keys.push(key, self.vertex_bound as VertexId);
-            self.vertex_bound += 1;
-            self.num_vertices += 1;
-        }
-        // Without keys, ids below the largest are vertices.
-        self.num_vertices += plan.vertex_bound - self.vertex_bound;
-        self.vertex_bound = plan.vertex_bound;
-        self.properties.schema = plan.properties.into_schema();
+        self.take_vertices(&mut plan)?;
         let mut values = plan.values;
         let mut edges = Vec::new();
         for step in plan.steps {
             match step {
-                Step::Edge(edge) => {
+                Step::Edge(edge) | Step::SetWeight(edge) => {
                     if edge.addition.is_some() {
                         self.revive(edge.source);
                         self.revive(edge.target);
@@ -111,10 +119,9 @@ impl Writer {
                     self.remove_vertex(vertex, pool)?;
                 }
                 Step::RemoveVertex(_) => {}
-                Step::SetValue(place) => {
-                    let PlannedValue { vertex, place, ref mut value } = values[place];
-                    self.set_value(vertex, place, std::mem::replace(value, OwnedValue::Null));
-                }
+                Step::SetValue(place) => self.set_value(&mut values[place]),
+                // A graph whose edges have properties has no container.
+                Step::SetEdgeValue(_) => {}
             }
         }
         self.change_edges(edges, pool)?;
@@ -124,59 +131,135 @@ impl Writer {
         Ok(Arc::clone(&self.newest))
     }
 
+    /// Makes the new vertices of a plan, and its properties.
+    pub(super) fn take_vertices(&mut self, plan: &mut Plan) -> Result<()> {
+        self.make_room(plan.vertex_bound)?;
+        for key in plan.new_keys.drain(..) {
+            self.keys.push(key, self.vertex_bound as VertexId);
+            self.vertex_bound += 1;
+            self.num_vertices += 1;
+        }
+        // Without keys, ids below the largest are vertices.
+        self.num_vertices += plan.vertex_bound - self.vertex_bound;
+        self.vertex_bound = plan.vertex_bound;
+        self.properties.schema = std::mem::take(&mut plan.properties).into_schema();
+        Ok(())
+    }
+
     /// Checks all updates, and finds the ids of their keys.
-    fn plan(&self, updates: &[Update], missing: Missing) -> Result<Plan> {
+    pub(super) fn plan(&self, updates: &[Update], missing: Missing) -> Result<Plan> {
         let properties = Properties::new(Arc::clone(&self.properties.schema));
-        let mut plan = Plan { vertex_bound: self.vertex_bound, properties, ..Plan::default() };
+        let known = self.underlay.view().edge_properties().schema().clone();
+        let edge_properties = Properties::new(Arc::new(known));
+        let mut plan = Plan { vertex_bound: self.vertex_bound, properties, edge_properties, ..Plan::default() };
         let mut witness = (missing == Missing::Strict).then(|| Witness::new(self));
         for index in 0..updates.len() {
-            let step = self.step(&updates[index..], &mut plan, witness.as_mut());
+            let step = self.step(&updates[index..], index, &mut plan, witness.as_mut());
             plan.steps.extend(step.map_err(|error| Error::Update { index, error: Box::new(error) })?);
         }
         Ok(plan)
     }
 
-    /// What the first of some updates does; `None` where that is nothing. The witness is strict about it.
-    fn step(&self, updates: &[Update], plan: &mut Plan, mut witness: Option<&mut Witness<'_>>) -> Result<Option<Step>> {
+    /// What the first of some updates, the one at `index` of its batch, does; `None` where that is nothing. The witness
+    /// is strict about it.
+    fn step(
+        &self,
+        updates: &[Update],
+        index: usize,
+        plan: &mut Plan,
+        mut witness: Option<&mut Witness<'_>>,
+    ) -> Result<Option<Step>> {
         let Some(update) = updates.first() else { return Ok(None) };
         let step = match update {
             Update::AddEdge { source, target, weight } => {
-                let bits = weight_bits((source, target), *weight, self.underlay.view().options())?;
-                let source = self.id_to_be(source, plan, witness.as_deref())?;
-                let target = self.id_to_be(target, plan, witness.as_deref())?;
-                Some(Step::Edge(EdgeUpdate { source, target, addition: Some(bits) }))
+                Some(Step::Edge(self.edge_to_be(source, target, *weight, plan, witness.as_deref())?))
             }
+            Update::SetWeight { source, target, weight } => {
+                Some(Step::SetWeight(self.edge_to_be(source, target, Some(*weight), plan, witness.as_deref())?))
+            }
+            Update::SetEdgeProperty { .. } => self.edge_value(updates, index, plan, witness.as_deref())?,
+            Update::SetVertexProperty { .. } => self.vertex_value(updates, plan, witness.as_deref_mut())?,
             Update::RemoveEdge { source, target } => match (self.id(source, plan)?, self.id(target, plan)?) {
                 (Some(source), Some(target)) => Some(Step::Edge(EdgeUpdate { source, target, addition: None })),
                 _ => None,
             },
             Update::AddVertex(key) => Some(Step::AddVertex(self.id_to_be(key, plan, None)?)),
             Update::RemoveVertex(key) => self.id(key, plan)?.map(Step::RemoveVertex),
-            Update::SetVertexProperty { vertex, name, value } => {
-                let said_of_it = updates.iter().filter_map(|update| match update {
-                    Update::SetVertexProperty { name: other, value, .. } if other == name => Some(value),
-                    _ => None,
-                });
-                let (place, property_type) = plan.properties.find(name, said_of_it)?;
-                let wrong = |what| Error::Option(format!("vertex {vertex}: {what}"));
-                let value = typed(name, value, property_type).map_err(wrong)?;
-                let id = match value.as_value().is_null() && witness.is_none() {
-                    true => self.id(vertex, plan)?,
-                    false => Some(self.id_to_be(vertex, plan, witness.as_deref())?),
-                };
-                if let (Some(witness), Some(id)) = (&mut witness, id)
-                    && !witness.see_value(place, id, &value)?
-                {
-                    return Err(Error::Option(format!("vertex {vertex} has no {name:?} to remove")));
-                }
-                plan.values.extend(id.map(|vertex| PlannedValue { vertex, place, value }));
-                id.map(|_| Step::SetValue(plan.values.len() - 1))
-            }
         };
         if let Some(witness) = &mut witness {
             witness.see(update, step)?;
         }
         Ok(step)
+    }
+
+    fn edge_to_be(
+        &self,
+        source: &Key,
+        target: &Key,
+        weight: Option<EdgeWeight>,
+        plan: &mut Plan,
+        strict: Option<&Witness<'_>>,
+    ) -> Result<EdgeUpdate> {
+        let bits = weight_bits((source, target), weight, self.underlay.view().options())?;
+        let source = self.id_to_be(source, plan, strict)?;
+        let target = self.id_to_be(target, plan, strict)?;
+        Ok(EdgeUpdate { source, target, addition: Some(bits) })
+    }
+
+    /// Plans a value of a vertex. To take one away makes no vertex.
+    fn vertex_value(
+        &self,
+        updates: &[Update],
+        plan: &mut Plan,
+        witness: Option<&mut Witness<'_>>,
+    ) -> Result<Option<Step>> {
+        let Some(Update::SetVertexProperty { vertex, name, value }) = updates.first() else { return Ok(None) };
+        let said_of_it = updates.iter().filter_map(|update| match update {
+            Update::SetVertexProperty { name: other, value, .. } if other == name => Some(value),
+            _ => None,
+        });
+        let (place, property_type) = plan.properties.find(name, said_of_it)?;
+        let wrong = |what| Error::Option(format!("vertex {vertex}: {what}"));
+        let value = typed(name, value, property_type).map_err(wrong)?;
+        let id = match value.as_value().is_null() && witness.is_none() {
+            true => self.id(vertex, plan)?,
+            false => Some(self.id_to_be(vertex, plan, witness.as_deref())?),
+        };
+        if let (Some(witness), Some(id)) = (witness, id)
+            && !witness.see_value(place, id, &value)?
+        {
+            return Err(Error::Option(format!("vertex {vertex} has no {name:?} to remove")));
+        }
+        plan.values.extend(id.map(|vertex| PlannedValue { vertex, place, value }));
+        Ok(id.map(|_| Step::SetValue(plan.values.len() - 1)))
+    }
+
+    /// Plans a value of an edge. To take one away makes no vertices.
+    fn edge_value(
+        &self,
+        updates: &[Update],
+        index: usize,
+        plan: &mut Plan,
+        strict: Option<&Witness<'_>>,
+    ) -> Result<Option<Step>> {
+        let Some(Update::SetEdgeProperty { source, target, name, value }) = updates.first() else { return Ok(None) };
+        let wrong = |what| Error::Option(format!("the edge from {source} to {target}: {what}"));
+        if !self.underlay.view().options().edge_properties {
+            return Err(wrong("the graph was loaded without properties of edges".to_owned()));
+        }
+        let said_of_it = updates.iter().filter_map(|update| match update {
+            Update::SetEdgeProperty { name: other, value, .. } if other == name => Some(value),
+            _ => None,
+        });
+        let (place, property_type) = plan.edge_properties.find(name, said_of_it)?;
+        let value = typed(name, value, property_type).map_err(wrong)?;
+        let ends = match value.as_value().is_null() && strict.is_none() {
+            true => self.id(source, plan)?.zip(self.id(target, plan)?),
+            false => Some((self.id_to_be(source, plan, strict)?, self.id_to_be(target, plan, strict)?)),
+        };
+        let Some((source, target)) = ends else { return Ok(None) };
+        plan.edge_values.push(PlannedEdgeValue { index, source, target, place, value });
+        Ok(Some(Step::SetEdgeValue(plan.edge_values.len() - 1)))
     }
 
     /// The id of a key that names a vertex, or did.
@@ -238,14 +321,14 @@ impl Writer {
         Ok(())
     }
 
-    fn is_live(&self, vertex: VertexId) -> bool {
+    pub(super) fn is_live(&self, vertex: VertexId) -> bool {
         let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.version.is_live(vertex));
         let known = self.vertices.is_live(vertex, self.epoch).or_else(frozen);
         known.unwrap_or_else(|| self.underlay.view().is_live(vertex))
     }
 
     /// Makes sure that an id is a vertex.
-    fn revive(&mut self, vertex: VertexId) {
+    pub(super) fn revive(&mut self, vertex: VertexId) {
         if !self.is_live(vertex) {
             self.vertices.set(vertex, self.epoch, true);
             self.num_vertices += 1;
@@ -257,6 +340,11 @@ impl Writer {
         let entries = entries_of(&view, &[vertex], pool, &Silent)?;
         let gone = |(source, target)| EdgeUpdate { source, target, addition: None };
         self.change_edges(entries.into_iter().map(gone).collect(), pool)?;
+        self.lose_vertex(vertex)
+    }
+
+    /// Ends a vertex, which has no edges any more.
+    pub(super) fn lose_vertex(&mut self, vertex: VertexId) -> Result<()> {
         self.vertices.set(vertex, self.epoch, false);
         self.num_vertices -= 1;
         self.clear_values(vertex)
@@ -277,14 +365,15 @@ impl Writer {
         Ok(())
     }
 
-    /// Gives a vertex, which comes with it, a value; what has none loses nothing.
-    fn set_value(&mut self, vertex: VertexId, place: usize, value: OwnedValue) {
+    /// Gives a vertex, which comes with it, a value, which is taken; what has none loses nothing.
+    pub(super) fn set_value(&mut self, planned: &mut PlannedValue) {
+        let PlannedValue { vertex, place, ref mut value } = *planned;
         if !value.as_value().is_null() {
             self.revive(vertex);
         } else if !self.is_live(vertex) {
             return;
         }
-        self.properties.history.set(self.epoch, place, vertex, value);
+        self.properties.history.set(self.epoch, place, vertex, std::mem::replace(value, OwnedValue::Null));
     }
 
     /// Changes edges; of several changes of one, the last counts.
@@ -399,7 +488,7 @@ impl<'a> Witness<'a> {
         Self { writer, edges, vertices, values, cleared: HashSet::new() }
     }
 
-    fn is_live(&self, vertex: VertexId) -> bool {
+    pub(super) fn is_live(&self, vertex: VertexId) -> bool {
         let known = self.vertices.get(&vertex).copied();
         known.unwrap_or_else(|| (vertex as usize) < self.writer.vertex_bound && self.writer.is_live(vertex))
     }
@@ -408,7 +497,11 @@ impl<'a> Witness<'a> {
     /// What is to be removed is not there.
     fn see(&mut self, update: &Update, step: Option<Step>) -> Result<()> {
         match (update, step) {
-            (_, Some(Step::Edge(EdgeUpdate { source, target, addition: Some(_) }))) => {
+            (
+                _,
+                Some(Step::Edge(EdgeUpdate { source, target, addition: Some(_) }))
+                | Some(Step::SetWeight(EdgeUpdate { source, target, .. })),
+            ) => {
                 self.edges.insert(self.key(source, target), true);
             }
             (Update::RemoveEdge { source, target }, step) => {

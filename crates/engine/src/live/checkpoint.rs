@@ -1,5 +1,6 @@
 //! From a version of a live graph to the level of a snapshot.
 
+use base::VertexId;
 use graph::Graph;
 use lama::{Key, KeyScheme, LevelChanges, Side, SnapshotInfo, Store};
 use terrace::Plane;
@@ -35,21 +36,14 @@ impl LiveVersion {
         let (out_added, out_removed) = arcs(Side::Out);
         let (in_added, in_removed) =
             if store.options().stores_in_lists() { arcs(Side::In) } else { (Vec::new(), Vec::new()) };
-        let states = version.vertices.states(version.epoch);
-        let was_live = |vertex: u32| vertex as usize >= below.vertex_bound() || below.is_live(vertex);
-        let changed = |is_live: bool| {
-            let changed = states.iter().filter(|&&(vertex, now)| now == is_live && was_live(vertex) != now);
-            changed.map(|&(vertex, _)| vertex).collect::<Vec<_>>()
-        };
-        let (died, returned) = (changed(false), changed(true));
-        let new_keys = new_keys(version)?;
+        let vertices = LevelVertices::new(version)?;
         let properties = version.properties.changes(version.epoch, below)?;
         let snapshot = store.append(
             &LevelChanges {
                 vertex_bound: version.vertex_bound,
-                died: &died,
-                returned: &returned,
-                keys: new_keys.as_ref().map(VertexKeys::as_dictionary),
+                died: &vertices.died,
+                returned: &vertices.returned,
+                keys: vertices.keys.as_ref().map(VertexKeys::as_dictionary),
                 out_added: &out_added,
                 out_removed: &out_removed,
                 in_added: &in_added,
@@ -63,6 +57,27 @@ impl LiveVersion {
             name,
         )?;
         Ok(snapshot)
+    }
+}
+
+/// What a level changes in the vertices.
+pub(super) struct LevelVertices {
+    pub(super) died: Vec<VertexId>,
+    pub(super) returned: Vec<VertexId>,
+    pub(super) keys: Option<VertexKeys>,
+}
+
+impl LevelVertices {
+    /// What a version changes, with nothing frozen between it and the snapshot.
+    pub(super) fn new(version: &LiveVersion) -> Result<Self> {
+        let below = version.snapshot();
+        let states = version.vertices.states(version.epoch);
+        let was_live = |vertex: VertexId| vertex as usize >= below.vertex_bound() || below.is_live(vertex);
+        let changed = |is_live: bool| {
+            let changed = states.iter().filter(|&&(vertex, now)| now == is_live && was_live(vertex) != now);
+            changed.map(|&(vertex, _)| vertex).collect::<Vec<_>>()
+        };
+        Ok(Self { died: changed(false), returned: changed(true), keys: new_keys(version)? })
     }
 }
 

@@ -9,7 +9,7 @@ use crate::EdgeWeight;
 #[derive(Clone, Debug, PartialEq)]
 pub enum Update {
     /// An edge is to be there, with this weight exactly if the graph has weights. Its ends come with it; a
-    /// weight replaces the one before.
+    /// weight replaces the one before, and properties stay. To a multigraph, one is added.
     AddEdge {
         /// Where it starts.
         source: Key,
@@ -18,7 +18,16 @@ pub enum Update {
         /// Its weight.
         weight: Option<EdgeWeight>,
     },
-    /// An edge is to be gone.
+    /// An edge is to have this weight: of a multigraph all of the pair, and where there is none, one is made.
+    SetWeight {
+        /// Where it starts.
+        source: Key,
+        /// Where it leads.
+        target: Key,
+        /// Its weight.
+        weight: EdgeWeight,
+    },
+    /// An edge is to be gone; of a multigraph all of the pair.
     RemoveEdge {
         /// Where it starts.
         source: Key,
@@ -39,6 +48,19 @@ pub enum Update {
         /// Its value.
         value: NewValue,
     },
+    /// An edge is to have a value of a property, in a graph whose edges have some; a property that is not there yet is
+    /// made, and so is the edge. Null takes the value away. Of several edges of a pair, it is the one that was added
+    /// last.
+    SetEdgeProperty {
+        /// Where it starts.
+        source: Key,
+        /// Where it leads.
+        target: Key,
+        /// The name of the property.
+        name: String,
+        /// Its value.
+        value: NewValue,
+    },
 }
 
 /// A value of a property, as it is given.
@@ -54,6 +76,13 @@ pub enum NewValue {
         /// Whether it stood in quotes.
         is_quoted: bool,
     },
+}
+
+impl NewValue {
+    /// Whether it takes a value away.
+    pub(super) fn is_null(&self) -> bool {
+        *self == Self::Value(OwnedValue::Null)
+    }
 }
 
 impl<T: Into<OwnedValue>> From<T> for NewValue {
@@ -78,9 +107,24 @@ impl Update {
         Self::RemoveEdge { source: source.into(), target: target.into() }
     }
 
+    /// Gives an edge this weight.
+    pub fn set_weight(source: impl Into<Key>, target: impl Into<Key>, weight: impl Into<EdgeWeight>) -> Self {
+        Self::SetWeight { source: source.into(), target: target.into(), weight: weight.into() }
+    }
+
     /// Gives a vertex a value of a property; null takes it away.
     pub fn set_vertex(vertex: impl Into<Key>, name: impl Into<String>, value: impl Into<NewValue>) -> Self {
         Self::SetVertexProperty { vertex: vertex.into(), name: name.into(), value: value.into() }
+    }
+
+    /// Gives an edge a value of a property; null takes it away.
+    pub fn set_edge(
+        source: impl Into<Key>,
+        target: impl Into<Key>,
+        name: impl Into<String>,
+        value: impl Into<NewValue>,
+    ) -> Self {
+        Self::SetEdgeProperty { source: source.into(), target: target.into(), name: name.into(), value: value.into() }
     }
 }
 

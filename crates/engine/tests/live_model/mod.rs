@@ -134,7 +134,11 @@ impl Truth {
         match random.below(113) {
             0..60 => {
                 self.add_edge(u, v, weight);
-                Update::AddEdge { source: self.key(u), target: self.key(v), weight: self.weight(weight) }
+                let (source, target) = (self.key(u), self.key(v));
+                match self.weight(weight) {
+                    Some(weight) if u % 5 == 0 => Update::SetWeight { source, target, weight },
+                    weight => Update::AddEdge { source, target, weight },
+                }
             }
             60..94 => {
                 if let Some(edge) = self.edge(u, v) {

@@ -1,0 +1,391 @@
+//! Random updates of graphs whose batches become snapshots, multigraphs and graphs whose edges have properties, against a
+//! plain model.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
+
+use anden_engine::{
+    AppendOptions, Changes, Database, EdgeWeight, GraphOptions, Key, KeyScheme, MergeScope, Missing, NewValue, Update,
+    View,
+};
+use base::VertexId;
+use base::parallel::Pool;
+use base::progress::Silent;
+use base::storage::FaultStorage;
+use graph::property::OwnedValue;
+use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
+use testkit::Random;
+
+const DB: &str = "db";
+/// Keys are numbers below this.
+const NUM_KEYS: u32 = 25;
+
+type Values = BTreeMap<&'static str, OwnedValue>;
+
+#[derive(Clone, Debug)]
+struct Edge {
+    ends: (u64, u64),
+    weight: u32,
+    values: Values,
+}
+
+/// The graph as it should be.
+#[derive(Debug)]
+struct Truth {
+    options: GraphOptions,
+    vertices: BTreeMap<u64, Values>,
+    /// In the order in which they were added.
+    edges: Vec<Edge>,
+}
+
+/// What a graph is: vertices and their values, and by pair the edges, as text and in no order.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Shown {
+    vertices: BTreeMap<u64, String>,
+    edges: BTreeMap<(u64, u64), Vec<String>>,
+    num_edges: u64,
+}
+
+fn text(values: &Values) -> String {
+    values.iter().map(|(name, value)| format!(" {name}={:?}", value.as_value())).collect()
+}
+
+impl Truth {
+    fn ends(&self, u: u64, v: u64) -> Option<(u64, u64)> {
+        let has_order = self.options.ordered || self.options.direction == Direction::Undirected;
+        (!self.options.ordered || u != v).then_some(if has_order { (u.min(v), u.max(v)) } else { (u, v) })
+    }
+
+    fn add_vertex(&mut self, vertex: u64) {
+        self.vertices.entry(vertex).or_default();
+    }
+
+    fn add_edge(&mut self, u: u64, v: u64, weight: u32) {
+        self.add_vertex(u);
+        self.add_vertex(v);
+        let Some(ends) = self.ends(u, v) else { return };
+        if self.options.multigraph || self.edges.iter().all(|edge| edge.ends != ends) {
+            self.edges.push(Edge { ends, weight, values: Values::new() });
+        }
+    }
+
+    fn set_edge(&mut self, u: u64, v: u64, name: &'static str, value: OwnedValue) {
+        let Some(ends) = self.ends(u, v) else {
+            if value != OwnedValue::Null {
+                self.add_edge(u, v, 0);
+            }
+            return;
+        };
+        let is_there = self.edges.iter().any(|edge| edge.ends == ends);
+        if !is_there && value != OwnedValue::Null {
+            self.add_edge(u, v, 0);
+        }
+        if let Some(edge) = self.edges.iter_mut().rfind(|edge| edge.ends == ends) {
+            match value {
+                OwnedValue::Null => edge.values.remove(name),
+                value => edge.values.insert(name, value),
+            };
+        }
+    }
+
+    fn value(name: &str, random: &mut Random) -> OwnedValue {
+        match (name, random.below(4)) {
+            (_, 0) => OwnedValue::Null,
+            ("size", value) => OwnedValue::I64(value.into()),
+            (_, value) => OwnedValue::String(format!("{name} {value}")),
+        }
+    }
+
+    /// A random update, done here as well.
+    fn update(&mut self, random: &mut Random) -> Update {
+        let (u, v) = (u64::from(random.below(NUM_KEYS)), u64::from(random.below(NUM_KEYS)));
+        let name = ["size", "kind"][random.below(2) as usize];
+        match random.below(100) {
+            80..84 => {
+                self.vertices.remove(&u);
+                self.edges.retain(|edge| edge.ends.0 != u && edge.ends.1 != u);
+                Update::RemoveVertex(u.into())
+            }
+            84..88 => {
+                self.add_vertex(u);
+                Update::AddVertex(u.into())
+            }
+            88..94 => {
+                let value = Self::value(name, random);
+                match &value {
+                    OwnedValue::Null => drop(self.vertices.get_mut(&u).map(|values| values.remove(name))),
+                    value => drop(self.vertices.entry(u).or_default().insert(name, value.clone())),
+                }
+                Update::set_vertex(u, name, value)
+            }
+            60..80 => {
+                let ends = self.ends(u, v);
+                self.edges.retain(|edge| Some(edge.ends) != ends);
+                Update::remove_edge(u, v)
+            }
+            30..60 if self.options.edge_properties => {
+                let value = Self::value(name, random);
+                self.set_edge(u, v, name, value.clone());
+                Update::set_edge(u, v, name, value)
+            }
+            50..60 if self.options.weight_type.is_some() => {
+                let weight = random.below(3);
+                self.add_vertex(u);
+                self.add_vertex(v);
+                let Some(ends) = self.ends(u, v) else { return Update::set_weight(u, v, weight) };
+                if self.edges.iter().all(|edge| edge.ends != ends) {
+                    self.add_edge(u, v, weight);
+                }
+                self.edges.iter_mut().filter(|edge| edge.ends == ends).for_each(|edge| edge.weight = weight);
+                Update::set_weight(u, v, weight)
+            }
+            _ => {
+                let weight = if self.options.weight_type.is_some() { random.below(3) } else { 0 };
+                self.add_edge(u, v, weight);
+                let given = self.options.weight_type.map(|_| EdgeWeight::from(weight));
+                Update::AddEdge { source: u.into(), target: v.into(), weight: given }
+            }
+        }
+    }
+
+    fn shown(&self) -> Shown {
+        let mut shown = Shown { num_edges: self.edges.len() as u64, ..Shown::default() };
+        shown.vertices = self.vertices.iter().map(|(&vertex, values)| (vertex, text(values))).collect();
+        for edge in &self.edges {
+            let parallel = shown.edges.entry(edge.ends).or_default();
+            parallel.push(format!("{}{}", edge.weight, text(&edge.values)));
+            parallel.sort();
+        }
+        shown
+    }
+}
+
+fn named(schema: &graph::property::PropertySchema, value: impl Fn(usize) -> OwnedValue) -> String {
+    let mut values = Values::new();
+    for (place, name) in ["kind", "size"].into_iter().filter_map(|name| Some((schema.find(name)?, name))) {
+        values.insert(name, value(place));
+    }
+    values.retain(|_, value| *value != OwnedValue::Null);
+    text(&values)
+}
+
+/// What a view shows.
+fn read(view: &View) -> Shown {
+    let mut shown = Shown { num_edges: view.num_edges(), ..Shown::default() };
+    let key = |vertex: VertexId| match view.key(vertex).unwrap() {
+        Key::Integer(key) => key,
+        Key::String(key) => key.parse().unwrap(),
+    };
+    let is_undirected = view.direction() == Direction::Undirected;
+    let (mut num_arcs, mut num_in_arcs) = (0, 0);
+    for v in 0..view.vertex_bound() as VertexId {
+        let properties = view.properties();
+        let of_vertex = named(properties.schema(), |place| properties.value(place, v).unwrap().into());
+        if view.is_live(v) {
+            shown.vertices.insert(key(v), of_vertex);
+        } else {
+            assert_eq!((&*of_vertex, view.out_degree(v)), ("", 0));
+        }
+        let mut entries: Vec<(VertexId, String)> = Vec::new();
+        let _ = view.for_each_out_fragment(v, |targets| {
+            entries.extend(targets.iter().map(|&target| (target, "0".to_owned())));
+            ControlFlow::Continue(())
+        });
+        if view.weight_type().is_some() {
+            entries.clear();
+            let _ = view.for_each_weighted_out_fragment::<u32>(v, |targets, weights| {
+                entries.extend(targets.iter().zip(weights).map(|(&target, weight)| (target, weight.to_string())));
+                ControlFlow::Continue(())
+            });
+        }
+        if view.options().edge_properties {
+            entries.clear();
+            let properties = view.edge_properties();
+            let _ = view.for_each_out_row(v, |targets, rows| {
+                for (&target, &row) in targets.iter().zip(rows) {
+                    let value = |place| properties.value(place, row as u64).unwrap().into();
+                    entries.push((target, format!("0{}", named(properties.schema(), value))));
+                }
+                ControlFlow::Continue(())
+            });
+        }
+        num_arcs += entries.len() as u64;
+        num_in_arcs += view.in_degree(v) as u64;
+        for (target, shows) in entries {
+            let (u, w) = (key(v), key(target));
+            if !is_undirected || u <= w {
+                // An ordered graph has them in the order of their ids.
+                let ends = if view.options().ordered { (u.min(w), u.max(w)) } else { (u, w) };
+                shown.edges.entry(ends).or_default().push(shows);
+            }
+        }
+    }
+    shown.edges.values_mut().for_each(|parallel| parallel.sort());
+    view.check().unwrap();
+    assert_eq!(shown.vertices.len(), view.num_vertices());
+    assert_eq!(num_arcs, view.num_arcs());
+    assert!(!view.has_in_edges() || num_in_arcs == num_arcs);
+    shown
+}
+
+fn kinds() -> Vec<GraphOptions> {
+    let directed = GraphOptions::default();
+    let undirected = GraphOptions { direction: Direction::Undirected, ..directed };
+    vec![
+        GraphOptions { multigraph: true, ..directed },
+        GraphOptions { multigraph: true, weight_type: Some(WeightType::U32), keys: KeyScheme::String, ..undirected },
+        GraphOptions { multigraph: true, weight_type: Some(WeightType::U32), in_edges: false, ..directed },
+        GraphOptions { edge_properties: true, ..directed },
+        GraphOptions { edge_properties: true, keys: KeyScheme::String, ..undirected },
+        GraphOptions { edge_properties: true, ordered: true, in_edges: false, ..directed },
+        GraphOptions { edge_properties: true, multigraph: true, ..directed },
+        GraphOptions { edge_properties: true, multigraph: true, ..undirected },
+    ]
+}
+
+#[test]
+fn what_is_seen_is_what_was_asked_for() {
+    let pool = Pool::new(2).unwrap();
+    for (seed, options) in kinds().into_iter().enumerate() {
+        println!("seed {seed}: {options:?}");
+        let random = &mut Random::new(seed as u64 + 7);
+        let storage = Arc::new(FaultStorage::default());
+        let mut db = Database::create_in(storage.clone(), Path::new(DB), options).unwrap();
+        // What is known of both properties from the beginning is their types.
+        let types = [Update::set_vertex(0, "size", 1), Update::set_vertex(0, "kind", "x")];
+        db.apply(&types, Missing::Strict, &pool).unwrap_err();
+        db.apply(&types, Missing::Lenient, &pool).unwrap();
+        let of_vertex = Values::from([("size", 1.into()), ("kind", "x".into())]);
+        let mut truth = Truth { options, vertices: BTreeMap::from([(0, of_vertex)]), edges: Vec::new() };
+        if options.edge_properties {
+            for (name, value) in [("size", OwnedValue::I64(1)), ("kind", "y".into())] {
+                db.apply(&[Update::set_edge(1, 2, name, value.clone())], Missing::Lenient, &pool).unwrap();
+                truth.set_edge(1, 2, name, value);
+            }
+        }
+        let mut held: Vec<(View, Shown)> = Vec::new();
+        for step in 0..40 {
+            let num_updates = [1, 3, 20, 300][random.below(4) as usize];
+            let updates: Vec<_> = (0..num_updates).map(|_| truth.update(random)).collect();
+            let num_snapshots = db.snapshots().len();
+            let applied = db.apply(&updates, Missing::Lenient, &pool).unwrap();
+            let shown = truth.shown();
+            assert_eq!((applied.vertices, applied.edges), (shown.vertices.len() as u64, shown.num_edges));
+            assert!(db.snapshots().len() <= num_snapshots + 1);
+            let view = db.view().unwrap();
+            assert_eq!(read(&view), shown, "step {step}");
+            match random.below(8) {
+                0 => drop(db.merge(MergeScope::All, &pool, &Silent).unwrap()),
+                1 => {
+                    let weight = options.weight_type.map(|_| 2.into());
+                    let changes = Changes { added: vec![(3.into(), 4.into(), weight)], ..Changes::default() };
+                    truth.add_edge(3, 4, if weight.is_some() { 2 } else { 0 });
+                    if !options.multigraph && options.weight_type.is_some() {
+                        truth.edges.iter_mut().filter(|edge| edge.ends == (3, 4)).for_each(|edge| edge.weight = 2);
+                    }
+                    db.append_changes(&changes, &AppendOptions::default(), &pool, &Silent).unwrap();
+                }
+                2 => drop(db.checkpoint(None).unwrap()),
+                3 => {
+                    drop(db);
+                    db = Database::open_in(storage.clone(), Path::new(DB)).unwrap();
+                    db.verify(&pool).unwrap();
+                }
+                _ => {}
+            }
+            assert_eq!(read(&db.view().unwrap()), truth.shown(), "at the end of step {step}");
+            held.push((view, shown));
+            if held.len() > 4 {
+                let (view, shown) = held.swap_remove(random.below(5) as usize);
+                assert_eq!(read(&view), shown, "a view that was held until step {step}");
+            }
+        }
+        db.verify(&pool).unwrap();
+    }
+}
+
+#[test]
+fn where_a_batch_ends_does_not_matter() {
+    let pool = Pool::new(1).unwrap();
+    for options in kinds() {
+        let random = &mut Random::new(5);
+        let create = || Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+        let (whole, split) = (create(), create());
+        let mut truth = Truth { options, vertices: BTreeMap::new(), edges: Vec::new() };
+        let first = [Update::set_vertex(0, "size", 1), Update::set_vertex(0, "kind", "x")].into_iter();
+        let of_edges = [Update::set_edge(0, 1, "size", 1), Update::set_edge(0, 1, "kind", "x")];
+        let mut updates: Vec<_> = first.chain(of_edges.into_iter().filter(|_| options.edge_properties)).collect();
+        updates.push(Update::RemoveVertex(0.into()));
+        updates.extend((0..150).map(|_| truth.update(random)));
+        whole.apply(&updates, Missing::Lenient, &pool).unwrap();
+        assert_eq!(whole.snapshots().len(), 2);
+        for batch in updates.chunks(7) {
+            split.apply(batch, Missing::Lenient, &pool).unwrap();
+        }
+        assert_eq!(read(&whole.view().unwrap()), read(&split.view().unwrap()), "{options:?}");
+    }
+}
+
+#[test]
+fn what_is_wrong_happens_not_at_all() {
+    let pool = Pool::new(1).unwrap();
+    let options = GraphOptions { edge_properties: true, keys: KeyScheme::String, ..GraphOptions::default() };
+    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+    db.apply(&[Update::set_edge("a", "b", "size", 1), Update::AddVertex("c".into())], Missing::Lenient, &pool).unwrap();
+    let refused = |missing, update: Update| {
+        let before = (db.snapshots().len(), db.view().unwrap().num_edges());
+        let updates = [Update::add_edge("a", "c"), update];
+        let error = db.apply(&updates, missing, &pool).unwrap_err();
+        assert!(matches!(&error, anden_engine::Error::Update { index: 1, .. }), "{error:?}");
+        assert_eq!((db.snapshots().len(), db.view().unwrap().num_edges()), before, "nothing has happened");
+        error.to_string()
+    };
+    let null = || OwnedValue::Null;
+    let lenient = |update| refused(Missing::Lenient, update);
+    let strict = |update| refused(Missing::Strict, update);
+    let wrong_text = NewValue::Text { text: "x".into(), is_quoted: false };
+    assert_eq!(
+        lenient(Update::set_edge("a", "b", "size", wrong_text)),
+        "the edge from a to b: property \"size\": expected a whole number of type i64, found 'x'"
+    );
+    assert_eq!(
+        lenient(Update::set_edge("a", "b", "size", "x")),
+        "the edge from a to b: x is no value of type i64 (\"size\")"
+    );
+    assert_eq!(
+        lenient(Update::set_edge("a", "b", "other", null())),
+        "there is no property \"other\" whose value could go"
+    );
+    assert!(lenient(Update::add_weighted_edge("a", "b", 3)).contains("the graph has no weights"));
+    assert!(lenient(Update::set_weight("a", "b", 3)).contains("the graph has no weights"));
+    assert_eq!(strict(Update::set_edge("a", "x", "size", 1)), "vertex x does not exist");
+    assert_eq!(strict(Update::set_edge("b", "a", "size", 1)), "there is no edge from b to a");
+    assert_eq!(
+        strict(Update::set_edge("b", "a", "size", null())),
+        "there is no \"size\" of an edge from b to a to remove"
+    );
+    assert_eq!(
+        strict(Update::set_edge("a", "c", "size", null())),
+        "there is no \"size\" of an edge from a to c to remove"
+    );
+    assert_eq!(strict(Update::remove_edge("b", "a")), "there is no edge from b to a to remove");
+    // What changes nothing makes no snapshot.
+    let num_snapshots = db.snapshots().len();
+    db.apply(&[Update::set_edge("b", "a", "size", null())], Missing::Lenient, &pool).unwrap();
+    db.apply(&[Update::remove_edge("a", "b"), Update::set_edge("a", "b", "size", 1)], Missing::Strict, &pool)
+        .unwrap_err();
+    db.apply(&[Update::remove_edge("a", "b"), Update::set_edge("a", "b", "size", 1)], Missing::Lenient, &pool).unwrap();
+    assert_eq!(db.snapshots().len(), num_snapshots);
+    let plain = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), GraphOptions::default()).unwrap();
+    let error = plain.apply(&[Update::set_edge(1, 2, "size", 1)], Missing::Lenient, &pool).unwrap_err();
+    assert_eq!(error.to_string(), "the edge from 1 to 2: the graph was loaded without properties of edges");
+    let vertices: BTreeSet<_> = read_keys(&db.view().unwrap());
+    assert_eq!(vertices, BTreeSet::from(["a", "b", "c"].map(str::to_owned)));
+}
+
+fn read_keys(view: &View) -> BTreeSet<String> {
+    let live = (0..view.vertex_bound() as VertexId).filter(|&vertex| view.is_live(vertex));
+    live.map(|vertex| view.key(vertex).unwrap().to_string()).collect()
+}
