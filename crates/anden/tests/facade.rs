@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use anden::{
-    Changes, Database, Error, InputPath, Job, Key, LoadOptions, Options, OwnedValue, PageRankParams, Parameters,
-    PathLength, Session, Side, Update, Value, Values, VertexFormat, View, WeightType, write_file,
+    ApplyOptions, Changes, Database, Error, InputPath, Job, Key, LoadOptions, Options, OwnedValue, PageRankParams,
+    Parameters, PathLength, Session, Side, Update, Value, Values, VertexFormat, View, WeightType, write_file,
 };
 
 struct Scene {
@@ -218,4 +218,28 @@ fn values_are_changed_live() {
     let strict = db.apply_strict(&[Update::set_vertex(9, "size", 1)]);
     assert!(matches!(strict, Err(Error::InvalidInput(what)) if what == "vertex 9 does not exist"));
     db.verify().unwrap();
+}
+
+#[test]
+fn files_are_applied_while_snapshots_are_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let updates: String = (0..6_000).map(|i| format!("+ {} {}\n", i % 1_000, i * 7 % 997)).collect();
+    let input = folder.path().join("updates.txt");
+    std::fs::write(&input, updates).unwrap();
+    let db = Database::create(&path, Options::default()).unwrap();
+    // The first batch is more, and who commits the third waits for the snapshot of the first.
+    db.set_checkpoint_bytes(Some(10_000));
+    db.set_background_write_rate(None);
+    let report = db.apply_file(&InputPath::File(input), &ApplyOptions::default(), |_| Ok(())).unwrap();
+    let (stats, num_edges) = (db.live_stats(), db.view().unwrap().num_edges());
+    assert_eq!((report.updates, report.transactions, stats.background_error), (6_000, 6, None));
+    let num_snapshots = db.snapshots().len();
+    assert!(num_snapshots > 2 && report.automatic_checkpoints <= 6, "{num_snapshots} snapshots");
+    assert_eq!((stats.delta_bytes, stats.added, stats.is_checkpoint_running), (0, 0, false), "all is in snapshots");
+    db.apply(&[Update::add_edge(5_000, 5_001)]).unwrap();
+    assert!(db.live_stats().delta_bytes > 0);
+    db.close().unwrap();
+    let db = Database::open(&path).unwrap();
+    assert_eq!(db.view().unwrap().num_edges(), num_edges + 1);
 }

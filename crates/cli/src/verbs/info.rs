@@ -48,6 +48,15 @@ fn object(database: &Database, view: &View) -> Result<Value> {
             "patched": stats.patched_pages,
         },
     });
+    // Of this handle: what another process has in memory, it alone knows.
+    let live = database.live_stats();
+    object["live"] = json!({
+        "delta_bytes": live.delta_bytes,
+        "added": live.added,
+        "removed": live.removed,
+        "checkpoint_running": live.is_checkpoint_running,
+        "automatic_checkpoints": live.automatic_checkpoints,
+    });
     object["vertex_properties"] = schema_json(view.vertex_schema());
     object["edge_properties"] = schema_json(view.edge_schema());
     let pieces = view.piece_statistics()?;

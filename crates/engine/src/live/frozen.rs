@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use lama::{SnapshotInfo, Store, Underlay, View};
+use lama::{PAGE_VERTICES, Side, SnapshotInfo, Store, Underlay, View};
 
 use super::checkpoint::write_empty_level;
 use super::delta::Delta;
@@ -103,9 +103,23 @@ impl Writing<'_> {
         Ok(Some(snapshot))
     }
 
+    /// Reads a little of each page of the new snapshot that is not as before: it is checked then, and who commits next
+    /// need not wait for that. Damage is met again by whoever reads more.
+    fn look_at(&self, view: &View) {
+        let mut finder = view.finder();
+        let mut last = None;
+        for vertex in self.version.underlay.touched(Side::Out) {
+            let page = vertex as usize / PAGE_VERTICES;
+            if last.replace(page) != Some(page) {
+                let _ = finder.find(vertex, [vertex], |_, _| {});
+            }
+        }
+    }
+
     /// Lays what was committed meanwhile over the new snapshot.
     fn publish(&self, store: &Store) -> Result<()> {
         let view = store.view()?;
+        self.look_at(&view);
         let next = Arc::new(Underlay::new(&view, self.version.underlay.capacity()));
         let mut turn = self.live.turn();
         let Some(writer) = &mut *turn.writer else { return Ok(()) };
