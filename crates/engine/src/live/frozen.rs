@@ -82,7 +82,8 @@ impl Live {
             // What could not be written before is older than what this snapshot is to have.
             let name = name.filter(|_| writing.is_newest);
             let snapshot = writing.write(store, name)?;
-            writing.publish(store)?;
+            let view = writing.prepare(store)?;
+            writing.publish(&view);
             if writing.is_newest {
                 return Ok(snapshot);
             }
@@ -116,25 +117,28 @@ impl Writing<'_> {
         }
     }
 
-    /// Lays what was committed meanwhile over the new snapshot.
-    fn publish(&self, store: &Store) -> Result<()> {
+    /// Makes the new snapshot ready to have laid over it what was committed meanwhile, and gives it.
+    fn prepare(&self, store: &Store) -> Result<View> {
         let view = store.view()?;
         self.look_at(&view);
         let next = Arc::new(Underlay::new(&view, self.version.underlay.capacity()));
         let mut turn = self.live.turn();
-        let Some(writer) = &mut *turn.writer else { return Ok(()) };
-        if writer.underlay.capacity() <= next.capacity() {
+        if let Some(writer) = turn.writer.as_mut().filter(|writer| writer.underlay.capacity() <= next.capacity()) {
             // What is touched from now on, both learn; what was touched before, the newest version has.
             writer.next_underlay = Some(Arc::clone(&next));
             let (newest, underlay, sides) = (Arc::clone(&writer.newest), Arc::clone(&writer.underlay), writer.sides());
             drop(turn);
             newest.touch_changed(&underlay, &next, sides);
-            turn = self.live.turn();
         }
-        let remains = turn.rest_on(&view);
+        Ok(view)
+    }
+
+    /// Lays what was committed meanwhile over the new snapshot.
+    fn publish(&self, view: &View) {
+        let mut turn = self.live.turn();
+        let remains = turn.rest_on(view);
         drop(turn);
         drop(remains);
-        Ok(())
     }
 }
 
@@ -270,5 +274,123 @@ impl Writer {
         (newest.underlay, newest.frozen) = (Arc::clone(&self.underlay), None);
         self.newest = Arc::new(newest);
         self.frozen.take()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::ops::ControlFlow;
+    use std::path::Path;
+
+    use base::VertexId;
+    use base::parallel::Pool;
+    use base::storage::FaultStorage;
+    use graph::{Graph, InEdges};
+    use lama::{DictionaryKeys, GraphOptions, KeyScheme};
+    use testkit::Random;
+
+    use super::*;
+    use crate::live::{Missing, Update};
+
+    type Edges = BTreeSet<(VertexId, VertexId)>;
+
+    /// What a live graph should show, and what views of before should.
+    struct Scene {
+        store: Store,
+        pool: Pool,
+        random: Random,
+        edges: Edges,
+        num_vertices: u32,
+        held: Vec<(View, Edges)>,
+    }
+
+    impl Scene {
+        fn new(seed: u64) -> Self {
+            let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+            let builder = Store::create(Arc::new(FaultStorage::default()), Path::new("db"), options).unwrap();
+            let dictionary = builder.write_dictionary(DictionaryKeys::Dense(0)).unwrap();
+            let run = builder.run_writer(0).unwrap().finish().unwrap();
+            let store = builder.publish(run, dictionary, 0, None).unwrap();
+            let (pool, random) = (Pool::new(1).unwrap(), Random::new(seed));
+            Self { store, pool, random, edges: Edges::new(), num_vertices: 3_000, held: Vec::new() }
+        }
+
+        /// Adds and removes some edges, perhaps far beyond the vertices that there are.
+        fn commit(&mut self, live: &Live, place: &str) {
+            if self.random.below(6) == 0 {
+                self.num_vertices += 90_000;
+            }
+            let mut updates = Vec::new();
+            for _ in 0..30 {
+                let limit = if self.random.below(3) == 0 { self.num_vertices } else { 40 };
+                let (u, v) = (self.random.below(limit), self.random.below(40));
+                updates.push(if self.random.below(3) > 0 {
+                    self.edges.insert((u, v));
+                    Update::add_edge(u64::from(u), u64::from(v))
+                } else {
+                    self.edges.remove(&(u, v));
+                    Update::remove_edge(u64::from(u), u64::from(v))
+                });
+            }
+            live.turn().apply(&self.store, &updates, Missing::Lenient, &self.pool).unwrap();
+            self.look(live, place);
+        }
+
+        fn look(&mut self, live: &Live, place: &str) {
+            let view = live.view().unwrap_or_else(|| self.store.view().unwrap());
+            assert!(edges(&view) == self.edges, "{place}");
+            self.held.push((view, self.edges.clone()));
+        }
+
+        /// Commits, or not.
+        fn step(&mut self, live: &Live, place: &str) {
+            if self.random.below(4) > 0 { self.commit(live, place) } else { self.look(live, place) }
+        }
+    }
+
+    /// The edges of a view, as both of its sides have them.
+    fn edges(view: &View) -> Edges {
+        let (mut out, mut inward) = (Edges::new(), Edges::new());
+        for v in 0..view.vertex_bound() as VertexId {
+            let _ = view.for_each_out_fragment(v, |targets| {
+                out.extend(targets.iter().map(|&target| (v, target)));
+                ControlFlow::Continue(())
+            });
+            let _ = view.for_each_in_fragment(v, |sources| {
+                inward.extend(sources.iter().map(|&source| (source, v)));
+                ControlFlow::Continue(())
+            });
+        }
+        assert_eq!(out.len() as u64, view.num_edges());
+        assert!(out == inward, "out-lists and in-lists differ");
+        out
+    }
+
+    #[test]
+    fn commits_between_the_steps_of_a_snapshot_stay() {
+        for seed in 0..5 {
+            println!("seed {seed}");
+            let (mut scene, live) = (Scene::new(seed), Live::default());
+            for _ in 0..4 {
+                scene.commit(&live, "before");
+                let frozen = scene.edges.clone();
+                let writing = live.turn().freeze().unwrap().unwrap();
+                scene.step(&live, "frozen");
+                let snapshot = writing.write(&scene.store, None).unwrap().unwrap();
+                scene.step(&live, "written");
+                let view = writing.prepare(&scene.store).unwrap();
+                assert!(edges(&view) == frozen, "snapshot {}", snapshot.number);
+                scene.step(&live, "prepared");
+                writing.publish(&view);
+                scene.step(&live, "published");
+                drop(writing);
+            }
+            live.checkpoint(&scene.store, None).unwrap();
+            scene.look(&live, "at the end");
+            for (view, expected) in scene.held {
+                assert!(edges(&view) == expected, "a view of before");
+            }
+        }
     }
 }
