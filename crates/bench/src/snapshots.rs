@@ -6,6 +6,9 @@
 //! bare appends leave them, without any maintenance: the run is that of the oldest, and the readers apply
 //! all levels.
 
+mod memory;
+mod window;
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -64,6 +67,12 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
     if measures(Part::Tiny) {
         tiny_lines(setting, report)?;
     }
+    if measures(Part::Window) {
+        window::lines(setting, &plain, is_quick, report)?;
+    }
+    if measures(Part::Memory) {
+        memory::lines(setting, graphs, report)?;
+    }
     Ok(())
 }
 
@@ -80,6 +89,10 @@ pub enum Part {
     Steady,
     /// Thousands of levels of one edge.
     Tiny,
+    /// Hundreds of batches into a window that slides.
+    Window,
+    /// A database in memory against one in files.
+    Memory,
 }
 
 /// Whether a kernel is to be measured.
