@@ -8,6 +8,7 @@
 //! is valid, and unchecked reads survive because targets are checked where they are used as
 //! indexes. An [`Annex`] is the one exception: it says itself when it may be read.
 
+mod aligned;
 mod annex;
 
 use std::marker::PhantomData;
@@ -20,6 +21,8 @@ pub use annex::{Annex, annex_alignment};
 
 pub(crate) use annex::memory_file;
 
+use aligned::AlignedMap;
+
 /// Read-only bytes of a whole file or of a part; clones share them.
 #[derive(Clone)]
 pub struct FileBytes {
@@ -29,6 +32,8 @@ pub struct FileBytes {
 
 enum Owner {
     Mapped(memmap2::Mmap),
+    /// Where huge pages fit.
+    Aligned(AlignedMap),
     /// `u64`s, so that typed slices are aligned as they are in a map.
     Heap(Vec<u64>),
 }
@@ -56,6 +61,28 @@ impl FileBytes {
         Ok(Self { owner: Arc::new(Owner::Mapped(map)), range })
     }
 
+    /// Maps the whole of a file in memory, read-only, and moves it to huge pages, for all who map it, where the system
+    /// grants them.
+    ///
+    /// Cost: a copy of what is not on huge pages yet, 2 MB at a time.
+    ///
+    /// # Errors
+    /// The file cannot be mapped.
+    pub(crate) fn map_memory(file: &std::fs::File) -> std::io::Result<Self> {
+        let len = usize::try_from(file.metadata()?.len()).map_err(std::io::Error::other)?;
+        if len < crate::memory::HUGE_PAGE_BYTES {
+            return Self::map(file);
+        }
+        let map = AlignedMap::new(file, len, 0)?;
+        #[cfg(target_os = "linux")]
+        // SAFETY: the range is that of a map which lives longer than this call, and MADV_COLLAPSE changes neither its
+        // contents nor its validity. It is a hint: on small pages the same bytes are there.
+        unsafe {
+            libc::madvise(map.as_ptr().cast_mut().cast(), len, libc::MADV_COLLAPSE)
+        };
+        Ok(Self { owner: Arc::new(Owner::Aligned(map)), range: 0..len })
+    }
+
     /// Copies `bytes` to memory, aligned to eight bytes, on huge pages where the system grants them.
     pub fn copied(bytes: &[u8]) -> Self {
         let mut words = crate::memory::zeroed_huge(bytes.len().div_ceil(8));
@@ -72,6 +99,7 @@ impl FileBytes {
     pub fn as_slice(&self) -> &[u8] {
         let all: &[u8] = match &*self.owner {
             Owner::Mapped(map) => map,
+            Owner::Aligned(map) => map,
             Owner::Heap(words) => bytemuck::cast_slice(words),
         };
         &all[self.range.clone()]
@@ -104,20 +132,6 @@ impl FileBytes {
         let num_bytes = count.checked_mul(size_of::<T>() as u64)?;
         let part = self.slice(offset..offset.checked_add(num_bytes)?)?;
         MappedSlice::new(part)
-    }
-
-    /// Moves the bytes of a file in memory to huge pages, for all who map it; a hint, so failures are ignored.
-    ///
-    /// Cost: a copy of what is not there yet, 2 MB at a time.
-    pub fn move_to_huge_pages(&self) {
-        #[cfg(target_os = "linux")]
-        if let Owner::Mapped(map) = &*self.owner
-            && map.len() >= crate::memory::HUGE_PAGE_BYTES
-        {
-            // SAFETY: the range is that of a map which lives as long as the borrow, and MADV_COLLAPSE changes neither
-            // its contents nor its validity.
-            unsafe { libc::madvise(map.as_ptr().cast_mut().cast(), map.len(), libc::MADV_COLLAPSE) };
-        }
     }
 
     /// Tells the kernel how the bytes will be read; a hint, so failures are ignored.

@@ -12,7 +12,9 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
+use super::aligned::AlignedMap;
 use super::{FileBytes, MappedSlice, Owner};
+use crate::memory::HUGE_PAGE_BYTES;
 
 /// The room behind a slice; see [`MappedSlice::extended`].
 #[derive(Debug)]
@@ -48,15 +50,23 @@ impl<T: Pod> MappedSlice<T> {
         }
         let file = memory_file()?;
         file.set_len(end as u64)?;
-        // SAFETY: as in `FileBytes::map`; the one who writes to the file is the annex, whose contract says when its
-        // values may be read, and every bit pattern is a `T`.
-        let map = unsafe { memmap2::Mmap::map(&file)? };
+        // The one who writes to the file is the annex, whose contract says when its values may be read, and every bit
+        // pattern is a `T`.
         let old = self.bytes.as_slice();
-        match &*self.bytes.owner {
-            Owner::Mapped(_) => map_again(old, &map)?,
-            Owner::Heap(_) => file.write_all_at(old, 0)?,
-        }
-        let bytes = FileBytes { range: 0..map.len(), owner: Arc::new(Owner::Mapped(map)) };
+        let map = match &*self.bytes.owner {
+            Owner::Mapped(_) | Owner::Aligned(_) => {
+                // What lies on huge pages of its file does so in the second map as well.
+                let phase = old.as_ptr().addr() % HUGE_PAGE_BYTES / annex_alignment() * annex_alignment();
+                let map = AlignedMap::new(&file, end, phase)?;
+                map_again(old, &map)?;
+                map
+            }
+            Owner::Heap(_) => {
+                file.write_all_at(old, 0)?;
+                AlignedMap::new(&file, end, 0)?
+            }
+        };
+        let bytes = FileBytes { range: 0..map.len(), owner: Arc::new(Owner::Aligned(map)) };
         let extended = Self::new(bytes).ok_or(ErrorKind::InvalidInput)?;
         Ok((extended, Annex { file, room, marker: PhantomData }))
     }
@@ -94,7 +104,7 @@ impl<T: Pod> Annex<T> {
 
 /// Shows the pages of `old`, which are mapped, at the start of `map` as well.
 #[cfg(target_os = "linux")]
-fn map_again(old: &[u8], map: &memmap2::Mmap) -> Result<()> {
+fn map_again(old: &[u8], map: &AlignedMap) -> Result<()> {
     let alignment = annex_alignment();
     if old.is_empty() {
         return Ok(());
@@ -102,7 +112,7 @@ fn map_again(old: &[u8], map: &memmap2::Mmap) -> Result<()> {
     if !old.as_ptr().addr().is_multiple_of(alignment) || old.len().next_multiple_of(alignment) > map.len() {
         return Err(ErrorKind::InvalidInput.into());
     }
-    // SAFETY: `old` starts on a page of a map that is shared (`memmap2::Mmap::map` makes no others) and lives as long
+    // SAFETY: `old` starts on a page of a map that is shared (there are no others here) and lives as long
     // as the borrow, and its last page belongs to that map whole; an old size of 0 leaves that map as it is and makes
     // a second one of the same file pages (mremap(2)). The new place is in `map`, which nobody else has seen yet, and
     // whose drop unmaps the whole range. A file is unlinked or replaced, never cut, so the pages stay behind both.
@@ -119,7 +129,7 @@ fn map_again(old: &[u8], map: &memmap2::Mmap) -> Result<()> {
 }
 
 #[cfg(not(target_os = "linux"))]
-fn map_again(_: &[u8], _: &memmap2::Mmap) -> Result<()> {
+fn map_again(_: &[u8], _: &AlignedMap) -> Result<()> {
     Err(ErrorKind::Unsupported.into())
 }
 

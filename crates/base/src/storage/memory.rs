@@ -103,9 +103,7 @@ impl Storage for MemoryStorage {
 
     fn read(&self, path: &Path) -> Result<FileBytes> {
         let file = self.file(path).map_err(|e| Error::io("open", path, e))?;
-        let bytes = FileBytes::map(&file).map_err(|e| Error::io("map", path, e))?;
-        bytes.move_to_huge_pages();
-        Ok(bytes)
+        FileBytes::map_memory(&file).map_err(|e| Error::io("map", path, e))
     }
 
     fn read_copy(&self, path: &Path) -> Result<Vec<u8>> {
