@@ -15,6 +15,8 @@
 
 mod apply;
 mod background;
+mod batch;
+mod below;
 mod checkpoint;
 mod delta;
 mod frozen;
@@ -39,6 +41,7 @@ pub(crate) use background::Background;
 pub(crate) use levelled::needs_levels;
 pub use update::{Applied, Missing, NewValue, Update};
 
+use self::batch::Batch;
 use self::delta::Delta;
 use self::frozen::Frozen;
 use self::keys::NewKeys;
@@ -102,6 +105,8 @@ pub(crate) struct SnapshotTurn<'a> {
 #[derive(Debug)]
 struct Writer {
     delta: Delta,
+    /// Room for the arcs of a batch.
+    batch: Batch,
     underlay: Arc<Underlay>,
     /// What takes its place when the frozen version is a snapshot; learns what is touched meanwhile.
     next_underlay: Option<Arc<Underlay>>,
@@ -256,8 +261,10 @@ impl Writer {
             vertex_bound,
             num_vertices,
         });
+        let batch = Batch::new(options.weight_type);
         Ok(Self {
             delta,
+            batch,
             underlay,
             next_underlay: None,
             frozen: None,

@@ -121,6 +121,17 @@ impl Finder<'_> {
         Ok(())
     }
 
+    /// The bits of the weight of the first entry of the out-list of `vertex` that leads to `neighbour`.
+    ///
+    /// # Errors
+    /// The page is damaged.
+    #[inline]
+    pub fn weight(&mut self, vertex: VertexId, neighbour: VertexId) -> base::Result<Option<u64>> {
+        let mut first = None;
+        self.find(vertex, [neighbour], |_, weight| first = first.or(Some(weight)))?;
+        Ok(first)
+    }
+
     fn enter(&mut self, page: usize) -> base::Result<()> {
         if self.page.as_ref().is_some_and(|(entered, _)| *entered == page) {
             return Ok(());

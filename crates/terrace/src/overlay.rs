@@ -6,16 +6,36 @@
 //! removed, he asks nothing.
 
 use base::VertexId;
+use base::parallel::Pool;
 use base::simd::prefetch;
 use graph::{Adjacency, Weight};
 
 use crate::change::{Applied, Change, Sink, Update};
-use crate::{Plane, Value};
+use crate::{Plane, Result, Space, Value};
 
 /// The graph that lies below a live one, and does not change.
 pub trait Base<W>: Sync {
+    /// What one worker looks edges up with.
+    type Search<'a>: Search<W>
+    where
+        Self: 'a;
+
+    /// For looking up edges, best in ascending order.
+    fn search(&self) -> Self::Search<'_>;
+
+    /// Whether there is no edge to be found.
+    fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+/// Looks up edges of a base.
+pub trait Search<W> {
     /// What stands beside the edge; `None` where the base has no such edge.
-    fn find(&self, source: VertexId, target: VertexId) -> Option<W>;
+    ///
+    /// # Errors
+    /// The base is damaged there.
+    fn find(&mut self, source: VertexId, target: VertexId) -> base::Result<Option<W>>;
 
     /// The list of `source` will be searched within a few microseconds: a hint to fetch its place.
     fn prefetch_list(&self, _source: VertexId) {}
@@ -55,19 +75,32 @@ impl Side {
 const LISTS_AHEAD: usize = 24;
 const EDGES_AHEAD: usize = 12;
 
-/// What a batch means for the two planes of a side.
+/// What a batch means for the two planes of a side. Kept from batch to batch.
 #[derive(Debug)]
 pub(crate) struct Split<W> {
     pub(crate) added: Vec<Update<W>>,
     pub(crate) removed: Vec<Update<W>>,
 }
 
+impl<W> Default for Split<W> {
+    fn default() -> Self {
+        Self { added: Vec::new(), removed: Vec::new() }
+    }
+}
+
 impl<W: Value> Split<W> {
-    /// Asks the base for every edge of a sorted batch. Where nothing is `removed` yet, nothing can be taken
-    /// out of that plane.
-    pub(crate) fn new<C: Change<W>>(base: &impl Base<W>, changes: &[C], is_any_removed: bool) -> Self {
-        let mut split = Self { added: Vec::with_capacity(changes.len()), removed: Vec::new() };
+    /// Asks the base for every edge of a sorted batch, in place of the one before. Where nothing is `removed`
+    /// yet, nothing can be taken out of that plane.
+    pub(crate) fn fill<C: Change<W>>(
+        &mut self,
+        base: &mut impl Search<W>,
+        changes: &[C],
+        is_any_removed: bool,
+    ) -> Result<()> {
+        self.added.clear();
+        self.removed.clear();
         changes.iter().take(LISTS_AHEAD).for_each(|change| base.prefetch_list(change.source()));
+        changes.iter().take(EDGES_AHEAD).for_each(|change| base.prefetch_edge(change.source(), change.target()));
         for (i, change) in changes.iter().enumerate() {
             if let Some(next) = changes.get(i + LISTS_AHEAD) {
                 base.prefetch_list(next.source());
@@ -79,22 +112,22 @@ impl<W: Value> Split<W> {
                 continue;
             }
             let (source, target) = (change.source(), change.target());
-            let found = base.find(source, target);
+            let found = base.find(source, target)?;
             let addition = change.addition();
             // The base has what is wanted, or nothing is wanted.
             let is_as_in_base = addition.is_none() || addition == found;
             // An edge of the base is in the plane of additions only with another weight.
             if found.is_none() || W::WORDS > 0 {
-                split.added.push(Update { source, target, addition: addition.filter(|_| !is_as_in_base) });
+                self.added.push(Update { source, target, addition: addition.filter(|_| !is_as_in_base) });
             }
             if found.is_some() {
                 let is_back = addition.is_some() && is_as_in_base;
                 if !is_back || is_any_removed {
-                    split.removed.push(Update { source, target, addition: found.filter(|_| !is_back) });
+                    self.removed.push(Update { source, target, addition: found.filter(|_| !is_back) });
                 }
             }
         }
-        split
+        Ok(())
     }
 }
 
@@ -118,57 +151,129 @@ impl<W: Value> Listing<W> for Silent {
     }
 }
 
-impl<W: Value> Listing<W> for Vec<Update<W>> {
+/// Somebody does.
+#[derive(Debug)]
+pub(crate) struct Listed<W>(Vec<Update<W>>);
+
+impl<W> Default for Listed<W> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<W: Value, C: Change<W>> Sink<C> for Listed<W> {
+    #[inline(always)]
+    fn effective(&mut self, change: &C) {
+        self.0.push(Update { source: change.source(), target: change.target(), addition: change.addition() });
+    }
+}
+
+impl<W: Value> Listing<W> for Listed<W> {
     fn list(&self) -> &[Update<W>] {
-        self
+        &self.0
     }
 }
 
 /// The effect on the graph of what had an effect in the two planes; appends it to `effective`.
 pub(crate) fn joined<W: Value>(
-    base: &impl Base<W>,
+    base: &mut impl Search<W>,
     (added, adds): (Applied, &[Update<W>]),
     (removed, removes): (Applied, &[Update<W>]),
     effective: &mut Vec<Update<W>>,
-) -> Applied {
+) -> Result<Applied> {
     // What changed in the plane of removals alone leads to the base, or away from it.
-    let alone = |remove: &Update<W>| {
-        let addition = if remove.addition.is_some() { None } else { base.find(remove.source, remove.target) };
-        Update { addition, ..*remove }
+    let mut alone = |remove: &Update<W>| -> Result<Update<W>> {
+        let addition = if remove.addition.is_some() { None } else { base.find(remove.source, remove.target)? };
+        Ok(Update { addition, ..*remove })
     };
     let (mut num_outweighed, mut num_restored) = (0, 0);
     let mut rest = removes;
     for add in adds {
-        let num_before = rest.iter().take_while(|remove| remove.key() < add.key()).count();
-        effective.extend(rest[..num_before].iter().map(alone));
-        rest = &rest[num_before..];
+        while let Some((remove, others)) = rest.split_first()
+            && remove.key() < add.key()
+        {
+            effective.push(alone(remove)?);
+            rest = others;
+        }
         match rest.split_first() {
             Some((remove, others)) if remove.key() == add.key() => {
                 rest = others;
                 let is_restored = add.addition.is_none();
                 (num_restored, num_outweighed) =
                     (num_restored + u64::from(is_restored), num_outweighed + u64::from(!is_restored));
-                effective.push(if is_restored { alone(remove) } else { *add });
+                effective.push(if is_restored { alone(remove)? } else { *add });
             }
             _ => effective.push(*add),
         }
     }
-    effective.extend(rest.iter().map(alone));
-    Applied {
+    for remove in rest {
+        effective.push(alone(remove)?);
+    }
+    Ok(Applied {
         num_added: added.num_added - num_outweighed + removed.num_removed - num_restored,
         num_removed: added.num_removed - num_restored + removed.num_added - num_outweighed,
         num_replaced: added.num_replaced + num_outweighed + num_restored,
         num_loops: added.num_loops - removed.num_loops,
+    })
+}
+
+/// What a batch did to the planes of the out-lists, the other way round: for those of the in-lists. Kept
+/// by the caller from batch to batch.
+#[derive(Debug)]
+pub struct Mirror<W> {
+    pub(crate) changes: Vec<Update<W>>,
+    pub(crate) space: Space<Update<W>>,
+}
+
+impl<W> Default for Mirror<W> {
+    fn default() -> Self {
+        Self { changes: Vec::new(), space: Space::default() }
+    }
+}
+
+impl<W: Value> Mirror<W> {
+    /// Takes these changes, with source and target swapped, in place of those before.
+    pub(crate) fn fill(&mut self, pool: &Pool, parts: &[Listed<W>]) {
+        /// Up to this many are moved by one thread: others would not be awake in time.
+        const SERIAL: usize = 1 << 14;
+        let nothing = Update { source: 0, target: 0, addition: None };
+        let len = parts.iter().map(|part| part.0.len()).sum();
+        self.changes.resize(len, nothing);
+        let mut rest = &mut self.changes[..];
+        let mut pairs = Vec::with_capacity(parts.len());
+        for Listed(part) in parts {
+            let (own, others) = rest.split_at_mut(part.len());
+            pairs.push((own, &part[..]));
+            rest = others;
+        }
+        let swap = |_, (to, from): (&mut [Update<W>], &[Update<W>])| {
+            for (to, from) in to.iter_mut().zip(from) {
+                *to = Update { source: from.target, target: from.source, addition: from.addition };
+            }
+        };
+        if len <= SERIAL {
+            pairs.into_iter().for_each(|pair| swap(0, pair));
+        } else {
+            pool.for_each_item(pairs, swap);
+        }
     }
 }
 
 /// The lists of a plain CSR are a base.
 macro_rules! impl_base {
-    ($($type:ty),*) => {
+    ($($type:ty: $value:expr),*) => {
         $(impl Base<$type> for Adjacency {
+            type Search<'a> = &'a Self;
+
+            fn search(&self) -> &Self {
+                self
+            }
+        }
+
+        impl Search<$type> for &Adjacency {
             #[inline]
-            fn find(&self, source: VertexId, target: VertexId) -> Option<$type> {
-                position(self, source, target).and_then(|at| <$type>::of(self.weights()?)?.get(at).copied())
+            fn find(&mut self, source: VertexId, target: VertexId) -> base::Result<Option<$type>> {
+                Ok(position(self, source, target).and_then(|at| $value(self, at)))
             }
 
             #[inline]
@@ -184,24 +289,11 @@ macro_rules! impl_base {
     };
 }
 
-impl_base!(u32, i64, f32, f64);
-
-impl Base<()> for Adjacency {
-    #[inline]
-    fn find(&self, source: VertexId, target: VertexId) -> Option<()> {
-        position(self, source, target).map(|_| ())
-    }
-
-    #[inline]
-    fn prefetch_list(&self, source: VertexId) {
-        prefetch(self.offsets(), source as usize);
-    }
-
-    #[inline]
-    fn prefetch_edge(&self, source: VertexId, _: VertexId) {
-        prefetch_targets(self, source);
-    }
+fn weight_at<W: Weight>(lists: &Adjacency, at: usize) -> Option<W> {
+    W::of(lists.weights()?)?.get(at).copied()
 }
+
+impl_base!((): |_: &Adjacency, _| Some(()), u32: weight_at, i64: weight_at, f32: weight_at, f64: weight_at);
 
 fn list_range(lists: &Adjacency, source: VertexId) -> std::ops::Range<usize> {
     match lists.offsets().get(source as usize..source as usize + 2) {

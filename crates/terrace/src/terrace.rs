@@ -16,7 +16,7 @@ use crate::graveyard::{Graveyard, Retired};
 use crate::list::{ListWork, Tiers};
 use crate::node::PAGE_VERTICES;
 use crate::options::Options;
-use crate::overlay::{Base, Listing, Side, Silent, Split, joined};
+use crate::overlay::{Base, Listed, Listing, Mirror, Side, Silent, Split, joined};
 use crate::pins::Publisher;
 use crate::sort::SortSpace;
 use crate::state::{Plane, State, WORDS};
@@ -59,11 +59,12 @@ struct Worker<W> {
     slots: Slots,
     retired: Vec<Retired>,
     work: ListWork<W>,
+    split: Split<W>,
 }
 
 impl<W: Value> Default for Worker<W> {
     fn default() -> Self {
-        Self { slots: Slots::default(), retired: Vec::new(), work: ListWork::default() }
+        Self { slots: Slots::default(), retired: Vec::new(), work: ListWork::default(), split: Split::default() }
     }
 }
 
@@ -97,6 +98,12 @@ struct PartOver<W> {
     effective: Vec<Update<W>>,
     added: Part<()>,
     removed: Part<()>,
+}
+
+impl<S> Part<S> {
+    fn without_sink(self) -> Part<()> {
+        Part { applied: self.applied, pages: self.pages, sink: () }
+    }
 }
 
 impl<W: Value> Terrace<W> {
@@ -240,7 +247,7 @@ impl<W: Value> Terrace<W> {
         let is_joined = effective.is_some() || W::WORDS > 0;
         let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
             if is_joined {
-                terrace.apply_part_over::<C, Vec<Update<W>>>(worker, side, base, sorted)
+                terrace.apply_part_over::<C, Listed<W>>(worker, side, base, sorted)
             } else {
                 terrace.apply_part_over::<C, Silent>(worker, side, base, sorted)
             }
@@ -259,6 +266,51 @@ impl<W: Value> Terrace<W> {
             all.iter().for_each(|part| effective.extend_from_slice(part));
         }
         Ok(applied)
+    }
+
+    /// Applies a batch to the out-lists over `base` and, where in-lists are kept, the other way round to
+    /// those, without another look at the base. An undirected graph's batch names each edge both ways.
+    ///
+    /// Cost: as for [`apply_over`](Self::apply_over); in-lists only pay for what had an effect.
+    ///
+    /// # Errors
+    /// As for [`apply`](Self::apply); the base is damaged. After that only what was published can be read.
+    pub fn apply_sides_over<C: Change<W>>(
+        &mut self,
+        pool: &Pool,
+        base: &impl Base<W>,
+        changes: &[C],
+        space: &mut Space<C>,
+        mirror: &mut Mirror<W>,
+    ) -> Result<()> {
+        if !self.shared.has_in_lists {
+            self.apply_to_side::<C, Silent>(pool, base, changes, space)?;
+            return Ok(());
+        }
+        let effects = self.apply_to_side::<C, Listed<W>>(pool, base, changes, space)?;
+        for (plane, effects) in [Side::In.added(), Side::In.removed()].into_iter().zip(effects) {
+            mirror.fill(pool, &effects);
+            let Mirror { changes, space } = &mut *mirror;
+            self.apply(pool, plane, changes, space)?;
+        }
+        Ok(())
+    }
+
+    /// Applies a batch to the planes of the out-lists; returns the effective changes of each, part by part.
+    fn apply_to_side<C: Change<W>, S: Listing<W> + Sink<C>>(
+        &mut self,
+        pool: &Pool,
+        base: &impl Base<W>,
+        changes: &[C],
+        space: &mut Space<C>,
+    ) -> Result<[Vec<S>; 2]> {
+        let side = Side::Out;
+        let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
+            terrace.apply_split::<C, S>(worker, side, base, sorted)
+        })?;
+        let (added, removed): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
+        let added = self.finish(side.added(), added)?.1;
+        Ok([added, self.finish(side.removed(), removed)?.1])
     }
 
     /// Sorts a batch and gives its parts to `body(self, worker, sorted)`; returns what it made of them, in
@@ -310,23 +362,40 @@ impl<W: Value> Terrace<W> {
         Ok(part)
     }
 
-    /// The same over a base.
-    fn apply_part_over<C: Change<W>, S: Listing<W>>(
+    /// The same over a base: what it does to the planes of additions and of removals.
+    fn apply_split<C: Change<W>, S: Listing<W> + Sink<C>>(
+        &self,
+        worker: usize,
+        side: Side,
+        base: &impl Base<W>,
+        sorted: &[C],
+    ) -> Result<(Part<S>, Part<S>)> {
+        let is_any_removed = self.next.planes[side.removed() as usize].num_arcs > 0;
+        if base.is_empty() && !is_any_removed {
+            let nothing = Part { applied: Applied::default(), pages: Vec::new(), sink: S::default() };
+            return Ok((self.apply_part::<C, S>(worker, side.added(), sorted)?, nothing));
+        }
+        let mut split = std::mem::take(&mut lock(&self.workers[worker]).split);
+        split.fill(&mut base.search(), sorted, is_any_removed)?;
+        let added = self.apply_part::<_, S>(worker, side.added(), &split.added)?;
+        let removed = self.apply_part::<_, S>(worker, side.removed(), &split.removed)?;
+        lock(&self.workers[worker]).split = split;
+        Ok((added, removed))
+    }
+
+    /// The same; tells what it did to base and planes together.
+    fn apply_part_over<C: Change<W>, S: Listing<W> + Sink<C>>(
         &self,
         worker: usize,
         side: Side,
         base: &impl Base<W>,
         sorted: &[C],
     ) -> Result<PartOver<W>> {
-        let is_any_removed = self.next.planes[side.removed() as usize].num_arcs > 0;
-        let split = Split::new(base, sorted, is_any_removed);
-        let added = self.apply_part::<_, S>(worker, side.added(), &split.added)?;
-        let removed = self.apply_part::<_, S>(worker, side.removed(), &split.removed)?;
-        let mut sink = Vec::new();
+        let (added, removed) = self.apply_split::<C, S>(worker, side, base, sorted)?;
+        let mut effective = Vec::new();
         let (adds, removes) = (added.sink.list(), removed.sink.list());
-        let applied = joined(base, (added.applied, adds), (removed.applied, removes), &mut sink);
-        let plain = |part: Part<S>| Part { applied: part.applied, pages: part.pages, sink: () };
-        Ok(PartOver { applied, effective: sink, added: plain(added), removed: plain(removed) })
+        let applied = joined(&mut base.search(), (added.applied, adds), (removed.applied, removes), &mut effective)?;
+        Ok(PartOver { applied, effective, added: added.without_sink(), removed: removed.without_sink() })
     }
 
     /// Hangs the new pages into the directory.

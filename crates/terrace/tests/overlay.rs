@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use anden_terrace::{Addition, Base, Options, Plane, Removal, Side, Space, Terrace, Update, Value, Version};
+use anden_terrace::{
+    Addition, Base, Mirror, Options, Plane, Removal, Search, Side, Space, Terrace, Update, Value, Version,
+};
 use base::VertexId;
 use base::parallel::Pool;
 use graph::{Adjacency, Csr, CsrBuilder, Direction, Weight};
@@ -134,4 +136,85 @@ fn a_batch_that_the_base_knows_leaves_nothing_live() {
     terrace.publish();
     terrace.collect();
     assert_eq!(terrace.memory().live_bytes, 0);
+}
+
+#[test]
+fn in_lists_hold_the_same_the_other_way_round() {
+    let seed = 31;
+    println!("seed {seed}");
+    let mut random = Random::new(seed);
+    let edges = random_edges(5, f64::from);
+    let csr = base_of(&edges);
+    let empty = base_of(&Edges::<f64>::new());
+    for (base, bases) in [(csr.out_lists(), edges), (empty.out_lists(), Edges::new())] {
+        let pool = Pool::new(2).unwrap();
+        let mut terrace = Terrace::<f64>::new(&Options { in_lists: true, ..Options::default() }).unwrap();
+        terrace.grow(BOUND as usize).unwrap();
+        let (mut space, mut mirror) = (Space::default(), Mirror::default());
+        let mut model = bases.clone();
+        for i in 0..30 {
+            let len = [3, 200, 5_000][i % 3];
+            let changes: Vec<_> = (0..len)
+                .map(|_| Update {
+                    source: random.below(BOUND),
+                    target: random.below(BOUND),
+                    addition: (random.below(3) > 0).then(|| f64::from(random.below(3))),
+                })
+                .collect();
+            for change in &changes {
+                match change.addition {
+                    Some(value) => model.insert((change.source, change.target), value),
+                    None => model.remove(&(change.source, change.target)),
+                };
+            }
+            terrace.apply_sides_over(&pool, base, &changes, &mut space, &mut mirror).unwrap();
+            terrace.publish();
+            let version = terrace.version();
+            version.verify().unwrap();
+            let (added, removed) = (plane(&version, Plane::Out), plane(&version, Plane::OutRemoved));
+            let mut whole = bases.clone();
+            whole.retain(|edge, _| !removed.contains_key(edge));
+            whole.extend(added.clone());
+            assert_eq!(whole, model, "batch {i}");
+            let turned =
+                |edges: Edges<f64>| -> Edges<f64> { edges.into_iter().map(|((u, v), w)| ((v, u), w)).collect() };
+            assert_eq!(plane(&version, Plane::In), turned(added), "batch {i}");
+            assert_eq!(plane(&version, Plane::InRemoved), turned(removed), "batch {i}");
+        }
+    }
+}
+
+/// A base that cannot be read.
+struct Broken;
+
+impl Base<()> for Broken {
+    type Search<'a> = Self;
+
+    fn search(&self) -> Self {
+        Self
+    }
+}
+
+impl Search<()> for Broken {
+    fn find(&mut self, source: VertexId, _: VertexId) -> base::Result<Option<()>> {
+        match source {
+            7 => Err(base::Error::Cancelled),
+            _ => Ok(None),
+        }
+    }
+}
+
+#[test]
+fn damage_below_ends_a_batch_and_leaves_what_was_published() {
+    let pool = Pool::new(2).unwrap();
+    let mut terrace = Terrace::<()>::new(&Options::default()).unwrap();
+    terrace.grow(10).unwrap();
+    let (mut space, mut mirror) = (Space::default(), Mirror::default());
+    let add = |source| [Addition { source, target: 3 }];
+    terrace.apply_sides_over(&pool, &Broken, &add(1), &mut space, &mut mirror).unwrap();
+    terrace.publish();
+    assert!(terrace.apply_sides_over(&pool, &Broken, &add(7), &mut space, &mut mirror).is_err());
+    assert!(terrace.apply_sides_over(&pool, &Broken, &add(1), &mut space, &mut mirror).is_err(), "it is read-only");
+    terrace.publish();
+    assert_eq!(terrace.version().lists(Plane::Out).num_arcs(), 1);
 }

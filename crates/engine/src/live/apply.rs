@@ -11,10 +11,10 @@ use base::progress::Silent;
 use base::{MAX_VERTICES, VertexId};
 use graph::property::OwnedValue;
 use graph::{Direction, Graph};
-use lama::{Key, KeyScheme, Overlay, Side, Underlay};
+use lama::{GraphOptions, Key, KeyScheme, Overlay, Side, Underlay};
 
-use super::delta::{ArcUpdate, added, removed};
-use super::frozen::Frozen;
+use super::batch::{ArcUpdate, Batch};
+use super::below::Below;
 use super::update::{Missing, Update};
 use super::values::{Properties, typed};
 use super::version::LiveVersion;
@@ -22,10 +22,8 @@ use super::{SPARE_VERTICES, Writer};
 use crate::append::{EdgeWeight, entries_of, fitting_key, weight_bits};
 use crate::{Error, Result};
 
-/// Arcs that a worker looks up at once.
-const GRAIN: usize = 4 << 10;
-/// How many arcs before its turn an entry of a list is fetched; the place of the list is as many before.
-const AHEAD: usize = 16;
+/// Fewer updates than this are looked at by one thread: others would not be awake in time.
+const SERIAL_UPDATES: usize = 4 << 10;
 
 /// An update whose keys are ids.
 #[derive(Clone, Copy, Debug)]
@@ -84,11 +82,22 @@ pub(super) struct PlannedEdgeValue {
     pub(super) value: OwnedValue,
 }
 
-/// What changes in the planes of one side.
-#[derive(Debug, Default)]
-struct SideUpdates {
-    added: Vec<ArcUpdate>,
-    removed: Vec<ArcUpdate>,
+impl EdgeUpdate {
+    /// The arcs of out-lists that the edge is.
+    #[inline(always)]
+    pub(super) fn for_each_arc(self, options: &GraphOptions, mut body: impl FnMut(ArcUpdate)) {
+        let Self { source, target, addition } = self;
+        let arc = |list, neighbour| ArcUpdate { list, neighbour, addition };
+        match (options.ordered, options.direction) {
+            (true, _) if source == target => {}
+            (true, _) => body(arc(source.min(target), source.max(target))),
+            (false, Direction::Undirected) if source != target => {
+                body(arc(source, target));
+                body(arc(target, source));
+            }
+            _ => body(arc(source, target)),
+        }
+    }
 }
 
 impl Writer {
@@ -98,12 +107,25 @@ impl Writer {
             let what = "an earlier batch failed half way: make a checkpoint, which keeps what was committed before it";
             return Err(Error::Option(what.into()));
         }
-        let mut plan = self.plan(updates, missing)?;
+        let mut batch = std::mem::replace(&mut self.batch, Batch::new(None));
+        batch.clear();
+        let done = self.apply_with(&mut batch, updates, missing, pool);
+        self.batch = batch;
+        done.map(|()| Arc::clone(&self.newest))
+    }
+
+    /// The same, with room for the arcs.
+    fn apply_with(&mut self, batch: &mut Batch, updates: &[Update], missing: Missing, pool: &Pool) -> Result<()> {
+        let mut plan = match self.plan_known_edges(updates, missing, batch, pool) {
+            Some(plan) => plan,
+            None => self.plan(updates, missing)?,
+        };
         // From here on only a lack of memory, or damage, can stop it.
         self.is_broken = true;
         self.take_vertices(&mut plan)?;
+        self.revive_ends(batch);
+        let options = *self.underlay.view().options();
         let mut values = plan.values;
-        let mut edges = Vec::new();
         for step in plan.steps {
             match step {
                 Step::Edge(edge) | Step::SetWeight(edge) => {
@@ -111,12 +133,12 @@ impl Writer {
                         self.revive(edge.source);
                         self.revive(edge.target);
                     }
-                    edges.push(edge);
+                    edge.for_each_arc(&options, |arc| batch.push(arc));
                 }
                 Step::AddVertex(vertex) => self.revive(vertex),
                 Step::RemoveVertex(vertex) if self.is_live(vertex) => {
-                    self.change_edges(std::mem::take(&mut edges), pool)?;
-                    self.remove_vertex(vertex, pool)?;
+                    self.change_arcs(batch, pool)?;
+                    self.remove_vertex(vertex, batch, pool)?;
                 }
                 Step::RemoveVertex(_) => {}
                 Step::SetValue(place) => self.set_value(&mut values[place]),
@@ -124,11 +146,11 @@ impl Writer {
                 Step::SetEdgeValue(_) => {}
             }
         }
-        self.change_edges(edges, pool)?;
+        self.change_arcs(batch, pool)?;
         self.newest = self.version();
         self.epoch += 1;
         self.is_broken = false;
-        Ok(Arc::clone(&self.newest))
+        Ok(())
     }
 
     /// Makes the new vertices of a plan, and its properties.
@@ -146,12 +168,66 @@ impl Writer {
         Ok(())
     }
 
-    /// Checks all updates, and finds the ids of their keys.
-    pub(super) fn plan(&self, updates: &[Update], missing: Missing) -> Result<Plan> {
+    /// Plans many updates on all workers, where nothing depends on those before: all are of edges whose ends are
+    /// known, or have their ids as keys, and all are right. Their arcs go to `batch`. `None` where it is otherwise.
+    fn plan_known_edges(&self, updates: &[Update], missing: Missing, batch: &mut Batch, pool: &Pool) -> Option<Plan> {
+        if missing == Missing::Strict || updates.len() <= SERIAL_UPDATES {
+            return None;
+        }
+        let options = self.underlay.view().options();
+        let nothing_new = self.empty_plan();
+        let id = |key: &Key, is_added: bool| match (options.keys, key) {
+            (KeyScheme::Dense, &Key::Integer(key)) => {
+                let bound = if is_added { MAX_VERTICES } else { self.vertex_bound };
+                (key < bound as u64).then_some(key as VertexId)
+            }
+            _ => self.id(key, &nothing_new).ok().flatten(),
+        };
+        let edge = |update: &Update| {
+            Some(match update {
+                Update::AddEdge { source, target, weight } => EdgeUpdate {
+                    addition: Some(weight_bits((source, target), *weight, options).ok()?),
+                    source: id(source, true)?,
+                    target: id(target, true)?,
+                },
+                Update::RemoveEdge { source, target } => {
+                    EdgeUpdate { source: id(source, false)?, target: id(target, false)?, addition: None }
+                }
+                _ => return None,
+            })
+        };
+        let arcs_each = if options.direction == Direction::Undirected { 2 } else { 1 };
+        let is_every_id_live = self.num_vertices == self.vertex_bound;
+        let bounds = batch.collect(pool, updates.len(), arcs_each, |piece, push| {
+            let mut bound = self.vertex_bound;
+            for update in &updates[piece] {
+                let edge = edge(update)?;
+                if options.ordered && edge.source == edge.target && !is_every_id_live {
+                    // A loop is no arc here, and yet its vertex is to be there.
+                    return None;
+                }
+                bound = bound.max(edge.source as usize + 1).max(edge.target as usize + 1);
+                edge.for_each_arc(options, &mut *push);
+            }
+            Some(bound)
+        });
+        let bound = bounds.into_iter().try_fold(self.vertex_bound, |all, bound| Some(all.max(bound?)));
+        if bound.is_none() {
+            batch.clear();
+        }
+        Some(Plan { vertex_bound: bound?, ..nothing_new })
+    }
+
+    fn empty_plan(&self) -> Plan {
         let properties = Properties::new(Arc::clone(&self.properties.schema));
         let known = self.underlay.view().edge_properties().schema().clone();
         let edge_properties = Properties::new(Arc::new(known));
-        let mut plan = Plan { vertex_bound: self.vertex_bound, properties, edge_properties, ..Plan::default() };
+        Plan { vertex_bound: self.vertex_bound, properties, edge_properties, ..Plan::default() }
+    }
+
+    /// Checks all updates, and finds the ids of their keys.
+    pub(super) fn plan(&self, updates: &[Update], missing: Missing) -> Result<Plan> {
+        let mut plan = self.empty_plan();
         let mut witness = (missing == Missing::Strict).then(|| Witness::new(self));
         for index in 0..updates.len() {
             let step = self.step(&updates[index..], index, &mut plan, witness.as_mut());
@@ -335,11 +411,14 @@ impl Writer {
         }
     }
 
-    fn remove_vertex(&mut self, vertex: VertexId, pool: &Pool) -> Result<()> {
+    fn remove_vertex(&mut self, vertex: VertexId, batch: &mut Batch, pool: &Pool) -> Result<()> {
         let view = self.version().view();
         let entries = entries_of(&view, &[vertex], pool, &Silent)?;
-        let gone = |(source, target)| EdgeUpdate { source, target, addition: None };
-        self.change_edges(entries.into_iter().map(gone).collect(), pool)?;
+        for (source, target) in entries {
+            let gone = EdgeUpdate { source, target, addition: None };
+            gone.for_each_arc(self.underlay.view().options(), |arc| batch.push(arc));
+        }
+        self.change_arcs(batch, pool)?;
         self.lose_vertex(vertex)
     }
 
@@ -376,98 +455,32 @@ impl Writer {
         self.properties.history.set(self.epoch, place, vertex, std::mem::replace(value, OwnedValue::Null));
     }
 
-    /// Changes edges; of several changes of one, the last counts.
-    fn change_edges(&mut self, mut edges: Vec<EdgeUpdate>, pool: &Pool) -> Result<()> {
-        if edges.is_empty() {
+    /// Makes sure that the ends of edges that are added are vertices.
+    fn revive_ends(&mut self, batch: &Batch) {
+        if self.num_vertices < self.vertex_bound {
+            batch.for_each_addition(|list, neighbour| {
+                self.revive(list);
+                self.revive(neighbour);
+            });
+        }
+    }
+
+    /// Makes the arcs of a batch, which is empty then, as they are to be; of several changes of one, the last counts.
+    fn change_arcs(&mut self, batch: &mut Batch, pool: &Pool) -> Result<()> {
+        if batch.is_empty() {
             return Ok(());
         }
-        let options = *self.underlay.view().options();
-        let is_undirected = options.direction == Direction::Undirected;
-        if is_undirected || options.ordered {
-            for edge in edges.iter_mut().filter(|edge| edge.source > edge.target) {
-                std::mem::swap(&mut edge.source, &mut edge.target);
-            }
+        match self.underlay.view().options().stores_in_lists() {
+            true => batch.for_each_arc(pool, |list, neighbour| {
+                self.touch(Side::Out, list);
+                self.touch(Side::In, neighbour);
+            }),
+            false => batch.for_each_arc(pool, |list, _| self.touch(Side::Out, list)),
         }
-        edges.retain(|edge| !options.ordered || edge.source != edge.target);
-        edges.sort_by_key(|edge| (edge.source, edge.target));
-        // Duplicates are removed from the second on: the other way round, the last stays.
-        edges.reverse();
-        edges.dedup_by_key(|edge| (edge.source, edge.target));
-        edges.reverse();
-        let below = self.weights_below(&edges, pool)?;
-        for &side in self.sides() {
-            let mut updates = SideUpdates::default();
-            for (edge, &below) in edges.iter().zip(&below) {
-                let (list, neighbour) = match side {
-                    Side::Out => (edge.source, edge.target),
-                    Side::In => (edge.target, edge.source),
-                };
-                updates.change(list, neighbour, edge.addition, below);
-                if is_undirected && list != neighbour {
-                    updates.change(neighbour, list, edge.addition, below);
-                }
-            }
-            updates.added.iter().for_each(|update| self.touch(side, update.list));
-            self.delta.apply(pool, added(side), &updates.added)?;
-            self.delta.apply(pool, removed(side), &updates.removed)?;
-        }
+        let frozen = self.frozen.as_ref().map(|frozen| &*frozen.version);
+        self.delta.apply(pool, &Below::new(self.underlay.view(), frozen), batch)?;
+        batch.clear();
         Ok(())
-    }
-
-    /// The bits of the weights that edges, which ascend, have below the delta; `None` where they are not there.
-    fn weights_below(&self, edges: &[EdgeUpdate], pool: &Pool) -> Result<Vec<Option<u64>>> {
-        let view = self.underlay.view();
-        let bound = view.vertex_bound();
-        let look_up = |edges: &[EdgeUpdate]| -> Result<Vec<Option<u64>>> {
-            let mut finder = view.finder();
-            let mut below = vec![None; edges.len()];
-            let mut start = 0;
-            while start < edges.len() {
-                let source = edges[start].source;
-                let end = start + edges[start..].iter().take_while(|edge| edge.source == source).count();
-                for turn in start..end {
-                    let later =
-                        |ahead| edges.get(turn + ahead).filter(|later: &&EdgeUpdate| (later.source as usize) < bound);
-                    if let Some(later) = later(2 * AHEAD) {
-                        finder.prefetch(later.source);
-                    }
-                    if let Some(later) = later(AHEAD) {
-                        finder.prefetch_arc(later.source, later.target);
-                    }
-                }
-                let wanted = edges[start..end].iter().map(|edge| edge.target);
-                finder.find(source, wanted, |index, weight| below[start + index] = Some(weight))?;
-                start = end;
-            }
-            if let Some(Frozen { version, .. }) = &self.frozen {
-                for (edge, below) in edges.iter().zip(&mut below) {
-                    *below = version.weight_over(edge.source, edge.target, *below);
-                }
-            }
-            Ok(below)
-        };
-        if edges.len() <= GRAIN {
-            return look_up(edges);
-        }
-        let parts = pool.map_chunks(0..edges.len(), GRAIN, |_, chunk| look_up(&edges[chunk]));
-        let mut below = Vec::with_capacity(edges.len());
-        for part in parts {
-            below.extend(part?);
-        }
-        Ok(below)
-    }
-}
-
-impl SideUpdates {
-    /// An entry is to have a weight of these bits, or to be gone, over a list that has it with the weight `below`.
-    fn change(&mut self, list: VertexId, neighbour: VertexId, addition: Option<u64>, below: Option<u64>) {
-        // What is as in the snapshot is neither added nor removed.
-        let is_as_below = addition == below;
-        let update = |addition| ArcUpdate { list, neighbour, addition };
-        self.added.push(update(addition.filter(|_| !is_as_below)));
-        if below.is_some() {
-            self.removed.push(update(below.filter(|_| !is_as_below)));
-        }
     }
 }
 

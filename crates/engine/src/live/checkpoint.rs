@@ -5,7 +5,7 @@ use graph::Graph;
 use lama::{Key, KeyScheme, LevelChanges, Side, SnapshotInfo, Store};
 use terrace::Plane;
 
-use super::delta::{added, removed};
+use super::delta::planes_of;
 use super::version::LiveVersion;
 use crate::append::order;
 use crate::load::VertexKeys;
@@ -31,7 +31,7 @@ impl LiveVersion {
         let below = version.snapshot();
         let arcs = |side: Side| {
             let arcs = |plane| version.delta.arcs(plane, version.underlay.touched(side));
-            (arcs(added(side)), arcs(removed(side)))
+            (arcs(planes_of(side).added()), arcs(planes_of(side).removed()))
         };
         let (out_added, out_removed) = arcs(Side::Out);
         let (in_added, in_removed) =

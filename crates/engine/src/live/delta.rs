@@ -7,24 +7,18 @@ use base::VertexId;
 use base::parallel::Pool;
 use graph::{Weight, WeightType};
 use lama::{AddedPiece, ChangedArc, ListChanges, Side};
-use terrace::{Lists, Options, Plane, Space, Terrace, Version};
+use terrace::{Lists, Mirror, Options, Plane, Space, Terrace, Version};
 
-use crate::Result;
-
-/// A change of a plane: the list, the entry, and the bits of its weight where it is added.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ArcUpdate {
-    pub(crate) list: VertexId,
-    pub(crate) neighbour: VertexId,
-    pub(crate) addition: Option<u64>,
-}
+use super::batch::Batch;
+use super::below::Below;
+use crate::{Error, Result};
 
 /// The live container, and what it takes to fill it.
 #[derive(Debug)]
 pub(crate) struct Filled<W: terrace::Value> {
     terrace: Terrace<W>,
     space: Space<terrace::Update<W>>,
-    updates: Vec<terrace::Update<W>>,
+    mirror: Mirror<W>,
 }
 
 /// What is added and removed, before it is published.
@@ -58,6 +52,7 @@ macro_rules! for_weights {
         }
     };
 }
+pub(crate) use for_weights;
 
 /// A value as the bits of a weight, and back.
 pub(crate) trait Bits: terrace::Value {
@@ -98,36 +93,21 @@ macro_rules! bits_of_weights {
 
 bits_of_weights!(u32 i64 f32 f64);
 
-/// The plane of what is added to the lists of a side.
-pub(crate) fn added(side: Side) -> Plane {
+/// The planes that hold what changes in the lists of a side.
+pub(crate) fn planes_of(side: Side) -> terrace::Side {
     match side {
-        Side::Out => Plane::Out,
-        Side::In => Plane::In,
-    }
-}
-
-/// The plane of what is removed from the lists of a side.
-pub(crate) fn removed(side: Side) -> Plane {
-    match side {
-        Side::Out => Plane::OutRemoved,
-        Side::In => Plane::InRemoved,
+        Side::Out => terrace::Side::Out,
+        Side::In => terrace::Side::In,
     }
 }
 
 impl<W: Bits> Filled<W> {
     fn new(options: &Options) -> Result<Self> {
-        Ok(Self { terrace: Terrace::new(options)?, space: Space::default(), updates: Vec::new() })
+        Ok(Self { terrace: Terrace::new(options)?, space: Space::default(), mirror: Mirror::default() })
     }
 
-    fn apply(&mut self, pool: &Pool, plane: Plane, updates: &[ArcUpdate]) -> Result<()> {
-        self.updates.clear();
-        self.updates.extend(updates.iter().map(|update| terrace::Update {
-            source: update.list,
-            target: update.neighbour,
-            addition: update.addition.map(W::of),
-        }));
-        self.terrace.apply(pool, plane, &self.updates, &mut self.space)?;
-        Ok(())
+    fn apply(&mut self, pool: &Pool, below: &Below<'_>, arcs: &[terrace::Update<W>]) -> Result<()> {
+        Ok(self.terrace.apply_sides_over(pool, below, arcs, &mut self.space, &mut self.mirror)?)
     }
 }
 
@@ -154,9 +134,17 @@ impl Delta {
         for_weights!(Self, self, delta => delta.terrace.num_live_bytes())
     }
 
-    /// Applies changes to a plane; of one entry, the last counts.
-    pub(crate) fn apply(&mut self, pool: &Pool, plane: Plane, updates: &[ArcUpdate]) -> Result<()> {
-        for_weights!(Self, self, delta => delta.apply(pool, plane, updates))
+    /// Applies arcs of out-lists, and the other way round those of in-lists, to what differs from `below`; of one
+    /// arc, the last change counts.
+    pub(crate) fn apply(&mut self, pool: &Pool, below: &Below<'_>, batch: &Batch) -> Result<()> {
+        match (self, batch) {
+            (Self::Unweighted(delta), Batch::Unweighted(arcs)) => delta.apply(pool, below, arcs),
+            (Self::U32(delta), Batch::U32(arcs)) => delta.apply(pool, below, arcs),
+            (Self::I64(delta), Batch::I64(arcs)) => delta.apply(pool, below, arcs),
+            (Self::F32(delta), Batch::F32(arcs)) => delta.apply(pool, below, arcs),
+            (Self::F64(delta), Batch::F64(arcs)) => delta.apply(pool, below, arcs),
+            _ => Err(Error::Option("weights of another type than the graph's".into())),
+        }
     }
 
     /// Makes a version of what was applied.
@@ -190,19 +178,19 @@ impl DeltaVersion {
     /// How much of a list changes.
     pub(crate) fn num_changes(&self, side: Side, vertex: VertexId) -> ListChanges {
         for_weights!(Self, self, version => ListChanges {
-            removed: version.lists(removed(side)).degree(vertex),
-            added: version.lists(added(side)).degree(vertex),
+            removed: version.lists(planes_of(side).removed()).degree(vertex),
+            added: version.lists(planes_of(side).added()).degree(vertex),
         })
     }
 
     /// What a list loses.
     pub(crate) fn removed(&self, side: Side, vertex: VertexId) -> Cow<'_, [VertexId]> {
-        for_weights!(Self, self, version => entries(version.lists(removed(side)), vertex))
+        for_weights!(Self, self, version => entries(version.lists(planes_of(side).removed()), vertex))
     }
 
     /// What a list gains, piece by piece.
     pub(crate) fn for_each_added(&self, side: Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
-        for_weights!(Self, self, version => pieces(version.lists(added(side)), vertex, body))
+        for_weights!(Self, self, version => pieces(version.lists(planes_of(side).added()), vertex, body))
     }
 
     /// The bits of the weight that stands in a plane beside an entry.

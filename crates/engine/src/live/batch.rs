@@ -1,0 +1,157 @@
+//! The arcs of a batch, as the container takes them, in the order of the updates that they come from.
+
+use std::ops::Range;
+use std::sync::Mutex;
+
+use base::VertexId;
+use base::parallel::Pool;
+use graph::WeightType;
+
+use super::delta::{Bits, for_weights};
+
+/// An arc to be there, with a weight of these bits, or to be gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct ArcUpdate {
+    pub(crate) list: VertexId,
+    pub(crate) neighbour: VertexId,
+    pub(crate) addition: Option<u64>,
+}
+
+/// Arcs to be there or to be gone, with weights of one type. Its memory serves one batch after the other.
+#[derive(Debug)]
+pub(crate) enum Batch {
+    Unweighted(Vec<terrace::Update<()>>),
+    U32(Vec<terrace::Update<u32>>),
+    I64(Vec<terrace::Update<i64>>),
+    F32(Vec<terrace::Update<f32>>),
+    F64(Vec<terrace::Update<f64>>),
+}
+
+impl Batch {
+    /// Without arcs.
+    pub(crate) fn new(weight_type: Option<WeightType>) -> Self {
+        match weight_type {
+            None => Self::Unweighted(Vec::new()),
+            Some(WeightType::U32) => Self::U32(Vec::new()),
+            Some(WeightType::I64) => Self::I64(Vec::new()),
+            Some(WeightType::F32) => Self::F32(Vec::new()),
+            Some(WeightType::F64) => Self::F64(Vec::new()),
+        }
+    }
+
+    /// Whether there are no arcs.
+    pub(crate) fn is_empty(&self) -> bool {
+        for_weights!(Self, self, arcs => arcs.is_empty())
+    }
+
+    /// Forgets the arcs.
+    pub(crate) fn clear(&mut self) {
+        for_weights!(Self, self, arcs => arcs.clear());
+    }
+
+    /// Appends an arc.
+    pub(crate) fn push(&mut self, update: ArcUpdate) {
+        for_weights!(Self, self, arcs => arcs.push(typed(update)));
+    }
+
+    /// Calls `body` with the ends of arcs that are to be there, in their order.
+    pub(crate) fn for_each_addition(&self, mut body: impl FnMut(VertexId, VertexId)) {
+        for_weights!(Self, self, arcs => {
+            let additions = arcs.iter().filter(|arc| arc.addition.is_some());
+            additions.for_each(|arc| body(arc.source, arc.target));
+        });
+    }
+
+    /// Calls `body` with the ends of all arcs, in no order, on all workers.
+    pub(crate) fn for_each_arc(&self, pool: &Pool, body: impl Fn(VertexId, VertexId) + Sync) {
+        const GRAIN: usize = 1 << 14;
+        for_weights!(Self, self, arcs => {
+            pool.for_each_chunk(0..arcs.len(), GRAIN, |_, chunk| {
+                arcs[chunk].iter().for_each(|arc| body(arc.source, arc.target));
+            });
+        });
+    }
+
+    /// Appends what `body(updates, push)` makes of pieces of `num_updates` updates, at most `arcs_each` arcs
+    /// of each update; returns what the calls return, in the order of the pieces.
+    pub(crate) fn collect<R: Send>(
+        &mut self,
+        pool: &Pool,
+        num_updates: usize,
+        arcs_each: usize,
+        body: impl Fn(Range<usize>, &mut dyn FnMut(ArcUpdate)) -> R + Sync,
+    ) -> Vec<R> {
+        for_weights!(Self, self, arcs => collect(arcs, pool, num_updates, arcs_each, body))
+    }
+}
+
+fn typed<W: Bits>(update: ArcUpdate) -> terrace::Update<W> {
+    terrace::Update { source: update.list, target: update.neighbour, addition: update.addition.map(W::of) }
+}
+
+/// Updates of a piece.
+const GRAIN: usize = 1 << 14;
+
+fn collect<W: Bits, R: Send>(
+    arcs: &mut Vec<terrace::Update<W>>,
+    pool: &Pool,
+    num_updates: usize,
+    arcs_each: usize,
+    body: impl Fn(Range<usize>, &mut dyn FnMut(ArcUpdate)) -> R + Sync,
+) -> Vec<R> {
+    let first = arcs.len();
+    let room = GRAIN * arcs_each;
+    arcs.resize(first + num_updates * arcs_each, typed(ArcUpdate { list: 0, neighbour: 0, addition: None }));
+    let results = Mutex::new(Vec::with_capacity(num_updates.div_ceil(GRAIN)));
+    pool.for_each_part_mut(&mut arcs[first..], room, |start, part| {
+        let updates = start / arcs_each..(start + part.len()) / arcs_each;
+        let mut len = 0;
+        let result = body(updates, &mut |update| {
+            part[len] = typed(update);
+            len += 1;
+        });
+        results.lock().unwrap_or_else(|e| e.into_inner()).push((start, len, result));
+    });
+    let mut results = results.into_inner().unwrap_or_else(|e| e.into_inner());
+    results.sort_unstable_by_key(|&(start, ..)| start);
+    // Pieces that were not filled make room for those behind.
+    let mut end = first;
+    for &(start, len, _) in &results {
+        let start = first + start;
+        if end < start {
+            arcs.copy_within(start..start + len, end);
+        }
+        end += len;
+    }
+    arcs.truncate(end);
+    results.into_iter().map(|(_, _, result)| result).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn arcs_come_in_the_order_of_their_updates() {
+        let pool = Pool::new(3).unwrap();
+        let num_updates = 5 * GRAIN + 17;
+        let mut batch = Batch::new(Some(WeightType::U32));
+        for _ in 0..2 {
+            batch.clear();
+            batch.push(ArcUpdate { list: 7, neighbour: 8, addition: None });
+            let counts = batch.collect(&pool, num_updates, 2, |updates, push| {
+                let first = updates.start;
+                for update in updates {
+                    let arc = ArcUpdate { list: update as u32, neighbour: 1, addition: Some(update as u64) };
+                    (0..update % 3).for_each(|_| push(arc));
+                }
+                first
+            });
+            assert_eq!(counts, (0..6).map(|piece| piece * GRAIN).collect::<Vec<_>>());
+            let mut all = Vec::new();
+            batch.for_each_addition(|list, _| all.push(list));
+            let expected = (0..num_updates as u32).flat_map(|update| (0..update % 3).map(move |_| update));
+            assert!(all.into_iter().eq(expected));
+        }
+    }
+}
