@@ -17,6 +17,7 @@ mod report;
 mod setting;
 mod snapshots;
 mod tables;
+mod tiers;
 mod updates;
 
 use std::path::PathBuf;
@@ -53,6 +54,8 @@ enum Benchmark {
     Snapshots(Options),
     /// Batches of edges into and out of a live graph, against other containers.
     Updates(Options),
+    /// The homes of a live graph's lists, each threshold and each left out, against the defaults.
+    Tiers(Options),
     /// All on a small graph with few repetitions: do they run, and is nothing far off?
     Quick(Options),
     /// What changed between two reports beyond their noise.
@@ -93,7 +96,7 @@ struct Options {
     /// Pairs of runs in comparisons with GAP, and repetitions of loads [default: 5; quick: 1].
     #[arg(long)]
     gap_pairs: Option<usize>,
-    /// Only this kernel, by the name in the report (kernels, snapshots).
+    /// Only this kernel, by the name in the report (kernels, snapshots), or this side (updates, tiers).
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
     /// Only these parts of `snapshots`.
@@ -132,6 +135,7 @@ fn run(benchmark: Benchmark) -> Result<()> {
         Benchmark::Kernels(options) => measure(&options, &FULL, &["kernels"]),
         Benchmark::Snapshots(options) => measure(&options, &FULL, &["snapshots"]),
         Benchmark::Updates(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["updates"]),
+        Benchmark::Tiers(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["tiers"]),
         Benchmark::Quick(options) => measure(&options, &QUICK, &["load", "kernels", "snapshots", "updates"]),
         Benchmark::Compare { before, after } => compare::compare(&before, &after),
         Benchmark::Tables { reports } => tables::print(&reports),
@@ -168,6 +172,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
         match name {
             "load" => load::run(&setting, &graphs, &mut report)?,
             "updates" => updates::run(&setting, defaults.is_quick, &mut report)?,
+            "tiers" => tiers::run(&setting, &graphs, &mut report)?,
             "snapshots" => snapshots::run(&setting, &graphs, defaults.is_quick, &mut report)?,
             _ => kernels::run(&setting, &graphs, &mut report)?,
         }

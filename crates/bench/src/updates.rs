@@ -4,8 +4,10 @@
 //! The graph and the batches are R-MAT with the parameters that the literature on dynamic containers
 //! uses; each trial has a batch of its own, with ids relabelled at random. A batch is inserted, and then
 //! removed again. Ours publishes a version with each, and is measured with the whole graph live, and over
-//! a base in a plain CSR that each edge is looked up in.
+//! a base in a plain CSR that each edge is looked up in; the container alone, and through a database.
 
+mod database;
+mod readers;
 mod rivals;
 
 use std::collections::{BTreeSet, HashSet};
@@ -21,10 +23,12 @@ use terrace::{Addition, Applied, Options, Plane, Removal, Side, Space, Terrace};
 use crate::harness::{Pairs, median, seconds};
 use crate::report::{Line, Report};
 use crate::setting::Setting;
+use database::ThroughDatabase;
+use readers::{Live, Reading};
 use rivals::{PackedArray, SetEach};
 
 /// Edges of a batch, and how often it is tried.
-const SIZES: [(usize, usize); 7] =
+static SIZES: [(usize, usize); 7] =
     [(10, 2000), (100, 1000), (1000, 300), (10_000, 60), (100_000, 20), (1_000_000, 7), (10_000_000, 3)];
 /// Larger batches take the rivals too long.
 const LARGEST_OF_RIVALS: usize = 1_000_000;
@@ -40,18 +44,20 @@ fn skewed(scale: u32, degree: u64, seed: u64) -> Result<Generator> {
 }
 
 /// An endless supply of edges.
-struct Supply {
+pub(crate) struct Supply {
     generator: Generator,
     next_block: usize,
     rest: Vec<(VertexId, VertexId)>,
 }
 
 impl Supply {
-    fn new(scale: u32, seed: u64) -> Result<Self> {
+    /// Batches of vertices below 2^`scale`.
+    pub(crate) fn new(scale: u32, seed: u64) -> Result<Self> {
         Ok(Self { generator: skewed(scale, 1 << 12, seed)?, next_block: 0, rest: Vec::new() })
     }
 
-    fn take(&mut self, pool: &Pool, len: usize) -> Vec<(VertexId, VertexId)> {
+    /// The next `len` edges.
+    pub(crate) fn take(&mut self, pool: &Pool, len: usize) -> Vec<(VertexId, VertexId)> {
         while self.rest.len() < len {
             let blocks = self.next_block..self.next_block + 2 * pool.num_threads();
             self.next_block = blocks.end;
@@ -118,6 +124,12 @@ impl Container for Ours<'_> {
     }
 }
 
+impl Live for Ours<'_> {
+    fn reading(&self) -> Box<dyn Reading> {
+        Box::new(self.terrace.reader())
+    }
+}
+
 /// The edges as a plain CSR, without in-lists.
 fn plain_csr(num_vertices: usize, mut edges: Vec<(VertexId, VertexId)>) -> Result<Csr> {
     edges.sort_unstable();
@@ -162,26 +174,37 @@ fn measure(
     Ok(())
 }
 
+/// Without the large ones, which take seconds.
+fn sizes(is_quick: bool) -> &'static [(usize, usize)] {
+    if is_quick { &SIZES[..5] } else { &SIZES }
+}
+
+/// Whether a side is wanted.
+fn is_wanted(setting: &Setting, name: &str) -> bool {
+    setting.kernel.as_deref().is_none_or(|wanted| wanted == name)
+}
+
 /// Measures what the report is about.
 pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
     let pool = &setting.pool;
     let scale = setting.origin.scale();
     let num_vertices = 1_usize << scale;
-    let edges = skewed(scale, 16, 1)?.edges(pool);
-    let num_sizes = if is_quick { 5 } else { SIZES.len() };
-    let sizes = &SIZES[..num_sizes];
-    let csr = plain_csr(num_vertices, edges.clone())?;
-    {
-        let mut live = Ours::new(num_vertices, None)?;
+    let generator = skewed(scale, 16, 1)?;
+    let edges = generator.edges(pool);
+    let sizes = sizes(is_quick);
+    containers(setting, report, &edges, is_quick)?;
+    if is_wanted(setting, "database") {
+        let mut live = ThroughDatabase::empty(&setting.scratch)?;
         live.insert(pool, &edges)?;
-        let memory = live.terrace.memory();
-        let csr_bytes = (4 * csr.num_arcs() + 8 * num_vertices as u64) as f64;
-        let bound = format!("{:.2} times the plain CSR", memory.live_bytes as f64 / csr_bytes);
-        report.line(Line::figure("live graph, bytes", "MB", memory.live_bytes as f64 / 1e6, bound));
-        measure(setting, report, "live", &mut live, sizes)?;
-        one_edge(setting, report, &mut live)?;
+        measure(setting, report, "database", &mut live, sizes)?;
+        one_edge(setting, report, "database", &mut live)?;
+        readers::measure(setting, report, "database", &mut live, is_quick)?;
     }
-    measure(setting, report, "over a base", &mut Ours::new(num_vertices, Some(csr.out_lists()))?, sizes)?;
+    if is_wanted(setting, "database over a base") {
+        let mut live = ThroughDatabase::over(&generator, pool, &setting.scratch)?;
+        measure(setting, report, "database over a base", &mut live, sizes)?;
+        readers::measure(setting, report, "database over a base", &mut live, is_quick)?;
+    }
     let rival_sizes: Vec<_> = sizes
         .iter()
         .filter(|(len, _)| *len <= LARGEST_OF_RIVALS)
@@ -194,17 +217,39 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
         ("one packed array", Box::new(PackedArray::new())),
     ];
     for (name, mut rival) in rivals {
-        if setting.kernel.as_deref().is_some_and(|wanted| wanted != name) {
-            continue;
+        if is_wanted(setting, name) {
+            rival.insert(pool, &edges)?;
+            measure(setting, report, name, &mut *rival, &rival_sizes)?;
         }
-        rival.insert(pool, &edges)?;
-        measure(setting, report, name, &mut *rival, &rival_sizes)?;
+    }
+    Ok(())
+}
+
+/// The container alone: wholly live, and over a plain CSR.
+fn containers(setting: &Setting, report: &mut Report, edges: Batch<'_>, is_quick: bool) -> Result<()> {
+    let sizes = sizes(is_quick);
+    let num_vertices = 1_usize << setting.origin.scale();
+    let csr = plain_csr(num_vertices, edges.to_vec())?;
+    if is_wanted(setting, "live") {
+        let mut live = Ours::new(num_vertices, None)?;
+        live.insert(&setting.pool, edges)?;
+        let memory = live.terrace.memory();
+        let csr_bytes = (4 * csr.num_arcs() + 8 * num_vertices as u64) as f64;
+        let bound = format!("{:.2} times the plain CSR", memory.live_bytes as f64 / csr_bytes);
+        report.line(Line::figure("live graph, bytes", "MB", memory.live_bytes as f64 / 1e6, bound));
+        measure(setting, report, "live", &mut live, sizes)?;
+        one_edge(setting, report, "live", &mut live)?;
+        readers::measure(setting, report, "live", &mut live, is_quick)?;
+    }
+    if is_wanted(setting, "over a base") {
+        let mut over = Ours::new(num_vertices, Some(csr.out_lists()))?;
+        measure(setting, report, "over a base", &mut over, sizes)?;
     }
     Ok(())
 }
 
 /// The time from one edge to its published version.
-fn one_edge(setting: &Setting, report: &mut Report, live: &mut Ours<'_>) -> Result<()> {
+fn one_edge(setting: &Setting, report: &mut Report, name: &str, live: &mut dyn Container) -> Result<()> {
     const TRIALS: usize = 20_000;
     let mut supply = Supply::new(setting.origin.scale(), 78)?;
     let mut times = Vec::with_capacity(TRIALS);
@@ -212,7 +257,7 @@ fn one_edge(setting: &Setting, report: &mut Report, live: &mut Ours<'_>) -> Resu
         times.push(live.insert(&setting.pool, &[edge])? * 1e6);
     }
     times.sort_by(f64::total_cmp);
-    report.line(Line::figure("live, one edge, median", "µs", median(&times), "≤ 2"));
-    report.line(Line::figure("live, one edge, p99", "µs", times[TRIALS * 99 / 100], ""));
+    report.line(Line::figure(format!("{name}, one edge, median"), "µs", median(&times), "≤ 2"));
+    report.line(Line::figure(format!("{name}, one edge, p99"), "µs", times[TRIALS * 99 / 100], ""));
     Ok(())
 }
