@@ -2,7 +2,8 @@
 //!
 //! A level of a few edges costs a file of some kilobytes, so sixteen small files become one, sixteen of those become
 //! one, and so on while they are small: their number grows with the logarithm of the number of levels, and a level is
-//! written that many times. A file most of whose levels nobody needs any more is written anew too.
+//! written that many times. Where a rule gives up snapshots it is sixty-four in the place of sixteen. A file most of
+//! whose levels nobody needs any more is written anew too.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -12,12 +13,16 @@ use super::{State, net_counts};
 use crate::chain::{Chain, Composition, LevelRef, Plan};
 use crate::file::{FileKind, FramedFile, WrittenFile};
 use crate::level::{Level, LevelFile, LevelWriter, compose_levels};
-use crate::options::GraphOptions;
+use crate::options::{GraphOptions, Retention};
 use crate::run::Side;
 use crate::{Error, Result};
 
 /// So many small files become one.
 const PACK_FILES: usize = 16;
+
+/// The same where a rule gives up snapshots: most of their levels soon become one with others anyway, and few files
+/// would be there for long.
+const PACK_PASSING_FILES: usize = 64;
 
 /// Files of at least so many bytes are not small.
 pub(crate) const SMALL_FILE_BYTES: u64 = 1 << 20;
@@ -199,6 +204,10 @@ impl Job<'_> {
 /// The levels that go to another file: those of files that are mostly needless, and of small files once there are
 /// enough of them. `is_joined`: at least one small level is written anyway.
 fn moves(state: &State, chain: &Chain, is_joined: bool) -> Vec<Job<'static>> {
+    let pack_files = match state.manifest.retention {
+        Retention::All => PACK_FILES,
+        _ => PACK_PASSING_FILES,
+    };
     let mut live: BTreeMap<u32, Vec<LevelRef>> = BTreeMap::new();
     let mut seen = HashSet::new();
     for place in chain.level_refs().filter(|place| state.level_at(*place).is_some() && seen.insert(*place)) {
@@ -212,13 +221,13 @@ fn moves(state: &State, chain: &Chain, is_joined: bool) -> Vec<Job<'static>> {
         if live_bytes * 2 < num_bytes {
             moved.push(file);
         } else if num_bytes + FRAME_BYTES < SMALL_FILE_BYTES {
-            tiers.entry(places.len().ilog(PACK_FILES)).or_default().push(file);
+            tiers.entry(places.len().ilog(pack_files)).or_default().push(file);
         }
     }
     let mut num_joining = usize::from(is_joined || !moved.is_empty());
     for tier in 0.. {
         let Some(files) = tiers.get(&tier) else { break };
-        if files.len() + num_joining < PACK_FILES {
+        if files.len() + num_joining < pack_files {
             break;
         }
         moved.extend(files);
