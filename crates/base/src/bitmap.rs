@@ -1,5 +1,6 @@
 //! Bitmaps: a plain one, and one that threads set together.
 
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 const WORD_BITS: usize = u64::BITS as usize;
@@ -134,6 +135,24 @@ impl AtomicBitmap {
         word.load(Ordering::Relaxed) & mask == 0 && word.fetch_or(mask, Ordering::AcqRel) & mask == 0
     }
 
+    /// The first bit of `range` that is set, or the first that is clear; the end of the range where there is none.
+    ///
+    /// # Panics
+    /// If the range is out of range.
+    #[inline]
+    pub fn find(&self, is_set: bool, range: Range<usize>) -> usize {
+        let mut at = range.start;
+        while at < range.end {
+            let word = self.words[at / WORD_BITS].load(Ordering::Acquire);
+            let wanted = if is_set { word } else { !word } >> (at % WORD_BITS);
+            if wanted != 0 {
+                return range.end.min(at + wanted.trailing_zeros() as usize);
+            }
+            at = (at / WORD_BITS + 1) * WORD_BITS;
+        }
+        range.end
+    }
+
     /// Clears every bit.
     pub fn clear(&mut self) {
         self.words.iter_mut().for_each(|w| *w.get_mut() = 0);
@@ -177,6 +196,24 @@ mod tests {
         assert!(bitmap.get(130) && !bitmap.get(131));
         bitmap.clear();
         assert_eq!(bitmap.count_ones(), 0);
+    }
+
+    #[test]
+    fn bits_are_found_within_their_range() {
+        let bitmap = AtomicBitmap::new(300);
+        [5, 6, 64, 200].map(|index| bitmap.set(index));
+        for (is_set, range, found) in [
+            (true, 0..300, 5),
+            (false, 5..300, 7),
+            (true, 7..300, 64),
+            (true, 65..300, 200),
+            (true, 65..150, 150),
+            (true, 65..200, 200),
+            (false, 64..65, 65),
+            (true, 9..9, 9),
+        ] {
+            assert_eq!(bitmap.find(is_set, range.clone()), found, "{is_set}, {range:?}");
+        }
     }
 
     #[test]

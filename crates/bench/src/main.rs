@@ -11,6 +11,7 @@ mod gapbs;
 mod graphs;
 mod harness;
 mod kernels;
+mod live;
 mod load;
 mod machine;
 mod report;
@@ -56,6 +57,8 @@ enum Benchmark {
     Updates(Options),
     /// The homes of a live graph's lists, each threshold and each left out, against the defaults.
     Tiers(Options),
+    /// Kernels on a graph that changes, against the plain CSR.
+    Live(Options),
     /// All on a small graph with few repetitions: do they run, and is nothing far off?
     Quick(Options),
     /// What changed between two reports beyond their noise.
@@ -136,7 +139,8 @@ fn run(benchmark: Benchmark) -> Result<()> {
         Benchmark::Snapshots(options) => measure(&options, &FULL, &["snapshots"]),
         Benchmark::Updates(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["updates"]),
         Benchmark::Tiers(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["tiers"]),
-        Benchmark::Quick(options) => measure(&options, &QUICK, &["load", "kernels", "snapshots", "updates"]),
+        Benchmark::Live(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["live"]),
+        Benchmark::Quick(options) => measure(&options, &QUICK, &["load", "kernels", "snapshots", "updates", "live"]),
         Benchmark::Compare { before, after } => compare::compare(&before, &after),
         Benchmark::Tables { reports } => tables::print(&reports),
     }
@@ -171,6 +175,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
         let mut report = Report::new(name, setting.origin.to_string(), threads, options.json);
         match name {
             "load" => load::run(&setting, &graphs, &mut report)?,
+            "live" => live::run(&setting, &graphs, &mut report)?,
             "updates" => updates::run(&setting, defaults.is_quick, &mut report)?,
             "tiers" => tiers::run(&setting, &graphs, &mut report)?,
             "snapshots" => snapshots::run(&setting, &graphs, defaults.is_quick, &mut report)?,

@@ -61,7 +61,10 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
     }
     if measures(Part::Steady) {
         for num_appends in if is_quick { &[10][..] } else { &[10, 200] } {
-            steady_lines(setting, &plain, *num_appends, report)?;
+            steady_lines(setting, &plain, *num_appends, None, report)?;
+            if is_wanted(setting, Kernel::Sssp) {
+                steady_lines(setting, &graphs.weighted()?, *num_appends, Some(WeightType::U32), report)?;
+            }
         }
     }
     if measures(Part::Tiny) {
@@ -193,19 +196,10 @@ fn load_file(
 /// The same snapshots, made by appending: the first is loaded, every other is what it changed.
 fn append_all(setting: &Setting, many: &Loaded, weights: Option<WeightType>) -> Result<Loaded> {
     let database = many.database()?;
-    let first = database.snapshot(1)?;
-    let is_weighted = weights.is_some();
-    let path = setting.scratch.join(if is_weighted { "first.wsg" } else { "first.sg" });
-    let serialized = if is_weighted { SerializedWeights::Write } else { SerializedWeights::Leave };
-    write_file(&path, |output| write_gapbs(&first, serialized, output))?;
-    let mut appended = load_file(setting, path.clone(), first.direction(), Spread::default(), weights)?;
-    std::fs::remove_file(path)?;
+    let mut appended = first_alone(setting, database, weights)?;
     let options = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
     for number in 2..=many.num_snapshots {
-        let changes = changes(database.diff(number - 1, number)?.added.iter().map(|arc| {
-            let weight = is_weighted.then_some(EdgeWeight::Integer(arc.weight as i64));
-            (arc.list, arc.neighbour, weight)
-        }));
+        let changes = step(database, (number - 1, number), weights.is_some())?;
         let (time, done) = seconds(|| {
             appended.database()?.append_changes(&changes, &options, &setting.pool, &Silent).map_err(anyhow::Error::from)
         });
@@ -219,6 +213,27 @@ fn append_all(setting: &Setting, many: &Loaded, weights: Option<WeightType>) -> 
 fn changes(edges: impl Iterator<Item = (VertexId, VertexId, Option<EdgeWeight>)>) -> Changes {
     let key = |vertex: VertexId| Key::Integer(vertex.into());
     Changes { added: edges.map(|(u, v, weight)| (key(u), key(v), weight)).collect(), ..Changes::default() }
+}
+
+/// A database with nothing but the first snapshot of another.
+fn first_alone(setting: &Setting, database: &Database, weights: Option<WeightType>) -> Result<Loaded> {
+    let first = database.snapshot(1)?;
+    let is_weighted = weights.is_some();
+    let path = setting.scratch.join(if is_weighted { "first.wsg" } else { "first.sg" });
+    let serialized = if is_weighted { SerializedWeights::Write } else { SerializedWeights::Leave };
+    write_file(&path, |output| write_gapbs(&first, serialized, output))?;
+    let alone = load_file(setting, path.clone(), first.direction(), Spread::default(), weights)?;
+    std::fs::remove_file(path)?;
+    Ok(alone)
+}
+
+/// What is added between two snapshots.
+fn step(database: &Database, (from, to): (u32, u32), is_weighted: bool) -> Result<Changes> {
+    let added = database.diff(from, to)?.added;
+    Ok(changes(added.iter().map(|arc| {
+        let weight = is_weighted.then_some(EdgeWeight::Integer(arc.weight as i64));
+        (arc.list, arc.neighbour, weight)
+    })))
 }
 
 /// Every kernel on the newest snapshot.
@@ -245,7 +260,8 @@ fn kernel_lines(
     Ok(())
 }
 
-fn kernel_line(
+/// A kernel on a view, against the plain CSR of the same graph.
+pub(crate) fn kernel_line(
     setting: &Setting,
     kernel: Kernel,
     (view, csr): (&View, &(impl InEdges + WeightedEdges + SingleFragment)),
@@ -378,8 +394,7 @@ fn append_lines(setting: &Setting, forms: &Forms, report: &mut Report) -> Result
         let before = base.bytes();
         let mut total = 0.0;
         for &(from, to) in steps {
-            let added = parts.database()?.diff(from, to)?.added;
-            let changes = changes(added.iter().map(|arc| (arc.list, arc.neighbour, None)));
+            let changes = step(parts.database()?, (from, to), false)?;
             let (time, done) = seconds(|| {
                 base.database()?.append_changes(&changes, &options, &setting.pool, &Silent).map_err(anyhow::Error::from)
             });
@@ -402,20 +417,20 @@ fn append_lines(setting: &Setting, forms: &Forms, report: &mut Report) -> Result
 }
 
 /// A snapshot after the other, with the maintenance that is due: what one takes, and what is written for it in all.
-fn steady_lines(setting: &Setting, forms: &Forms, num_appends: u32, report: &mut Report) -> Result<()> {
+fn steady_lines(
+    setting: &Setting,
+    forms: &Forms,
+    num_appends: u32,
+    weights: Option<WeightType>,
+    report: &mut Report,
+) -> Result<()> {
     let name = format!("{} snapshots, appended with maintenance", num_appends + 1);
     let spread = Spread { num_snapshots: num_appends + 1, first_share: Some(FIRST_SHARE), seed: 3 };
-    let direction = forms.csr().direction();
-    let parts = load_file(setting, forms.serialized().to_owned(), direction, spread, None)?;
-    let path = setting.scratch.join("steady.sg");
-    let first = parts.database()?.snapshot(1)?;
-    write_file(&path, |output| write_gapbs(&first, SerializedWeights::Leave, output))?;
-    let base = load_file(setting, path.clone(), direction, Spread::default(), None)?;
-    std::fs::remove_file(path)?;
+    let parts = load_file(setting, forms.serialized().to_owned(), forms.csr().direction(), spread, weights)?;
+    let base = first_alone(setting, parts.database()?, weights)?;
     let mut times = Vec::new();
     for number in 1..=num_appends {
-        let added = parts.database()?.diff(number, number + 1)?.added;
-        let changes = changes(added.iter().map(|arc| (arc.list, arc.neighbour, None)));
+        let changes = step(parts.database()?, (number, number + 1), weights.is_some())?;
         let options = AppendOptions::default();
         let (time, done) = seconds(|| {
             base.database()?.append_changes(&changes, &options, &setting.pool, &Silent).map_err(anyhow::Error::from)
@@ -423,14 +438,17 @@ fn steady_lines(setting: &Setting, forms: &Forms, num_appends: u32, report: &mut
         done?;
         times.push(time);
     }
-    let slowest = times.iter().copied().fold(0.0, f64::max);
-    report.line(Line::figure(format!("{name}: an append"), "s", median(&times), "maintenance as it is due"));
-    report.line(Line::figure(format!("{name}: the slowest append"), "s", slowest, "with a merge"));
-    let stats = base.database()?.stats();
-    let amplification = stats.bytes_written as f64 / stats.bytes_loaded as f64;
-    report.line(Line::figure(format!("{name}: written a byte"), "B", amplification, "≤ 4"));
+    if weights.is_none() {
+        let slowest = times.iter().copied().fold(0.0, f64::max);
+        report.line(Line::figure(format!("{name}: an append"), "s", median(&times), "maintenance as it is due"));
+        report.line(Line::figure(format!("{name}: the slowest append"), "s", slowest, "with a merge"));
+        let stats = base.database()?.stats();
+        let amplification = stats.bytes_written as f64 / stats.bytes_loaded as f64;
+        report.line(Line::figure(format!("{name}: written a byte"), "B", amplification, "≤ 4"));
+    }
     let view = base.database()?.view()?;
-    for kernel in KERNELS.into_iter().filter(|&kernel| kernel != Kernel::Sssp && is_wanted(setting, kernel)) {
+    let reads = |kernel: Kernel| is_wanted(setting, kernel) && (kernel == Kernel::Sssp) == weights.is_some();
+    for kernel in KERNELS.into_iter().filter(|&kernel| reads(kernel)) {
         let target = if num_appends <= 10 { "≤ 1.05" } else { "≤ 1.15" };
         kernel_line(setting, kernel, (&view, forms.csr()), (&format!("{name}: {}", kernel.name()), target), report)?;
     }

@@ -46,7 +46,7 @@ pub use error::{Error, Result};
 pub use finder::Finder;
 pub use key::{Key, KeyRef};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
-pub use overlay::{AddedPiece, ListChanges, Overlay, Underlay, without};
+pub use overlay::{Added, AddedPiece, ListChanges, Overlay, Underlay, without};
 pub use property::{EdgeProperties, PropertyChanges, PropertyOverlay, RowParts, VertexProperties};
 pub use run::{FinishedRun, RunWriter, Side};
 pub use side::{ListChange, ListOrigin};

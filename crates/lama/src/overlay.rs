@@ -31,6 +31,9 @@ pub struct ListChanges {
 /// Takes a piece of what a list gains: entries and the bytes of their weights.
 pub type AddedPiece<'a> = dyn FnMut(&[VertexId], &[u8]) -> ControlFlow<()> + 'a;
 
+/// A piece of what a list gains: entries and the bytes of their weights.
+pub type Added<'a> = (&'a [VertexId], &'a [u8]);
+
 /// One version of the changes that are laid over a snapshot; it never changes itself.
 ///
 /// They are effective: what is removed is in the snapshot's list, and what is added is not, unless it is
@@ -70,6 +73,15 @@ pub trait Overlay: Debug + Send + Sync {
 
     /// Calls `body` with what a list gains, piece by piece, ascending, each with the bytes of its weights.
     fn for_each_added(&self, side: run::Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()>;
+
+    /// What a list loses, and what it gains where that is in one piece, perhaps an empty one. Most lists are read with
+    /// this one call.
+    fn changes(&self, side: run::Side, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
+        (self.removed(side, vertex), None)
+    }
+
+    /// Hints that what changes in a list is read soon.
+    fn prefetch(&self, _side: run::Side, _vertex: VertexId) {}
 }
 
 /// Calls `body` with what is left, piece by piece, of an ascending list without the entries of another.

@@ -28,6 +28,7 @@ use crate::{patched, run};
 
 pub use origin::{ListChange, ListOrigin};
 pub(crate) use overlaid::SideOverlay;
+use overlaid::for_each_run;
 
 /// The first damage that a reader met.
 pub(crate) type Fault = Arc<OnceLock<base::Error>>;
@@ -314,6 +315,9 @@ impl Side {
         // A hint does not care where the list is really.
         base::simd::prefetch(&self.pages, page_of(vertex));
         base::simd::prefetch(&self.offsets, home(vertex));
+        if let Some(overlay) = self.overlay_of(vertex) {
+            overlay.overlay.prefetch(overlay.side, vertex);
+        }
     }
 
     /// The lists of the base run, if they show.
@@ -337,6 +341,9 @@ impl Side {
     }
 
     fn degree_below(&self, vertex: VertexId) -> usize {
+        if let Some(list) = self.list_below(vertex, LISTS_READY) {
+            return list.len();
+        }
         match self.elsewhere(vertex, false) {
             Found::List(list) => list.len(),
             Found::Pieces(page) => page.degree(place_in_page(vertex)),
@@ -364,8 +371,13 @@ impl Side {
         vertex: VertexId,
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if let Some(overlay) = self.overlay_of(vertex) {
-            return self.for_each_fragment_overlaid(overlay, vertex, body);
+        if let Some(overlay) = &self.overlay {
+            if overlay.touched.get(vertex as usize) {
+                return self.for_each_fragment_overlaid(overlay, vertex, body);
+            }
+            if let Some(list) = self.list_below(vertex, LISTS_READY) {
+                return body(&self.targets[list]);
+            }
         }
         match self.elsewhere(vertex, false) {
             Found::List(list) => body(&self.targets[list]),
@@ -398,8 +410,13 @@ impl Side {
         weights: &[W],
         mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if let Some(overlay) = self.overlay_of(vertex) {
-            return self.for_each_weighted_fragment_overlaid(overlay, vertex, weights, body);
+        if let Some(overlay) = &self.overlay {
+            if overlay.touched.get(vertex as usize) {
+                return self.for_each_weighted_fragment_overlaid(overlay, vertex, weights, body);
+            }
+            if let Some(list) = self.list_below(vertex, READY) {
+                return body(&self.targets[list.clone()], &weights[list]);
+            }
         }
         match self.elsewhere(vertex, true) {
             Found::List(list) => body(&self.targets[list.clone()], &weights[list]),
@@ -447,18 +464,27 @@ impl Side {
             let page = page_of(first);
             let page_end = (page as u64 + 1) << PAGE_SHIFT;
             let end = u64::from(vertices.end).min(page_end) as VertexId;
-            body(self.page(page, first..end))?;
+            match &self.overlay {
+                // Without a list below there is nothing to gain from the runs.
+                Some(_) if self.pages[page].is_overlaid() && self.state(page, false) >= IN_PIECES => {
+                    body(Page::Patched(first..end))?;
+                }
+                Some(overlay) if self.pages[page].is_overlaid() => {
+                    for_each_run(&overlay.touched, first..end, |run, is_touched| match is_touched {
+                        true => body(Page::Patched(run)),
+                        false => body(self.page(page, run)),
+                    })?;
+                }
+                _ => body(self.page(page, first..end))?,
+            }
             first = end;
         }
         ControlFlow::Continue(())
     }
 
-    /// These vertices of one page.
+    /// These vertices of one page, without what is laid over it.
     #[inline]
     fn page(&self, page: usize, vertices: Range<VertexId>) -> Page<'_, u32> {
-        if self.pages[page].is_overlaid() {
-            return Page::Patched(vertices);
-        }
         let state = self.state(page, false);
         let base = self.pages[page].load(Ordering::Relaxed).1;
         let offsets = match state {

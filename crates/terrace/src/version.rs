@@ -198,9 +198,12 @@ impl<'a, W: Value> Lists<'a, W> {
         }
     }
 
-    /// Hints that the block of `vertex` is read soon.
+    /// Hints that the list of `vertex`, or where it is, is read soon.
     #[inline(always)]
-    pub(crate) fn prefetch_block(&self, vertex: VertexId) {
+    pub fn prefetch(&self, vertex: VertexId) {
+        if self.num_arcs == 0 {
+            return;
+        }
         let page = self.directory.page(self.arena, vertex >> PAGE_BITS);
         self.arena.prefetch(page, self.layout.block_line(vertex as usize % PAGE_VERTICES));
     }

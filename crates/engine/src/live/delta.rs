@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use base::VertexId;
 use base::parallel::Pool;
 use graph::{Weight, WeightType};
-use lama::{AddedPiece, ChangedArc, ListChanges, Side};
+use lama::{Added, AddedPiece, ChangedArc, ListChanges, Side};
 use terrace::{Lists, Mirror, Options, Plane, Space, Terrace, Version};
 
 use super::batch::Batch;
@@ -188,6 +188,23 @@ impl DeltaVersion {
         for_weights!(Self, self, version => entries(version.lists(planes_of(side).removed()), vertex))
     }
 
+    /// What a list loses, and what it gains where that is in one piece.
+    pub(crate) fn changes(&self, side: Side, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
+        for_weights!(Self, self, version => {
+            let planes = planes_of(side);
+            let gone = entries(version.lists(planes.removed()), vertex);
+            let new = version.lists(planes.added()).single(vertex).map(|(targets, values)| (targets, Bits::bytes(values)));
+            (gone, new)
+        })
+    }
+
+    /// Hints that what changes in a list is read soon.
+    pub(crate) fn prefetch(&self, side: Side, vertex: VertexId) {
+        for_weights!(Self, self, version => for plane in [planes_of(side).added(), planes_of(side).removed()] {
+            version.lists(plane).prefetch(vertex);
+        });
+    }
+
     /// What a list gains, piece by piece.
     pub(crate) fn for_each_added(&self, side: Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
         for_weights!(Self, self, version => pieces(version.lists(planes_of(side).added()), vertex, body))
@@ -206,7 +223,11 @@ impl DeltaVersion {
     }
 }
 
+#[inline]
 fn entries<W: Bits>(lists: Lists<'_, W>, vertex: VertexId) -> Cow<'_, [VertexId]> {
+    if lists.num_arcs() == 0 {
+        return Cow::Borrowed(&[]);
+    }
     if let Some((entries, _)) = lists.single(vertex) {
         return Cow::Borrowed(entries);
     }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use base::VertexId;
 use graph::Direction;
-use lama::{AddedPiece, Key, KeyRef, ListChanges, Overlay, PropertyOverlay, Side, Underlay, View, without};
+use lama::{Added, AddedPiece, Key, KeyRef, ListChanges, Overlay, PropertyOverlay, Side, Underlay, View, without};
 use terrace::Plane;
 
 use super::delta::DeltaVersion;
@@ -149,6 +149,17 @@ impl Overlay for LiveVersion {
             })?;
         }
         self.delta.for_each_added(side, vertex, body)
+    }
+
+    fn changes(&self, side: Side, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
+        match self.frozen_of(vertex) {
+            None => self.delta.changes(side, vertex),
+            Some(_) => (self.removed(side, vertex), None),
+        }
+    }
+
+    fn prefetch(&self, side: Side, vertex: VertexId) {
+        self.delta.prefetch(side, vertex);
     }
 }
 

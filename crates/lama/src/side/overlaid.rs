@@ -3,17 +3,21 @@
 //! Only vertices that a bitmap names are looked up in it, and only pages with such vertices are asked for
 //! the bitmap: all others are read as if nothing were there.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
 use graph::Weight;
 
-use super::{Found, Side};
+use super::{Found, LISTS_READY, OVERLAID, READY, Side, home};
 use crate::overlay::{Overlay, without};
 use crate::run;
 use crate::table::{PAGE_SHIFT, num_pages, page_of, place_in_page};
+
+/// Fewer vertices that nothing touched are not worth a page of their own.
+const SHORT_RUN: usize = 4;
 
 /// What is laid over a side.
 #[derive(Clone, Debug)]
@@ -36,6 +40,31 @@ impl SideOverlay {
         let changes = self.overlay.num_changes(self.side, vertex);
         changes.added + changes.removed > 0
     }
+}
+
+/// Calls `body` with vertices that were not touched, and with those between them, as long ranges in their order, and
+/// whether any was.
+#[inline]
+pub(super) fn for_each_run(
+    touched: &AtomicBitmap,
+    vertices: Range<VertexId>,
+    mut body: impl FnMut(Range<VertexId>, bool) -> ControlFlow<()>,
+) -> ControlFlow<()> {
+    let (mut start, end) = (vertices.start as usize, vertices.end as usize);
+    let range = |start: usize, end: usize| start as VertexId..end as VertexId;
+    let mut at = start;
+    while at < end {
+        let run_end = touched.find(true, at..end);
+        if run_end - at >= SHORT_RUN {
+            if start < at {
+                body(range(start, at), true)?;
+            }
+            body(range(at, run_end), false)?;
+            start = run_end;
+        }
+        at = touched.find(false, run_end..end);
+    }
+    if start < end { body(range(start, end), true) } else { ControlFlow::Continue(()) }
 }
 
 impl Side {
@@ -62,16 +91,31 @@ impl Side {
         self.overlay.as_ref().filter(|overlay| overlay.touched.get(vertex as usize))
     }
 
-    #[inline(never)]
+    /// Where the page has the list of `vertex`, whatever is laid over it, unless it is elsewhere.
+    #[inline]
+    pub(super) fn list_below(&self, vertex: VertexId, last_state: u64) -> Option<Range<usize>> {
+        let (state, base) = self.pages[page_of(vertex)].load(Ordering::Acquire);
+        let place = home(vertex);
+        (state & !OVERLAID <= last_state).then(|| {
+            let ends = &self.offsets[place..place + 2];
+            base + ends[0] as usize..base + ends[1] as usize
+        })
+    }
+
+    #[inline]
     pub(super) fn for_each_fragment_overlaid(
         &self,
         overlay: &SideOverlay,
         vertex: VertexId,
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let removed = overlay.overlay.removed(overlay.side, vertex);
-        let mut keep = |targets: &[VertexId]| without(targets, &removed, |kept| body(&targets[kept]));
-        match self.elsewhere(vertex, false) {
+        let (removed, added) = overlay.overlay.changes(overlay.side, vertex);
+        let mut keep = |targets: &[VertexId]| match removed.is_empty() {
+            true => body(targets),
+            false => without(targets, &removed, |kept| body(&targets[kept])),
+        };
+        let found = self.list_below(vertex, LISTS_READY).map(Found::List);
+        match found.unwrap_or_else(|| self.elsewhere(vertex, false)) {
             Found::List(list) => keep(&self.targets[list])?,
             Found::Pieces(page) => {
                 let base = &self.targets[self.base_targets(page_of(vertex))];
@@ -79,10 +123,14 @@ impl Side {
             }
             Found::Nothing => {}
         }
-        overlay.overlay.for_each_added(overlay.side, vertex, &mut |targets, _| body(targets))
+        match added {
+            Some(([], _)) => ControlFlow::Continue(()),
+            Some((targets, _)) => body(targets),
+            None => overlay.overlay.for_each_added(overlay.side, vertex, &mut |targets, _| body(targets)),
+        }
     }
 
-    #[inline(never)]
+    #[inline]
     pub(super) fn for_each_weighted_fragment_overlaid<W: Weight>(
         &self,
         overlay: &SideOverlay,
@@ -90,11 +138,13 @@ impl Side {
         weights: &[W],
         mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let removed = overlay.overlay.removed(overlay.side, vertex);
-        let mut keep = |targets: &[VertexId], weights: &[W]| {
-            without(targets, &removed, |kept| body(&targets[kept.clone()], &weights[kept]))
+        let (removed, added) = overlay.overlay.changes(overlay.side, vertex);
+        let mut keep = |targets: &[VertexId], weights: &[W]| match removed.is_empty() {
+            true => body(targets, weights),
+            false => without(targets, &removed, |kept| body(&targets[kept.clone()], &weights[kept])),
         };
-        match self.elsewhere(vertex, true) {
+        let found = self.list_below(vertex, READY).map(Found::List);
+        match found.unwrap_or_else(|| self.elsewhere(vertex, true)) {
             Found::List(list) => keep(&self.targets[list.clone()], &weights[list])?,
             Found::Pieces(page) => {
                 let edges = self.base_targets(page_of(vertex));
@@ -103,8 +153,39 @@ impl Side {
             }
             Found::Nothing => {}
         }
-        overlay
-            .overlay
-            .for_each_added(overlay.side, vertex, &mut |targets, weights| body(targets, bytemuck::cast_slice(weights)))
+        match added {
+            Some(([], _)) => ControlFlow::Continue(()),
+            Some((targets, weights)) => body(targets, bytemuck::cast_slice(weights)),
+            None => {
+                let piece = &mut |targets: &[VertexId], weights: &[u8]| body(targets, bytemuck::cast_slice(weights));
+                overlay.overlay.for_each_added(overlay.side, vertex, piece)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_cover_all_vertices_in_order() {
+        let touched = AtomicBitmap::new(256);
+        (0..256).filter(|index| index % 7 == 0 && index / 64 != 1 || index / 64 == 3).for_each(|index| {
+            touched.set(index);
+        });
+        for (start, end) in [(0, 256), (3, 9), (70, 130), (64, 128), (200, 256), (8, 8)] {
+            let mut next = start;
+            let flow = for_each_run(&touched, start..end, |run, is_touched| {
+                assert!(run.start == next && run.end > next, "{run:?} after {next}");
+                assert!(is_touched || run.clone().all(|vertex| !touched.get(vertex as usize)), "{run:?}");
+                assert!(
+                    !is_touched || run.len() <= SHORT_RUN || run.clone().any(|vertex| touched.get(vertex as usize))
+                );
+                next = run.end;
+                ControlFlow::Continue(())
+            });
+            assert!(flow.is_continue() && next == end, "{start}..{end}");
+        }
     }
 }

@@ -35,7 +35,7 @@ impl<W: Value> Version<W> {
 impl<W: Value> WillNeed for Version<W> {
     #[inline(always)]
     fn prefetch_out(&self, vertex: VertexId) {
-        self.lists(Plane::Out).prefetch_block(vertex);
+        self.lists(Plane::Out).prefetch(vertex);
     }
 }
 
