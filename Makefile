@@ -62,13 +62,13 @@ install:
 
 # GAPBS=DIR compares with GAP's programs, built there; SG=FILE measures on that serialized graph.
 BENCH := cargo run --release --quiet --locked --package anden-bench --
+BENCHMARKS := load kernels snapshots updates live tiers
 BENCH_OPTIONS := --json $(if $(GAPBS),--gapbs $(GAPBS)) $(if $(SG),--sg $(SG))
 
 bench:
 	@mkdir -p $(TARGET)/bench
-	$(BENCH) load $(BENCH_OPTIONS) >$(TARGET)/bench/load.json
-	$(BENCH) kernels $(BENCH_OPTIONS) >$(TARGET)/bench/kernels.json
-	$(BENCH) tables $(TARGET)/bench/load.json $(TARGET)/bench/kernels.json >docs/benchmarks.md
+	for name in $(BENCHMARKS); do $(BENCH) $$name $(BENCH_OPTIONS) >$(TARGET)/bench/$$name.json || exit 1; done
+	$(BENCH) tables $(BENCHMARKS:%=$(TARGET)/bench/%.json) >docs/benchmarks.md
 
 bench-quick:
 	$(BENCH) quick
