@@ -55,13 +55,14 @@ impl Graveyard {
     pub(crate) fn free_some(&mut self, pinned: &[u64], at_least: usize, mut free: impl FnMut(&[Retired])) {
         let mut num_left = at_least.max(LEAST_STEPS);
         while num_left > 0
-            && let Some((youngest, mut nodes)) = self.due.pop_front()
+            && let Some((youngest, mut rest)) = self.due.pop_front()
         {
-            let rest = nodes.split_off(num_left.min(nodes.len()));
+            // From the end: what is left stays where it is, however much that is.
+            let mut nodes = rest.split_off(rest.len().saturating_sub(num_left));
             if !rest.is_empty() {
                 self.due.push_front((youngest, rest));
             }
-            num_left -= nodes.len().min(num_left);
+            num_left -= nodes.len();
             let num_before = pinned.partition_point(|&epoch| epoch <= youngest);
             if let Some(&keeper) = pinned[..num_before].last() {
                 let kept = self.kept.entry(keeper).or_default();
