@@ -185,7 +185,8 @@ impl Database {
             progress.advance(batch.len() as u64);
             answered(last)?;
             if options.checkpoint_every.is_some_and(|every| report.updates - *at_checkpoint >= every) {
-                self.checkpoint(None)?;
+                // Where every batch is a snapshot, there is none to be made.
+                self.inner().checkpoint_pending()?;
                 *at_checkpoint = report.updates;
             }
         }

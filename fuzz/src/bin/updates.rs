@@ -6,6 +6,8 @@ use std::io::Cursor;
 use graph::formats::{LineValue, UpdateLine, Updates, push_update_column, push_update_value};
 use graph::property::PropertyValue;
 
+const MAX_LINE_BYTES: usize = 1 << 20;
+
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let Ok(mut updates) = Updates::of_bytes("updates".as_ref(), Cursor::new(input.to_vec())) else { return };
     while let Ok(Some(update)) = updates.next_update() {
@@ -21,6 +23,10 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
             LineValue::Text { text, .. } => PropertyValue::String(text),
         };
         push_update_value(&mut line, value);
+        // Written, what stood in a line may be longer than a line can be.
+        if line.len() >= MAX_LINE_BYTES {
+            continue;
+        }
         let mut again = Updates::of_bytes("again".as_ref(), Cursor::new(line.into_bytes())).unwrap();
         let Ok(Some(UpdateLine::SetVertexProperty { vertex: again_vertex, name: again_name, value: found })) =
             again.next_update()

@@ -164,7 +164,8 @@ fn properties_of_edges_are_updated() {
             "p SEA JFK delay 11\n+ SEA LAX\np SEA LAX distance 954\np SEA LAX carrier \"Alaska Air\"\n- ORD JFK\n\
              + ORD JFK\np ORD SEA distance 1\np ORD SEA distance null\np SEA ORD delay null\np SEA size 3\n",
         );
-        let report = scene.json(&arguments(&["updates.txt", "--batch", "4", "--acks", "acks.txt"]));
+        let report =
+            scene.json(&arguments(&["updates.txt", "--batch", "4", "--acks", "acks.txt", "--checkpoint-every", "4"]));
         assert_eq!((&report["updates"], &report["transactions"]), (&json!(10), &json!(3)));
         assert_eq!(scene.read("acks.txt"), "4\n8\n10\n");
         let info = scene.json(&["info", "db"]);
