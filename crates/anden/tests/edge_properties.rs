@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anden::{
     Changes, Database, Direction, Duplicates, Error, ExportFormat, InputPath, Job, Key, KeyKind, KeyScheme,
-    LoadOptions, Options, Parameters, PropertySchema, PropertyType, Session, SourceOptions, VertexFormat, View,
+    LoadOptions, Options, Parameters, PropertySchema, PropertyType, Session, SourceOptions, Update, VertexFormat, View,
     WantedProperties, write_file,
 };
 use testkit::Random;
@@ -331,4 +331,32 @@ fn names_that_files_cannot_hold_are_refused() {
     write_file::<_, Error>(&graphml, |output| view.export(ExportFormat::GraphMl, output)).unwrap();
     assert_eq!(content(&scene.try_load("again", &graphml, None).unwrap().view().unwrap()), ["1 2|3"]);
     assert_ne!(view.edge_schema(), &PropertySchema::default());
+}
+
+#[test]
+fn values_of_edges_are_updated() {
+    for multigraph in [false, true] {
+        let (_scene, db) = flights(multigraph);
+        let before = db.view().unwrap();
+        let delays = |view: &View| {
+            let edges = view.edge_properties("SEA", "JFK").unwrap();
+            let delay = |edge: &anden::NamedValues<'_>| {
+                edge.iter().find(|(name, _)| *name == "delay").map(|(_, value)| value.to_string())
+            };
+            edges.iter().filter_map(delay).collect::<Vec<_>>()
+        };
+        let first = if multigraph { vec!["-3.5"] } else { vec![] };
+        assert_eq!(delays(&before), [&first[..], &["10.0"]].concat());
+        let num_edges = before.num_edges();
+        db.apply(&[Update::set_edge("SEA", "JFK", "delay", 11), Update::set_edge("JFK", "LAX", "gate", "B7")]).unwrap();
+        let after = db.view().unwrap();
+        assert_eq!(delays(&after), [&first[..], &["11.0"]].concat());
+        assert_eq!(after.edge_properties("JFK", "LAX").unwrap()[0][0].0, "gate");
+        assert_eq!((after.num_edges(), db.snapshots().len()), (num_edges + 1, 2), "a batch is a snapshot");
+        assert_eq!(delays(&before), [&first[..], &["10.0"]].concat(), "a view stays as it is");
+        let strict = db.apply_strict(&[Update::set_edge("LAX", "SEA", "delay", 1)]).unwrap_err();
+        assert!(matches!(&strict, Error::InvalidInput(what) if what == "there is no edge from LAX to SEA"), "{strict}");
+        assert_eq!(db.snapshots().len(), 2);
+        db.verify().unwrap();
+    }
 }

@@ -5,13 +5,12 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{OnceLock, PoisonError, RwLock};
+use std::sync::{PoisonError, RwLock};
 
 use base::VertexId;
 use lama::{Key, KeyRef};
 
-/// The first chunk holds this many keys, each later one twice as many as the one before.
-const FIRST_CHUNK: usize = 1 << 10;
+use super::records::Records;
 
 /// New keys, and the ids that they got.
 #[derive(Debug)]
@@ -19,24 +18,22 @@ pub(crate) struct NewKeys {
     /// The id of the first.
     first: usize,
     ids: RwLock<HashMap<Key, VertexId>>,
-    chunks: [OnceLock<Box<[OnceLock<Key>]>>; 24],
+    /// By id, from the first.
+    keys: Records<Key>,
     num_bytes: AtomicU64,
 }
 
 impl NewKeys {
     /// None yet; the first will have the id `first`.
     pub(crate) fn new(first: usize) -> Self {
-        let chunks = [const { OnceLock::new() }; 24];
-        Self { first, ids: RwLock::default(), chunks, num_bytes: AtomicU64::new(0) }
+        Self { first, ids: RwLock::default(), keys: Records::default(), num_bytes: AtomicU64::new(0) }
     }
 
     /// Adds a key, whose id is the next one: `id`.
     pub(crate) fn push(&self, key: Key, id: VertexId) {
-        let (chunk, place) = place_of(id as usize - self.first);
-        let chunk = self.chunks[chunk].get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| OnceLock::new()).collect());
-        let is_new = chunk[place].set(key.clone()).is_ok();
-        debug_assert!(is_new, "an id has one key");
-        // A key is in the table and in a chunk, its text twice too.
+        let index = self.keys.push(key.clone());
+        debug_assert_eq!(self.first + index, id as usize, "ids follow each other");
+        // A key is in the table and in the list, its text twice too.
         let text_bytes = if let Key::String(text) = &key { text.len() } else { 0 };
         let num_bytes = 2 * (size_of::<Key>() + text_bytes) + size_of::<VertexId>();
         self.num_bytes.fetch_add(num_bytes as u64, Ordering::Relaxed);
@@ -55,18 +52,11 @@ impl NewKeys {
 
     /// The key of an id.
     pub(crate) fn key(&self, id: VertexId) -> Option<KeyRef<'_>> {
-        let (chunk, place) = place_of((id as usize).checked_sub(self.first)?);
-        self.chunks.get(chunk)?.get()?[place].get().map(|key| match key {
+        self.keys.get((id as usize).checked_sub(self.first)?).map(|key| match key {
             Key::Integer(key) => KeyRef::Integer(*key),
             Key::String(key) => KeyRef::String(key),
         })
     }
-}
-
-/// The chunk of the key at `index`, and its place there.
-fn place_of(index: usize) -> (usize, usize) {
-    let chunk = ((index / FIRST_CHUNK) + 1).ilog2() as usize;
-    (chunk, index - FIRST_CHUNK * ((1 << chunk) - 1))
 }
 
 #[cfg(test)]
@@ -86,14 +76,5 @@ mod tests {
             assert_eq!(keys.id(&Key::String(name)), Some(id));
         }
         assert_eq!((keys.key(6), keys.key(10_000), keys.id(&Key::Integer(7))), (None, None, None));
-    }
-
-    #[test]
-    fn chunks_follow_each_other() {
-        let mut next = (0, 0);
-        for index in 0..20 * FIRST_CHUNK {
-            assert_eq!(place_of(index), next);
-            next = if next.1 + 1 == FIRST_CHUNK << next.0 { (next.0 + 1, 0) } else { (next.0, next.1 + 1) };
-        }
     }
 }
