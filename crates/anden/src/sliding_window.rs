@@ -16,7 +16,7 @@ use crate::{Changes, Database, Error, Result, View};
 ///
 /// Cost: a batch is written once when it comes, and a few times in all when what left the window is packed, whatever
 /// the number of batches before it; a view reads the batches of the window. Merges into the base run come as after
-/// any append, and write at most three bytes more for each that is appended.
+/// any append: a batch that one is due after takes as long as writing the graph anew.
 ///
 /// # Source
 /// Macko, Marathe, Margo, Seltzer: LLAMA, ICDE 2015, section IV (streaming). There a window's edges are all that there
