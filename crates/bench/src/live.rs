@@ -66,6 +66,7 @@ fn lines(setting: &Setting, forms: &Forms, has_weights: bool, kernels: &[Kernel]
     let options = LoadOptions { graph, ..LoadOptions::default() };
     let inputs = [InputPath::File(forms.serialized().to_owned())];
     let (database, _) = Database::load(&path, &inputs, &options, &setting.pool, &Silent)?;
+    database.set_checkpoint_bytes(None);
     let (there, elsewhere) = parted(csr, has_weights);
     // What is there goes from the snapshot, and comes back live; what is elsewhere is in it, and goes.
     apply(&database, &there.iter().map(Edge::removal).collect::<Vec<_>>())?;
@@ -79,6 +80,8 @@ fn lines(setting: &Setting, forms: &Forms, has_weights: bool, kernels: &[Kernel]
     std::fs::remove_dir_all(&path)?;
 
     let database = Database::create(&path, graph)?;
+    // Else what is measured would be a snapshot soon.
+    database.set_checkpoint_bytes(None);
     apply(&database, &edges(csr, has_weights, |_| true).iter().map(Edge::addition).collect::<Vec<_>>())?;
     if let Some(last) = csr.vertex_bound().checked_sub(1) {
         apply(&database, &[Update::AddVertex((last as u64).into())])?;

@@ -30,7 +30,7 @@ impl ThroughDatabase {
     pub(super) fn empty(scratch: &Path) -> Result<Self> {
         let directory = scratch.join("updates-empty.anden");
         remove(&directory)?;
-        Ok(Self { database: Arc::new(Database::create(&directory, kind())?) })
+        Ok(Self::in_memory_only(Database::create(&directory, kind())?))
     }
 
     /// Over a snapshot with the edges that `generator` makes.
@@ -41,7 +41,13 @@ impl ThroughDatabase {
         let options = LoadOptions { graph: kind(), ..LoadOptions::default() };
         let database = Database::load(&directory, &[InputPath::File(text.clone())], &options, pool, &Silent)?.0;
         std::fs::remove_file(text)?;
-        Ok(Self { database: Arc::new(database) })
+        Ok(Self::in_memory_only(database))
+    }
+
+    /// No snapshot is made meanwhile: it is the changes in memory that are measured.
+    fn in_memory_only(database: Database) -> Self {
+        database.set_checkpoint_bytes(None);
+        Self { database: Arc::new(database) }
     }
 
     fn apply(&mut self, pool: &Pool, updates: &[Update]) -> Result<f64> {
