@@ -201,7 +201,9 @@ mod tests {
     #[test]
     fn bits_are_found_within_their_range() {
         let bitmap = AtomicBitmap::new(300);
-        [5, 6, 64, 200].map(|index| bitmap.set(index));
+        for index in [5, 6, 64, 200] {
+            bitmap.set(index);
+        }
         for (is_set, range, found) in [
             (true, 0..300, 5),
             (false, 5..300, 7),
