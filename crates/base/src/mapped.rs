@@ -21,7 +21,7 @@ pub use annex::{Annex, annex_alignment};
 
 pub(crate) use annex::memory_file;
 
-use aligned::AlignedMap;
+use aligned::{AlignedMap, to_huge_pages};
 
 /// Read-only bytes of a whole file or of a part; clones share them.
 #[derive(Clone)]
@@ -74,12 +74,7 @@ impl FileBytes {
             return Self::map(file);
         }
         let map = AlignedMap::new(file, len, 0)?;
-        #[cfg(target_os = "linux")]
-        // SAFETY: the range is that of a map which lives longer than this call, and MADV_COLLAPSE changes neither its
-        // contents nor its validity. It is a hint: on small pages the same bytes are there.
-        unsafe {
-            libc::madvise(map.as_ptr().cast_mut().cast(), len, libc::MADV_COLLAPSE)
-        };
+        to_huge_pages(&map);
         Ok(Self { owner: Arc::new(Owner::Aligned(map)), range: 0..len })
     }
 

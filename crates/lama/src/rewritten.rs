@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use base::VertexId;
 use base::mapped::{Annex, MappedSlice, annex_alignment};
+use base::memory::HUGE_PAGE_BYTES;
 use graph::{Weight, Weights};
 
 use crate::patched::WholePage;
@@ -18,6 +19,11 @@ use crate::table::PAGE_OFFSETS;
 
 /// What the offsets of a page take.
 const OFFSET_BYTES: u64 = (PAGE_OFFSETS * size_of::<u32>()) as u64;
+
+/// The offsets in a huge page of memory.
+const HUGE_PAGE_OFFSETS: usize = HUGE_PAGE_BYTES / size_of::<u32>();
+/// Once so many of them are there, a huge page is worth its copy.
+const MOST_OFFSETS: usize = HUGE_PAGE_OFFSETS / 4 * 3;
 
 /// The lists of a side with room for pages behind them.
 #[derive(Debug)]
@@ -58,6 +64,8 @@ pub(crate) struct RewrittenPage {
 #[derive(Debug)]
 pub(crate) struct OffsetTable {
     annex: Annex<u32>,
+    /// How many offsets of each huge page are there.
+    filled: Vec<usize>,
     num_bytes: u64,
     memory: Arc<Memory>,
 }
@@ -238,18 +246,31 @@ impl OffsetTable {
     /// Cost: a map; a page takes memory once it is written.
     pub fn new(num_pages: usize, memory: &Arc<Memory>) -> Option<(MappedSlice<u32>, Self)> {
         let num_bytes = num_pages as u64 * OFFSET_BYTES;
-        let (offsets, annex) = MappedSlice::empty().extended(0..num_pages.checked_mul(PAGE_OFFSETS)?).ok()?;
+        let num_offsets = num_pages.checked_mul(PAGE_OFFSETS)?;
+        let (offsets, annex) = MappedSlice::empty().extended(0..num_offsets).ok()?;
         let memory = memory.take(num_bytes).then(|| Arc::clone(memory))?;
-        Some((offsets, Self { annex, num_bytes, memory }))
+        let filled = vec![0; num_offsets / HUGE_PAGE_OFFSETS];
+        Some((offsets, Self { annex, filled, num_bytes, memory }))
     }
 
-    /// Writes the offsets of a page, which nobody may be reading.
+    /// Writes the offsets of a page, which nobody may be reading. Where most of a huge page is there, it becomes one.
     ///
     /// # Errors
     /// The system's memory is short.
-    pub fn write(&self, page: usize, offsets: &[u32]) -> std::io::Result<()> {
+    pub fn write(&mut self, page: usize, offsets: &[u32]) -> std::io::Result<()> {
         debug_assert_eq!(offsets.len(), PAGE_OFFSETS);
-        self.annex.write(page * PAGE_OFFSETS, offsets)
+        let start = page * PAGE_OFFSETS;
+        self.annex.write(start, offsets)?;
+        let huge_page = start / HUGE_PAGE_OFFSETS;
+        if let Some(filled) = self.filled.get_mut(huge_page) {
+            let (before, after) = (*filled, *filled + offsets.len());
+            *filled = after;
+            if (before + 1..=after).contains(&MOST_OFFSETS) {
+                let first = huge_page * HUGE_PAGE_OFFSETS;
+                self.annex.to_huge_pages(first..first + HUGE_PAGE_OFFSETS);
+            }
+        }
+        Ok(())
     }
 }
 
@@ -310,7 +331,7 @@ mod tests {
     fn offsets_are_at_home() {
         let memory = Memory::new(3 * OFFSET_BYTES);
         assert!(OffsetTable::new(4, &memory).is_none());
-        let (offsets, table) = OffsetTable::new(3, &memory).unwrap();
+        let (offsets, mut table) = OffsetTable::new(3, &memory).unwrap();
         table.write(1, &[7; PAGE_OFFSETS]).unwrap();
         assert_eq!(offsets[PAGE_OFFSETS - 1..PAGE_OFFSETS + 1], [0, 7]);
         assert_eq!(offsets[2 * PAGE_OFFSETS - 1..2 * PAGE_OFFSETS + 1], [7, 0]);

@@ -551,8 +551,8 @@ impl Side {
     /// Tells all readers what a page is.
     fn show(&self, page: usize, look: &Look<'_>) -> base::Result<()> {
         let entry = &self.pages[page];
-        let table = self.shared.annex.as_ref().map(|annex| annex.offsets.lock().unwrap_or_else(|e| e.into_inner()));
-        if let Some(table) = &table
+        let mut table = self.shared.annex.as_ref().map(|annex| annex.offsets.lock().unwrap_or_else(|e| e.into_inner()));
+        if let Some(table) = &mut table
             && entry.state() == UNTOUCHED
             && !look.offsets.is_empty()
         {

@@ -12,6 +12,19 @@ use std::ptr::{null_mut, slice_from_raw_parts};
 use super::annex_alignment;
 use crate::memory::HUGE_PAGE_BYTES;
 
+/// Moves mapped bytes that start on a page to huge pages, as far as they fill some at the right addresses, for all who
+/// map the same file. A hint: where the system does not, the same bytes are there.
+///
+/// Cost: a copy of what is not on huge pages yet, and of what is a hole zeros, 2 MB at a time.
+pub(super) fn to_huge_pages(bytes: &[u8]) {
+    #[cfg(target_os = "linux")]
+    // SAFETY: the range is borrowed, so it stays mapped during the call, and MADV_COLLAPSE changes neither its contents
+    // nor whether it may be read.
+    unsafe {
+        libc::madvise(bytes.as_ptr().cast_mut().cast(), bytes.len(), libc::MADV_COLLAPSE)
+    };
+}
+
 /// A read-only map of the beginning of a file.
 pub(super) struct AlignedMap {
     start: *mut libc::c_void,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::aligned::AlignedMap;
+use super::aligned::{AlignedMap, to_huge_pages};
 use super::{FileBytes, MappedSlice, Owner};
 use crate::memory::HUGE_PAGE_BYTES;
 
@@ -21,6 +21,8 @@ use crate::memory::HUGE_PAGE_BYTES;
 pub struct Annex<T> {
     /// In memory, with a byte for every byte of the extended slice; what is in the slice's own file is a hole here.
     file: File,
+    /// The extended slice.
+    bytes: FileBytes,
     room: Range<usize>,
     marker: PhantomData<T>,
 }
@@ -67,8 +69,8 @@ impl<T: Pod> MappedSlice<T> {
             }
         };
         let bytes = FileBytes { range: 0..map.len(), owner: Arc::new(Owner::Aligned(map)) };
-        let extended = Self::new(bytes).ok_or(ErrorKind::InvalidInput)?;
-        Ok((extended, Annex { file, room, marker: PhantomData }))
+        let extended = Self::new(bytes.clone()).ok_or(ErrorKind::InvalidInput)?;
+        Ok((extended, Annex { file, bytes, room, marker: PhantomData }))
     }
 }
 
@@ -85,6 +87,17 @@ impl<T: Pod> Annex<T> {
     pub fn write(&self, index: usize, values: &[T]) -> Result<()> {
         self.require(index..index.saturating_add(values.len()))?;
         self.file.write_all_at(bytemuck::cast_slice(values), (index * size_of::<T>()) as u64)
+    }
+
+    /// Hints that these values are there and will be read in any order: where they fill huge pages, they move to such.
+    /// Others may be reading them.
+    ///
+    /// Cost: a copy.
+    pub fn to_huge_pages(&self, values: Range<usize>) {
+        let bytes = values.start * size_of::<T>()..values.end * size_of::<T>();
+        if let Some(bytes) = self.bytes.as_slice().get(bytes) {
+            to_huge_pages(bytes);
+        }
     }
 
     /// Gives the memory of these values back; whole pages of it, so those are zeros again. Nobody may be reading there.
