@@ -342,6 +342,25 @@ mod tests {
     }
 
     #[test]
+    fn a_table_shows_the_same_before_and_after_it_is_on_huge_pages() {
+        // One huge page and a part of another: written from both ends, so that it is moved before all of it is there.
+        let num_pages = HUGE_PAGE_OFFSETS / PAGE_OFFSETS + 100;
+        let memory = Memory::new(num_pages as u64 * OFFSET_BYTES);
+        let (offsets, mut table) = OffsetTable::new(num_pages, &memory).unwrap();
+        let of = |page: usize| -> Vec<u32> { (0..PAGE_OFFSETS).map(|i| (page * PAGE_OFFSETS + i) as u32).collect() };
+        let shown = |page: usize| &offsets[page * PAGE_OFFSETS..(page + 1) * PAGE_OFFSETS];
+        let mut order: Vec<usize> = (0..num_pages).collect();
+        order.sort_by_key(|&page| page.min(num_pages - page));
+        for (i, &page) in order.iter().enumerate() {
+            table.write(page, &of(page)).unwrap();
+            assert!(shown(page) == of(page), "page {page}");
+            assert!(shown(order[i / 2]) == of(order[i / 2]), "page {} after page {page}", order[i / 2]);
+        }
+        assert!(table.filled[0] >= MOST_OFFSETS, "it was never moved");
+        assert!((0..num_pages).all(|page| shown(page) == of(page)));
+    }
+
+    #[test]
     fn no_memory_is_no_room() {
         assert!(RoomyLists::new(&MappedSlice::empty(), None, &Memory::new(0)).is_none());
         let unit = annex_alignment() as u64;

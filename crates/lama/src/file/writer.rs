@@ -232,4 +232,25 @@ mod tests {
             assert_eq!(writer.sections[0].checksums, whole, "pieces of {piece}");
         }
     }
+
+    #[test]
+    fn writes_end_where_grains_do() {
+        let grain = GRAIN_BYTES as usize;
+        let bytes: Vec<u8> = (0..4 * grain + 4321).map(|i| (i >> 4) as u8 ^ i as u8).collect();
+        for piece in [1000, 70_001, grain - HEADER_BYTES, grain, 2 * grain + 5, bytes.len()] {
+            let disk = FaultStorage::new(FaultPlan::Never);
+            let mut writer = FileWriter::create(&disk, "file".as_ref()).unwrap();
+            writer.begin_section(SectionKind::StringText).unwrap();
+            for part in bytes.chunks(piece) {
+                writer.append(part).unwrap();
+                assert_eq!(writer.num_written % GRAIN_BYTES, 0, "pieces of {piece}");
+                assert!(writer.buffer.len() < grain, "pieces of {piece}");
+            }
+            let len = writer.finish(FileKind::OutTargets, DatabaseId([7; 16])).unwrap().len;
+            let file = disk.contents("file".as_ref()).unwrap();
+            assert_eq!(file.len() as u64, len, "pieces of {piece}");
+            assert!(file[HEADER_BYTES..].starts_with(&bytes), "pieces of {piece}");
+            assert!(file.starts_with(&MAGIC), "pieces of {piece}");
+        }
+    }
 }
