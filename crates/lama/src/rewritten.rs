@@ -11,7 +11,6 @@ use std::sync::{Arc, Mutex, MutexGuard};
 
 use base::VertexId;
 use base::mapped::{Annex, MappedSlice, annex_alignment};
-use base::memory::HUGE_PAGE_BYTES;
 use graph::{Weight, Weights};
 
 use crate::patched::WholePage;
@@ -19,11 +18,6 @@ use crate::table::PAGE_OFFSETS;
 
 /// What the offsets of a page take.
 const OFFSET_BYTES: u64 = (PAGE_OFFSETS * size_of::<u32>()) as u64;
-
-/// The offsets in a huge page of memory.
-const HUGE_PAGE_OFFSETS: usize = HUGE_PAGE_BYTES / size_of::<u32>();
-/// Once so many of them are there, a huge page is worth its copy.
-const MOST_OFFSETS: usize = HUGE_PAGE_OFFSETS / 4 * 3;
 
 /// The lists of a side with room for pages behind them.
 #[derive(Debug)]
@@ -64,8 +58,6 @@ pub(crate) struct RewrittenPage {
 #[derive(Debug)]
 pub(crate) struct OffsetTable {
     annex: Annex<u32>,
-    /// How many offsets of each huge page are there.
-    filled: Vec<usize>,
     num_bytes: u64,
     memory: Arc<Memory>,
 }
@@ -158,7 +150,9 @@ impl Room {
         self.targets.write(stored.edge_base(), &page.targets).ok()?;
         if let Some(weights) = &self.weights {
             for_weights!(weights, annex => write_bits(annex, stored.edge_base(), &page.weights)).ok()?;
+            for_weights!(weights, annex => annex.settle(stored.entries.clone())).ok()?;
         }
+        self.targets.settle(stored.entries.clone()).ok()?;
         Some(stored)
     }
 
@@ -249,8 +243,7 @@ impl OffsetTable {
         let num_offsets = num_pages.checked_mul(PAGE_OFFSETS)?;
         let (offsets, annex) = MappedSlice::empty().extended(0..num_offsets).ok()?;
         let memory = memory.take(num_bytes).then(|| Arc::clone(memory))?;
-        let filled = vec![0; num_offsets / HUGE_PAGE_OFFSETS];
-        Some((offsets, Self { annex, filled, num_bytes, memory }))
+        Some((offsets, Self { annex, num_bytes, memory }))
     }
 
     /// Writes the offsets of a page, which nobody may be reading. Where most of a huge page is there, it becomes one.
@@ -261,16 +254,7 @@ impl OffsetTable {
         debug_assert_eq!(offsets.len(), PAGE_OFFSETS);
         let start = page * PAGE_OFFSETS;
         self.annex.write(start, offsets)?;
-        let huge_page = start / HUGE_PAGE_OFFSETS;
-        if let Some(filled) = self.filled.get_mut(huge_page) {
-            let (before, after) = (*filled, *filled + offsets.len());
-            *filled = after;
-            if (before + 1..=after).contains(&MOST_OFFSETS) {
-                let first = huge_page * HUGE_PAGE_OFFSETS;
-                self.annex.to_huge_pages(first..first + HUGE_PAGE_OFFSETS);
-            }
-        }
-        Ok(())
+        self.annex.settle(start..start + offsets.len())
     }
 }
 
@@ -283,6 +267,7 @@ impl Drop for OffsetTable {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use base::memory::HUGE_PAGE_BYTES;
 
     fn page(num_targets: usize, first: u32) -> WholePage {
         let targets = (first..).take(num_targets).collect();
@@ -344,7 +329,7 @@ mod tests {
     #[test]
     fn a_table_shows_the_same_before_and_after_it_is_on_huge_pages() {
         // One huge page and a part of another: written from both ends, so that it is moved before all of it is there.
-        let num_pages = HUGE_PAGE_OFFSETS / PAGE_OFFSETS + 100;
+        let num_pages = HUGE_PAGE_BYTES / OFFSET_BYTES as usize + 100;
         let memory = Memory::new(num_pages as u64 * OFFSET_BYTES);
         let (offsets, mut table) = OffsetTable::new(num_pages, &memory).unwrap();
         let of = |page: usize| -> Vec<u32> { (0..PAGE_OFFSETS).map(|i| (page * PAGE_OFFSETS + i) as u32).collect() };
@@ -356,7 +341,7 @@ mod tests {
             assert!(shown(page) == of(page), "page {page}");
             assert!(shown(order[i / 2]) == of(order[i / 2]), "page {} after page {page}", order[i / 2]);
         }
-        assert!(table.filled[0] >= MOST_OFFSETS, "it was never moved");
+        assert!(table.annex.num_moves() > 0, "it was never moved");
         assert!((0..num_pages).all(|page| shown(page) == of(page)));
     }
 

@@ -25,7 +25,7 @@ pub(super) fn to_huge_pages(bytes: &[u8]) {
     };
 }
 
-/// A read-only map of the beginning of a file.
+/// A read-only map of a part of a file.
 pub(super) struct AlignedMap {
     start: *mut libc::c_void,
     len: usize,
@@ -37,12 +37,13 @@ unsafe impl Send for AlignedMap {}
 unsafe impl Sync for AlignedMap {}
 
 impl AlignedMap {
-    /// Maps `len` bytes of `file`, more than none, at an address that is `phase` modulo the size of a huge page;
-    /// `phase` is a multiple of the size of a page.
+    /// Maps `len` bytes of `file`, more than none, from byte `phase` on, at an address that is `phase` modulo the size
+    /// of a huge page; `phase` is a multiple of the size of a page.
     ///
     /// # Errors
     /// The system does not map it.
     pub fn new(file: &File, len: usize, phase: usize) -> Result<Self> {
+        let offset = libc::off_t::try_from(phase).map_err(|_| ErrorKind::InvalidInput)?;
         let reserved_len = len.checked_add(2 * HUGE_PAGE_BYTES).ok_or(ErrorKind::OutOfMemory)?;
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
         // SAFETY: new addresses, chosen by the system, that nobody uses yet.
@@ -51,12 +52,13 @@ impl AlignedMap {
             return Err(Error::last_os_error());
         }
         let reserved = Self { start: reserved, len: reserved_len };
-        let skipped = (phase + HUGE_PAGE_BYTES - reserved.start.addr() % HUGE_PAGE_BYTES) % HUGE_PAGE_BYTES;
+        let skipped =
+            (phase % HUGE_PAGE_BYTES + HUGE_PAGE_BYTES - reserved.start.addr() % HUGE_PAGE_BYTES) % HUGE_PAGE_BYTES;
         // SAFETY: less than a huge page is skipped, so these addresses are among those that were reserved above and
         // that nobody has seen.
         let start = unsafe {
             let flags = libc::MAP_SHARED | libc::MAP_FIXED;
-            libc::mmap(reserved.start.byte_add(skipped), len, libc::PROT_READ, flags, file.as_raw_fd(), 0)
+            libc::mmap(reserved.start.byte_add(skipped), len, libc::PROT_READ, flags, file.as_raw_fd(), offset)
         };
         if start == libc::MAP_FAILED {
             return Err(Error::last_os_error());
@@ -100,11 +102,15 @@ mod tests {
     fn a_map_is_where_it_is_wanted() {
         let file = super::super::memory_file().unwrap();
         file.write_all_at(&[9; 5000], HUGE_PAGE_BYTES as u64).unwrap();
+        file.set_len(3 * HUGE_PAGE_BYTES as u64).unwrap();
         for phase in [0, annex_alignment(), HUGE_PAGE_BYTES - annex_alignment()] {
             for len in [1, 4096, HUGE_PAGE_BYTES + 5000] {
                 let map = AlignedMap::new(&file, len, phase).unwrap();
                 assert_eq!((map.len(), map.as_ptr().addr() % HUGE_PAGE_BYTES), (len, phase));
-                assert_eq!((map[0], map[len - 1]), (0, if len > HUGE_PAGE_BYTES { 9 } else { 0 }));
+                let nines = HUGE_PAGE_BYTES..HUGE_PAGE_BYTES + 5000;
+                for place in [0, len / 2, len - 1] {
+                    assert_eq!(map[place], if nines.contains(&(phase + place)) { 9 } else { 0 }, "{phase}, {len}");
+                }
             }
         }
         assert!(AlignedMap::new(&file, usize::MAX / 2, 0).is_err());

@@ -8,7 +8,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use bytemuck::Pod;
 
@@ -21,11 +21,31 @@ use crate::memory::HUGE_PAGE_BYTES;
 pub struct Annex<T> {
     /// In memory, with a byte for every byte of the extended slice; what is in the slice's own file is a hole here.
     file: File,
+    /// Where the slice starts in the file: where its address is between two huge pages, for only then do those of the
+    /// file fit.
+    phase: usize,
     /// The extended slice.
     bytes: FileBytes,
     room: Range<usize>,
+    /// The huge pages of the file.
+    grains: Mutex<Vec<Grain>>,
     marker: PhantomData<T>,
 }
+
+/// What is known of a piece of the room as large as a huge page, and at its place.
+#[derive(Clone, Copy, Debug, Default)]
+struct Grain {
+    /// The bytes that are there.
+    num_bytes: u32,
+    /// Those that came since it was moved to a huge page.
+    num_new: u32,
+    num_moves: u32,
+}
+
+/// Once so much of it is there, a huge page is worth its copy.
+const WORTH_A_MOVE: usize = HUGE_PAGE_BYTES / 4 * 3;
+/// What is freed splits a huge page. It is moved again once so much came back, so that a byte is copied a few times.
+const WORTH_ANOTHER: usize = HUGE_PAGE_BYTES / 2;
 
 /// The room behind a slice can start at multiples of this many bytes.
 pub fn annex_alignment() -> usize {
@@ -50,27 +70,28 @@ impl<T: Pod> MappedSlice<T> {
         if room.start < self.len() || end <= start || !start.is_multiple_of(annex_alignment()) {
             return Err(ErrorKind::InvalidInput.into());
         }
+        let old = self.bytes.as_slice();
+        let phase = match &*self.bytes.owner {
+            // What lies on huge pages of its file does so in the second map as well.
+            Owner::Mapped(_) | Owner::Aligned(_) => {
+                old.as_ptr().addr() % HUGE_PAGE_BYTES / annex_alignment() * annex_alignment()
+            }
+            Owner::Heap(_) => 0,
+        };
         let file = memory_file()?;
-        file.set_len(end as u64)?;
+        let file_len = phase.checked_add(end).ok_or(ErrorKind::InvalidInput)?;
+        file.set_len(file_len as u64)?;
         // The one who writes to the file is the annex, whose contract says when its values may be read, and every bit
         // pattern is a `T`.
-        let old = self.bytes.as_slice();
-        let map = match &*self.bytes.owner {
-            Owner::Mapped(_) | Owner::Aligned(_) => {
-                // What lies on huge pages of its file does so in the second map as well.
-                let phase = old.as_ptr().addr() % HUGE_PAGE_BYTES / annex_alignment() * annex_alignment();
-                let map = AlignedMap::new(&file, end, phase)?;
-                map_again(old, &map)?;
-                map
-            }
-            Owner::Heap(_) => {
-                file.write_all_at(old, 0)?;
-                AlignedMap::new(&file, end, 0)?
-            }
-        };
+        let map = AlignedMap::new(&file, end, phase)?;
+        match &*self.bytes.owner {
+            Owner::Mapped(_) | Owner::Aligned(_) => map_again(old, &map)?,
+            Owner::Heap(_) => file.write_all_at(old, 0)?,
+        }
+        let grains = Mutex::new(vec![Grain::default(); file_len.div_ceil(HUGE_PAGE_BYTES)]);
         let bytes = FileBytes { range: 0..map.len(), owner: Arc::new(Owner::Aligned(map)) };
         let extended = Self::new(bytes.clone()).ok_or(ErrorKind::InvalidInput)?;
-        Ok((extended, Annex { file, bytes, room, marker: PhantomData }))
+        Ok((extended, Annex { file, phase, bytes, room, grains, marker: PhantomData }))
     }
 }
 
@@ -86,18 +107,40 @@ impl<T: Pod> Annex<T> {
     /// They are not in the room, or memory is short.
     pub fn write(&self, index: usize, values: &[T]) -> Result<()> {
         self.require(index..index.saturating_add(values.len()))?;
-        self.file.write_all_at(bytemuck::cast_slice(values), (index * size_of::<T>()) as u64)
+        self.file.write_all_at(bytemuck::cast_slice(values), self.file_bytes(index..index).start as u64)
     }
 
-    /// Hints that these values are there and will be read in any order: where they fill huge pages, they move to such.
-    /// Others may be reading them.
+    /// Says that these values are there, and will be read in any order: once they and others fill most of a huge page,
+    /// all of them move to one, for all who map the file. Others may be reading them.
     ///
-    /// Cost: a copy.
-    pub fn to_huge_pages(&self, values: Range<usize>) {
-        let bytes = values.start * size_of::<T>()..values.end * size_of::<T>();
-        if let Some(bytes) = self.bytes.as_slice().get(bytes) {
-            to_huge_pages(bytes);
+    /// Cost: for a huge page that fills up, a copy of it, and what it lacks is memory that is taken too.
+    ///
+    /// # Errors
+    /// They are not in the room.
+    pub fn settle(&self, values: Range<usize>) -> Result<()> {
+        self.require(values.clone())?;
+        for (number, count) in parts(self.file_bytes(values)) {
+            let Some(bytes) = self.grain_bytes(number) else { continue };
+            let is_full = self.change_grain(number, |grain| {
+                grain.num_bytes = grain.num_bytes.saturating_add(count).min(HUGE_PAGE_BYTES as u32);
+                grain.num_new = grain.num_new.saturating_add(count);
+                let is_full = grain.num_bytes as usize >= WORTH_A_MOVE && grain.num_new as usize >= WORTH_ANOTHER;
+                if is_full {
+                    (grain.num_new, grain.num_moves) = (0, grain.num_moves.saturating_add(1));
+                }
+                is_full
+            });
+            if is_full {
+                to_huge_pages(bytes);
+            }
         }
+        Ok(())
+    }
+
+    /// How often something was moved to a huge page.
+    pub fn num_moves(&self) -> u64 {
+        let grains = self.grains.lock().unwrap_or_else(PoisonError::into_inner);
+        grains.iter().map(|grain| u64::from(grain.num_moves)).sum()
     }
 
     /// Gives the memory of these values back; whole pages of it, so those are zeros again. Nobody may be reading there.
@@ -106,13 +149,44 @@ impl<T: Pod> Annex<T> {
     /// They are not in the room, or the system cannot.
     pub fn clear(&self, values: Range<usize>) -> Result<()> {
         self.require(values.clone())?;
-        punch_hole(&self.file, (values.start * size_of::<T>()) as u64, (values.len() * size_of::<T>()) as u64)
+        let bytes = self.file_bytes(values);
+        punch_hole(&self.file, bytes.start as u64, bytes.len() as u64)?;
+        for (number, count) in parts(bytes) {
+            self.change_grain(number, |grain| grain.num_bytes = grain.num_bytes.saturating_sub(count));
+        }
+        Ok(())
+    }
+
+    /// Where these values are in the file.
+    fn file_bytes(&self, values: Range<usize>) -> Range<usize> {
+        let place = |index: usize| self.phase + index * size_of::<T>();
+        place(values.start)..place(values.end)
+    }
+
+    fn change_grain<R>(&self, number: usize, change: impl FnOnce(&mut Grain) -> R) -> R {
+        change(&mut self.grains.lock().unwrap_or_else(PoisonError::into_inner)[number])
+    }
+
+    /// A huge page of the file, mapped, if all of it is room.
+    fn grain_bytes(&self, number: usize) -> Option<&[u8]> {
+        let (start, room) = (number * HUGE_PAGE_BYTES, self.file_bytes(self.room.clone()));
+        let is_inside = start >= room.start && start + HUGE_PAGE_BYTES <= room.end;
+        let start = start.checked_sub(self.phase).filter(|_| is_inside)?;
+        self.bytes.as_slice().get(start..start + HUGE_PAGE_BYTES)
     }
 
     fn require(&self, values: Range<usize>) -> Result<()> {
         let is_inside = values.start <= values.end && values.start >= self.room.start && values.end <= self.room.end;
         if is_inside { Ok(()) } else { Err(Error::new(ErrorKind::InvalidInput, "not in the annex")) }
     }
+}
+
+/// What of these bytes of a file is on which huge page of it, in bytes.
+fn parts(bytes: Range<usize>) -> impl Iterator<Item = (usize, u32)> {
+    (bytes.start / HUGE_PAGE_BYTES..bytes.end.div_ceil(HUGE_PAGE_BYTES)).map(move |number| {
+        let start = number * HUGE_PAGE_BYTES;
+        (number, (bytes.end.min(start + HUGE_PAGE_BYTES) - bytes.start.max(start)) as u32)
+    })
 }
 
 /// Shows the pages of `old`, which are mapped, at the start of `map` as well.
@@ -211,6 +285,54 @@ mod tests {
         check(&MappedSlice::copied(&[]));
         check(&MappedSlice::copied(&[1, 2, 3]));
         check(&MappedSlice::copied(&(0..5000).collect::<Vec<_>>()));
+    }
+
+    #[test]
+    fn full_pieces_of_the_room_move_to_huge_pages() {
+        let path = std::env::temp_dir().join(format!("anden-annex-huge-{}", std::process::id()));
+        std::fs::write(&path, vec![1_u8; 5 * annex_alignment()]).unwrap();
+        let bytes = FileBytes::map(&File::open(&path).unwrap()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        let unit = annex_alignment() / 8;
+        // From the second page of a file: never where a huge page starts.
+        let slice: MappedSlice<u64> = bytes.typed(annex_alignment() as u64, 2 * unit as u64).unwrap();
+        let huge = HUGE_PAGE_BYTES / 8;
+        let room = 3 * unit..3 * unit + 4 * huge;
+        let (extended, annex) = slice.extended(room.clone()).unwrap();
+        assert_eq!((extended.as_ptr().addr() - annex.phase) % HUGE_PAGE_BYTES, 0);
+        let check = |cleared: Range<usize>| {
+            for place in room.clone() {
+                assert_eq!(extended[place], if cleared.contains(&place) { 0 } else { place as u64 }, "at {place}");
+            }
+        };
+        let write = |places: Range<usize>| {
+            for start in places.clone().step_by(unit) {
+                annex.write(start, &(start as u64..(start + unit) as u64).collect::<Vec<_>>()).unwrap();
+                annex.settle(start..start + unit).unwrap();
+            }
+        };
+        write(room.clone());
+        check(0..0);
+        let whole: Vec<_> =
+            (0..annex.grains.lock().unwrap().len()).filter_map(|number| annex.grain_bytes(number)).collect();
+        assert!(whole.iter().all(|bytes| bytes.as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES)));
+        // The first and the last piece are not all room.
+        assert!((3..=4).contains(&whole.len()) && annex.num_moves() == whole.len() as u64, "{}", annex.num_moves());
+        // Little that is freed and comes back is not worth a copy of the rest.
+        let part = huge..huge + 8 * unit;
+        let moves = annex.num_moves();
+        annex.clear(part.clone()).unwrap();
+        check(part.clone());
+        write(part);
+        assert_eq!(annex.num_moves(), moves);
+        annex.clear(huge..3 * huge).unwrap();
+        check(huge..3 * huge);
+        write(huge..3 * huge);
+        check(0..0);
+        assert!(annex.num_moves() > moves);
+        for (start, end) in [(room.start - 1, room.end), (room.start, room.end + 1), (room.end, room.start)] {
+            assert!(annex.settle(start..end).is_err());
+        }
     }
 
     #[test]
