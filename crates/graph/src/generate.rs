@@ -2,7 +2,8 @@
 //!
 //! A [`Generator`] cuts its edges into numbered blocks; what a block holds follows from the
 //! parameters and its number alone, so blocks may be made in any order by any thread. Ids are
-//! permuted at random, so that nothing can be read off them.
+//! permuted at random, so that nothing can be read off them, but for those of roads: they follow the
+//! rows, as the ids of road maps follow the land.
 //!
 //! # Source
 //! R-MAT: Chakrabarti, Zhan, Faloutsos, SDM 2004; its parameters are those of the Graph500
@@ -86,6 +87,31 @@ impl Default for GridParams {
     }
 }
 
+/// A network of roads: a grid whose vertices have edges to most of those around them.
+///
+/// A vertex has edges to its 4 neighbours in the grid and to most of the 16 that are next after them, those up to a
+/// knight's move away: 16 edges on average and at most 18, fewer at the border.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RoadParams {
+    /// Vertices a row.
+    pub width: u64,
+    /// Rows.
+    pub height: u64,
+    /// Other seeds give other edges.
+    pub seed: u64,
+}
+
+impl Default for RoadParams {
+    fn default() -> Self {
+        Self { width: 1000, height: 1000, seed: 1 }
+    }
+}
+
+/// The neighbours in a grid that come after a vertex, by column and row.
+const GRID_STEPS: [(i64, u64); 2] = [(1, 0), (0, 1)];
+/// Those that come after a vertex of the next ones: a vertex of a network of roads has edges to all of them but two.
+const ROAD_STEPS: [(i64, u64); 8] = [(1, 1), (-1, 1), (2, 0), (0, 2), (2, 1), (-2, 1), (1, 2), (-1, 2)];
+
 #[derive(Clone, Debug)]
 enum Kind {
     /// Shares of the first three quarters, summed, of 2^32.
@@ -99,6 +125,10 @@ enum Kind {
         scale: u32,
     },
     Grid {
+        width: u64,
+        height: u64,
+    },
+    Road {
         width: u64,
         height: u64,
     },
@@ -174,6 +204,35 @@ impl Generator {
         }
     }
 
+    /// A network of roads.
+    ///
+    /// Cost: a look at the vertices of the border, of which there is something to be left out.
+    ///
+    /// # Errors
+    /// Too many vertices.
+    pub fn road(params: &RoadParams) -> Result<Self> {
+        let RoadParams { width, height, seed } = *params;
+        let num_vertices = match width.checked_mul(height) {
+            Some(num_vertices) if num_vertices <= MAX_VERTICES as u64 => num_vertices,
+            _ => return bad(format!("expected at most {MAX_VERTICES} vertices, found {width} times {height}")),
+        };
+        let mut road = Self::new(Kind::Road { width, height }, seed, num_vertices, 0);
+        let (mut border, mut num_edges) = (Vec::new(), 0);
+        for y in 0..height {
+            // No step leads further than two columns or rows.
+            let inner = if y + 2 < height && width > 4 { 2..width - 2 } else { 0..0 };
+            num_edges += inner.end.saturating_sub(inner.start) * (GRID_STEPS.len() + ROAD_STEPS.len() - 2) as u64;
+            for x in (0..inner.start).chain(inner.end..width) {
+                let vertex = y * width + x;
+                road.road_edges(vertex..vertex + 1, width, height, &mut border);
+            }
+            num_edges += border.len() as u64;
+            border.clear();
+        }
+        road.num_edges = num_edges;
+        Ok(road)
+    }
+
     fn new(kind: Kind, seed: u64, num_vertices: u64, num_edges: u64) -> Self {
         let permutation = Permutation::new(num_vertices, seed);
         Self { kind, seed, num_vertices, num_edges, permutation, weights: None }
@@ -214,8 +273,8 @@ impl Generator {
     /// The number of blocks.
     pub fn num_blocks(&self) -> u64 {
         match self.kind {
-            // A block of a grid is of vertices, each with its one or two edges.
-            Kind::Grid { .. } => self.num_vertices.div_ceil(BLOCK_EDGES),
+            // A block of a grid is of vertices, each with its few edges.
+            Kind::Grid { .. } | Kind::Road { .. } => self.num_vertices.div_ceil(BLOCK_EDGES),
             _ => self.num_edges.div_ceil(BLOCK_EDGES),
         }
     }
@@ -224,7 +283,8 @@ impl Generator {
     /// levels of each edge.
     pub fn edges_of_block(&self, block: u64, edges: &mut Vec<(VertexId, VertexId)>) {
         edges.clear();
-        let total = if matches!(self.kind, Kind::Grid { .. }) { self.num_vertices } else { self.num_edges };
+        let is_by_vertex = matches!(self.kind, Kind::Grid { .. } | Kind::Road { .. });
+        let total = if is_by_vertex { self.num_vertices } else { self.num_edges };
         let items = block * BLOCK_EDGES..total.min((block + 1) * BLOCK_EDGES);
         let mut random = Random::of_block(self.seed, block);
         match self.kind {
@@ -237,6 +297,22 @@ impl Generator {
                 self.permuted((bits & mask, bits >> 32 & mask))
             })),
             Kind::Grid { width, height } => self.grid_edges(items, width, height, edges),
+            Kind::Road { width, height } => self.road_edges(items, width, height, edges),
+        }
+    }
+
+    fn road_edges(&self, vertices: Range<u64>, width: u64, height: u64, edges: &mut Vec<(VertexId, VertexId)>) {
+        for vertex in vertices {
+            let bits = hash(self.seed, vertex);
+            let first_out = bits % 8;
+            let second_out = (first_out + 1 + (bits >> 8) % 7) % 8;
+            let road = (0..).zip(ROAD_STEPS).filter(|&(place, _)| place != first_out && place != second_out);
+            for (columns, rows) in GRID_STEPS.into_iter().chain(road.map(|(_, step)| step)) {
+                let (x, y) = ((vertex % width).checked_add_signed(columns), vertex / width + rows);
+                if let Some(x) = x.filter(|&x| x < width && y < height) {
+                    edges.push((vertex as VertexId, (y * width + x) as VertexId));
+                }
+            }
         }
     }
 

@@ -5,7 +5,7 @@ mod reading;
 use std::collections::HashSet;
 
 use anden_graph::formats::{Output, SerializedWeights, SourceOptions, write_file, write_gapbs};
-use anden_graph::generate::{Generator, GridParams, RmatParams, UniformParams};
+use anden_graph::generate::{Generator, GridParams, RmatParams, RoadParams, UniformParams};
 use anden_graph::{Csr, Direction, Error, Graph, Weight};
 use base::parallel::Pool;
 use reading::{Folder, read_files};
@@ -19,6 +19,7 @@ fn generators() -> Vec<(&'static str, Generator)> {
         ("uniform", Generator::uniform(&uniform).unwrap()),
         ("grid", Generator::grid(&grid).unwrap()),
         ("weighted", Generator::rmat(&rmat).unwrap().with_weights(3..=9).unwrap()),
+        ("road", Generator::road(&RoadParams { width: 301, height: 277, seed: 2 }).unwrap()),
     ]
 }
 
@@ -51,7 +52,13 @@ fn a_seed_gives_the_same_file_for_ever() {
     let sums: Vec<u64> = generators().iter().map(|(_, generator)| checksum(&text(generator, 2))).collect();
     assert_eq!(
         sums,
-        [17_051_531_676_374_370_139, 9_080_989_586_973_114_444, 4_218_244_912_889_727_721, 5_972_694_724_937_961_794]
+        [
+            17_051_531_676_374_370_139,
+            9_080_989_586_973_114_444,
+            4_218_244_912_889_727_721,
+            5_972_694_724_937_961_794,
+            17_908_307_507_297_739_857
+        ]
     );
 }
 
@@ -69,12 +76,22 @@ fn the_shapes_are_as_named() {
         let graph = generator.csr(&pool).unwrap();
         assert_eq!(graph.direction(), Direction::Undirected);
         degrees.push((name, (0..graph.vertex_bound() as u32).map(|v| graph.out_degree(v)).max().unwrap()));
+        if name == "road" {
+            assert_eq!(graph.num_edges(), generator.num_edges());
+            assert!((15.8..16.0).contains(&(graph.num_arcs() as f64 / graph.num_vertices() as f64)));
+        }
         if name == "grid" {
             assert_eq!(graph.num_edges(), 311 * 516 + 310 * 517);
             assert_eq!(graph.num_edges(), generator.num_edges());
         }
     }
-    assert_eq!(degrees[2].1, 4);
+    assert_eq!((degrees[2].1, degrees[4].1), (4, 18));
+    for (width, height) in [(0, 3), (1, 1), (1, 9), (4, 4), (5, 3), (7, 20)] {
+        let road = Generator::road(&RoadParams { width, height, seed: 7 }).unwrap();
+        let edges: HashSet<_> = road.edges(&pool).into_iter().collect();
+        assert_eq!(edges.len() as u64, road.num_edges(), "{width} x {height}");
+        assert!(edges.iter().all(|&(s, t)| s < t && u64::from(t) < width * height), "{width} x {height}");
+    }
     assert!(degrees[0].1 > 1000, "no hub: {degrees:?}");
     assert!(degrees[1].1 < 100, "a hub: {degrees:?}");
 }

@@ -1,14 +1,16 @@
 //! Questions about single vertices, answered without a look at the rest of the graph.
 //!
 //! Memory and time are proportional to what is touched: what has been visited is kept in hash tables,
-//! and only a search that has come to a good part of the graph moves to a bitmap. Answers are the same
-//! in every run.
+//! and only a search that has come to a good part of the graph moves to a bitmap. A thread keeps them for its
+//! next question. Answers are the same in every run.
 
 mod path;
 mod shortest_paths;
+mod table;
 mod visited;
 mod weighted_path;
 
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use base::VertexId;
@@ -19,6 +21,7 @@ use crate::{Context, Error, Result};
 
 pub use path::{Path, path};
 pub use shortest_paths::{ShortestPaths, shortest_paths};
+use table::{Scratch, with_scratch};
 use visited::Visited;
 pub use weighted_path::{WeightedPath, weighted_path};
 
@@ -83,24 +86,81 @@ pub fn neighbors<G: InEdges>(graph: &G, vertex: VertexId, which: Neighbors) -> R
 /// # Errors
 /// The vertex does not exist, the graph is damaged, or the work was cancelled.
 pub fn friends_of_friends<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId) -> Result<Vec<VertexId>> {
-    let near = khop(ctx, graph, vertex, 1)?;
-    let mut far = khop(ctx, graph, vertex, 2)?;
-    far.retain(|other| near.binary_search(other).is_err());
-    Ok(far)
+    nearby(ctx, graph, vertex, 2, Wanted::LastLevel)
 }
 
 /// The vertices that a walk of 1 to `num_hops` out-edges leads to, ascending, without `vertex` itself.
 ///
 /// *Cost*: the out-lists of the vertices within `num_hops - 1` hops. *Memory*: some bytes for each
-/// vertex found, at most 5 bytes for each of the graph.
+/// vertex found, at most 5 bytes for each of the graph; up to 1 MB of it is kept by the thread for its next search.
 ///
 /// # Errors
 /// The vertex does not exist, the graph is damaged, the budget of memory is too small, or the work was cancelled.
 pub fn khop<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId, num_hops: u32) -> Result<Vec<VertexId>> {
+    nearby(ctx, graph, vertex, num_hops, Wanted::AllLevels)
+}
+
+/// Which of the vertices that a search finds are the answer.
+#[derive(Clone, Copy, PartialEq)]
+enum Wanted {
+    AllLevels,
+    LastLevel,
+}
+
+thread_local!(static NEARBY: Cell<Option<Box<NearbyScratch>>> = const { Cell::new(None) });
+
+/// What searches leave for those that follow.
+#[derive(Default)]
+struct NearbyScratch {
+    visited: Visited,
+    /// The vertices found, level by level.
+    found: Vec<VertexId>,
+}
+
+impl Scratch for NearbyScratch {
+    fn num_bytes(&self) -> usize {
+        self.visited.num_bytes() + self.found.capacity() * size_of::<VertexId>()
+    }
+}
+
+fn nearby<G: Graph>(
+    ctx: &Context<'_>,
+    graph: &G,
+    vertex: VertexId,
+    num_hops: u32,
+    wanted: Wanted,
+) -> Result<Vec<VertexId>> {
     require_vertex(graph, vertex)?;
-    let mut visited = Visited::new(graph.vertex_bound());
+    with_scratch(&NEARBY, |scratch: &mut NearbyScratch| {
+        let bound = graph.vertex_bound();
+        // One vertex and its list, at least.
+        ctx.require_memory("khop", (FOUND_BYTES + Visited::most_bytes(bound, 1)) as u64)?;
+        let NearbyScratch { visited, found } = scratch;
+        visited.begin(bound);
+        found.clear();
+        let searched = search_nearby(ctx, graph, vertex, num_hops, (visited, found));
+        let answer = searched.map(|last_level| {
+            let first = if wanted == Wanted::LastLevel { last_level.max(1) } else { 1 };
+            found[..first].iter().for_each(|&near| visited.remove(near));
+            visited.sorted(&found[first..])
+        });
+        visited.end(found);
+        graph.check()?;
+        answer
+    })
+}
+
+/// Finds the vertices near to one, which is the first of them; gives where those of the last level begin.
+fn search_nearby<G: Graph>(
+    ctx: &Context<'_>,
+    graph: &G,
+    vertex: VertexId,
+    num_hops: u32,
+    (visited, found): (&mut Visited, &mut Vec<VertexId>),
+) -> Result<usize> {
+    let bound = graph.vertex_bound();
     visited.insert(vertex);
-    let mut found = vec![vertex];
+    found.push(vertex);
     let mut level = 0;
     for _ in 0..num_hops {
         let end = found.len();
@@ -112,9 +172,10 @@ pub fn khop<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId, num_hops: 
             if place % POLL == 0 {
                 ctx.progress.check()?;
             }
-            let most = (found.len() + graph.out_degree(found[place])).min(graph.vertex_bound());
-            let needed = most * FOUND_BYTES + Visited::most_bytes(graph.vertex_bound(), most);
-            ctx.require_memory("khop", needed as u64)?;
+            if ctx.memory.is_some() {
+                let most = (found.len() + graph.out_degree(found[place])).min(bound);
+                ctx.require_memory("khop", (most * FOUND_BYTES + Visited::most_bytes(bound, most)) as u64)?;
+            }
             let _ = graph.for_each_out_fragment(found[place], |list| {
                 found.extend(list.iter().filter(|&&v| visited.insert(v)));
                 ControlFlow::Continue(())
@@ -122,10 +183,7 @@ pub fn khop<G: Graph>(ctx: &Context<'_>, graph: &G, vertex: VertexId, num_hops: 
         }
         level = end;
     }
-    graph.check()?;
-    found.swap_remove(0);
-    found.sort_unstable();
-    Ok(found)
+    Ok(level)
 }
 
 /// Vertices between two looks at whether the work is cancelled.

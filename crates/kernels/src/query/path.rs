@@ -1,18 +1,20 @@
 //! A shortest path by hops.
 //!
 //! Two searches meet: one from the source along out-edges, one from the target along in-edges. The one
-//! with fewer edges before it goes on by a level, until a vertex is known to both. Without in-edges
-//! the search goes forward only.
+//! with fewer edges before it goes on by a level, until an edge leads to a vertex that the other has seen.
+//! Without in-edges the search goes forward only.
+//!
+//! Both keep what they saw in one table, so that one look at it says whether a vertex is new, known, or where
+//! the two meet.
 
-use std::collections::HashMap;
-use std::hash::BuildHasherDefault;
+use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use graph::{Graph, InEdges};
+use graph::InEdges;
 
-use super::visited::IdHasher;
-use super::{POLL, require_room, table_bytes};
+use super::table::{Scratch, Table, with_scratch};
+use super::{POLL, require_room};
 use crate::context::require_vertex;
 use crate::{Context, Result};
 
@@ -33,107 +35,185 @@ impl Path {
 /// A path of the fewest edges from `source` to `target`; `None` where there is no path.
 ///
 /// *Cost*: about the square root of what a search from one end would visit, where degrees are even.
-/// *Memory*: some 20 bytes for each vertex visited. *Determinism*: always the same of the shortest
-/// paths: where the searches meet, and which way each came, the first found in the order of lists.
+/// *Memory*: some 70 bytes for each vertex visited; up to 1 MB of it is kept by the thread for its next search.
+/// *Determinism*: always the same of the shortest paths: where the searches meet, and which way each came, the
+/// first found in the order of lists.
 ///
 /// # Errors
 /// One of the two does not exist, the graph is damaged, the budget of memory is too small, or the work was cancelled.
 pub fn path<G: InEdges>(ctx: &Context<'_>, graph: &G, source: VertexId, target: VertexId) -> Result<Option<Path>> {
     require_vertex(graph, source)?;
     require_vertex(graph, target)?;
-    let mut forward = Search::new(source);
-    let mut backward = Search::new(target);
-    let mut meeting = (source == target).then_some(source);
-    while meeting.is_none() && !forward.frontier.is_empty() && !backward.frontier.is_empty() {
-        let out_edges: usize = forward.frontier.iter().map(|&v| graph.out_degree(v)).sum();
-        let go_forward =
-            !graph.has_in_edges() || out_edges <= backward.frontier.iter().map(|&v| graph.in_degree(v)).sum::<usize>();
-        meeting = if go_forward {
-            graph.will_need_out(&forward.frontier);
-            let room = |num_seen: usize, v| require(ctx, graph, num_seen + graph.out_degree(v));
-            forward.advance(ctx, &backward, room, |v, body| graph.for_each_out_fragment(v, body))?
-        } else {
-            graph.will_need_in(&backward.frontier);
-            let room = |num_seen: usize, v| require(ctx, graph, num_seen + graph.in_degree(v));
-            backward.advance(ctx, &forward, room, |v, body| graph.for_each_in_fragment(v, body))?
-        };
+    if source == target {
+        ctx.require_memory("path", size_of::<VertexId>() as u64)?;
+        return Ok(Some(Path { vertices: vec![source] }));
     }
-    graph.check()?;
-    Ok(meeting.map(|meeting| {
-        let mut vertices = forward.way(meeting);
-        vertices.reverse();
-        vertices.extend(backward.way(meeting).into_iter().skip(1));
-        Path { vertices }
-    }))
+    with_scratch(&SCRATCH, |scratch| {
+        let mut search = Search { ctx, graph, scratch };
+        let meeting = search.run(source, target);
+        graph.check()?;
+        Ok(meeting?.map(|meeting| search.way(meeting)))
+    })
 }
 
-/// Asks for the memory of two searches that see so many vertices at most: where from, and the frontier.
-fn require(ctx: &Context<'_>, graph: &impl Graph, num_vertices: usize) -> Result<()> {
-    require_room(ctx, graph, "path", num_vertices, table_bytes(size_of::<(VertexId, VertexId)>()) + 12)
+thread_local!(static SCRATCH: Cell<Option<Box<PathScratch>>> = const { Cell::new(None) });
+
+/// What searches leave for those that follow.
+#[derive(Default)]
+struct PathScratch {
+    steps: Table<Step>,
+    ends: [End; 2],
+    next: Vec<VertexId>,
 }
 
-/// A search from one end: each vertex seen, and from where.
-struct Search {
-    parents: HashMap<VertexId, VertexId, BuildHasherDefault<IdHasher>>,
+/// Which search came to a vertex, and from where; a search comes to its start from there.
+#[derive(Clone, Copy, Debug, Default)]
+struct Step {
+    parent: VertexId,
+    end: u32,
+}
+
+/// How far one of the two searches is.
+#[derive(Debug, Default)]
+struct End {
+    /// The vertices of its last level, ascending.
     frontier: Vec<VertexId>,
+    /// That lead on from them.
+    num_edges: usize,
 }
 
-impl Search {
-    fn new(start: VertexId) -> Self {
-        let mut parents = HashMap::default();
-        parents.insert(start, start);
-        Self { parents, frontier: vec![start] }
+/// The search along out-edges, and the one along in-edges.
+const FORWARD: u32 = 0;
+const BACKWARD: u32 = 1;
+
+impl Scratch for PathScratch {
+    fn num_bytes(&self) -> usize {
+        let lists = self.ends.iter().map(|end| end.frontier.capacity()).sum::<usize>() + self.next.capacity();
+        self.steps.num_bytes() + lists * size_of::<VertexId>()
+    }
+}
+
+/// An edge over which the searches meet: a vertex of the forward one, and one of the other.
+type Meeting = (VertexId, VertexId);
+
+struct Search<'a, G> {
+    ctx: &'a Context<'a>,
+    graph: &'a G,
+    scratch: &'a mut PathScratch,
+}
+
+impl<G: InEdges> Search<'_, G> {
+    fn run(&mut self, source: VertexId, target: VertexId) -> Result<Option<Meeting>> {
+        self.require(0)?;
+        self.scratch.steps.clear();
+        for (end, start) in [(FORWARD, source), (BACKWARD, target)] {
+            self.scratch.steps.entry(start, Step { parent: start, end });
+            self.scratch.ends[end as usize].frontier.clear();
+            self.scratch.ends[end as usize].frontier.push(start);
+            self.count_edges(end);
+        }
+        loop {
+            let [forward, backward] = &self.scratch.ends;
+            if forward.frontier.is_empty() || backward.frontier.is_empty() {
+                return Ok(None);
+            }
+            let goes_forward = !self.graph.has_in_edges() || forward.num_edges <= backward.num_edges;
+            let meeting = self.advance(if goes_forward { FORWARD } else { BACKWARD })?;
+            if meeting.is_some() {
+                return Ok(meeting);
+            }
+        }
     }
 
-    /// Goes on by one level; gives the first vertex that the other search knows too.
+    fn degree(&self, end: u32, vertex: VertexId) -> usize {
+        if end == FORWARD { self.graph.out_degree(vertex) } else { self.graph.in_degree(vertex) }
+    }
+
+    fn count_edges(&mut self, end: u32) {
+        let frontier = &self.scratch.ends[end as usize].frontier;
+        let num_edges = match end == BACKWARD && !self.graph.has_in_edges() {
+            true => 0,
+            false => frontier.iter().map(|&v| self.degree(end, v)).sum(),
+        };
+        self.scratch.ends[end as usize].num_edges = num_edges;
+    }
+
+    /// Asks for the memory of two searches that see so many vertices more, at most: the table, and the frontiers.
+    fn require(&self, num_more: usize) -> Result<()> {
+        if self.ctx.memory.is_none() {
+            return Ok(());
+        }
+        let num_vertices = self.scratch.steps.len() + num_more + 2;
+        require_room(self.ctx, self.graph, "path", num_vertices, Table::<Step>::MOST_BYTES + 24)
+    }
+
+    /// Goes on by one level, or until it meets the other search.
     ///
-    /// The other search has seen all vertices up to some distance, so the first one met on this level
-    /// lies on a shortest path if all that this search met before were unknown to the other.
-    fn advance(
-        &mut self,
-        ctx: &Context<'_>,
-        other: &Self,
-        room: impl Fn(usize, VertexId) -> Result<()>,
-        fragments: impl Fn(VertexId, &mut dyn FnMut(&[VertexId]) -> ControlFlow<()>) -> ControlFlow<()>,
-    ) -> Result<Option<VertexId>> {
-        let mut next = Vec::new();
+    /// The other search has seen all vertices up to some distance, so the first of its vertices that this level leads
+    /// to lies on a shortest path if all that this search met before were unknown to the other.
+    fn advance(&mut self, end: u32) -> Result<Option<Meeting>> {
+        let frontier = std::mem::take(&mut self.scratch.ends[end as usize].frontier);
+        if end == FORWARD {
+            self.graph.will_need_out(&frontier);
+        } else {
+            self.graph.will_need_in(&frontier);
+        }
+        let mut next = std::mem::take(&mut self.scratch.next);
+        next.clear();
         let mut meeting = None;
-        for (place, &u) in self.frontier.iter().enumerate() {
+        for (place, &u) in frontier.iter().enumerate() {
             if place % POLL == 0 {
-                ctx.progress.check()?;
+                self.ctx.progress.check()?;
             }
-            room(self.parents.len() + other.parents.len(), u)?;
-            let parents = &mut self.parents;
-            let flow = fragments(u, &mut |list| {
+            if self.ctx.memory.is_some() {
+                self.require(self.degree(end, u))?;
+            }
+            let steps = &mut self.scratch.steps;
+            let mut see = |list: &[VertexId]| {
                 for &v in list {
-                    if let std::collections::hash_map::Entry::Vacant(entry) = parents.entry(v) {
-                        entry.insert(u);
+                    let (step, is_new) = steps.entry(v, Step { parent: u, end });
+                    if is_new {
                         next.push(v);
-                        if other.parents.contains_key(&v) {
-                            meeting = Some(v);
-                            return ControlFlow::Break(());
-                        }
+                    } else if step.end != end {
+                        meeting = Some(if end == FORWARD { (u, v) } else { (v, u) });
+                        return ControlFlow::Break(());
                     }
                 }
                 ControlFlow::Continue(())
-            });
+            };
+            let flow = match end == FORWARD {
+                true => self.graph.for_each_out_fragment(u, &mut see),
+                false => self.graph.for_each_in_fragment(u, &mut see),
+            };
             if flow.is_break() {
                 break;
             }
         }
         next.sort_unstable();
-        self.frontier = next;
+        self.scratch.next = frontier;
+        self.scratch.ends[end as usize].frontier = next;
+        if meeting.is_none() {
+            self.count_edges(end);
+        }
         Ok(meeting)
     }
 
-    /// The vertices from here back to the start of this search.
-    fn way(&self, vertex: VertexId) -> Vec<VertexId> {
-        let mut way = vec![vertex];
-        let mut last = vertex;
-        while let Some(&parent) = self.parents.get(&last).filter(|&&parent| parent != last) {
-            way.push(parent);
-            last = parent;
+    /// The path over the edge where the searches met.
+    fn way(&self, (last, first): Meeting) -> Path {
+        let mut vertices = vec![last];
+        self.follow(&mut vertices);
+        vertices.reverse();
+        vertices.push(first);
+        self.follow(&mut vertices);
+        Path { vertices }
+    }
+
+    /// Appends the vertices that lead from the last of `way` back to the start of its search.
+    fn follow(&self, way: &mut Vec<VertexId>) {
+        let mut last = way[way.len() - 1];
+        while let Some(step) = self.scratch.steps.get(last).filter(|step| step.parent != last) {
+            way.push(step.parent);
+            last = step.parent;
         }
-        way
     }
 }

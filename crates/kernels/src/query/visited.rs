@@ -1,51 +1,116 @@
 //! Which vertices a search has seen.
 
-use std::collections::HashSet;
-use std::hash::{BuildHasherDefault, Hasher};
+use std::hash::Hasher;
 
 use base::VertexId;
-use base::bitmap::Bitmap;
+use base::bitmap::ones;
 
-use super::table_bytes;
+use super::table::Table;
 
-/// A set that is a hash table while it is small and a bitmap when it is not.
-pub(super) enum Visited {
-    Few { bound: usize, vertices: HashSet<VertexId, BuildHasherDefault<IdHasher>> },
-    Many(Bitmap),
+/// A set that is a bitmap where that is small, and where it is not, a hash table until that takes as much room.
+///
+/// It is kept from search to search, and costs what is in it, not what it could hold.
+#[derive(Default)]
+pub(super) struct Visited {
+    bound: usize,
+    is_bitmap: bool,
+    /// Empty between searches.
+    words: Vec<u64>,
+    few: Table<()>,
 }
 
 /// A hash table of more than 1/`DENSE` of the vertices takes more room than a bitmap of all.
 const DENSE: usize = 64;
 
+/// Bitmaps of up to so many bits, 64 KB, are the better choice from the start.
+const SMALL_BOUND: usize = 1 << 19;
+
+/// Where a bitmap has more words than this for each vertex in it, it is not read through.
+const SPARSE_WORDS: usize = 4;
+
 impl Visited {
-    pub(super) fn new(bound: usize) -> Self {
-        Self::Few { bound, vertices: HashSet::default() }
+    /// Begins a search among vertices below `bound`; the last one was ended.
+    pub(super) fn begin(&mut self, bound: usize) {
+        self.bound = bound;
+        self.is_bitmap = bound <= SMALL_BOUND;
+        self.few.clear();
+        if self.is_bitmap {
+            self.make_bitmap();
+        }
+    }
+
+    /// Forgets `vertices`, which are all that it has.
+    pub(super) fn end(&mut self, vertices: &[VertexId]) {
+        if self.is_bitmap {
+            match vertices.len() * SPARSE_WORDS < self.num_words() {
+                true => vertices.iter().for_each(|&v| self.words[v as usize / 64] = 0),
+                false => self.words[..self.bound.div_ceil(64)].fill(0),
+            }
+        }
     }
 
     /// The most bytes that it takes with so many of `bound` vertices in it.
     pub(super) fn most_bytes(bound: usize, num_vertices: usize) -> usize {
-        let few = num_vertices.min(bound / DENSE + 1) * table_bytes(size_of::<VertexId>());
-        if num_vertices > bound / DENSE { few + bound.div_ceil(64) * 8 } else { few }
+        let bitmap_bytes = bound.div_ceil(64) * 8;
+        if bound <= SMALL_BOUND {
+            return bitmap_bytes;
+        }
+        let few = num_vertices.min(bound / DENSE + 1) * Table::<()>::MOST_BYTES;
+        if num_vertices > bound / DENSE { few + bitmap_bytes } else { few }
+    }
+
+    pub(super) fn num_bytes(&self) -> usize {
+        self.words.capacity() * 8 + self.few.num_bytes()
     }
 
     /// Adds a vertex; whether it is new.
     #[inline]
     pub(super) fn insert(&mut self, vertex: VertexId) -> bool {
-        match self {
-            Self::Many(bits) => {
-                let is_new = !bits.get(vertex as usize);
-                bits.set(vertex as usize);
-                is_new
+        if self.is_bitmap {
+            let word = &mut self.words[vertex as usize / 64];
+            let before = *word;
+            *word |= 1 << (vertex % 64);
+            return *word != before;
+        }
+        let (_, is_new) = self.few.entry(vertex, ());
+        if is_new && self.few.len() > self.bound / DENSE {
+            self.make_bitmap();
+            for vertex in self.few.vertices() {
+                self.words[vertex as usize / 64] |= 1 << (vertex % 64);
             }
-            Self::Few { bound, vertices } => {
-                let is_new = vertices.insert(vertex);
-                if vertices.len() > *bound / DENSE {
-                    let mut bits = Bitmap::new(*bound);
-                    vertices.iter().for_each(|&v| bits.set(v as usize));
-                    *self = Self::Many(bits);
-                }
-                is_new
-            }
+            self.is_bitmap = true;
+        }
+        is_new
+    }
+
+    /// Takes a vertex out again, which must be there.
+    pub(super) fn remove(&mut self, vertex: VertexId) {
+        if self.is_bitmap {
+            self.words[vertex as usize / 64] &= !(1 << (vertex % 64));
+        }
+    }
+
+    /// The vertices of `vertices`, which are all that is left in it, ascending.
+    pub(super) fn sorted(&self, vertices: &[VertexId]) -> Vec<VertexId> {
+        if !self.is_bitmap || vertices.len() * SPARSE_WORDS < self.num_words() {
+            let mut sorted = vertices.to_vec();
+            sorted.sort_unstable();
+            return sorted;
+        }
+        let mut sorted = Vec::with_capacity(vertices.len());
+        for (i, &word) in self.words[..self.num_words()].iter().enumerate().filter(|(_, word)| **word != 0) {
+            sorted.extend(ones(word).map(|bit| (i * 64 + bit) as VertexId));
+        }
+        sorted
+    }
+
+    fn num_words(&self) -> usize {
+        self.bound.div_ceil(64)
+    }
+
+    fn make_bitmap(&mut self) {
+        if self.words.len() < self.num_words() {
+            self.words = vec![0; self.num_words()];
         }
     }
 }
@@ -74,14 +139,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_forms_remember() {
-        let mut visited = Visited::new(64 * 20);
-        for round in [true, false] {
-            for v in (0..1200).step_by(7) {
-                assert_eq!(visited.insert(v), round, "vertex {v}");
+    fn both_forms_remember_and_forget() {
+        let mut visited = Visited::default();
+        for (bound, num_found) in [(64 * 20, 400), (SMALL_BOUND + 1, 300), (SMALL_BOUND + 1, 60_000), (64 * 20, 3)] {
+            // Twice: nothing is left of the first search.
+            for _ in 0..2 {
+                visited.begin(bound);
+                assert_eq!(visited.is_bitmap, bound <= SMALL_BOUND);
+                let found: Vec<VertexId> = (0..num_found).map(|i| i * 3 * 7919 % bound as u32).collect();
+                for is_new in [true, false] {
+                    assert!(found.iter().all(|&v| visited.insert(v) == is_new), "{num_found} of {bound}");
+                }
+                assert_eq!(visited.is_bitmap, bound <= SMALL_BOUND || num_found as usize > bound / DENSE);
+                visited.remove(found[0]);
+                let mut wanted = found[1..].to_vec();
+                wanted.sort_unstable();
+                assert_eq!(visited.sorted(&found[1..]), wanted, "{num_found} of {bound}");
+                visited.end(&found);
+                assert!(visited.words.iter().all(|&word| word == 0));
             }
         }
-        assert!(matches!(visited, Visited::Many(_)));
-        assert!(visited.insert(1) && !visited.insert(1));
     }
 }

@@ -1,15 +1,23 @@
-//! A shortest path by weight: Dijkstra's algorithm, which ends when the target is settled.
+//! A shortest path by weight: Dijkstra's algorithm from both ends.
+//!
+//! One search settles vertices along out-edges, one along in-edges, nearest first; the one that has fewer before it
+//! goes on. A vertex that both know gives a path, and the lightest so far is the answer once the nearest vertices
+//! before the two searches are together no nearer than its length. Without in-edges the search goes forward only.
+//!
+//! # Source
+//! Pohl, "Bi-directional search", Machine Intelligence 6, 1971. Ours does not keep what cannot become lighter than the
+//! lightest path so far.
 
+use std::cell::Cell;
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
-use std::hash::BuildHasherDefault;
+use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use graph::{Distance, Weight, WeightType, WeightedEdges};
+use graph::{Distance, InEdges, Weight, WeightType, WeightedEdges};
 
-use super::visited::IdHasher;
-use super::{POLL, table_bytes};
+use super::POLL;
+use super::table::{Scratch, Table, with_scratch};
 use crate::context::require_vertex;
 use crate::sssp::DistanceValue;
 use crate::{Context, Error, Result};
@@ -19,21 +27,20 @@ use crate::{Context, Error, Result};
 pub struct WeightedPath {
     /// From the source to the target, both included; one vertex where they are the same.
     pub vertices: Vec<VertexId>,
-    /// The sum of the weights of its edges.
+    /// The sum of the weights of its edges, added up from the source on.
     pub length: DistanceValue,
 }
 
 /// A path of the least weight from `source` to `target`; `None` where there is no path.
 ///
-/// *Cost*: the edges of all vertices that are nearer than the target. *Memory*: some 40 bytes for each
-/// vertex that they lead to. *Determinism*: always the same of the lightest paths: each vertex is
-/// entered from the nearest of its possible predecessors, and of equally near ones from that with the
-/// smallest id.
+/// *Cost*: the edges of all vertices that are nearer to one end than about half of the length. *Memory*: some 130
+/// bytes for each vertex that they lead to; up to 1 MB of it is kept by the thread for its next search. *Determinism*:
+/// always the same of the lightest paths: where the searches meet, and which way each came, the first found.
 ///
 /// # Errors
 /// One of the two does not exist; the graph has no weights, or the search meets a negative one or a
 /// NaN (the error names the edge); the graph is damaged; the budget of memory is too small; the work was cancelled.
-pub fn weighted_path<G: WeightedEdges>(
+pub fn weighted_path<G: InEdges + WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
     source: VertexId,
@@ -42,10 +49,10 @@ pub fn weighted_path<G: WeightedEdges>(
     require_vertex(graph, source)?;
     require_vertex(graph, target)?;
     match graph.weight_type() {
-        Some(WeightType::U32) => dijkstra::<u32, G>(ctx, graph, source, target, DistanceValue::Integer),
-        Some(WeightType::I64) => dijkstra::<i64, G>(ctx, graph, source, target, DistanceValue::Integer),
-        Some(WeightType::F32) => dijkstra::<f32, G>(ctx, graph, source, target, DistanceValue::Float),
-        Some(WeightType::F64) => dijkstra::<f64, G>(ctx, graph, source, target, DistanceValue::Float),
+        Some(WeightType::U32) => dijkstra::<u32, G>(ctx, graph, (source, target), DistanceValue::Integer),
+        Some(WeightType::I64) => dijkstra::<i64, G>(ctx, graph, (source, target), DistanceValue::Integer),
+        Some(WeightType::F32) => dijkstra::<f32, G>(ctx, graph, (source, target), DistanceValue::Float),
+        Some(WeightType::F64) => dijkstra::<f64, G>(ctx, graph, (source, target), DistanceValue::Float),
         None => Err(Error::Unsupported { kernel: "a path by weight", needs: "edge weights" }),
     }
 }
@@ -53,71 +60,209 @@ pub fn weighted_path<G: WeightedEdges>(
 /// Room for an entry of the heap, which doubles while it is copied.
 const HEAP_BYTES: usize = 48;
 
-/// The least distance of a vertex so far, and from where.
-type Labels<D> = HashMap<VertexId, (D, VertexId), BuildHasherDefault<IdHasher>>;
+/// The search along out-edges, and the one along in-edges.
+const FORWARD: usize = 0;
+const BACKWARD: usize = 1;
 
-fn dijkstra<W: Weight, G: WeightedEdges>(
+thread_local!(static SCRATCH: Cell<Option<Box<WeightedScratch>>> = const { Cell::new(None) });
+
+/// What searches leave for those that follow; distances are the bits of those of any type.
+#[derive(Default)]
+struct WeightedScratch {
+    labels: Table<Label>,
+    /// Vertices before the two searches, the nearest first. One may be there again with a distance that fell since.
+    heaps: [BinaryHeap<Reverse<(u64, VertexId)>>; 2],
+}
+
+/// What the two searches know of a vertex: the least distance so far, and where it was come from.
+#[derive(Clone, Copy, Debug, Default)]
+struct Label {
+    distances: [u64; 2],
+    parents: [VertexId; 2],
+}
+
+impl Scratch for WeightedScratch {
+    fn num_bytes(&self) -> usize {
+        let num_waiting: usize = self.heaps.iter().map(BinaryHeap::capacity).sum();
+        self.labels.num_bytes() + num_waiting * size_of::<Reverse<(u64, VertexId)>>()
+    }
+}
+
+fn dijkstra<W: Weight, G: InEdges + WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
-    source: VertexId,
-    target: VertexId,
+    (source, target): (VertexId, VertexId),
     value: impl Fn(W::Distance) -> DistanceValue,
 ) -> Result<Option<WeightedPath>> {
-    let mut labels: Labels<W::Distance> = HashMap::default();
-    let mut heap = BinaryHeap::from([Reverse((W::Distance::default().to_bits(), source))]);
-    labels.insert(source, (W::Distance::default(), source));
-    let mut forbidden = None;
-    let mut num_settled = 0;
-    while let Some(Reverse((bits, u))) = heap.pop() {
-        let distance = W::Distance::from_bits(bits);
-        if labels.get(&u).is_none_or(|label| distance > label.0) {
-            continue;
+    with_scratch(&SCRATCH, |scratch| {
+        let best = W::Distance::UNREACHED;
+        let mut search = Search::<W, G> { ctx, graph, scratch, best, meeting: None, forbidden: None };
+        search.start(source, target)?;
+        let found = search.run();
+        graph.check()?;
+        found?;
+        let Some(meeting) = search.meeting else { return Ok(None) };
+        let vertices = search.way(meeting);
+        let length = value(length::<W>(graph, &vertices));
+        Ok(Some(WeightedPath { vertices, length }))
+    })
+}
+
+struct Search<'a, W: Weight, G> {
+    ctx: &'a Context<'a>,
+    graph: &'a G,
+    scratch: &'a mut WeightedScratch,
+    /// The length of the lightest path so far, and a vertex of it that both searches know.
+    best: W::Distance,
+    meeting: Option<VertexId>,
+    /// An edge whose weight is none.
+    forbidden: Option<(VertexId, VertexId, W)>,
+}
+
+impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
+    fn start(&mut self, source: VertexId, target: VertexId) -> Result<()> {
+        let zero = W::Distance::default().to_bits();
+        self.scratch.labels.clear();
+        self.scratch.heaps.iter_mut().for_each(BinaryHeap::clear);
+        self.require(2)?;
+        for (end, start) in [(FORWARD, source), (BACKWARD, target)] {
+            let (label, _) = self.scratch.labels.entry(start, Self::unreached(start));
+            label.distances[end] = zero;
+            self.scratch.heaps[end].push(Reverse((zero, start)));
         }
-        if u == target {
-            graph.check()?;
-            return Ok(Some(WeightedPath { vertices: way(&labels, target), length: value(distance) }));
+        if source == target {
+            (self.best, self.meeting) = (W::Distance::default(), Some(source));
         }
-        if num_settled % POLL == 0 {
-            ctx.progress.check()?;
+        Ok(())
+    }
+
+    fn unreached(vertex: VertexId) -> Label {
+        Label { distances: [W::Distance::UNREACHED.to_bits(); 2], parents: [vertex; 2] }
+    }
+
+    fn run(&mut self) -> Result<()> {
+        let mut num_settled = 0;
+        while let [Some(&Reverse((forward, _))), Some(&Reverse((backward, _)))] =
+            [self.scratch.heaps[FORWARD].peek(), self.scratch.heaps[BACKWARD].peek()]
+        {
+            let nearest = W::Distance::from_bits(forward).plus(W::Distance::from_bits(backward));
+            if nearest.to_bits() >= self.best.to_bits() {
+                break;
+            }
+            let goes_forward =
+                !self.graph.has_in_edges() || self.scratch.heaps[FORWARD].len() <= self.scratch.heaps[BACKWARD].len();
+            let end = if goes_forward { FORWARD } else { BACKWARD };
+            let Some(Reverse((bits, u))) = self.scratch.heaps[end].pop() else { break };
+            if self.scratch.labels.get(u).is_none_or(|label| label.distances[end] < bits) {
+                continue;
+            }
+            if num_settled % POLL == 0 {
+                self.ctx.progress.check()?;
+            }
+            num_settled += 1;
+            self.settle(end, u, W::Distance::from_bits(bits))?;
         }
-        let label_bytes = table_bytes(size_of::<(VertexId, (W::Distance, VertexId))>());
-        let degree = graph.out_degree(u);
-        let num_labels = (labels.len() + degree).min(graph.vertex_bound());
-        // A vertex stands in the heap as often as its distance fell.
-        let needed = num_labels * label_bytes + (heap.len() + degree) * HEAP_BYTES;
-        ctx.require_memory("path --weighted", needed as u64)?;
-        num_settled += 1;
-        let _ = graph.for_each_weighted_out_fragment::<W>(u, |targets, weights| {
-            for (&v, &weight) in targets.iter().zip(weights) {
-                let Some(weight_distance) = weight.distance() else {
-                    forbidden = Some((u, v, weight));
-                    return ControlFlow::Break(());
-                };
-                let new = distance.plus(weight_distance);
-                let label = labels.entry(v).or_insert((W::Distance::UNREACHED, v));
-                if new < label.0 {
-                    *label = (new, u);
-                    heap.push(Reverse((new.to_bits(), v)));
+        Ok(())
+    }
+
+    /// Follows the edges of a vertex whose distance is known.
+    fn settle(&mut self, end: usize, u: VertexId, distance: W::Distance) -> Result<()> {
+        if self.ctx.memory.is_some() {
+            let is_forward = end == FORWARD;
+            self.require(if is_forward { self.graph.out_degree(u) } else { self.graph.in_degree(u) })?;
+        }
+        let graph = self.graph;
+        let see = |targets: &[VertexId], weights: &[W]| self.relax(end, (u, distance), targets, weights);
+        let _ = match end == FORWARD {
+            true => graph.for_each_weighted_out_fragment::<W>(u, see),
+            false => graph.for_each_weighted_in_fragment::<W>(u, see),
+        };
+        match self.forbidden {
+            None => Ok(()),
+            Some((source_vertex, target, weight)) => {
+                let weight = weight.to_string();
+                Err(Error::Weight { kernel: "a path by weight", source_vertex, target, weight })
+            }
+        }
+    }
+
+    #[inline]
+    fn relax(
+        &mut self,
+        end: usize,
+        (u, distance): (VertexId, W::Distance),
+        targets: &[VertexId],
+        weights: &[W],
+    ) -> ControlFlow<()> {
+        for (&v, &weight) in targets.iter().zip(weights) {
+            let Some(weight_distance) = weight.distance() else {
+                self.forbidden = Some(if end == FORWARD { (u, v, weight) } else { (v, u, weight) });
+                return ControlFlow::Break(());
+            };
+            let new = distance.plus(weight_distance);
+            // What is as long as a whole path leads to no shorter one.
+            if new.to_bits() >= self.best.to_bits() {
+                continue;
+            }
+            let (label, _) = self.scratch.labels.entry(v, Self::unreached(v));
+            if new.to_bits() < label.distances[end] {
+                (label.distances[end], label.parents[end]) = (new.to_bits(), u);
+                let whole = new.plus(W::Distance::from_bits(label.distances[1 - end]));
+                self.scratch.heaps[end].push(Reverse((new.to_bits(), v)));
+                if whole.to_bits() < self.best.to_bits() {
+                    (self.best, self.meeting) = (whole, Some(v));
+                }
+            }
+        }
+        ControlFlow::Continue(())
+    }
+
+    /// Asks for the memory of searches that see so many vertices more, at most.
+    fn require(&self, num_more: usize) -> Result<()> {
+        let num_labels = (self.scratch.labels.len() + num_more).min(self.graph.vertex_bound());
+        // A vertex stands in a heap as often as its distance fell.
+        let num_waiting: usize = self.scratch.heaps.iter().map(BinaryHeap::len).sum();
+        let needed = num_labels * Table::<Label>::MOST_BYTES + (num_waiting + num_more) * HEAP_BYTES;
+        self.ctx.require_memory("path --weighted", needed as u64)
+    }
+
+    /// The lightest path.
+    fn way(&self, meeting: VertexId) -> Vec<VertexId> {
+        let mut vertices = vec![meeting];
+        self.follow(FORWARD, &mut vertices);
+        vertices.reverse();
+        self.follow(BACKWARD, &mut vertices);
+        vertices
+    }
+
+    /// Appends the vertices that lead from the last of `way` back to the start of a search.
+    fn follow(&self, end: usize, way: &mut Vec<VertexId>) {
+        let mut last = way[way.len() - 1];
+        while let Some(parent) = self.scratch.labels.get(last).map(|label| label.parents[end]) {
+            if parent == last {
+                return;
+            }
+            way.push(parent);
+            last = parent;
+        }
+    }
+}
+
+/// The sum of the weights of the lightest edges along a path, from its source on: sums of floating numbers depend on
+/// their order.
+fn length<W: Weight>(graph: &impl WeightedEdges, vertices: &[VertexId]) -> W::Distance {
+    vertices.windows(2).fold(W::Distance::default(), |sum, pair| {
+        let mut lightest = W::Distance::UNREACHED;
+        let _ = graph.for_each_weighted_out_fragment::<W>(pair[0], |targets, weights| {
+            let first = targets.partition_point(|&target| target < pair[1]);
+            let of_pair = targets[first..].iter().take_while(|&&target| target == pair[1]);
+            for distance in of_pair.zip(&weights[first..]).filter_map(|(_, weight)| weight.distance()) {
+                if distance.to_bits() < lightest.to_bits() {
+                    lightest = distance;
                 }
             }
             ControlFlow::Continue(())
         });
-        if let Some((source_vertex, target, weight)) = forbidden {
-            let weight = weight.to_string();
-            return Err(Error::Weight { kernel: "a path by weight", source_vertex, target, weight });
-        }
-    }
-    graph.check()?;
-    Ok(None)
-}
-
-fn way<D>(labels: &Labels<D>, target: VertexId) -> Vec<VertexId> {
-    let mut way = vec![target];
-    let mut last = target;
-    while let Some((_, parent)) = labels.get(&last).filter(|(_, parent)| *parent != last) {
-        way.push(*parent);
-        last = *parent;
-    }
-    way.reverse();
-    way
+        sum.plus(lightest)
+    })
 }
