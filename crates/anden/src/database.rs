@@ -1,11 +1,13 @@
 //! A database: a directory that holds a graph, or the same in memory.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use engine::ErrorKind;
 use graph::Direction;
 use graph::formats::{InputPath, Source, SourceOptions};
 
+use crate::pinned::Pins;
 use crate::{Error, LoadOptions, LoadReport, Options, Result, Session, SnapshotInfo, Stats, VerifyReport, View};
 
 /// A database: a directory that holds the snapshots of a graph.
@@ -15,6 +17,7 @@ use crate::{Error, LoadOptions, LoadReport, Options, Result, Session, SnapshotIn
 pub struct Database {
     inner: engine::Database,
     session: Session,
+    pins: Arc<Pins>,
 }
 
 impl std::fmt::Debug for Database {
@@ -68,7 +71,7 @@ impl Database {
     /// Something is at `path` already ([`Error::Conflict`]), or the disk fails.
     pub fn create(path: impl AsRef<Path>, options: Options) -> Result<Self> {
         let inner = engine::Database::create(path.as_ref(), options)?;
-        Ok(Self { inner, session: Session::new(0)? })
+        Ok(Self::new(inner, &Session::new(0)?))
     }
 
     /// Creates a database without vertices in memory: with everything that others can, and without files.
@@ -160,7 +163,7 @@ impl Database {
         if let Some(bytes) = session.patch_memory() {
             inner.set_patch_memory(bytes);
         }
-        Self { inner, session: session.clone() }
+        Self { inner, session: session.clone(), pins: Arc::default() }
     }
 
     pub(crate) fn into_inner(self) -> engine::Database {
@@ -181,10 +184,18 @@ impl Database {
     /// # Errors
     /// Damage that was met before.
     pub fn view(&self) -> Result<View> {
-        let graph = self.inner.view()?;
-        let newest = self.snapshots().last().map_or_else(|| "empty".into(), |last| format!("snapshot {}", last.number));
-        let name = if graph.is_overlaid() { format!("{newest} and what was committed since") } else { newest };
-        Ok(View::new(graph, self.session.clone(), name))
+        self.view_in(&self.session)
+    }
+
+    /// The same, for work with the threads of `session`.
+    pub(crate) fn view_in(&self, session: &Session) -> Result<View> {
+        let (graph, newest) = (self.inner.view()?, self.inner.newest_number());
+        Ok(View::of_everything(graph, session.clone(), self.pins.pin(), newest))
+    }
+
+    /// A view of something else.
+    pub(crate) fn opened(&self, graph: lama::View, session: &Session, name: String) -> View {
+        View::new(graph, session.clone(), self.pins.pin(), name)
     }
 
     /// All snapshots, the oldest first.
@@ -192,9 +203,11 @@ impl Database {
         self.inner.snapshots()
     }
 
-    /// Sizes of what is on disk.
+    /// What is on disk, what is in memory, and what was done since the database was opened.
+    ///
+    /// Cost: a look at every page of the vertex table.
     pub fn stats(&self) -> Stats {
-        self.inner.stats()
+        Stats { storage: self.inner.stats(), live: self.inner.live_stats(), views: self.pins.stats() }
     }
 
     /// Reads every checksum and holds every structure against the others.

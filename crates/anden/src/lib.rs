@@ -28,13 +28,16 @@ mod error;
 mod export;
 mod job;
 mod live;
+mod pinned;
 mod properties;
 mod query;
 mod session;
 mod sliding_window;
+mod stats;
 mod versions;
 mod view;
 mod weighted;
+mod work;
 
 pub use base::memory::{CountingAllocator, resident_peak};
 pub use base::progress::Progress;
@@ -44,7 +47,7 @@ pub use degrees::{DegreeBin, DegreeStatistics};
 pub use diff::{Diff, DiffEdge, DiffProperty};
 pub use engine::{
     AppendOptions, AppendReport, Applied, Changes, Duplicates, EdgeWeight, ExpectedGraph, ExpectedWeights, LiveStats,
-    LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewValue, Retention, Spread, Update,
+    LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewValue, Retention, Split, Spread, Update,
 };
 pub use error::{Error, Result};
 pub use export::{ExportFormat, VertexFormat, write_file};
@@ -58,11 +61,13 @@ pub use job::{Job, JobOutput, Kernel, Parameter, Parameters, Sources, Value, Val
 pub use kernels;
 pub use kernels::pagerank::PageRankParams;
 pub use kernels::sssp::Distances;
-pub use lama::{GraphOptions as Options, Key, KeyRef, KeyScheme, SnapshotInfo, Stats, VerifyReport};
+pub use lama::{GraphOptions as Options, Key, KeyRef, KeyScheme, SnapshotInfo, Stats as StorageStats, VerifyReport};
 pub use live::{ApplyOptions, ApplyReport};
+pub use pinned::ViewStats;
 pub use properties::NamedValues;
 pub use query::{LevelFragment, ListFragments, Path, PathLength, ShortestPaths, Side, VertexFragments};
 pub use session::Session;
 pub use sliding_window::SlidingWindow;
+pub use stats::Stats;
 pub use versions::SnapshotId;
 pub use view::{PieceStatistics, View};

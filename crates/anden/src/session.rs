@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
+use engine::{Split, Workers};
 use kernels::Context;
 
 use crate::Result;
@@ -17,6 +18,7 @@ const PATCH_SHARE: u64 = 4;
 #[derive(Clone)]
 pub struct Session {
     pool: Arc<Pool>,
+    workers: Arc<Workers>,
     progress: Arc<dyn Progress + Send + Sync>,
     memory: Option<u64>,
 }
@@ -33,7 +35,16 @@ impl Session {
     /// # Errors
     /// The system refuses to start a thread.
     pub fn new(num_threads: usize) -> Result<Self> {
-        Ok(Self { pool: Arc::new(Pool::new(num_threads)?), progress: Arc::new(Silent), memory: None })
+        let pool = Arc::new(Pool::new(num_threads)?);
+        let workers = Arc::new(Workers::new(Split::of_cores(pool.num_threads())));
+        Ok(Self { pool, workers, progress: Arc::new(Silent), memory: None })
+    }
+
+    /// Splits the cores between [navigational queries](crate::Database::navigate) and
+    /// [analyses](crate::Database::analyse), for all databases that are opened with it; at first 1 to 2 of the threads.
+    #[must_use]
+    pub fn with_split(self, split: Split) -> Self {
+        Self { workers: Arc::new(Workers::new(split)), ..self }
     }
 
     /// Limits the bytes that a load or a kernel may allocate at once; `None`: no limit.
@@ -51,6 +62,20 @@ impl Session {
     /// The number of worker threads.
     pub fn num_threads(&self) -> usize {
         self.pool.num_threads()
+    }
+
+    /// How the cores are split between navigational queries and analyses.
+    pub fn split(&self) -> Split {
+        self.workers.split()
+    }
+
+    pub(crate) fn workers(&self) -> &Workers {
+        &self.workers
+    }
+
+    /// The same with other threads.
+    pub(crate) fn with_pool(&self, pool: &Arc<Pool>) -> Self {
+        Self { pool: Arc::clone(pool), ..self.clone() }
     }
 
     /// The workers.

@@ -47,7 +47,7 @@ impl Database {
     /// [`Error::NotFound`]: there is no such snapshot, or it was dropped; damage in what it needs.
     pub fn snapshot(&self, snapshot: impl Into<SnapshotId>) -> Result<View> {
         let number = self.snapshot_number(snapshot)?;
-        Ok(View::new(self.inner().snapshot(number)?, self.session().clone(), format!("snapshot {number}")))
+        Ok(self.opened(self.inner().snapshot(number)?, self.session(), format!("snapshot {number}")))
     }
 
     /// The number of a snapshot that is there, perhaps by its name.
@@ -75,7 +75,7 @@ impl Database {
     /// in what it needs.
     pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
         let name = format!("window {}..{}", window.start(), window.end());
-        Ok(View::new(self.inner().window(window)?, self.session().clone(), name))
+        Ok(self.opened(self.inner().window(window)?, self.session(), name))
     }
 
     /// What changes on the way from one snapshot to another, which may be the older one.

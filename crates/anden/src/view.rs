@@ -8,6 +8,7 @@ use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
 use kernels::Context;
 use kernels::sssp::{WeightStatistics, scan_weights};
 
+use crate::pinned::Pin;
 use crate::weighted::{ChosenWeights, on_weighted};
 use crate::{DegreeStatistics, Error, Job, JobOutput, Key, KeyRef, Result, Session, Side};
 
@@ -18,11 +19,20 @@ use crate::{DegreeStatistics, Error, Job, JobOutput, Key, KeyRef, Result, Sessio
 pub struct View {
     graph: lama::View,
     session: Session,
-    name: String,
+    seen: Arc<Seen>,
     weights: SharedStatistics,
     /// The property that is the weight, where one is chosen.
     chosen: Option<Arc<ChosenWeights>>,
     last_weights: LastWeights,
+}
+
+/// What clones of a view share: that it is open, and what it is called.
+struct Seen {
+    _pin: Pin,
+    /// Written when it is first asked for, unless it is given: most views are not asked.
+    name: OnceLock<String>,
+    /// Where the name is not given, that of the newest snapshot.
+    newest: Option<u32>,
 }
 
 /// The weights that were chosen last, and what they are like.
@@ -42,13 +52,23 @@ pub struct PieceStatistics {
 
 impl std::fmt::Debug for View {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("View").field("name", &self.name).finish_non_exhaustive()
+        f.debug_struct("View").field("name", &self.name()).finish_non_exhaustive()
     }
 }
 
 impl View {
-    pub(crate) fn new(graph: lama::View, session: Session, name: String) -> Self {
-        Self { graph, session, name, weights: Arc::default(), chosen: None, last_weights: Arc::default() }
+    pub(crate) fn new(graph: lama::View, session: Session, pin: Pin, name: String) -> Self {
+        Self::seen(graph, session, Seen { _pin: pin, name: OnceLock::from(name), newest: None })
+    }
+
+    /// Of everything that is committed; the newest snapshot is called `newest`.
+    pub(crate) fn of_everything(graph: lama::View, session: Session, pin: Pin, newest: Option<u32>) -> Self {
+        Self::seen(graph, session, Seen { _pin: pin, name: OnceLock::new(), newest })
+    }
+
+    fn seen(graph: lama::View, session: Session, seen: Seen) -> Self {
+        let seen = Arc::new(seen);
+        Self { graph, session, seen, weights: Arc::default(), chosen: None, last_weights: Arc::default() }
     }
 
     /// The graph behind the seam, for algorithms of one's own.
@@ -91,7 +111,13 @@ impl View {
 
     /// What is seen: `snapshot 1`.
     pub fn name(&self) -> &str {
-        &self.name
+        self.seen.name.get_or_init(|| {
+            let newest = self.seen.newest.map_or_else(|| "empty".into(), |number| format!("snapshot {number}"));
+            match self.graph.is_overlaid() {
+                true => format!("{newest} and what was committed since"),
+                false => newest,
+            }
+        })
     }
 
     /// The number of vertices.

@@ -131,7 +131,7 @@ fn sweep(db: &Database, folder: &Path) -> String {
     look(&mut log, &held);
     let names: Vec<_> = db.snapshots().into_iter().map(|info| (info.number, info.name, info.num_edges)).collect();
     writeln!(log, "{names:?} {:?}", db.verify().unwrap()).unwrap();
-    writeln!(log, "{:?}", db.stats().files).unwrap();
+    writeln!(log, "{:?}", db.stats().storage.files).unwrap();
     log
 }
 

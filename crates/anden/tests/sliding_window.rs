@@ -227,8 +227,8 @@ fn run(db: &Database, num_batches: u32, num_turns: u32, seed: u64) {
     }
     db.verify().unwrap();
     // In files of their own are the base run, the dictionary, and the few levels that are left.
-    assert!(db.stats().files.len() < 40, "{:?}", db.stats().files);
-    assert!(db.stats().levels <= 8 * (num_batches as usize + 8), "{}", db.stats().levels);
+    assert!(db.stats().storage.files.len() < 40, "{:?}", db.stats().storage.files);
+    assert!(db.stats().storage.levels <= 8 * (num_batches as usize + 8), "{}", db.stats().storage.levels);
 }
 
 fn kinds() -> [Options; 5] {

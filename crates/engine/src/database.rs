@@ -341,6 +341,11 @@ impl Database {
         Ok(self.store.snapshot(number)?)
     }
 
+    /// The number of the newest snapshot; `None` where there is none.
+    pub fn newest_number(&self) -> Option<u32> {
+        self.store.newest_number()
+    }
+
     /// The number of the snapshot with this name; `None` where there is none.
     pub fn snapshot_number(&self, name: &str) -> Option<u32> {
         self.store.number_of(name)

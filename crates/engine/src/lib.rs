@@ -11,6 +11,7 @@ mod database;
 mod error;
 mod live;
 mod load;
+mod workers;
 
 pub use append::{AppendOptions, AppendReport, Changes, EdgeWeight, ExpectedGraph, ExpectedWeights, Maintenance};
 pub use database::Database;
@@ -21,3 +22,4 @@ pub use lama::{
 };
 pub use live::{Applied, LiveStats, Missing, NewValue, Update};
 pub use load::{Duplicates, LoadOptions, LoadReport, Spread};
+pub use workers::{Split, Workers};

@@ -25,7 +25,7 @@ pub fn execute(global: &Global, args: &InfoArgs) -> Result {
 }
 
 fn object(database: &Database, view: &View) -> Result<Value> {
-    let stats = database.stats();
+    let stats = database.stats().storage;
     let mut object = json!({
         "vertices": view.num_vertices(),
         "edges": view.num_edges(),
@@ -91,7 +91,7 @@ fn distinct_in_degrees(view: &View) -> Result<Option<DegreeStatistics>> {
 }
 
 fn print(console: &mut Console, database: &Database, view: &View) -> Result {
-    let stats = database.stats();
+    let stats = database.stats().storage;
     let mut kind = vec![if view.is_directed() { "directed" } else { "undirected" }.to_owned()];
     if database.options().ordered {
         kind.push("ordered".into());

@@ -73,7 +73,7 @@ pub fn checkpoint(global: &Global, args: &CheckpointArgs) -> Result {
         console.object(&json!({
             "snapshot": snapshot.number,
             "seconds": seconds,
-            "bytes": database.stats().bytes,
+            "bytes": database.stats().storage.bytes,
             "peak_bytes": anden::resident_peak(),
         }))?;
     } else if !global.quiet {

@@ -22,7 +22,7 @@ pub fn merge(global: &Global, args: &MergeArgs) -> Result {
     watch.clear();
     let report = merged?;
     let seconds = start.elapsed().as_secs_f64();
-    let total = database.stats().bytes;
+    let total = database.stats().storage.bytes;
     let mut console = Console::new();
     if global.json {
         console.object(&json!({
@@ -44,11 +44,11 @@ pub fn drop(global: &Global, args: &DropArgs) -> Result {
     let start = Instant::now();
     let database = open_to_write(&args.database, &session)?;
     watch.clean_up_from_here();
-    let before = database.stats().bytes;
+    let before = database.stats().storage.bytes;
     let dropped = database.drop_snapshots(&args.snapshots);
     watch.clear();
     let dropped = dropped?;
-    let (seconds, bytes) = (start.elapsed().as_secs_f64(), database.stats().bytes);
+    let (seconds, bytes) = (start.elapsed().as_secs_f64(), database.stats().storage.bytes);
     let mut console = Console::new();
     if global.json {
         console.object(&json!({ "dropped": dropped, "seconds": seconds, "bytes": bytes }))?;
@@ -70,7 +70,7 @@ pub fn retain(global: &Global, args: &RetainArgs) -> Result {
     let retention = retention_text(args.retention);
     let mut console = Console::new();
     if global.json {
-        let bytes = database.stats().bytes;
+        let bytes = database.stats().storage.bytes;
         console.object(&json!({ "retention": retention, "dropped": dropped, "bytes": bytes }))?;
     } else if !global.quiet {
         console.line(format_args!("{} retains {retention}: dropped {}", args.database.display(), shown(&dropped)))?;

@@ -56,6 +56,11 @@ impl Store {
         self.state().snapshots()
     }
 
+    /// The number of the newest snapshot; `None` where there is none.
+    pub fn newest_number(&self) -> Option<u32> {
+        self.state().manifest.chain.kept().next_back().map(|version| version.number)
+    }
+
     /// The number of the snapshot with this name.
     pub fn number_of(&self, name: &str) -> Option<u32> {
         let state = self.state();
