@@ -12,6 +12,9 @@ use crate::Result;
 /// Pages of views that are not in the files as they are may take one in so many bytes of the budget.
 const PATCH_SHARE: u64 = 4;
 
+/// Without a budget, one in so many bytes of what is free stays so: files are read through it.
+const FREE_SHARE: u64 = 8;
+
 /// Threads, a memory budget and a watcher, shared by everything that is opened with it.
 ///
 /// Cloning is cheap and shares the threads.
@@ -47,7 +50,8 @@ impl Session {
         Self { workers: Arc::new(Workers::new(split)), ..self }
     }
 
-    /// Limits the bytes that a load or a kernel may allocate at once; `None`: no limit.
+    /// Limits the bytes that a load or a kernel may allocate at once; `None`: most of what the system, and the control
+    /// group that the process is in, have free when it begins.
     #[must_use]
     pub fn with_memory(self, memory: Option<u64>) -> Self {
         Self { memory, ..self }
@@ -98,9 +102,14 @@ impl Session {
         self.memory.map(|memory| memory / PATCH_SHARE)
     }
 
-    /// What a kernel works with on a view that may have such pages.
-    pub(crate) fn context(&self, has_patches: bool) -> Context<'_> {
-        let patches = self.patch_memory().filter(|_| has_patches).unwrap_or(0);
-        Context { pool: &self.pool, progress: &*self.progress, memory: self.memory.map(|memory| memory - patches) }
+    /// What a kernel works with on a view that may have such pages, and for which `taken` bytes are in memory already.
+    pub(crate) fn context(&self, has_patches: bool, taken: u64) -> Context<'_> {
+        let memory = match self.memory {
+            Some(memory) => memory.saturating_sub(taken),
+            // What is taken is not free any more.
+            None => base::memory::available() / FREE_SHARE * (FREE_SHARE - 1),
+        };
+        let patches = if has_patches { memory / PATCH_SHARE } else { 0 };
+        Context { pool: &self.pool, progress: &*self.progress, memory: Some(memory - patches) }
     }
 }

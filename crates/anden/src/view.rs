@@ -104,9 +104,8 @@ impl View {
 
     /// What kernels work with beside the graph, for algorithms of one's own.
     pub fn context(&self) -> Context<'_> {
-        let context = self.session.context(self.graph.has_levels());
         let taken = self.chosen().map_or(0, ChosenWeights::num_bytes);
-        Context { memory: context.memory.map(|memory| memory.saturating_sub(taken)), ..context }
+        self.session.context(self.graph.has_levels(), taken)
     }
 
     /// What is seen: `snapshot 1`.

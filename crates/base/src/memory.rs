@@ -1,7 +1,11 @@
-//! Memory: huge pages, atomic views of plain arrays, and an account of the heap.
+//! Memory: huge pages, atomic views of plain arrays, how much there is, and an account of the heap.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+
+mod available;
+
+pub use available::available;
 
 /// The bytes of a huge page.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;
@@ -108,14 +112,6 @@ pub fn reset_heap_peak() -> usize {
     now
 }
 
-/// Memory that the system could give to programs now, in bytes; 1 GiB where it does not say.
-pub fn available() -> u64 {
-    let info = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let line = info.lines().find_map(|line| line.strip_prefix("MemAvailable:"));
-    let kib = line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok());
-    kib.unwrap_or(1 << 20) * 1024
-}
-
 /// Gives memory that the allocator holds, and nobody uses, back to the system; where the allocator can.
 ///
 /// Cost: a look at all that is free; what is allocated next is new memory again.
@@ -138,9 +134,7 @@ pub fn reset_resident_peak() -> bool {
 /// mapped files included; 0 if unknown.
 pub fn resident_peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
-    let kib = line.and_then(|line| line.trim().split(' ').next()?.parse::<u64>().ok());
-    kib.unwrap_or(0) * 1024
+    available::in_kib(&status, "VmHWM:").unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -1,0 +1,178 @@
+//! How much memory there is to have: what the system has free, and what the groups of processes that this one is in
+//! allow.
+//!
+//! A group counts the pages of files that its processes read; those can be had at once, so they count as free here,
+//! as they do in the system's own figure.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How old an answer may be.
+const FRESH: Duration = Duration::from_millis(100);
+
+/// What is assumed of a system that does not say.
+const UNKNOWN: u64 = 1 << 30;
+
+/// Memory that this process could have in addition now, in bytes; 1 GiB where the system does not say. At most a tenth
+/// of a second old.
+pub fn available() -> u64 {
+    static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
+    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
+    match *last {
+        Some((then, bytes)) if then.elapsed() < FRESH => bytes,
+        _ => {
+            let bytes = look(Path::new("/proc"), Path::new("/sys/fs/cgroup"));
+            *last = Some((Instant::now(), bytes));
+            bytes
+        }
+    }
+}
+
+/// The same, read from these directories.
+fn look(proc: &Path, groups: &Path) -> u64 {
+    let system = in_kib(&text(proc.join("meminfo")), "MemAvailable:").unwrap_or(UNKNOWN);
+    let membership = text(proc.join("self/cgroup"));
+    let allowed = membership.lines().filter_map(|line| Hierarchy::of(line, groups)).filter_map(|group| group.allows());
+    allowed.fold(system, u64::min)
+}
+
+/// A group and those around it, in one of the two forms that Linux has.
+struct Hierarchy {
+    root: PathBuf,
+    group: PathBuf,
+    names: &'static Names,
+}
+
+/// The files of a group, and the lines of its statistics that count pages of files.
+struct Names {
+    limit: &'static str,
+    usage: &'static str,
+    cached: [&'static str; 2],
+}
+
+const VERSION_1: Names = Names {
+    limit: "memory.limit_in_bytes",
+    usage: "memory.usage_in_bytes",
+    cached: ["total_inactive_file", "total_active_file"],
+};
+
+const VERSION_2: Names =
+    Names { limit: "memory.max", usage: "memory.current", cached: ["inactive_file", "active_file"] };
+
+impl Hierarchy {
+    /// From a line of `/proc/self/cgroup`, as `4:memory:/group` or `0::/group`; `None` where it is not about memory.
+    fn of(line: &str, groups: &Path) -> Option<Self> {
+        let mut fields = line.splitn(3, ':');
+        let (number, controllers, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let (root, names) = match (number, controllers) {
+            ("0", "") if groups.join("unified").is_dir() => (groups.join("unified"), &VERSION_2),
+            ("0", "") => (groups.to_owned(), &VERSION_2),
+            _ if controllers.split(',').any(|name| name == "memory") => (groups.join("memory"), &VERSION_1),
+            _ => return None,
+        };
+        let group = root.join(path.trim_start_matches('/'));
+        // In a container the path may be that of the host, and what is mounted the group itself.
+        let group = if group.is_dir() { group } else { root.clone() };
+        Some(Self { root, group, names })
+    }
+
+    /// The least that any of the groups allows in addition; `None` where none has a limit.
+    fn allows(&self) -> Option<u64> {
+        let around = self.group.ancestors().take_while(|group| group.starts_with(&self.root));
+        around.filter_map(|group| self.allows_in(group)).min()
+    }
+
+    fn allows_in(&self, group: &Path) -> Option<u64> {
+        let number = |name| text(group.join(name)).trim().parse::<u64>().ok();
+        let limit = number(self.names.limit)?;
+        let statistics = text(group.join("memory.stat"));
+        let cached: u64 = self.names.cached.iter().filter_map(|name| line_of(&statistics, name)).sum();
+        let used = number(self.names.usage)?.saturating_sub(cached);
+        Some(limit.saturating_sub(used))
+    }
+}
+
+/// The contents of a small file of the system; nothing where it cannot be read.
+fn text(path: PathBuf) -> String {
+    std::fs::read_to_string(path).unwrap_or_default()
+}
+
+/// The number that follows `name` on a line.
+fn line_of(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+    rest.trim().parse().ok()
+}
+
+/// The bytes that a line of `/proc` names in KiB.
+pub(super) fn in_kib(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    Some(rest.trim().split(' ').next()?.parse::<u64>().ok()? * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A directory with files of these contents.
+    fn tree(name: &str, files: &[(&str, &str)]) -> PathBuf {
+        let root = std::env::temp_dir().join(format!("anden-available-{name}-{}", std::process::id()));
+        for (path, contents) in files {
+            let path = root.join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, contents).unwrap();
+        }
+        root
+    }
+
+    fn look_in(root: &Path) -> u64 {
+        let bytes = look(&root.join("proc"), &root.join("groups"));
+        std::fs::remove_dir_all(root).unwrap();
+        bytes
+    }
+
+    #[test]
+    fn the_system_has_what_it_says() {
+        let root = tree("system", &[("proc/meminfo", "MemTotal:  9 kB\nMemAvailable:   2048 kB\n")]);
+        assert_eq!(look_in(&root), 2 << 20);
+        let root = tree("silent", &[("proc/nothing", "")]);
+        assert_eq!(look_in(&root), UNKNOWN);
+        assert!(available() > 0);
+    }
+
+    #[test]
+    fn the_tightest_group_counts() {
+        let root = tree(
+            "second",
+            &[
+                ("proc/meminfo", "MemAvailable: 1000000 kB"),
+                ("proc/self/cgroup", "0::/outer/inner\n"),
+                ("groups/outer/memory.max", "5000000\n"),
+                ("groups/outer/memory.current", "4000000\n"),
+                ("groups/outer/memory.stat", "anon 7\ninactive_file 300000\nactive_file 200000\n"),
+                ("groups/outer/inner/memory.max", "max\n"),
+                ("groups/outer/inner/memory.current", "900000\n"),
+            ],
+        );
+        assert_eq!(look_in(&root), 1_500_000);
+    }
+
+    #[test]
+    fn groups_of_the_first_kind_count_too() {
+        let files = [
+            ("proc/meminfo", "MemAvailable: 1000000 kB"),
+            ("proc/self/cgroup", "5:cpu:/x\n4:memory:/job\n0::/\n"),
+            ("groups/memory/memory.limit_in_bytes", "9223372036854771712\n"),
+            ("groups/memory/memory.usage_in_bytes", "77\n"),
+            ("groups/memory/job/memory.limit_in_bytes", "8000\n"),
+            ("groups/memory/job/memory.usage_in_bytes", "9000\n"),
+            ("groups/memory/job/memory.stat", "inactive_file 1\ntotal_inactive_file 2500\ntotal_active_file 0\n"),
+        ];
+        assert_eq!(look_in(&tree("first", &files)), 1500);
+        // What is mounted is the group itself.
+        let mut files = files;
+        files[1].1 = "4:memory:/docker/0123\n";
+        files[2].1 = "10000";
+        assert_eq!(look_in(&tree("mounted", &files)), 9923);
+    }
+}
