@@ -11,7 +11,8 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use graph::InEdges;
+use base::simd::prefetch;
+use graph::{Direction, InEdges};
 
 use super::table::{Scratch, Table, with_scratch};
 use super::{POLL, require_room};
@@ -82,6 +83,9 @@ struct End {
     num_edges: usize,
 }
 
+/// Ids in a line of the cache.
+const IDS_A_LINE: usize = 16;
+
 /// The search along out-edges, and the one along in-edges.
 const FORWARD: u32 = 0;
 const BACKWARD: u32 = 1;
@@ -129,12 +133,21 @@ impl<G: InEdges> Search<'_, G> {
         if end == FORWARD { self.graph.out_degree(vertex) } else { self.graph.in_degree(vertex) }
     }
 
+    /// Looks up how much leads on from a frontier, and has it fetched: what is near in a graph is often not in the cache.
     fn count_edges(&mut self, end: u32) {
-        let frontier = &self.scratch.ends[end as usize].frontier;
-        let num_edges = match end == BACKWARD && !self.graph.has_in_edges() {
-            true => 0,
-            false => frontier.iter().map(|&v| self.degree(end, v)).sum(),
+        let mut num_edges = 0;
+        let mut count = |list: &[VertexId]| {
+            num_edges += list.len();
+            prefetch(list, 0);
+            prefetch(list, IDS_A_LINE);
+            ControlFlow::Continue(())
         };
+        for &v in &self.scratch.ends[end as usize].frontier {
+            let _ = match end == FORWARD {
+                true => self.graph.for_each_out_fragment(v, &mut count),
+                false => self.graph.for_each_in_fragment(v, &mut count),
+            };
+        }
         self.scratch.ends[end as usize].num_edges = num_edges;
     }
 
@@ -161,6 +174,7 @@ impl<G: InEdges> Search<'_, G> {
         let mut next = std::mem::take(&mut self.scratch.next);
         next.clear();
         let mut meeting = None;
+        let are_out_lists = end == FORWARD || self.graph.direction() == Direction::Undirected;
         for (place, &u) in frontier.iter().enumerate() {
             if place % POLL == 0 {
                 self.ctx.progress.check()?;
@@ -174,6 +188,9 @@ impl<G: InEdges> Search<'_, G> {
                     let (step, is_new) = steps.entry(v, Step { parent: u, end });
                     if is_new {
                         next.push(v);
+                        if are_out_lists {
+                            self.graph.prefetch_out(v);
+                        }
                     } else if step.end != end {
                         meeting = Some(if end == FORWARD { (u, v) } else { (v, u) });
                         return ControlFlow::Break(());

@@ -14,7 +14,8 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use graph::{Distance, InEdges, Weight, WeightType, WeightedEdges};
+use base::simd::prefetch;
+use graph::{Direction, Distance, InEdges, Weight, WeightType, WeightedEdges};
 
 use super::POLL;
 use super::table::{Scratch, Table, with_scratch};
@@ -96,7 +97,8 @@ fn dijkstra<W: Weight, G: InEdges + WeightedEdges>(
 ) -> Result<Option<WeightedPath>> {
     with_scratch(&SCRATCH, |scratch| {
         let best = W::Distance::UNREACHED;
-        let mut search = Search::<W, G> { ctx, graph, scratch, best, meeting: None, forbidden: None };
+        let fetches_out = graph.direction() == Direction::Undirected;
+        let mut search = Search::<W, G> { ctx, graph, scratch, best, meeting: None, fetches_out, forbidden: None };
         search.start(source, target)?;
         let found = search.run();
         graph.check()?;
@@ -115,6 +117,8 @@ struct Search<'a, W: Weight, G> {
     /// The length of the lightest path so far, and a vertex of it that both searches know.
     best: W::Distance,
     meeting: Option<VertexId>,
+    /// Whether the lists of both searches are out-lists.
+    fetches_out: bool,
     /// An edge whose weight is none.
     forbidden: Option<(VertexId, VertexId, W)>,
 }
@@ -171,6 +175,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
             let is_forward = end == FORWARD;
             self.require(if is_forward { self.graph.out_degree(u) } else { self.graph.in_degree(u) })?;
         }
+        self.fetch_next(end);
         let graph = self.graph;
         let see = |targets: &[VertexId], weights: &[W]| self.relax(end, (u, distance), targets, weights);
         let _ = match end == FORWARD {
@@ -184,6 +189,20 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
                 Err(Error::Weight { kernel: "a path by weight", source_vertex, target, weight })
             }
         }
+    }
+
+    /// Has the lists fetched that are probably read next.
+    fn fetch_next(&self, end: usize) {
+        let Some(&Reverse((_, next))) = self.scratch.heaps[end].peek() else { return };
+        let fetch = |targets: &[VertexId], weights: &[W]| {
+            prefetch(targets, 0);
+            prefetch(weights, 0);
+            ControlFlow::Continue(())
+        };
+        let _ = match end == FORWARD {
+            true => self.graph.for_each_weighted_out_fragment::<W>(next, fetch),
+            false => self.graph.for_each_weighted_in_fragment::<W>(next, fetch),
+        };
     }
 
     #[inline]
@@ -209,6 +228,9 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
                 (label.distances[end], label.parents[end]) = (new.to_bits(), u);
                 let whole = new.plus(W::Distance::from_bits(label.distances[1 - end]));
                 self.scratch.heaps[end].push(Reverse((new.to_bits(), v)));
+                if self.fetches_out {
+                    self.graph.prefetch_out(v);
+                }
                 if whole.to_bits() < self.best.to_bits() {
                     (self.best, self.meeting) = (whole, Some(v));
                 }
