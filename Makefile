@@ -60,10 +60,12 @@ smoke: release
 install:
 	cargo install --path crates/cli --locked $(if $(PREFIX),--root $(PREFIX))
 
-# GAPBS=DIR compares with GAP's programs, built there; SG=FILE measures on that serialized graph.
-BENCH := cargo run --release --quiet --locked --package anden-bench --
-BENCHMARKS := load kernels snapshots updates live tiers
-BENCH_OPTIONS := --json $(if $(GAPBS),--gapbs $(GAPBS)) $(if $(SG),--sg $(SG))
+# GAPBS=DIR compares with GAP's programs, built there; SG=FILE measures on that serialized graph. RIVALS=1 builds
+# SQLite and redb and compares transactions with theirs; ROADS=FILE and SOCIAL=FILE are real graphs for these.
+BENCH := cargo run --release --quiet --locked --package anden-bench $(if $(RIVALS),--features rivals) --
+BENCHMARKS := load kernels snapshots updates live tiers transactions
+BENCH_OPTIONS := --json $(if $(GAPBS),--gapbs $(GAPBS)) $(if $(SG),--sg $(SG)) \
+	$(if $(ROADS),--roads $(ROADS)) $(if $(SOCIAL),--social $(SOCIAL))
 
 bench:
 	@mkdir -p $(TARGET)/bench

@@ -19,6 +19,7 @@ mod setting;
 mod snapshots;
 mod tables;
 mod tiers;
+mod transactions;
 mod updates;
 
 use std::path::PathBuf;
@@ -59,6 +60,8 @@ enum Benchmark {
     Tiers(Options),
     /// Kernels on a graph that changes, against the plain CSR.
     Live(Options),
+    /// Short queries, analyses and commits, each alone and beside the others.
+    Transactions(Options),
     /// All on a small graph with few repetitions: do they run, and is nothing far off?
     Quick(Options),
     /// What changed between two reports beyond their noise.
@@ -99,12 +102,19 @@ struct Options {
     /// Pairs of runs in comparisons with GAP, and repetitions of loads [default: 5; quick: 1].
     #[arg(long)]
     gap_pairs: Option<usize>,
-    /// Only this kernel, by the name in the report (kernels, snapshots), or this side (updates, tiers).
+    /// Only this kernel, by the name in the report (kernels, snapshots), this side (updates, tiers), or this part
+    /// (transactions).
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
     /// Only these parts of `snapshots`.
     #[arg(long, value_enum, value_name = "PART")]
     part: Vec<snapshots::Part>,
+    /// A real network of roads with weights, for `transactions`.
+    #[arg(long, value_name = "FILE")]
+    roads: Option<PathBuf>,
+    /// A social graph with weights, for `transactions`.
+    #[arg(long, value_name = "FILE")]
+    social: Option<PathBuf>,
     /// Where to write files; what is made there is used again [default: a temporary directory].
     #[arg(long, value_name = "DIR")]
     scratch: Option<PathBuf>,
@@ -140,7 +150,10 @@ fn run(benchmark: Benchmark) -> Result<()> {
         Benchmark::Updates(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["updates"]),
         Benchmark::Tiers(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["tiers"]),
         Benchmark::Live(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["live"]),
-        Benchmark::Quick(options) => measure(&options, &QUICK, &["load", "kernels", "snapshots", "updates", "live"]),
+        Benchmark::Transactions(options) => measure(&options, &FULL, &["transactions"]),
+        Benchmark::Quick(options) => {
+            measure(&options, &QUICK, &["load", "kernels", "snapshots", "updates", "live", "transactions"])
+        }
         Benchmark::Compare { before, after } => compare::compare(&before, &after),
         Benchmark::Tables { reports } => tables::print(&reports),
     }
@@ -168,15 +181,22 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
         origin: options.sg.clone().map_or_else(generated, Origin::Serialized),
         kernel: options.kernel.clone(),
         parts: options.part.clone(),
+        roads: options.roads.clone(),
+        social: options.social.clone(),
         scratch,
     };
     let graphs = Graphs::new(&setting);
     for &name in names {
-        let mut report = Report::new(name, setting.origin.to_string(), threads, options.json);
+        let graph = match name {
+            "transactions" => transactions::title(defaults.is_quick),
+            _ => setting.origin.to_string(),
+        };
+        let mut report = Report::new(name, graph, threads, options.json);
         match name {
             "load" => load::run(&setting, &graphs, &mut report)?,
             "live" => live::run(&setting, &graphs, &mut report)?,
             "updates" => updates::run(&setting, defaults.is_quick, &mut report)?,
+            "transactions" => transactions::run(&setting, defaults.is_quick, &mut report)?,
             "tiers" => tiers::run(&setting, &graphs, &mut report)?,
             "snapshots" => snapshots::run(&setting, &graphs, defaults.is_quick, &mut report)?,
             _ => kernels::run(&setting, &graphs, &mut report)?,

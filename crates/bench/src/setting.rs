@@ -23,6 +23,9 @@ pub struct Setting {
     pub kernel: Option<String>,
     /// The parts of `snapshots` to measure; none: all.
     pub parts: Vec<Part>,
+    /// A real network of roads, and a social graph, for `transactions`.
+    pub roads: Option<PathBuf>,
+    pub social: Option<PathBuf>,
     /// The graph.
     pub origin: Origin,
     /// Where files may be written.

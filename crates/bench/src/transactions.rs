@@ -1,0 +1,62 @@
+//! `transactions`: short queries, analyses and commits, each alone and beside the others.
+//!
+//! The graphs are those of Janus (Kimura, Simitsis, Wilkinson, CIDR 2017): a network of roads that is a grid with 16
+//! edges a vertex, and where it is given, a real one. A query is a read transaction of its own: it pins what is
+//! committed, searches, and lets go.
+
+mod ground;
+mod mixed;
+mod navigation;
+#[cfg(feature = "rivals")]
+mod rivals;
+mod stage;
+
+use anyhow::{Result, bail};
+
+use crate::report::Report;
+use crate::setting::Setting;
+use ground::Ground;
+use navigation::Question;
+
+/// What can be measured alone.
+const PARTS: [&str; 2] = ["navigation", "mixed"];
+
+/// Vertices a row, and rows, of the network that is made.
+const WIDTH: u64 = 1000;
+const QUICK_WIDTH: u64 = 120;
+
+/// What the report is about.
+pub fn title(is_quick: bool) -> String {
+    let width = if is_quick { QUICK_WIDTH } else { WIDTH };
+    format!("road:{width}:{width}")
+}
+
+/// Measures what the report is about.
+pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
+    if let Some(part) = setting.kernel.as_ref().filter(|part| !PARTS.contains(&part.as_str())) {
+        bail!("--kernel {part}: one of {} expected", PARTS.join(", "));
+    }
+    let is_wanted = |part| setting.kernel.as_deref().is_none_or(|wanted| wanted == part);
+    let width = if is_quick { QUICK_WIDTH } else { WIDTH };
+    let made = [("grid", None)].into_iter();
+    let given = setting.roads.iter().map(|path| ("roads", Some(path)));
+    for (name, path) in made.chain(given) {
+        if ["navigation", "mixed"].into_iter().any(is_wanted) {
+            let ground = match path {
+                None => Ground::grid(setting, name, width)?,
+                Some(path) => Ground::roads(setting, name, path)?,
+            };
+            if is_wanted("navigation") {
+                navigation::lines(setting, &ground, &[Question::Path, Question::WeightedPath], is_quick, report)?;
+            }
+            if is_wanted("mixed") {
+                mixed::lines(setting, &ground, is_quick, report)?;
+            }
+        }
+    }
+    if let Some(path) = setting.social.as_ref().filter(|_| is_wanted("navigation")) {
+        let ground = Ground::social(setting, "social", path)?;
+        navigation::lines(setting, &ground, &[Question::TwoHops], is_quick, report)?;
+    }
+    Ok(())
+}

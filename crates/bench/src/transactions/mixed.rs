@@ -1,0 +1,247 @@
+//! Queries and analyses beside each other, and beside edges that arrive.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow, ensure};
+use base::VertexId;
+use base::parallel::Pool;
+use engine::{Missing, Split, Update, Workers};
+use graph::{Graph, InEdges, WeightedEdges};
+use kernels::Context;
+use kernels::pagerank::{PageRankParams, pagerank};
+use kernels::sssp::{Distances, SsspParams, sssp};
+
+use super::ground::{Ground, WeightedEdge};
+use super::navigation::{Question, client, updates};
+use super::stage::{Client, Clock, quantile, side_by_side};
+use crate::harness::seconds;
+use crate::report::{Line, Report};
+use crate::setting::Setting;
+
+/// Edges that arrive in a second, and in a transaction.
+const ARRIVALS_A_SECOND: usize = 100_000;
+const BATCH: usize = 1000;
+/// Results of a run that are held against a plain graph.
+const MOST_CHECKED: usize = 4;
+
+/// What an analysis found.
+enum Finding {
+    Distances { source: VertexId, distances: Vec<u64> },
+    Ranks(Vec<f64>),
+}
+
+/// An analysis that was made.
+struct Analysis {
+    seconds: f64,
+    /// How many edges there were.
+    num_edges: u64,
+    /// Kept of a few.
+    finding: Option<Finding>,
+}
+
+/// What a client did.
+enum Done {
+    /// Queries.
+    Asked(u64),
+    Analysed(Vec<Analysis>),
+    /// Seconds that each transaction took.
+    Ingested(Vec<f64>),
+}
+
+impl Finding {
+    /// Shortest paths from a vertex, or ranks, in turn.
+    fn of(ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges), number: usize) -> Result<Self> {
+        if number % 2 == 1 {
+            return Ok(Self::Ranks(pagerank(ctx, graph, &PageRankParams::default())?.scores));
+        }
+        let source = (number as u64 * 7_919 % graph.vertex_bound() as u64) as VertexId;
+        match sssp(ctx, graph, &SsspParams { source, ..SsspParams::default() })?.distances {
+            Distances::Integer(distances) => Ok(Self::Distances { source, distances }),
+            Distances::Float(_) => Err(anyhow!("integer distances expected")),
+        }
+    }
+
+    /// Whether a kernel finds the same in a graph.
+    fn is_right(&self, ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges)) -> Result<bool> {
+        match self {
+            Self::Distances { source, distances } => {
+                let params = SsspParams { source: *source, ..SsspParams::default() };
+                Ok(sssp(ctx, graph, &params)?.distances == Distances::Integer(distances.clone()))
+            }
+            Self::Ranks(ranks) => {
+                let truth = pagerank(ctx, graph, &PageRankParams::default())?.scores;
+                let is_near = |(&found, &truth): (&f64, &f64)| (found - truth).abs() <= 1e-9 * truth;
+                Ok(truth.len() == ranks.len() && ranks.iter().zip(&truth).all(is_near))
+            }
+        }
+    }
+}
+
+/// Analyses what is committed, again and again.
+fn analyst<'a>(ground: &'a Ground, workers: &'a Workers) -> Client<'a, Done> {
+    Box::new(move |clock: &Clock<'_>| {
+        let mut done: Vec<Analysis> = Vec::new();
+        while clock.is_running() {
+            let number = done.len();
+            let analysis = workers.analyse(|pool| -> Result<Analysis> {
+                let (seconds, found) = seconds(|| {
+                    let view = ground.database.view()?;
+                    Ok::<_, anyhow::Error>((view.num_edges(), Finding::of(&Context::new(pool), &view, number)?))
+                });
+                let (num_edges, finding) = found?;
+                Ok(Analysis { seconds, num_edges, finding: (number < MOST_CHECKED).then_some(finding) })
+            })?;
+            done.push(analysis?);
+        }
+        Ok(Done::Analysed(done))
+    })
+}
+
+/// Queries a second and analyses a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rates {
+    navigational: f64,
+    analytic: f64,
+}
+
+/// The mean rate of both kernels, as if each were run as often as the other.
+fn analytic_rate(analyses: &[Analysis]) -> f64 {
+    let mean = |first: usize| {
+        let times: Vec<f64> = analyses.iter().skip(first).step_by(2).map(|analysis| analysis.seconds).collect();
+        times.iter().sum::<f64>() / times.len().max(1) as f64
+    };
+    let both = mean(0) + if analyses.len() > 1 { mean(1) } else { mean(0) };
+    if both > 0.0 { 2.0 / both } else { 0.0 }
+}
+
+/// What runs at once.
+#[derive(Clone, Copy)]
+struct Cast {
+    num_askers: usize,
+    has_analyst: bool,
+    ingests: bool,
+}
+
+struct Outcome {
+    rates: Rates,
+    analyses: Vec<Analysis>,
+    /// Seconds of each transaction.
+    commits: Vec<f64>,
+    seconds: f64,
+}
+
+fn play(ground: &Ground, split: Split, cast: Cast, arrivals: &[Vec<Update>], time: Duration) -> Result<Outcome> {
+    let workers = Workers::new(split);
+    let mut clients: Vec<Client<'_, Done>> = Vec::new();
+    for number in 0..cast.num_askers {
+        let first = number * ground.pairs.len() / cast.num_askers;
+        let ask = client(&ground.database, &workers, Question::Path, &ground.pairs, first);
+        clients.push(Box::new(move |clock: &Clock<'_>| Ok(Done::Asked(ask(clock)?))));
+    }
+    if cast.has_analyst {
+        clients.push(analyst(ground, &workers));
+    }
+    if cast.ingests {
+        clients.push(Box::new(move |clock: &Clock<'_>| Ok(Done::Ingested(ingest(ground, arrivals, clock)?))));
+    }
+    let (done, seconds) = side_by_side(clients, time)?;
+    let mut outcome =
+        Outcome { rates: Rates::default(), analyses: Vec::new(), commits: Vec::new(), seconds: time.as_secs_f64() };
+    for done in done {
+        match done {
+            // Who asks ends with the time; who analyses ends his last analysis.
+            Done::Asked(number) => outcome.rates.navigational += number as f64 / time.as_secs_f64(),
+            Done::Analysed(analyses) => outcome.analyses = analyses,
+            Done::Ingested(commits) => outcome.commits = commits,
+        }
+    }
+    ensure!(seconds >= time.as_secs_f64(), "the clients ended early");
+    outcome.rates.analytic = analytic_rate(&outcome.analyses);
+    Ok(outcome)
+}
+
+/// Applies transactions at their times, for as long as there are some.
+fn ingest(ground: &Ground, arrivals: &[Vec<Update>], clock: &Clock<'_>) -> Result<Vec<f64>> {
+    let pool = Pool::new(1)?;
+    let start = Instant::now();
+    let mut times = Vec::with_capacity(arrivals.len());
+    for (number, batch) in arrivals.iter().enumerate() {
+        let due = start + Duration::from_secs_f64((number * BATCH) as f64 / ARRIVALS_A_SECOND as f64);
+        if let Some(early) = due.checked_duration_since(Instant::now()) {
+            std::thread::sleep(early);
+        }
+        if !clock.is_running() {
+            break;
+        }
+        let (time, applied) = seconds(|| ground.database.apply(batch, Missing::Lenient, &pool));
+        applied?;
+        times.push(time);
+    }
+    Ok(times)
+}
+
+/// Holds what was found against kernels on a graph that is built of the edges that had arrived by then. A number of
+/// edges that no whole transaction leads to is a fault too.
+fn check(setting: &Setting, ground: &Ground, edges: &[WeightedEdge], analyses: &[Analysis]) -> Result<usize> {
+    let base = ground.edges()?;
+    let ctx = Context::new(&setting.pool);
+    let mut num_checked = 0;
+    for analysis in analyses {
+        let Some(finding) = &analysis.finding else { continue };
+        let num_new = (analysis.num_edges - base.len() as u64) as usize;
+        ensure!(num_new.is_multiple_of(BATCH), "{}: an analysis saw {num_new} new edges", ground.name);
+        let plain = ground.plain(&base, &edges[..num_new])?;
+        ensure!(finding.is_right(&ctx, &plain)?, "{}: an analysis of {num_new} new edges is wrong", ground.name);
+        num_checked += 1;
+    }
+    Ok(num_checked)
+}
+
+/// The lines of a graph: each alone on all cores, both with their share, and both while edges arrive.
+pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: &mut Report) -> Result<()> {
+    let time = Duration::from_millis(if is_quick { 300 } else { 10_000 });
+    let cores = setting.pool.num_threads();
+    let num_batches = (time.as_secs_f64() * ARRIVALS_A_SECOND as f64) as usize / BATCH;
+    let edges = ground.new_edges(num_batches * BATCH)?;
+    let arrivals: Vec<Vec<Update>> = edges.chunks(BATCH).map(|batch| updates(batch, true)).collect();
+    let all = Split { navigational: cores, analytics: cores };
+    let shared = Split::of_cores(cores);
+    let cast = |num_askers, has_analyst, ingests| Cast { num_askers, has_analyst, ingests };
+    let asked = play(ground, all, cast(cores, false, false), &[], time)?.rates.navigational;
+    let analysed = play(ground, all, cast(0, true, false), &[], time)?.rates.analytic;
+    let name = ground.name;
+    report.line(Line::figure(format!("{name}: paths alone"), "k/s", asked / 1e3, format!("{cores} cores")));
+    report.line(Line::figure(format!("{name}: analyses alone"), "1/s", analysed, "SSSP and PageRank in turn"));
+    let share_of = |rate: f64, num_cores: usize| rate * (num_cores as f64 / cores as f64).min(1.0);
+    let shares =
+        Rates { navigational: share_of(asked, shared.navigational), analytic: share_of(analysed, shared.analytics) };
+    let mut compare = |what: &str, rates: Rates| {
+        let pairs = [
+            (format!("{name}: paths {what}"), "k/s", rates.navigational / 1e3, shares.navigational / 1e3),
+            (format!("{name}: analyses {what}"), "1/s", rates.analytic, shares.analytic),
+        ];
+        for (name, unit, ours, share) in pairs {
+            let ratio = ours / share;
+            report.line(Line {
+                other: Some((share, "their share of the cores".to_owned())),
+                ratio: Some((ratio, ratio, ratio)),
+                ..Line::figure(name, unit, ours, "≥ 0.8")
+            });
+        }
+    };
+    let both = play(ground, shared, cast(shared.navigational, true, false), &[], time)?;
+    compare("beside analyses and theirs", both.rates);
+    let mut mixed = play(ground, shared, cast(shared.navigational, true, true), &arrivals, time)?;
+    compare("beside each other and arrivals", mixed.rates);
+    let arrived = (mixed.commits.len() * BATCH) as f64 / mixed.seconds / 1e3;
+    let bound = format!("{} arrive in transactions of {BATCH}", ARRIVALS_A_SECOND / 1000);
+    report.line(Line::figure(format!("{name}: edges committed meanwhile"), "k/s", arrived, bound));
+    for (what, per_mille) in [("median", 500), ("p99", 990)] {
+        let latency = quantile(&mut mixed.commits, per_mille) * 1e6;
+        report.line(Line::figure(format!("{name}: a transaction of these, {what}"), "µs", latency, ""));
+    }
+    let num_checked = check(setting, ground, &edges, &mixed.analyses)?;
+    let of = format!("of {}, each the same as of a plain graph of that moment", mixed.analyses.len());
+    report.line(Line::figure(format!("{name}: analyses checked"), "", num_checked as f64, of));
+    Ok(())
+}

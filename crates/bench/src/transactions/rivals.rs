@@ -1,0 +1,141 @@
+//! Other stores, each set up as its documentation advises: SQLite with a table that is its index, and redb.
+//!
+//! SQLite has one writer at a time, so its clients share one connection under a lock, which is faster than having
+//! it try again. Its write-ahead log with `synchronous` at `FULL`, `NORMAL` and `OFF` promises about what ours does
+//! with `sync`, `batched` and `none`; redb has `Immediate` and `None`.
+
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use anyhow::{Result, ensure};
+use base::VertexId;
+use graph::{Direction, Graph};
+use kernels::Context;
+use rusqlite::{Connection, params};
+
+use super::ground::Ground;
+use super::navigation::Question;
+use crate::harness::{Pairs, seconds};
+use crate::report::{Line, Report};
+use crate::setting::Setting;
+
+/// A database with a table of edges, under a lock.
+struct Sqlite(Mutex<Connection>);
+
+const INSERT: &str = "INSERT OR REPLACE INTO edges VALUES (?1, ?2, ?3)";
+
+impl Sqlite {
+    /// A new database with a table of edges.
+    fn create(path: &Path, synchronous: &str) -> Result<Self> {
+        let connection = Connection::open(path)?;
+        connection.execute_batch(&format!(
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = {synchronous}; PRAGMA cache_size = -524288;
+             PRAGMA mmap_size = 4294967296; PRAGMA temp_store = MEMORY;
+             CREATE TABLE edges (source INTEGER, target INTEGER, weight INTEGER, PRIMARY KEY (source, target))
+             WITHOUT ROWID;"
+        ))?;
+        Ok(Self(Mutex::new(connection)))
+    }
+
+    fn connection(&self) -> std::sync::MutexGuard<'_, Connection> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The edges of a ground, undirected ones in both directions.
+    fn fill(&self, ground: &Ground) -> Result<()> {
+        let mut edges = ground.edges()?;
+        if ground.database.snapshot(1)?.direction() == Direction::Undirected {
+            edges.extend(edges.clone().into_iter().map(|(source, target, weight)| (target, source, weight)));
+        }
+        edges.sort_unstable();
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        let mut insert = transaction.prepare(INSERT)?;
+        for (source, target, weight) in edges {
+            insert.execute(params![source, target, weight])?;
+        }
+        drop(insert);
+        transaction.commit()?;
+        connection.execute_batch("ANALYZE")?;
+        Ok(())
+    }
+}
+
+/// The path of a file that is not there, nor what SQLite keeps beside it.
+fn fresh(directory: &Path, name: &str) -> Result<std::path::PathBuf> {
+    for suffix in ["", "-wal", "-shm"] {
+        let path = directory.join(format!("{name}{suffix}"));
+        if path.exists() {
+            std::fs::remove_file(path)?;
+        }
+    }
+    Ok(directory.join(name))
+}
+
+/// The length of a path in hops: rows come level by level, so the first that has the target ends the search.
+const PATH: &str = "WITH RECURSIVE reached(vertex, hops) AS (VALUES (?1, 0) UNION
+    SELECT edges.target, hops + 1 FROM reached JOIN edges ON edges.source = reached.vertex WHERE hops < 10)
+    SELECT hops FROM reached WHERE vertex = ?2 LIMIT 1";
+/// Friends of friends who are no friends.
+const TWO_HOPS: &str = "SELECT count(*) FROM (SELECT DISTINCT far.target FROM edges AS near
+    JOIN edges AS far ON far.source = near.target
+    WHERE near.source = ?1 AND far.target <> ?1
+    AND NOT EXISTS (SELECT 1 FROM edges WHERE source = ?1 AND target = far.target))";
+
+/// The same queries, one after the other on one thread, here and there.
+pub(super) fn navigation(
+    setting: &Setting,
+    ground: &Ground,
+    questions: &[Question],
+    is_quick: bool,
+    report: &mut Report,
+) -> Result<()> {
+    let (num_pairs, num_queries) = if is_quick { (1, 3) } else { (7, 10) };
+    let sqlite = Sqlite::create(&fresh(&setting.scratch, "navigation.sqlite")?, "OFF")?;
+    sqlite.fill(ground)?;
+    let connection = sqlite.connection();
+    let ctx = Context::new(&setting.pool);
+    for &question in questions {
+        let text = match question {
+            Question::Path => PATH,
+            Question::TwoHops => TWO_HOPS,
+            // A recursive query does not settle vertices: it would come to each with every length there is.
+            Question::WeightedPath => continue,
+        };
+        let mut statement = connection.prepare(text)?;
+        let asked = |pair: usize| ground.pairs.iter().cycle().skip(pair * num_queries).take(num_queries);
+        let mut theirs = |(source, target): (VertexId, VertexId)| -> Result<u64> {
+            let answer = match question {
+                Question::TwoHops => statement.query_row(params![source], |row| row.get::<_, i64>(0)),
+                _ => statement.query_row(params![source, target], |row| row.get::<_, i64>(0)),
+            };
+            Ok(answer? as u64)
+        };
+        for &ends in asked(0) {
+            let (ours, theirs) = (question.ask(&ctx, &ground.database.view()?, ends)?, theirs(ends)?);
+            ensure!(ours == theirs, "{}: {ends:?}: {ours} here, {theirs} there", ground.name);
+        }
+        let pairs = Pairs::alternate(
+            num_pairs,
+            |pair| -> Result<f64> {
+                let (time, asked) = seconds(|| -> Result<()> {
+                    asked(pair).try_for_each(|&ends| question.ask(&ctx, &ground.database.view()?, ends).map(|_| ()))
+                });
+                asked?;
+                Ok(time / num_queries as f64)
+            },
+            |pair| {
+                let (time, asked) = seconds(|| asked(pair).try_for_each(|&ends| theirs(ends).map(|_| ())));
+                asked?;
+                Ok(time / num_queries as f64)
+            },
+        )?;
+        report.line(Line::compared(
+            format!("{}: {}", ground.name, question.name()),
+            &pairs,
+            "SQLite",
+            "≤ .01: ≥ 100 times as fast",
+        ));
+    }
+    Ok(())
+}

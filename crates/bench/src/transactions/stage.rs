@@ -1,0 +1,114 @@
+//! What all parts need: random numbers, and clients that work side by side for a while.
+
+use std::sync::Barrier;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, anyhow};
+
+/// SplitMix64 (Steele, Lea, Flood, OOPSLA 2014).
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let x = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        x ^ x >> 31
+    }
+
+    /// A number below `bound`.
+    pub(super) fn below(&mut self, bound: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(bound)) >> 64) as u64
+    }
+}
+
+/// Whether clients are to go on.
+pub(super) struct Clock<'a> {
+    is_over: &'a AtomicBool,
+}
+
+impl Clock<'_> {
+    pub(super) fn is_running(&self) -> bool {
+        !self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+/// Work of one client; it is called with its clock, and goes on until that stops.
+pub(super) type Client<'a, R> = Box<dyn FnOnce(&Clock<'_>) -> Result<R> + Send + 'a>;
+
+/// Lets clients work at the same time, each on a thread, for some time; gives what each returns, and the seconds that
+/// passed until the last was done.
+pub(super) fn side_by_side<R: Send>(clients: Vec<Client<'_, R>>, time: Duration) -> Result<(Vec<R>, f64)> {
+    let is_over = AtomicBool::new(false);
+    let start = Barrier::new(clients.len() + 1);
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = clients
+            .into_iter()
+            .map(|client| {
+                scope.spawn(|| {
+                    start.wait();
+                    let done = client(&Clock { is_over: &is_over });
+                    // Without one of them, the others measure something else.
+                    if done.is_err() {
+                        is_over.store(true, Ordering::Relaxed);
+                    }
+                    done
+                })
+            })
+            .collect();
+        start.wait();
+        let begin = Instant::now();
+        while begin.elapsed() < time && !is_over.load(Ordering::Relaxed) {
+            std::thread::sleep(Duration::from_millis(5).min(time));
+        }
+        is_over.store(true, Ordering::Relaxed);
+        let done = threads.into_iter().map(|thread| thread.join().map_err(|_| anyhow!("a client ended early"))?);
+        let done = done.collect::<Result<Vec<R>>>()?;
+        Ok((done, begin.elapsed().as_secs_f64()))
+    })
+}
+
+/// The value that so many in a thousand do not exceed; sorts them. 0 of nothing.
+pub(super) fn quantile(values: &mut [f64], per_mille: usize) -> f64 {
+    values.sort_by(f64::total_cmp);
+    match values.len() {
+        0 => 0.0,
+        len => values[(len * per_mille / 1000).min(len - 1)],
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn clients_run_until_time_is_up_or_one_fails() {
+        let count = |clock: &Clock<'_>| {
+            let mut number = 0_u64;
+            while clock.is_running() {
+                number += 1;
+                std::thread::yield_now();
+            }
+            Ok(number)
+        };
+        let (numbers, seconds) =
+            side_by_side(vec![Box::new(count), Box::new(count)], Duration::from_millis(20)).unwrap();
+        assert!(numbers.iter().all(|&number| number > 0) && seconds >= 0.02, "{numbers:?} in {seconds} s");
+        let clients: Vec<Client<'_, u64>> = vec![Box::new(count), Box::new(|_| Err(anyhow!("no")))];
+        assert_eq!(side_by_side(clients, Duration::from_secs(3600)).unwrap_err().to_string(), "no");
+    }
+
+    #[test]
+    fn quantiles_are_values() {
+        let mut values: Vec<f64> = (0..1000).rev().map(f64::from).collect();
+        assert_eq!(
+            (quantile(&mut values, 500), quantile(&mut values, 999), quantile(&mut [], 500)),
+            (500.0, 999.0, 0.0)
+        );
+    }
+}
