@@ -65,6 +65,27 @@ pub fn non_digits(bytes: &[u8; 32]) -> u32 {
     bytes.iter().rev().fold(0, |mask, byte| mask << 1 | u32::from(!byte.is_ascii_digit()))
 }
 
+/// How many of these numbers, which ascend, are below `bound`.
+#[inline(always)]
+pub fn num_below(ascending: &[u32; 16], bound: u32) -> usize {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE2 is part of x86_64; the four loads lie within the 64 bytes and need no alignment.
+    let mask = unsafe {
+        // Comparisons are of signed numbers.
+        let sign = _mm_set1_epi32(i32::MIN);
+        let bound = _mm_xor_si128(_mm_set1_epi32(bound as i32), sign);
+        let below = |at: usize| {
+            let numbers = _mm_loadu_si128(ascending.as_ptr().add(at).cast());
+            _mm_cmpgt_epi32(bound, _mm_xor_si128(numbers, sign))
+        };
+        let halves = (_mm_packs_epi32(below(0), below(4)), _mm_packs_epi32(below(8), below(12)));
+        _mm_movemask_epi8(_mm_packs_epi16(halves.0, halves.1)) as u32
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let mask = ascending.iter().rev().fold(0_u32, |mask, &number| mask << 1 | u32::from(number < bound));
+    mask.trailing_ones() as usize
+}
+
 /// The bytes of one cache line, the unit of [`stream_line`].
 pub const LINE_BYTES: usize = 64;
 
@@ -121,6 +142,20 @@ mod tests {
                 bytes[place] = byte;
                 let expected = if byte.is_ascii_digit() { !(1 << place) } else { 1 << place };
                 assert_eq!(non_digits(&bytes), expected, "byte {byte} at {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn numbers_below_a_bound_are_counted() {
+        for step in [1, 7, u32::MAX / 16] {
+            for first in [0, 3, u32::MAX - 15 * step] {
+                let numbers: [u32; 16] = std::array::from_fn(|i| first.saturating_add(i as u32 * step));
+                let near = |number: u32| [number.saturating_sub(1), number, number.saturating_add(1)];
+                for bound in numbers.into_iter().flat_map(near).chain([0, 1 << 31, u32::MAX]) {
+                    let expected = numbers.iter().filter(|&&number| number < bound).count();
+                    assert_eq!(num_below(&numbers, bound), expected, "{numbers:?} below {bound}");
+                }
             }
         }
     }

@@ -6,9 +6,11 @@
 
 mod apply;
 mod compose;
+mod join;
 
 pub(crate) use apply::apply;
 pub(crate) use compose::{ComposeScratch, compose};
+pub(crate) use join::{UnweightedPart, join};
 
 use base::VertexId;
 

@@ -19,7 +19,7 @@ use base::mapped::MappedSlice;
 use graph::{DensePage, Page, Weight, WeightType, Weights};
 
 use crate::base_run::{BaseLists, BasePage, BaseRun};
-use crate::changes::{ComposeScratch, PageChanges, compose};
+use crate::changes::{ComposeScratch, PageChanges, compose, join};
 use crate::level::{Level, StoredPage};
 use crate::patched::{Ground, NO_OFFSETS, PatchedPage, Pieces, WholePage};
 use crate::rewritten::{OffsetTable, Room, RoomyLists};
@@ -597,10 +597,7 @@ impl Side {
     ) -> base::Result<Ground<'a>> {
         let recipe = &self.shared.recipe;
         debug_assert_eq!(recipe.show, Show::Everything, "what is added in the end shows only in the sum");
-        parts.clear();
-        for (level, sense) in &recipe.steps {
-            parts.extend(level.stored_page(recipe.side, page, scratch)?.map(|stored| (stored, *sense)));
-        }
+        recipe.stored_parts(page, parts, scratch)?;
         recipe.ground(page)
     }
 
@@ -622,6 +619,7 @@ impl Side {
 pub(crate) struct PageScratch {
     parts: Vec<PageChanges>,
     sums: ComposeScratch,
+    starts: Vec<usize>,
     /// What all parts together change.
     all: PageChanges,
 }
@@ -661,13 +659,34 @@ impl Recipe {
         Ok(num_parts)
     }
 
+    /// What each step changes on a page, where it is stored, instead of what `parts` held.
+    fn stored_parts<'a>(
+        &'a self,
+        page: usize,
+        parts: &mut Vec<(StoredPage<'a>, Sense)>,
+        scratch: &mut PageChanges,
+    ) -> base::Result<()> {
+        parts.clear();
+        for (level, sense) in &self.steps {
+            parts.extend(level.stored_page(self.side, page, scratch)?.map(|stored| (stored, *sense)));
+        }
+        Ok(())
+    }
+
     /// What all steps together change on a page becomes `scratch.all`; whether that is anything.
     fn changes(&self, page: usize, scratch: &mut PageScratch) -> base::Result<bool> {
-        let PageScratch { parts, sums, all } = scratch;
-        match self.parts(page, parts)? {
-            0 => all.clear(),
-            1 => std::mem::swap(all, &mut parts[0]),
-            num_parts => compose(&parts[..num_parts], all, sums),
+        let PageScratch { parts, sums, starts, all } = scratch;
+        let is_joined = self.weight_type.is_none() && {
+            let mut stored = Vec::with_capacity(self.steps.len());
+            self.stored_parts(page, &mut stored, all)?;
+            join(&stored, all, starts)
+        };
+        if !is_joined {
+            match self.parts(page, parts)? {
+                0 => all.clear(),
+                1 => std::mem::swap(all, &mut parts[0]),
+                num_parts => compose(&parts[..num_parts], all, sums),
+            }
         }
         if self.show == Show::Additions {
             let mut added = PageChanges::default();

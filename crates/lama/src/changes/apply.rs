@@ -1,6 +1,7 @@
 //! Applies changes to a list.
 
 use base::VertexId;
+use base::simd::num_below;
 
 use super::ChangedList;
 
@@ -58,23 +59,42 @@ pub(crate) fn apply(
 /// Where at least one in so many entries is new, looking at each is faster than copying what is between.
 const MIXED: usize = 8;
 
+/// So many entries are compared at once.
+const LANES: usize = 16;
+
 /// Appends the targets of two ascending lists that share none.
 fn merge(old: &[VertexId], added: &[VertexId], targets: &mut Vec<VertexId>) -> Result<(), String> {
     let start = targets.len();
     targets.resize(start + old.len() + added.len(), 0);
+    let places = &mut targets[start..];
     let (mut o, mut a) = (0, 0);
-    let mut places = targets[start..].iter_mut();
+    // An entry of both, or two equal ones to be added.
+    let mut is_twice = added.windows(2).fold(false, |is_twice, pair| is_twice | (pair[0] == pair[1]));
+    while let (Some(chunk), Some(&new)) = (old[o..].first_chunk::<LANES>(), added.get(a)) {
+        // All are copied, and those that do not come first are overwritten: how many do shows without a branch.
+        places[o + a..][..LANES].copy_from_slice(chunk);
+        let num_before = num_below(chunk, new);
+        o += num_before;
+        if num_before < LANES {
+            is_twice |= old[o] == new;
+            places[o + a] = new;
+            a += 1;
+        }
+    }
+    let mut places = places[o + a..].iter_mut();
     // What comes next is found without a branch, for nobody could guess it.
     while let (Some(&first), Some(&second)) = (old.get(o), added.get(a)) {
         let Some(place) = places.next() else { break };
         let is_old = first < second;
+        is_twice |= first == second;
         *place = if is_old { first } else { second };
         o += usize::from(is_old);
         a += usize::from(!is_old);
     }
     let rest = [&old[o..], &added[a..]].into_iter().flatten();
     places.zip(rest).for_each(|(place, &target)| *place = target);
-    match targets[start..].windows(2).find(|pair| pair[0] == pair[1]) {
+    let twice = if is_twice { targets[start..].windows(2).find(|pair| pair[0] == pair[1]) } else { None };
+    match twice {
         Some(pair) => Err(format!("an edge to {} is to be added that is there already", pair[0])),
         None => Ok(()),
     }

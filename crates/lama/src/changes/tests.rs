@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use proptest::prelude::*;
 
 use super::*;
+use crate::side::Sense;
 
 const NUM_LISTS: u16 = 3;
 
@@ -84,6 +85,21 @@ fn inverted(changes: &PageChanges) -> PageChanges {
     changes
 }
 
+impl UnweightedPart for PageChanges {
+    fn counts(&self) -> impl Iterator<Item = (u16, u32, u32)> {
+        // As a level stores what does not fit into one entry.
+        let halves = |count: u32| [count / 2, count - count / 2];
+        self.vertices.iter().flat_map(move |vertex| {
+            let (added, removed) = (halves(vertex.num_added), halves(vertex.num_removed));
+            [0, 1].map(|half| (vertex.local, added[half], removed[half]))
+        })
+    }
+
+    fn targets(&self) -> &[VertexId] {
+        &self.targets
+    }
+}
+
 fn kinds() -> impl Strategy<Value = Kind> {
     (any::<bool>(), any::<bool>()).prop_map(|(multigraph, has_weights)| Kind { multigraph, has_weights })
 }
@@ -144,6 +160,33 @@ proptest! {
     }
 
     #[test]
+    fn parts_of_one_kind_join_to_what_they_compose_to(multigraph in any::<bool>(), history in histories(), senses in any::<u8>()) {
+        let kind = Kind { multigraph, has_weights: false };
+        let versions: Vec<Lists> = history.iter().map(|arcs| lists(arcs, kind)).collect();
+        for grows in [false, true] {
+            // What is added to nothing, version by version; or both ways.
+            let nothing = Lists::new();
+            let part = |pair: &[Lists]| difference(if grows { &nothing } else { &pair[0] }, &pair[1], kind);
+            let parts: Vec<PageChanges> = versions.windows(2).map(part).collect();
+            for senses in [0, u8::MAX, senses] {
+                let of = |place: usize| if senses >> (place % 8) & 1 == 0 { Sense::Forward } else { Sense::Backward };
+                let parts: Vec<(PageChanges, Sense)> =
+                    parts.iter().enumerate().map(|(place, part)| (part.clone(), of(place))).collect();
+                let applied: Vec<PageChanges> = parts.iter().map(|(part, sense)| match sense {
+                    Sense::Forward => part.clone(),
+                    Sense::Backward => inverted(part),
+                }).collect();
+                let all: Vec<_> = applied.iter().flat_map(PageChanges::lists).collect();
+                let is_one_kind = all.iter().all(|list| list.added.is_empty()) || all.iter().all(|list| list.removed.is_empty());
+                let (mut joined, mut starts) = (PageChanges::default(), vec![9; 3]);
+                joined.push(7, (&[1], &[]), (&[], &[]));
+                prop_assert_eq!(join(&parts, &mut joined, &mut starts), is_one_kind);
+                prop_assert_eq!(joined, if is_one_kind { composed(&applied) } else { PageChanges::default() });
+            }
+        }
+    }
+
+    #[test]
     fn arcs_make_the_same_changes_as_lists(kind in kinds(), history in histories()) {
         let versions: Vec<Lists> = history.iter().map(|arcs| lists(arcs, kind)).collect();
         let changes = difference(&versions[0], &versions[versions.len() - 1], kind);
@@ -178,6 +221,36 @@ fn hubs_compose_as_short_lists_do() {
     let mut expected = PageChanges::default();
     expected.push(3, (&left, &[]), (&[], &[]));
     assert_eq!(composed(&parts), expected);
+}
+
+#[test]
+fn long_lists_take_what_is_new_wherever_it_belongs() {
+    for num_old in [0, 1, 15, 16, 17, 40, 100] {
+        let old: Vec<VertexId> = (0..num_old).map(|i| 10 + 10 * i).collect();
+        // Every run of new targets, from before all to behind all, alone and beside others.
+        for first in 0..=num_old {
+            for num_added in [1, 2, 9, 60] {
+                let own: Vec<VertexId> =
+                    (0..num_added).map(|i| 1 + 10 * first + 9 * i + u32::from(9 * i % 10 == 9)).collect();
+                let added: Vec<VertexId> = own.into_iter().filter(|target| target % 10 != 0).collect();
+                let mut changes = PageChanges::default();
+                changes.push(0, (&added, &[]), (&[], &[]));
+                let list = changes.lists().next().unwrap();
+                let (mut targets, mut weights) = (vec![7], Vec::new());
+                apply((&old, &[]), &list, false, &mut targets, &mut weights).unwrap();
+                let mut expected = [&old[..], &added].concat();
+                expected.sort_unstable();
+                assert_eq!(targets[1..], expected, "{added:?} to {num_old}");
+                // And any one of them that is there already.
+                for &twice in &added {
+                    let mut old = old.clone();
+                    old.insert(old.partition_point(|&target| target < twice), twice);
+                    let error = apply((&old, &[]), &list, false, &mut targets, &mut weights).unwrap_err();
+                    assert!(error.contains(&format!("edge to {twice} is to be added")), "{error}");
+                }
+            }
+        }
+    }
 }
 
 #[test]

@@ -18,9 +18,11 @@ use crate::Result;
 use crate::changes::PageChanges;
 use crate::column::Column;
 use crate::file::{FramedFile, SectionKind};
+use crate::lists::ListRules;
 use crate::options::GraphOptions;
 use crate::property::ChangesRef;
 use crate::run::Side;
+use crate::table::PAGE_VERTICES;
 
 /// The levels of a file.
 #[derive(Debug)]
@@ -363,11 +365,16 @@ impl Level {
         page: usize,
         scratch: &mut PageChanges,
     ) -> base::Result<Option<StoredPage<'_>>> {
-        let Some((columns, place, PagePlaces { vertices, targets })) = self.find_page(side, page)? else {
-            return Ok(None);
-        };
-        if !self.shared.sides[side_index(side)].checked_pages.get(place) {
-            self.read_page(side, page, scratch)?;
+        let Some((columns, place, stored)) = self.find_page(side, page)? else { return Ok(None) };
+        let PagePlaces { vertices, targets } = stored.clone();
+        let checked_pages = &self.shared.sides[side_index(side)].checked_pages;
+        if !checked_pages.get(place) {
+            if columns.weights.is_some() {
+                self.read_page(side, page, scratch)?;
+            } else {
+                self.check_unweighted(columns, page, stored)?;
+                checked_pages.set(place);
+            }
         }
         Ok(Some(StoredPage {
             vertices: &columns.vertices.unverified()[vertices],
@@ -399,16 +406,9 @@ impl Level {
         out: &mut PageChanges,
     ) -> base::Result<()> {
         let first = vertices.start;
-        let corrupt = |index: usize, what: &str| columns.vertices.corrupt(index, what);
-        let mut last = None::<VertexEntry>;
-        for (index, &bits) in columns.vertices.touch(vertices)?.iter().enumerate() {
-            let entry = VertexEntry::decode(bits);
-            let is_next = entry.num_added + entry.num_removed > 0 && last.is_none_or(|last| entry.follows(last));
-            if !is_next || !out.push_counts(entry.local, entry.num_added, entry.num_removed) {
-                return Err(corrupt(first + index, "changes of vertices out of order"));
-            }
-            last = Some(entry);
-        }
+        let entries = columns.vertices.touch(vertices)?;
+        let is_counted = |entry: &VertexEntry| out.push_counts(entry.local, entry.num_added, entry.num_removed);
+        check_entries(columns, first, entries, is_counted)?;
         let values = columns.targets.touch(targets.clone())?;
         let num_values = values.len();
         let fits = match &columns.weights {
@@ -419,7 +419,52 @@ impl Level {
             Some(WeightBits::Wide(weights)) => out.set_arcs(values, weights.touch(targets.clone())?.iter().copied()),
         };
         if !fits {
-            return Err(corrupt(first, &format!("counts that add up to {num_values} changes expected")));
+            return Err(bad_sum(columns, first, num_values));
+        }
+        Ok(())
+    }
+
+    /// Checks the changes of a page of a graph without weights where they are stored, as [`read_page`](Self::read_page)
+    /// does once it has copied them.
+    fn check_unweighted(
+        &self,
+        columns: &SideColumns,
+        page: usize,
+        PagePlaces { vertices, targets }: PagePlaces,
+    ) -> base::Result<()> {
+        let (first, first_target) = (vertices.start, targets.start);
+        let vertices = columns.vertices.touch(vertices)?;
+        let targets = columns.targets.touch(targets)?;
+        let (mut any_added, mut any_removed, mut num_targets, mut last_local) = (0, 0, 0_u64, 0);
+        let mut is_whole = true;
+        check_entries(columns, first, vertices, |entry| {
+            any_added |= entry.num_added;
+            any_removed |= entry.num_removed;
+            num_targets += u64::from(entry.num_added + entry.num_removed);
+            is_whole &= entry.num_added < VertexEntry::MAX_COUNT && entry.num_removed < VertexEntry::MAX_COUNT;
+            last_local = entry.local;
+            true
+        })?;
+        if num_targets != targets.len() as u64 {
+            return Err(bad_sum(columns, first, targets.len()));
+        }
+        let rules = ChangeRules::new(self.shared.vertex_bound, &self.shared.columns.options);
+        let lists = ListRules { vertex_bound: self.shared.vertex_bound, multigraph: rules.multigraph };
+        // Where an entry is a list, all lists are checked at once.
+        let ends = vertices.iter().scan(0, |end, &bits| {
+            let entry = VertexEntry::decode(bits);
+            *end += (entry.num_added + entry.num_removed) as usize;
+            Some(*end)
+        });
+        let is_of_one_kind = is_whole && (any_added == 0 || any_removed == 0);
+        let is_below = page * PAGE_VERTICES + usize::from(last_local) < self.shared.vertex_bound;
+        if is_of_one_kind && is_below && lists.check(targets, ends).is_ok() {
+            return Ok(());
+        }
+        let stored = StoredPage { vertices, targets, weights: StoredWeights::None };
+        for list in stored.lists() {
+            let list = list.ok_or_else(|| bad_sum(columns, first, targets.len()))?;
+            rules.check_list(page, &list).map_err(|what| columns.targets.corrupt(first_target, what))?;
         }
         Ok(())
     }
@@ -563,6 +608,29 @@ impl Level {
             weights: weights.unwrap_or_default(),
         }))
     }
+}
+
+/// Checks that the entries of vertices of a page, the first of which is at `first`, are in order, and `is_fine`.
+fn check_entries(
+    columns: &SideColumns,
+    first: usize,
+    entries: &[u32],
+    mut is_fine: impl FnMut(&VertexEntry) -> bool,
+) -> base::Result<()> {
+    let mut last = None::<VertexEntry>;
+    for (index, &bits) in entries.iter().enumerate() {
+        let entry = VertexEntry::decode(bits);
+        let is_next = entry.num_added + entry.num_removed > 0 && last.is_none_or(|last| entry.follows(last));
+        if !is_next || !is_fine(&entry) {
+            return Err(columns.vertices.corrupt(first + index, "changes of vertices out of order"));
+        }
+        last = Some(entry);
+    }
+    Ok(())
+}
+
+fn bad_sum(columns: &SideColumns, first: usize, num_targets: usize) -> base::Error {
+    columns.vertices.corrupt(first, format!("counts that add up to {num_targets} changes expected"))
 }
 
 /// Where a page is in the index.

@@ -5,6 +5,7 @@ use std::ops::Range;
 use base::VertexId;
 
 use super::VertexEntry;
+use crate::changes::{ChangedList, UnweightedPart};
 use crate::finder::lower_bound;
 
 /// The changes of a page, which were checked.
@@ -39,7 +40,33 @@ pub(crate) struct StoredList {
     pub removed: Range<usize>,
 }
 
-impl StoredPage<'_> {
+impl UnweightedPart for StoredPage<'_> {
+    fn counts(&self) -> impl Iterator<Item = (u16, u32, u32)> {
+        let entries = self.vertices.iter().map(|&bits| VertexEntry::decode(bits));
+        entries.map(|entry| (entry.local, entry.num_added, entry.num_removed))
+    }
+
+    fn targets(&self) -> &[VertexId] {
+        self.targets
+    }
+}
+
+impl<'a> StoredPage<'a> {
+    /// The lists that change, by their vertices, without their weights; `None` where there are fewer targets than the
+    /// vertices count.
+    pub(super) fn lists(&self) -> impl Iterator<Item = Option<ChangedList<'a>>> {
+        let mut rest = self.targets;
+        let is_same = |a: &u32, b: &u32| VertexEntry::decode(*a).local == VertexEntry::decode(*b).local;
+        self.vertices.chunk_by(is_same).map(move |entries| {
+            let entries = || entries.iter().map(|&bits| VertexEntry::decode(bits));
+            let (added, others) = rest.split_at_checked(entries().map(|entry| entry.num_added as usize).sum())?;
+            let (removed, others) = others.split_at_checked(entries().map(|entry| entry.num_removed as usize).sum())?;
+            rest = others;
+            let local = entries().next()?.local;
+            Some(ChangedList { local, added, added_weights: &[], removed, removed_weights: &[] })
+        })
+    }
+
     /// The changes of the list of a vertex, if there are any. `place` is at or before it, and moves there.
     pub fn list(&self, local: u16, place: &mut StoredPlace) -> Option<StoredList> {
         let entry = |index: usize| self.vertices.get(index).map(|&bits| VertexEntry::decode(bits));

@@ -20,7 +20,7 @@ use crate::table::PAGE_VERTICES;
 use crate::view::View;
 
 /// The pages that one worker makes at a time.
-const CHUNK_PAGES: usize = 16;
+const CHUNK_PAGES: usize = 4;
 
 /// A base run is worth while once this part of its entries has changed.
 const MERGE_SHARE: u64 = 16;
