@@ -67,3 +67,21 @@ graph.x.directed = true
 graph.x.edge-properties.names = weight
 """
 seed("graphalytics", "properties", PROPERTIES)
+seed("log", "untouched", b"\0")
+seed("log", "edited", b"\1" + bytes([0x48, 0, 2, 0x70, 0, 7]))
+seed("log", "cut", b"\2" + bytes([0x90]))
+
+
+def record(kind: int, count: int, entries: bytes) -> bytes:
+    return struct.pack("<BI", kind, count) + entries
+
+
+# Of integer keys: two vertices, an edge to and fro and away again, a property and its value, and a vertex that goes.
+NEW_KEYS = record(5, 2, struct.pack("<QQ", 7, 8))
+EDGES_OF_LOG = record(1, 2, struct.pack("<IIII", 0, 1, 1, 0)) + record(2, 1, struct.pack("<II", 0, 1))
+NAME = record(7, 1, struct.pack("<Q", 3) + b"i64" + struct.pack("<Q", 4) + b"size")
+VALUE = record(8, 1, struct.pack("<IIBq", 1, 0, 3, 5))
+seed("log", "commit", b"\x80" + NEW_KEYS + EDGES_OF_LOG + NAME + VALUE + record(4, 1, struct.pack("<I", 0)))
+seed("log", "strings", b"\x81" + record(5, 1, struct.pack("<Q", 1) + b"a") + record(1, 1, struct.pack("<IIf", 0, 0, 1)))
+seed("log", "undirected", b"\x82" + NEW_KEYS + record(1, 1, struct.pack("<IIq", 0, 1, 4)) + record(3, 1, bytes(4)))
+seed("log", "ordered", b"\x83" + NEW_KEYS + record(1, 2, struct.pack("<IIII", 1, 0, 1, 1)) + record(6, 9, b""))

@@ -132,7 +132,7 @@ fn read_everything(disk: FaultStorage) -> Result<()> {
     database.verify(pool()).map(drop)
 }
 
-fn read(view: &View) -> Result<()> {
+pub fn read(view: &View) -> Result<()> {
     let bound = view.vertex_bound();
     let check = |list: &[u32]| {
         assert!(list.iter().all(|&target| (target as usize) < bound));

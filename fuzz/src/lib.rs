@@ -4,6 +4,7 @@
 #![forbid(unsafe_code)]
 
 mod database;
+mod log;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
@@ -14,6 +15,7 @@ use graph::property::PropertyColumn;
 use graph::{Csr, Error, WeightType};
 
 pub use database::read_database;
+pub use log::read_log;
 
 /// What was read, in an order that does not depend on blocks.
 #[derive(Debug, PartialEq)]

@@ -179,7 +179,17 @@ impl Database {
         self.inner.options()
     }
 
-    /// Everything that is committed.
+    /// Shows what a writer in another process committed since this handle was opened for reading, or refreshed last; true
+    /// where that is anything. Views that are there stay as they are. A handle that writes knows already.
+    ///
+    /// # Errors
+    /// As [`open_read_only`](Self::open_read_only); the handle then goes on showing what it did, or something younger.
+    pub fn refresh(&self) -> Result<bool> {
+        Ok(self.inner.refresh()?)
+    }
+
+    /// Everything that is committed; of a handle that only reads, what was when it was opened, or
+    /// [refreshed](Self::refresh).
     ///
     /// # Errors
     /// Damage that was met before.

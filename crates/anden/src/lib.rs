@@ -46,8 +46,8 @@ pub use database::{Database, stated_direction};
 pub use degrees::{DegreeBin, DegreeStatistics};
 pub use diff::{Diff, DiffEdge, DiffProperty};
 pub use engine::{
-    AppendOptions, AppendReport, Applied, Changes, Duplicates, EdgeWeight, ExpectedGraph, ExpectedWeights, LiveStats,
-    LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewValue, Retention, Split, Spread, Update,
+    AppendOptions, AppendReport, Applied, Changes, Duplicates, Durability, EdgeWeight, ExpectedGraph, ExpectedWeights,
+    LiveStats, LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewValue, Retention, Split, Spread, Update,
 };
 pub use error::{Error, Result};
 pub use export::{ExportFormat, VertexFormat, write_file};

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use engine::{Applied, EdgeWeight, LiveStats, Missing, NewValue, Update};
+use engine::{Applied, Durability, EdgeWeight, LiveStats, Missing, NewValue, Update};
 use graph::formats::{InputPath, LineValue, UpdateLine, Updates};
 use graph::property::OwnedValue;
 
@@ -17,11 +17,13 @@ pub struct ApplyOptions {
     pub checkpoint_every: Option<u64>,
     /// Whether vertices of an edge must be there before it, and what is removed as well.
     pub strict: bool,
+    /// What of each batch survives a crash once it is answered; `None`: what is set for the database.
+    pub durability: Option<Durability>,
 }
 
 impl Default for ApplyOptions {
     fn default() -> Self {
-        Self { batch: 1000, checkpoint_every: None, strict: false }
+        Self { batch: 1000, checkpoint_every: None, strict: false, durability: None }
     }
 }
 
@@ -44,8 +46,9 @@ impl Database {
     /// there already stay as they are. A vertex of an edge that is added comes with it; what is to be
     /// removed and is not there is gone already.
     ///
-    /// They are in memory only until a snapshot is made of them: by [`checkpoint`](Self::checkpoint) or an append, by
-    /// [`close`](Self::close), and in the background once they take enough
+    /// When this returns, they survive a power cut, or what else [`set_durability`](Self::set_durability) says. They are
+    /// in a log until a snapshot is made of them: by [`checkpoint`](Self::checkpoint) or an append, by
+    /// [`close`](Self::close), and in the background once they take enough memory
     /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). Updates of a multigraph, or of a graph whose edges have
     /// properties, become a snapshot at once: batches should not be small there.
     ///
@@ -65,9 +68,37 @@ impl Database {
     ///
     /// # Errors
     /// [`Error::InvalidInput`](crate::Error::InvalidInput): a key, a weight or a value does not fit the
-    /// graph; damage that was met.
+    /// graph. [`Error::Io`](crate::Error::Io): the log cannot be written; nothing has happened then, and there may be
+    /// room for the next; or a sync failed, and it is not known what the disk holds: nothing is written any more until the
+    /// database is opened again. Damage that was met.
     pub fn apply(&self, updates: &[Update]) -> Result<Applied> {
         Ok(self.inner().apply(updates, Missing::Lenient, self.session().pool())?)
+    }
+
+    /// As [`apply`](Self::apply), with a durability of its own.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn apply_with(&self, updates: &[Update], durability: Durability) -> Result<Applied> {
+        Ok(self.inner().apply_with(updates, Missing::Lenient, durability, self.session().pool())?)
+    }
+
+    /// What of a commit that says nothing else survives a crash once it is answered; at first [`Durability::Sync`].
+    pub fn durability(&self) -> Durability {
+        self.inner().durability()
+    }
+
+    /// Sets it, for this handle.
+    pub fn set_durability(&self, durability: Durability) {
+        self.inner().set_durability(durability);
+    }
+
+    /// The bytes of the log, which holds what is committed and in no snapshot; it has room for more.
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn log_bytes(&self) -> Result<u64> {
+        Ok(self.inner().log_bytes()?)
     }
 
     /// As [`apply`](Self::apply), but vertices of an edge must be there before it, and what is removed as well.
@@ -106,19 +137,19 @@ impl Database {
         self.inner().live_stats()
     }
 
-    /// Ends what works in the background, and makes a snapshot of what the newest one lacks. Dropping the handle does
-    /// the same, but cannot say whether it went well.
+    /// Ends what works in the background, and makes a snapshot of what the newest one lacks; the log is empty then.
+    /// Dropping the handle does the same, but cannot say whether it went well.
     ///
     /// # Errors
-    /// The disk fails: what was committed since the newest snapshot is lost.
+    /// The disk fails: what was committed since the newest snapshot is in the log, as far as it was durable.
     pub fn close(self) -> Result<()> {
         Ok(self.into_inner().close()?)
     }
 
-    /// Applies the updates of a file, batch after batch, and makes a snapshot of them; `answered` is called with the
-    /// number of the last line of each batch once that is committed.
+    /// Applies the updates of a file, batch after batch; `answered` is called with the number of the last line of each
+    /// batch once that is committed, and as durable as it is to be.
     ///
-    /// Where a line is wrong, its batch has not happened; those before it have, and are in a snapshot.
+    /// Where a line is wrong, its batch has not happened; those before it have.
     ///
     /// # Errors
     /// As [`apply`](Self::apply), with file and line; what `answered` returns; the work was cancelled.
@@ -131,13 +162,7 @@ impl Database {
         let start = Instant::now();
         let automatic_before = self.live_stats().automatic_checkpoints;
         let mut report = ApplyReport::default();
-        let mut at_checkpoint = 0;
-        let replayed = self.replay(input, options, answered, &mut report, &mut at_checkpoint);
-        // Also what was committed before something went wrong.
-        if report.updates > at_checkpoint {
-            self.inner().checkpoint_pending()?;
-        }
-        replayed?;
+        self.replay(input, options, answered, &mut report)?;
         report.seconds = start.elapsed().as_secs_f64();
         report.automatic_checkpoints = self.live_stats().automatic_checkpoints - automatic_before;
         Ok(report)
@@ -149,8 +174,9 @@ impl Database {
         options: &ApplyOptions,
         mut answered: impl FnMut(u64) -> Result<()>,
         report: &mut ApplyReport,
-        at_checkpoint: &mut u64,
     ) -> Result<()> {
+        let durability = options.durability.unwrap_or_else(|| self.durability());
+        let mut at_checkpoint = 0;
         let mut updates = Updates::open(input)?;
         let (mut batch, mut lines) = (Vec::new(), Vec::new());
         let progress = self.session().progress();
@@ -169,25 +195,27 @@ impl Database {
             }
             let Some(&last) = lines.last() else { return Ok(()) };
             let applied = if options.strict { Missing::Strict } else { Missing::Lenient };
-            self.inner().apply(&batch, applied, self.session().pool()).map_err(|error| match error {
-                engine::Error::Update { index, error } => {
-                    let line = graph::Error::Line {
-                        path: input.path().to_owned(),
-                        line: lines[index],
-                        what: error.to_string(),
-                    };
-                    Error::from(line)
-                }
-                error => error.into(),
-            })?;
+            self.inner().apply_with(&batch, applied, durability, self.session().pool()).map_err(
+                |error| match error {
+                    engine::Error::Update { index, error } => {
+                        let line = graph::Error::Line {
+                            path: input.path().to_owned(),
+                            line: lines[index],
+                            what: error.to_string(),
+                        };
+                        Error::from(line)
+                    }
+                    error => error.into(),
+                },
+            )?;
             report.updates += batch.len() as u64;
             report.transactions += 1;
             progress.advance(batch.len() as u64);
             answered(last)?;
-            if options.checkpoint_every.is_some_and(|every| report.updates - *at_checkpoint >= every) {
+            if options.checkpoint_every.is_some_and(|every| report.updates - at_checkpoint >= every) {
                 // Where every batch is a snapshot, there is none to be made.
                 self.inner().checkpoint_pending()?;
-                *at_checkpoint = report.updates;
+                at_checkpoint = report.updates;
             }
         }
     }

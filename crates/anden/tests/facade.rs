@@ -232,6 +232,7 @@ fn files_are_applied_while_snapshots_are_made() {
     db.set_checkpoint_bytes(Some(10_000));
     db.set_background_write_rate(None);
     let report = db.apply_file(&InputPath::File(input), &ApplyOptions::default(), |_| Ok(())).unwrap();
+    db.checkpoint(None).unwrap();
     let (stats, num_edges) = (db.live_stats(), db.view().unwrap().num_edges());
     assert_eq!((report.updates, report.transactions, stats.background_error), (6_000, 6, None));
     let num_snapshots = db.snapshots().len();

@@ -109,6 +109,7 @@ fn sweep(db: &Database, folder: &Path) -> String {
         db.checkpoint(None).unwrap();
         db.apply_file(&input("updates.txt"), &anden::ApplyOptions { batch: 30, ..Default::default() }, |_| Ok(()))
             .unwrap();
+        db.checkpoint(None).unwrap();
     }
     let numbers: Vec<u32> = db.snapshots().iter().map(|info| info.number).collect();
     let last = numbers[numbers.len() - 1];

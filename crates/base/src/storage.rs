@@ -49,6 +49,10 @@ pub trait Storage: Debug + Send + Sync {
         }
         Ok(())
     }
+    /// The bytes in a file.
+    fn file_len(&self, path: &Path) -> Result<u64> {
+        Ok(self.read_copy(path)?.len() as u64)
+    }
     /// Gives a file another name in the same directory, replacing what had it.
     fn rename(&self, from: &Path, to: &Path) -> Result<()>;
     /// Removes a file.
@@ -78,6 +82,11 @@ pub trait StorageFile: Debug + Send + Sync {
     fn hasten(&self, _offset: u64, _len: u64) {}
     /// Makes everything written so far durable.
     fn sync(&self) -> Result<()>;
+    /// The same, without what nobody needs to read it, such as the time of the last change: where bytes were only
+    /// replaced, that is less work for the disk.
+    fn sync_data(&self) -> Result<()> {
+        self.sync()
+    }
     /// Cuts or extends (with zeros) the file.
     fn set_len(&self, len: u64) -> Result<()>;
     /// The bytes in the file.

@@ -177,7 +177,8 @@ impl<'a> Append<'a> {
             _ => (Vec::new(), Vec::new()),
         };
         let has_new_keys = resolved.vertex_bound > view.vertex_bound() && store.options().keys != KeyScheme::Dense;
-        let snapshot = store.append(
+        let snapshot = turn.append(
+            store,
             &LevelChanges {
                 vertex_bound: resolved.vertex_bound,
                 died: &vertices.died,
@@ -193,6 +194,7 @@ impl<'a> Append<'a> {
                 properties: &properties.changes,
                 new_edge_properties: &rows.new,
                 rows: NewRows { num_rows: rows.num_rows, columns: &rows.columns },
+                ..LevelChanges::default()
             },
             name,
         )?;

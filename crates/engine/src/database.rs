@@ -16,7 +16,11 @@ use lama::{
 use crate::append::{AppendOptions, AppendReport, Changes};
 use crate::live::{Applied, Background, Live, LiveStats, Missing, Update, needs_levels};
 use crate::load::{LoadOptions, LoadReport};
+use crate::log::Durability;
 use crate::{Error, Result};
+
+/// How often a reader looks again because a writer removed what it was reading.
+const MAX_RETRIES: usize = 100;
 
 /// What errors call the place of a database in memory.
 const IN_MEMORY: &str = "(in memory)";
@@ -50,14 +54,7 @@ impl Database {
     /// # Errors
     /// As [`create`](Self::create).
     pub fn create_in(storage: Arc<dyn Storage>, path: &Path, options: GraphOptions) -> Result<Self> {
-        let builder = Store::create(storage, path, options)?;
-        let dictionary = builder.write_dictionary(match options.keys {
-            KeyScheme::Dense => DictionaryKeys::Dense(0),
-            KeyScheme::Integer => DictionaryKeys::Integers { by_id: &[], sorted: None },
-            KeyScheme::String => DictionaryKeys::Strings { text: &[], offsets: &[0], sorted: None },
-        })?;
-        let run = builder.run_writer(0)?.finish()?;
-        Ok(builder.publish(run, dictionary, 0, None)?.into())
+        Self::new(create(storage, path, options)?)
     }
 
     /// Makes an empty database in memory: everything works as with files, there are none, and it is gone with this
@@ -66,8 +63,7 @@ impl Database {
     /// # Errors
     /// The options contradict each other, or the system has no memory for it.
     pub fn in_memory(options: GraphOptions) -> Result<Self> {
-        let database = Self::create_in(Arc::new(MemoryStorage::default()), Path::new(IN_MEMORY), options)?;
-        Ok(database.ending_silently())
+        Ok(Self::without_log(create(Arc::new(MemoryStorage::default()), Path::new(IN_MEMORY), options)?))
     }
 
     /// Makes a database at `path` from `inputs`.
@@ -104,8 +100,8 @@ impl Database {
         progress: &dyn Progress,
     ) -> Result<(Self, LoadReport)> {
         let storage = Arc::new(MemoryStorage::default());
-        let (database, report) = Self::load_in(storage, Path::new(IN_MEMORY), inputs, options, pool, progress)?;
-        Ok((database.ending_silently(), report))
+        let (store, report) = crate::load::load(storage, Path::new(IN_MEMORY), inputs, options, pool, progress)?;
+        Ok((Self::without_log(store), report))
     }
 
     /// As [`load`](Self::load), on any storage.
@@ -121,7 +117,7 @@ impl Database {
         progress: &dyn Progress,
     ) -> Result<(Self, LoadReport)> {
         let (store, report) = crate::load::load(storage, path, inputs, options, pool, progress)?;
-        Ok((store.into(), report))
+        Ok((Self::new(store)?, report))
     }
 
     /// Opens a database as its one writer.
@@ -138,7 +134,7 @@ impl Database {
     /// As [`open`](Self::open).
     pub fn open_in(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         require(&*storage, path)?;
-        Ok(Store::open(storage, path)?.into())
+        Self::new(Store::open(storage, path)?)
     }
 
     /// Opens a database for reading, beside a writer if there is one.
@@ -155,7 +151,11 @@ impl Database {
     /// As [`open_read_only`](Self::open_read_only).
     pub fn open_read_only_in(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         require(&*storage, path)?;
-        Ok(Store::open_read_only(storage, path)?.into())
+        let store = Store::open_read_only(storage, path)?;
+        let live = Live::new(store.epoch());
+        let database = Self::with_live(store, live, true);
+        database.catch_up()?;
+        Ok(database)
     }
 
     /// Sets the memory, in bytes, for pages of snapshots that are not in the files as they are; without it, a quarter of
@@ -222,8 +222,9 @@ impl Database {
 
     /// Applies updates, all of them or none: whoever takes a view afterwards sees them.
     ///
-    /// They are in memory only until a snapshot is made of them: by [`checkpoint`](Self::checkpoint), by
-    /// [`close`](Self::close), and in the background once they take enough
+    /// Before that they are in the log, as durable as [`set_durability`](Self::set_durability) says: whoever opens the
+    /// database after a crash sees them too. They stay there until a snapshot is made of them: by
+    /// [`checkpoint`](Self::checkpoint), by [`close`](Self::close), and in the background once they take enough memory
     /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). Who commits faster than that is written waits.
     /// A batch for a multigraph, or a graph whose edges have properties, becomes a snapshot at once, as an append does.
     ///
@@ -232,9 +233,25 @@ impl Database {
     ///
     /// # Errors
     /// The handle cannot write; a key, a weight or a value does not fit the graph; with
-    /// [`Missing::Strict`], an update names what is not there. Nothing has happened then. After any other error, such
+    /// [`Missing::Strict`], an update names what is not there; the log cannot be written. Nothing has happened then. After
+    /// a sync that failed that is not known, and nothing is written until the database is opened again
+    /// ([`lama::Error::Poisoned`]). After any other error, such
     /// as damage in the snapshot, the handle applies no more updates.
     pub fn apply(&self, updates: &[Update], missing: Missing, pool: &Pool) -> Result<Applied> {
+        self.apply_with(updates, missing, self.durability(), pool)
+    }
+
+    /// As [`apply`](Self::apply), with a durability of its own.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn apply_with(
+        &self,
+        updates: &[Update],
+        missing: Missing,
+        durability: Durability,
+        pool: &Pool,
+    ) -> Result<Applied> {
         self.require_writer()?;
         if needs_levels(self.options()) {
             let applied = self.live.append_batch(&self.store, updates, missing, pool)?;
@@ -242,17 +259,59 @@ impl Database {
             return Ok(applied);
         }
         let mut turn = self.live.turn_to_commit(self.background.checkpoint_bytes(), || self.background.is_ordered());
-        let applied = turn.apply(&self.store, updates, missing, pool)?;
+        let applied = turn.apply(&self.store, updates, missing, durability, pool)?;
         let num_pending_bytes = turn.num_pending_bytes();
         drop(turn);
         self.background.has_pending(num_pending_bytes);
         Ok(applied)
     }
 
+    /// The durability of commits that name none; at first [`Durability::Sync`].
+    pub fn durability(&self) -> Durability {
+        self.live.durability()
+    }
+
+    /// Sets the durability of commits that name none. A database in memory has none, whatever is set.
+    pub fn set_durability(&self, durability: Durability) {
+        self.live.set_durability(durability);
+    }
+
+    /// Shows what a writer in another process has committed since the database was opened for reading, or shown last; true
+    /// where that is anything. A handle that writes knows already.
+    ///
+    /// # Errors
+    /// As [`open_read_only`](Self::open_read_only); the handle then goes on showing what it did, or something younger.
+    pub fn refresh(&self) -> Result<bool> {
+        if !self.is_read_only() {
+            return Ok(false);
+        }
+        let before = self.live.epoch();
+        let has_changed = self.store.refresh()?;
+        self.catch_up()?;
+        Ok(has_changed || self.live.epoch() != before)
+    }
+
+    /// Shows what the log has. A writer may make a snapshot of it meanwhile and remove it: then that is shown.
+    fn catch_up(&self) -> Result<()> {
+        for _ in 0..MAX_RETRIES {
+            self.live.rest_on_newest(&self.store);
+            let followed = self.live.follow(&self.store);
+            match self.store.refresh()? {
+                // Whatever was wrong with the log is not any more, or is met again.
+                true => continue,
+                false if followed.is_ok() => return Ok(()),
+                // What is being written while it is read is not what it will be.
+                false => self.live.follow(&self.store)?,
+            };
+            return Ok(());
+        }
+        self.live.follow(&self.store).map(drop)
+    }
+
     /// Makes a snapshot of what is committed, also where that is nothing new.
     ///
     /// Cost: grows with what was committed since the newest snapshot. Nobody waits for it who reads or commits; what is
-    /// committed meanwhile is in memory, and not in this snapshot.
+    /// committed meanwhile is in the log, and not in this snapshot.
     ///
     /// # Errors
     /// The handle cannot write, the name is no name or taken, or the disk failed: what is committed stays. Where
@@ -303,15 +362,29 @@ impl Database {
     /// the same, but cannot say whether it went well.
     ///
     /// # Errors
-    /// The disk failed: what was committed since the newest snapshot is lost.
+    /// The disk failed: what was committed since the newest snapshot is in the log, as far as it was durable.
     pub fn close(mut self) -> Result<()> {
         self.finish()
     }
 
-    /// What is gone with the handle need not be kept before.
-    fn ending_silently(mut self) -> Self {
-        self.ends_silently = true;
-        self
+    /// A handle on a store, and on what its log has.
+    fn new(store: Store) -> Result<Self> {
+        let live = Live::open(&store)?;
+        let database = Self::with_live(store, live, false);
+        database.background.has_pending(database.live.num_pending_bytes());
+        Ok(database)
+    }
+
+    /// A handle on a store that is gone with it: nothing is logged, and nothing kept before.
+    fn without_log(store: Store) -> Self {
+        let live = Live::new(store.epoch());
+        Self::with_live(store, live, true)
+    }
+
+    fn with_live(store: Store, live: Live, ends_silently: bool) -> Self {
+        let (store, live) = (Arc::new(store), Arc::new(live));
+        let background = Background::new(Arc::clone(&store), Arc::clone(&live));
+        Self { store, live, background, ends_silently }
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -435,7 +508,27 @@ impl Database {
     /// # Errors
     /// The first fault, with its place.
     pub fn verify(&self, pool: &Pool) -> Result<VerifyReport> {
+        self.refresh()?;
+        self.live.verify_log(&self.store)?;
         Ok(self.store.verify(pool)?)
+    }
+
+    /// The bytes of the log: of what is committed and in no snapshot, and room for more.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn log_bytes(&self) -> Result<u64> {
+        let storage = self.store.storage();
+        let names = storage.list(self.path())?.into_iter().filter(|name| lama::log_number(name).is_some());
+        let mut num_bytes = 0;
+        for name in names {
+            num_bytes += match storage.file_len(&self.path().join(name)) {
+                // A snapshot has it now.
+                Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => 0,
+                len => len?,
+            };
+        }
+        Ok(num_bytes)
     }
 
     /// Sizes of what is on disk.
@@ -444,19 +537,23 @@ impl Database {
     }
 }
 
-impl From<Store> for Database {
-    fn from(store: Store) -> Self {
-        let (store, live) = (Arc::new(store), Arc::new(Live::default()));
-        let background = Background::new(Arc::clone(&store), Arc::clone(&live));
-        Self { store, live, background, ends_silently: false }
-    }
-}
-
 impl Drop for Database {
     fn drop(&mut self) {
         // Nobody is left to be told; who wants to know closes it.
         let _ = self.finish();
     }
+}
+
+/// Makes an empty store.
+fn create(storage: Arc<dyn Storage>, path: &Path, options: GraphOptions) -> Result<Store> {
+    let builder = Store::create(storage, path, options)?;
+    let dictionary = builder.write_dictionary(match options.keys {
+        KeyScheme::Dense => DictionaryKeys::Dense(0),
+        KeyScheme::Integer => DictionaryKeys::Integers { by_id: &[], sorted: None },
+        KeyScheme::String => DictionaryKeys::Strings { text: &[], offsets: &[0], sorted: None },
+    })?;
+    let run = builder.run_writer(0)?.finish()?;
+    Ok(builder.publish(run, dictionary, 0, None)?)
 }
 
 /// Says what to do where nothing is.

@@ -11,6 +11,7 @@ mod database;
 mod error;
 mod live;
 mod load;
+mod log;
 mod workers;
 
 pub use append::{AppendOptions, AppendReport, Changes, EdgeWeight, ExpectedGraph, ExpectedWeights, Maintenance};
@@ -22,4 +23,5 @@ pub use lama::{
 };
 pub use live::{Applied, LiveStats, Missing, NewValue, Update};
 pub use load::{Duplicates, LoadOptions, LoadReport, Spread};
+pub use log::Durability;
 pub use workers::{Split, Workers};

@@ -9,6 +9,9 @@
 //! changes, of several updates of one edge the last counts, and the changes stay effective: they hold
 //! nothing that the snapshot has.
 //!
+//! What is committed is in the log before it is published. Who opens the database after a crash lays what the log has over
+//! the newest snapshot again.
+//!
 //! To become a snapshot, the changes are *frozen*: what is committed from then on goes to a container of its
 //! own, effective over snapshot and frozen changes together, and lies over the new snapshot as it is once that
 //! is there.
@@ -22,8 +25,10 @@ mod delta;
 mod frozen;
 mod keys;
 mod levelled;
+mod logged;
 mod properties;
 mod records;
+mod replay;
 mod update;
 mod values;
 mod version;
@@ -34,21 +39,24 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use base::VertexId;
 use base::parallel::Pool;
-use lama::{GraphOptions, Side, Store, Underlay, View};
+use lama::{GraphOptions, LevelChanges, Side, SnapshotInfo, Store, Underlay, View};
 use terrace::Plane;
 
 pub(crate) use background::Background;
 pub(crate) use levelled::needs_levels;
 pub use update::{Applied, Missing, NewValue, Update};
 
+use self::apply::{Logging, Plan};
 use self::batch::Batch;
 use self::delta::Delta;
 use self::frozen::Frozen;
 use self::keys::NewKeys;
 use self::properties::LiveProperties;
+use self::replay::Replay;
 use self::version::LiveVersion;
 use self::vertices::VertexHistory;
 use crate::Result;
+use crate::log::{Durability, Log, LogOwner, LogPlace, LogStats, SharedDurability};
 
 /// Vertices that may come before everything is prepared for more.
 const SPARE_VERTICES: usize = 1 << 16;
@@ -68,6 +76,11 @@ pub(crate) struct Live {
     published: RwLock<Option<Arc<LiveVersion>>>,
     /// Of the last commit.
     epoch: AtomicU64,
+    /// What is committed is written there before; `None` where nothing outlives the handle, or every commit is a
+    /// snapshot.
+    log: Option<Log>,
+    /// Of commits that name none.
+    durability: SharedDurability,
 }
 
 /// What lies over the newest snapshot, and what was done about it since the database was opened.
@@ -87,6 +100,12 @@ pub struct LiveStats {
     pub automatic_merges: u64,
     /// Why the last of these failed, if it did: it is tried again.
     pub background_error: Option<String>,
+    /// The bytes of the log's files.
+    pub log_bytes: u64,
+    /// Commits that were logged since the database was opened.
+    pub logged_commits: u64,
+    /// Syncs of the log since then.
+    pub log_syncs: u64,
 }
 
 /// The right to write.
@@ -97,7 +116,7 @@ pub(crate) struct Turn<'a> {
 
 /// The right to make a snapshot while nobody else writes.
 pub(crate) struct SnapshotTurn<'a> {
-    _turn: Turn<'a>,
+    turn: Turn<'a>,
     _order: MutexGuard<'a, ()>,
 }
 
@@ -107,6 +126,8 @@ struct Writer {
     delta: Delta,
     /// Room for the arcs of a batch.
     batch: Batch,
+    /// Room for what is logged of a batch.
+    record: Vec<u8>,
     underlay: Arc<Underlay>,
     /// What takes its place when the frozen version is a snapshot; learns what is touched meanwhile.
     next_underlay: Option<Arc<Underlay>>,
@@ -128,6 +149,99 @@ struct Writer {
 }
 
 impl Live {
+    /// Nothing was committed yet since a snapshot that has everything up to `epoch`.
+    pub(crate) fn new(epoch: u64) -> Self {
+        Self { epoch: AtomicU64::new(epoch), ..Self::default() }
+    }
+
+    /// What the log in the directory of `store` has beyond the newest snapshot, and from then on what is logged there.
+    ///
+    /// # Errors
+    /// As [`Log::open`]; the log does not fit the graph.
+    pub(crate) fn open(store: &Store) -> Result<Self> {
+        let mut live = Self::new(store.epoch());
+        if needs_levels(store.options()) {
+            return Ok(live);
+        }
+        let owner = LogOwner { storage: Arc::clone(store.storage()), id: store.id(), is_poisoned: store.poison_flag() };
+        let mut replay = Replay::new(&live, store);
+        let log = Log::open(owner, store.path(), store.epoch(), &mut |group| replay.add(group))?;
+        replay.finish()?;
+        live.log = Some(log);
+        Ok(live)
+    }
+
+    /// Shows what the log in the directory of `store` has beyond what is shown, and writes nothing; says whether that was
+    /// anything.
+    ///
+    /// # Errors
+    /// As [`LogPlace::read`]; the log does not fit the graph.
+    pub(crate) fn follow(&self, store: &Store) -> Result<bool> {
+        if needs_levels(store.options()) {
+            return Ok(false);
+        }
+        let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
+        let mut replay = Replay::new(self, store);
+        let read = place.read(self.epoch(), &mut |group| replay.add(group));
+        let finished = read.and_then(|_| replay.finish());
+        if finished.is_err() {
+            // What was replayed of it is not shown, and nothing can follow it.
+            self.turn().begin_anew(store);
+        }
+        finished
+    }
+
+    /// What follows is laid over the newest snapshot, where that has anything that the one below lacks. What is shown
+    /// stays until something younger is.
+    pub(crate) fn rest_on_newest(&self, store: &Store) {
+        let mut turn = self.turn();
+        let below = turn.writer.as_ref().map_or_else(|| self.epoch(), |writer| writer.epoch_below);
+        if below < store.epoch() {
+            turn.begin_anew(store);
+        }
+    }
+
+    /// Reads the whole log in the directory of `store`.
+    ///
+    /// # Errors
+    /// As [`LogPlace::read`].
+    pub(crate) fn verify_log(&self, store: &Store) -> Result<()> {
+        // Nobody appends meanwhile.
+        let _turn = self.turn();
+        if let Some(log) = &self.log {
+            log.write()?;
+            let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
+            place.read(store.epoch(), &mut |_| Ok(()))?;
+        }
+        Ok(())
+    }
+
+    /// The durability of commits that name none.
+    pub(crate) fn durability(&self) -> Durability {
+        self.durability.get()
+    }
+
+    /// Sets it.
+    pub(crate) fn set_durability(&self, durability: Durability) {
+        self.durability.set(durability);
+    }
+
+    /// Removes what the log has of commits that are in a snapshot.
+    fn trim_log(&self, store: &Store) {
+        if let Some(log) = &self.log {
+            log.remove_through(store.epoch());
+        }
+    }
+
+    fn set_epoch(&self, epoch: u64) {
+        self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// The epoch of the last commit.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch.load(Ordering::Acquire)
+    }
+
     /// Waits until nobody else writes.
     pub(crate) fn turn(&self) -> Turn<'_> {
         let _first = lock(&self.queue);
@@ -165,7 +279,7 @@ impl Live {
         let order = lock(&self.snapshots);
         let mut turn = self.turn();
         turn.settle(store, None)?;
-        Ok(SnapshotTurn { _turn: turn, _order: order })
+        Ok(SnapshotTurn { turn, _order: order })
     }
 
     /// The graph with all changes; `None` where there are none.
@@ -183,7 +297,14 @@ impl Live {
     /// What lies over the newest snapshot.
     pub(crate) fn stats(&self) -> LiveStats {
         let turn = self.turn();
-        let Some(writer) = &*turn.writer else { return LiveStats::default() };
+        let log = self.log.as_ref().map_or_else(LogStats::default, Log::stats);
+        let of_log = LiveStats {
+            log_bytes: log.num_bytes,
+            logged_commits: log.num_groups,
+            log_syncs: log.num_syncs,
+            ..LiveStats::default()
+        };
+        let Some(writer) = &*turn.writer else { return of_log };
         let frozen = writer.frozen.as_ref();
         let versions = || frozen.map(|frozen| &frozen.version).into_iter().chain([&writer.newest]);
         LiveStats {
@@ -191,7 +312,7 @@ impl Live {
             added: versions().map(|version| version.num_edges_of(Plane::Out)).sum(),
             removed: versions().map(|version| version.num_edges_of(Plane::OutRemoved)).sum(),
             is_checkpoint_running: writer.is_being_written(),
-            ..LiveStats::default()
+            ..of_log
         }
     }
 
@@ -204,30 +325,69 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+impl SnapshotTurn<'_> {
+    /// Makes a snapshot of changes, which are the next commit.
+    ///
+    /// # Errors
+    /// As [`Store::append`]: nothing was committed then, or it is not known, and the store says so from then on.
+    pub(crate) fn append(&self, store: &Store, changes: &LevelChanges<'_>, name: Option<&str>) -> Result<SnapshotInfo> {
+        let live = self.turn.live;
+        let epoch = live.epoch() + 1;
+        let snapshot = store.append(&LevelChanges { epoch, ..*changes }, name)?;
+        live.set_epoch(epoch);
+        live.trim_log(store);
+        Ok(snapshot)
+    }
+}
+
 impl Turn<'_> {
+    /// Forgets everything that lies over the newest snapshot.
+    fn begin_anew(&mut self, store: &Store) {
+        *self.writer = None;
+        self.live.set_epoch(store.epoch());
+    }
+
     /// As [`Live::num_pending_bytes`].
     pub(crate) fn num_pending_bytes(&self) -> u64 {
         self.writer.as_ref().map_or(0, Writer::num_pending_bytes)
     }
 
-    /// Applies a batch: all of it, or nothing where an update is not right.
+    /// Applies a batch: all of it, or nothing where an update is not right. Before anybody sees it, it is as durable as
+    /// it is to be.
     ///
     /// # Errors
     /// A key or a weight that does not fit the graph; with [`Missing::Strict`], an update of what is not there;
-    /// damage in the snapshot.
+    /// damage in the snapshot; the log cannot be written; what the disk holds is not known.
     pub(crate) fn apply(
         &mut self,
         store: &Store,
         updates: &[Update],
         missing: Missing,
+        durability: Durability,
         pool: &Pool,
     ) -> Result<Applied> {
+        let logging = Logging { log: self.live.log.as_ref(), durability };
+        self.commit(store, |writer| writer.apply(updates, missing, logging, pool))
+    }
+
+    /// Applies a plan that was made over the newest version, as [`apply`](Self::apply) does.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    #[allow(dead_code, reason = "transactions make plans")]
+    fn commit_plan(&mut self, store: &Store, plan: Plan, durability: Durability, pool: &Pool) -> Result<Applied> {
+        let logging = Logging { log: self.live.log.as_ref(), durability };
+        self.commit(store, |writer| writer.commit_plan(plan, logging, pool))
+    }
+
+    fn commit(&mut self, store: &Store, body: impl FnOnce(&mut Writer) -> Result<Arc<LiveVersion>>) -> Result<Applied> {
+        store.require_sound()?;
         let writer = match &mut *self.writer {
             Some(writer) => writer,
-            none => none.insert(Writer::new(store, self.live.epoch.load(Ordering::Relaxed))?),
+            none => none.insert(Writer::new(store, self.live.epoch())?),
         };
-        let version = writer.apply(updates, missing, pool)?;
-        self.live.epoch.store(version.epoch, Ordering::Relaxed);
+        let version = body(writer)?;
+        self.live.set_epoch(version.epoch);
         let applied = Applied {
             epoch: version.epoch,
             vertices: version.num_vertices as u64,
@@ -265,6 +425,7 @@ impl Writer {
         Ok(Self {
             delta,
             batch,
+            record: Vec::new(),
             underlay,
             next_underlay: None,
             frozen: None,

@@ -215,8 +215,7 @@ fn other_database() -> Arc<Database> {
 fn what_fails_in_the_background_is_tried_again() {
     let storage = HookedStorage::default();
     let mut writer = Writer::new(&storage, 14);
-    // Of the first level.
-    storage.disk.set_plan(FaultPlan::FailAt(storage.disk.num_calls() + 2, IoKind::StorageFull));
+    storage.disk.set_plan(FaultPlan::FailNext("level-", IoKind::StorageFull));
     let error = Mutex::new(None);
     writer.commit_until(|database| {
         let stats = database.live_stats();

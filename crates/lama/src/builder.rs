@@ -237,6 +237,7 @@ impl StoreBuilder {
             created,
             next_number: anchor + 1,
             next_file,
+            epoch: 0,
             bytes_loaded: num_bytes,
             bytes_written: num_bytes,
             retention: Retention::All,

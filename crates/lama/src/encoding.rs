@@ -83,6 +83,11 @@ impl<'a> Decoder<'a> {
         }
     }
 
+    /// What was not read yet.
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
     /// Whether everything was read.
     pub fn is_empty(&self) -> bool {
         self.rest.is_empty()

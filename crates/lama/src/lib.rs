@@ -43,11 +43,15 @@ pub use builder::{FinishedLevels, LevelsWriter, StoreBuilder, TempFile};
 pub use changes::ChangedArc;
 pub use dictionary::{Dictionary, DictionaryKeys, FinishedDictionary};
 pub use error::{Error, Result};
+pub use file::FORMAT_VERSION;
 pub use finder::Finder;
 pub use key::{Key, KeyRef};
+pub use names::{log as log_name, log_number};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
 pub use overlay::{Added, AddedPiece, ListChanges, Overlay, Underlay, without};
-pub use property::{EdgeProperties, PropertyChanges, PropertyOverlay, RowParts, VertexProperties};
+pub use property::{
+    EdgeProperties, PropertyChanges, PropertyOverlay, RowParts, VertexProperties, decode_value, encode_value,
+};
 pub use run::{FinishedRun, RunWriter, Side};
 pub use side::{ListChange, ListOrigin};
 pub use store::{Diff, LevelChanges, MergeReport, MergeScope, NewRows, SnapshotInfo, Stats, Store};

@@ -24,6 +24,9 @@ const MAGIC: [u8; 4] = *b"ANDM";
 /// Started the manifest of format version 1.
 const MAGIC_OF_VERSION_1: [u8; 4] = *b"ANDR";
 
+/// No clock gets this far, so it can always go on.
+const MAX_EPOCH: u64 = 1 << 62;
+
 /// Magic and version; the checksum of everything else but itself follows them.
 const CHECKED_HEAD_BYTES: usize = 8;
 
@@ -55,6 +58,8 @@ pub(crate) struct Manifest {
     pub next_number: u32,
     /// The number of the next file; numbers are never given twice.
     pub next_file: u32,
+    /// The epoch of the last commit that the newest version has.
+    pub epoch: u64,
     /// The bytes of all that was ever loaded and appended, as files.
     pub bytes_loaded: u64,
     /// The bytes of all files that were ever written.
@@ -84,6 +89,7 @@ impl Manifest {
         self.created.encode(&mut body);
         body.u32(self.next_number);
         body.u32(self.next_file);
+        body.u64(self.epoch);
         body.u64(self.bytes_loaded);
         body.u64(self.bytes_written);
         let (rule, amount) = match self.retention {
@@ -156,6 +162,7 @@ impl Manifest {
     fn decode_body(decoder: &mut Decoder<'_>) -> Option<Self> {
         let created = Created::decode(decoder)?;
         let (next_number, next_file) = (decoder.u32()?, decoder.u32()?);
+        let epoch = decoder.u64()?;
         let (bytes_loaded, bytes_written) = (decoder.u64()?, decoder.u64()?);
         let retention = match (decoder.u8()?, decoder.u32()?) {
             (0, 0) => Retention::All,
@@ -180,6 +187,7 @@ impl Manifest {
             created,
             next_number,
             next_file,
+            epoch,
             bytes_loaded,
             bytes_written,
             retention,
@@ -199,6 +207,9 @@ impl Manifest {
         self.chain.check()?;
         if self.next_number <= self.chain.newest().number {
             return Err(format!("the next snapshot has number {}, the newest too", self.next_number));
+        }
+        if self.epoch > MAX_EPOCH {
+            return Err(format!("the last commit has the epoch {}", self.epoch));
         }
         if self.next_file > FIRST_UNWRITTEN {
             return Err(format!("the next file has number {}", self.next_file));
@@ -356,6 +367,7 @@ mod tests {
             created: Created { id: DatabaseId([3; 16]), unix_time: 99, options },
             next_number: 5,
             next_file: 7,
+            epoch: 1 << 40,
             bytes_loaded: 123,
             bytes_written: 456,
             retention: Retention::Days(7),
@@ -436,6 +448,7 @@ mod tests {
         refused("two properties with the name 'size'", |manifest| manifest.properties[1].name = "size".into());
         refused("a property is of version 5", |manifest| manifest.properties[1].since = 5);
         refused("a number that was not given yet", |manifest| manifest.next_file = 6);
+        refused("the epoch 4611686018427387905", |manifest| manifest.epoch = (1 << 62) + 1);
         refused("the next file has number", |manifest| manifest.next_file = u32::MAX);
         refused("the next snapshot has number 4", |manifest| manifest.next_number = 4);
         refused("does not mean anything", |manifest| manifest.chain.versions[2].name = Some("hidden".into()));

@@ -16,6 +16,7 @@ const DICTIONARY: &str = "dict-";
 const LEVEL: &str = "level-";
 const COLUMN: &str = "column-";
 const ROWS: &str = "rows-";
+const LOG: &str = "wal-";
 
 /// Digits of a number in a name, at least.
 const NUMBER_DIGITS: usize = 6;
@@ -43,6 +44,18 @@ pub(crate) fn column(number: u32) -> String {
 /// The name of a file of rows of properties.
 pub(crate) fn rows(number: u32) -> String {
     format!("{ROWS}{number:0NUMBER_DIGITS$}")
+}
+
+/// The name of a segment of the log. No manifest names it, and whoever opens a store leaves it alone.
+pub fn log(number: u32) -> String {
+    format!("{LOG}{number:0NUMBER_DIGITS$}")
+}
+
+/// The number in the name of a segment of the log; `None` where it is none.
+pub fn log_number(name: &str) -> Option<u32> {
+    let digits = name.strip_prefix(LOG)?;
+    let number = digits.parse().ok()?;
+    (log(number) == name).then_some(number)
 }
 
 /// The name of a scratch file.
@@ -93,6 +106,10 @@ mod tests {
     #[test]
     fn names_have_numbers() {
         assert_eq!((number(&run(7, "out-table")), number(&level(1_234_567))), (Some(7), Some(1_234_567)));
+        assert_eq!(
+            [log(7).as_str(), "wal-1234567", "wal-0000007", "wal-+00001"].map(log_number),
+            [Some(7), Some(1_234_567), None, None]
+        );
         assert_eq!((number("level-99999999999"), number("tmp-level-000001"), number(MANIFEST)), (None, None, None));
     }
 
@@ -121,7 +138,7 @@ mod tests {
         for name in [&scratch("a b"), LOCK, MANIFEST, "tmp-MANIFEST", "tmp-run-000001-in"] {
             assert!(is_ours(name), "{name:?}");
         }
-        for name in ["notes.txt", "tmp-notes.txt", "tmp-LOCK", "run_of_luck"] {
+        for name in ["notes.txt", "tmp-notes.txt", "tmp-LOCK", "run_of_luck", "wal-000001", "tmp-wal-000001"] {
             assert!(!is_ours(name), "{name:?}");
         }
     }

@@ -21,6 +21,7 @@ pub use edges::EdgeProperties;
 pub(crate) use edges::{EdgeColumns, EdgeRecord};
 pub use reader::{PropertyOverlay, VertexProperties};
 pub(crate) use reader::{StoredProperties, VertexColumn};
+pub use value::{decode_first as decode_value, encode as encode_value};
 
 use graph::property::{PropertySchema, PropertyType};
 

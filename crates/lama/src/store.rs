@@ -15,6 +15,7 @@ mod state;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use base::storage::Storage;
@@ -22,7 +23,7 @@ use base::storage::Storage;
 use crate::builder::StoreBuilder;
 use crate::dictionary::Dictionary;
 use crate::manifest::Manifest;
-use crate::options::{GraphOptions, Identity, Retention, now};
+use crate::options::{DatabaseId, GraphOptions, Identity, Retention, now};
 use crate::verify::{self, VerifyReport};
 use crate::view::View;
 use crate::{Error, Result, names};
@@ -54,6 +55,8 @@ pub struct Store {
     merging: Mutex<()>,
     /// The time of new snapshots; `None` asks the clock.
     unix_time: Option<u64>,
+    /// What the disk holds of the manifest is not known.
+    is_poisoned: Arc<AtomicBool>,
 }
 
 /// What a writer holds.
@@ -64,8 +67,6 @@ struct Writer {
     next_file: u32,
     /// The names that files are to have which somebody writes while others write too.
     aside: Vec<String>,
-    /// What the disk holds of the manifest is not known.
-    is_poisoned: bool,
 }
 
 /// The exclusive lock on a database; dropped, it is free.
@@ -138,12 +139,12 @@ impl Store {
 
     pub(crate) fn with_state(storage: Arc<dyn Storage>, path: &Path, state: State, lock: Option<Lock>) -> Self {
         let next_file = state.manifest.next_file;
-        let writer =
-            lock.map(|lock| Mutex::new(Writer { _lock: lock, next_file, aside: Vec::new(), is_poisoned: false }));
+        let writer = lock.map(|lock| Mutex::new(Writer { _lock: lock, next_file, aside: Vec::new() }));
         let options = state.manifest.created.options;
         let state = RwLock::new(Arc::new(state));
         let merging = Mutex::default();
-        Self { storage, path: path.to_owned(), options, state, writer, merging, unix_time: None }
+        let is_poisoned = Arc::default();
+        Self { storage, path: path.to_owned(), options, state, writer, merging, unix_time: None, is_poisoned }
     }
 
     /// Gives new snapshots this time, in seconds since 1970, in place of the clock's: the same input gives the same
@@ -192,6 +193,38 @@ impl Store {
     /// Whether this handle is not the writer's.
     pub fn is_read_only(&self) -> bool {
         self.writer.is_none()
+    }
+
+    /// What tells this database from others.
+    pub fn id(&self) -> DatabaseId {
+        self.state().manifest.created.id
+    }
+
+    /// The disk that it is on.
+    pub fn storage(&self) -> &Arc<dyn Storage> {
+        &self.storage
+    }
+
+    /// The epoch of the last commit that the newest version has; 0 where there was none since the load.
+    pub fn epoch(&self) -> u64 {
+        self.state().manifest.epoch
+    }
+
+    /// Refuses to write where it is not known what the disk holds of what was written before.
+    ///
+    /// # Errors
+    /// [`Error::Poisoned`].
+    pub fn require_sound(&self) -> Result<()> {
+        match self.is_poisoned.load(Ordering::Acquire) {
+            true => Err(Error::Poisoned { path: self.path.clone() }),
+            false => Ok(()),
+        }
+    }
+
+    /// Set once it is not known what the disk holds: by this store, and by whoever else writes for the database. From
+    /// then on nothing is written until it is opened again.
+    pub fn poison_flag(&self) -> Arc<AtomicBool> {
+        Arc::clone(&self.is_poisoned)
     }
 
     /// Which snapshots the database keeps by itself.
@@ -330,9 +363,10 @@ fn require_manifest(storage: &dyn Storage, path: &Path) -> Result<()> {
     if storage.exists(&path.join(names::MANIFEST))? { Ok(()) } else { Err(Error::NotFound { path: path.to_owned() }) }
 }
 
-/// The names in a database directory that the manifest does not know.
+/// The names in a database directory that neither the manifest knows nor the log has.
 pub(crate) fn unknown_files(storage: &dyn Storage, path: &Path, manifest: &Manifest) -> Result<Vec<String>> {
     let known: std::collections::HashSet<&str> = manifest.files.iter().map(|file| &*file.name).collect();
-    let is_known = |name: &String| name == names::MANIFEST || name == names::LOCK || known.contains(&**name);
+    let is_other = |name: &String| name == names::MANIFEST || name == names::LOCK || names::log_number(name).is_some();
+    let is_known = |name: &String| is_other(name) || known.contains(&**name);
     Ok(storage.list(path)?.into_iter().filter(|name| !is_known(name)).collect())
 }

@@ -46,6 +46,10 @@ impl Storage for DiskStorage {
         file.read_exact_at(into, offset).map_err(|e| Error::io("read", path, e))
     }
 
+    fn file_len(&self, path: &Path) -> Result<u64> {
+        std::fs::metadata(path).map(|metadata| metadata.len()).map_err(|e| Error::io("look at", path, e))
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
         std::fs::rename(from, to).map_err(|e| Error::io("rename", from, e))
     }
@@ -133,6 +137,10 @@ impl StorageFile for OpenFile {
         self.file.sync_all().map_err(|e| Error::io("sync", &self.path, e))
     }
 
+    fn sync_data(&self) -> Result<()> {
+        self.file.sync_data().map_err(|e| Error::io("sync", &self.path, e))
+    }
+
     fn set_len(&self, len: u64) -> Result<()> {
         self.file.set_len(len).map_err(|e| Error::io("set the length of", &self.path, e))
     }
@@ -162,9 +170,11 @@ mod tests {
         file.write_at(4, b"tail").unwrap();
         file.write_at(0, b"head").unwrap();
         file.sync().unwrap();
+        file.sync_data().unwrap();
         assert!(disk.create(&path).is_err());
         assert_eq!(disk.read(&path).unwrap().as_slice(), b"headtail");
         let mut part = [0; 4];
+        assert_eq!(disk.file_len(&path).unwrap(), 8);
         disk.read_at(&path, 2, &mut part).unwrap();
         assert_eq!(&part, b"adta");
         assert_eq!(disk.read_at(&path, 6, &mut part).unwrap_err().io_kind(), Some(std::io::ErrorKind::UnexpectedEof));

@@ -27,6 +27,8 @@ pub enum FaultPlan {
     CrashAt(u64),
     /// This one call fails with an error of this kind; a write is then half done.
     FailAt(u64, io::ErrorKind),
+    /// The next call on a file whose name has this in it fails so, whichever of several threads makes it.
+    FailNext(&'static str, io::ErrorKind),
 }
 
 /// A disk in memory; clones share it.
@@ -165,6 +167,10 @@ impl State {
         match self.plan {
             FaultPlan::CrashAt(at) if call >= at => self.crashed = true,
             FaultPlan::FailAt(at, kind) if call == at => return Err(Error::io(operation, path, kind.into())),
+            FaultPlan::FailNext(name, kind) if path.to_string_lossy().contains(name) => {
+                self.plan = FaultPlan::Never;
+                return Err(Error::io(operation, path, kind.into()));
+            }
             _ => {}
         }
         self.alive(operation, path)
@@ -425,9 +431,13 @@ impl StorageFile for FaultFile {
     fn sync(&self) -> Result<()> {
         let mut state = self.storage.state();
         state.call("sync", &self.path)?;
-        let file = &mut state.files[self.id];
-        file.synced = file.now.clone();
-        file.unsynced.clear();
+        let Content { synced, unsynced, .. } = &mut state.files[self.id];
+        for change in unsynced.drain(..) {
+            match change {
+                Change::SetLen(len) => synced.resize(len, 0),
+                Change::Write(offset, data) => write_at(synced, offset, &data),
+            }
+        }
         Ok(())
     }
 

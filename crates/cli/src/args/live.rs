@@ -1,13 +1,15 @@
 //! `anden apply` and `checkpoint`.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
+use anden::Durability;
 use clap::Args;
 
 const APPLY_EXAMPLES: &str = "\
 Examples:
-  anden apply social.anden updates.txt --durability none
-  anden apply social.anden updates.txt.gz --batch 10000 --durability none --strict
+  anden apply social.anden updates.txt
+  anden apply social.anden updates.txt.gz --batch 10000 --durability batched:20 --strict
   anden diff social.anden 3 5 | anden apply copy.anden - --durability none --acks -
 
 Lines: `+ u v [weight]` an edge is there, `- u v` it is not, `= u v weight` it has this weight,
@@ -25,9 +27,9 @@ each batch is a snapshot of its own: choose a large --batch.";
 
 /// Replay updates, one a line
 ///
-/// Updates are applied in batches, each of them whole or not at all, and a snapshot is made of them at the end; what
-/// was applied before a line that is wrong is in it. This version has no log: `--durability none` is needed, and until
-/// a snapshot is made updates are in memory only.
+/// Updates are applied in batches, each of them whole or not at all. Each is answered once it is as durable as
+/// --durability says, and a snapshot is made of them at the end; what was applied before a line that is wrong stays.
+/// After a crash, whoever opens the database next finds what was answered.
 #[derive(Args, Debug)]
 #[command(after_help = APPLY_EXAMPLES)]
 pub struct ApplyArgs {
@@ -40,9 +42,10 @@ pub struct ApplyArgs {
     /// Updates a transaction
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
     pub batch: u32,
-    /// What survives a crash: sync, batched[:MS] or none
-    #[arg(long, value_name = "WHAT")]
-    pub durability: Option<String>,
+    /// What an answered transaction survives: sync (a power cut), batched[:MS] (the end of the process; a power cut
+    /// costs the last MS milliseconds, 5 unless said), none (nothing until it is written, soon after)
+    #[arg(long, value_name = "WHAT", default_value = "sync", value_parser = durability)]
+    pub durability: Durability,
     /// Make a snapshot after each N updates too
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     pub checkpoint_every: Option<u64>,
@@ -52,6 +55,21 @@ pub struct ApplyArgs {
     /// Write, after each transaction is answered, the number of its last line; `-` for standard output
     #[arg(long, value_name = "FILE")]
     pub acks: Option<PathBuf>,
+}
+
+/// A durability, as it is written.
+fn durability(text: &str) -> Result<Durability, String> {
+    let expected = || "expected sync, batched[:MS] or none".to_owned();
+    match text.split_once(':') {
+        None if text == "sync" => Ok(Durability::Sync),
+        None if text == "none" => Ok(Durability::None),
+        None if text == "batched" => Ok(Durability::batched()),
+        Some(("batched", ms)) => {
+            let ms = ms.parse::<u32>().map_err(|_| expected())?;
+            Ok(Durability::Batched(Duration::from_millis(ms.into())))
+        }
+        _ => Err(expected()),
+    }
 }
 
 /// Make a snapshot of what is committed

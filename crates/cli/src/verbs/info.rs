@@ -57,6 +57,7 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         "checkpoint_running": live.is_checkpoint_running,
         "automatic_checkpoints": live.automatic_checkpoints,
     });
+    object["log"] = json!({ "bytes": database.log_bytes()? });
     object["vertex_properties"] = schema_json(view.vertex_schema());
     object["edge_properties"] = schema_json(view.edge_schema());
     let pieces = view.piece_statistics()?;

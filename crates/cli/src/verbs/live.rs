@@ -16,7 +16,6 @@ use crate::failure::{Failure, Result};
 
 /// Replays updates.
 pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
-    require_no_durability(args.durability.as_deref())?;
     if global.json && args.acks.as_deref() == Some("-".as_ref()) {
         return Err(Failure::Usage("--acks - and --json would both write to standard output: name a file".into()));
     }
@@ -24,14 +23,19 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
     let (session, watch) = session(global)?;
     let database = open_to_write(&args.database, &session)?;
     watch.clean_up_from_here();
-    let options =
-        ApplyOptions { batch: args.batch as usize, checkpoint_every: args.checkpoint_every, strict: args.strict };
+    let options = ApplyOptions {
+        batch: args.batch as usize,
+        checkpoint_every: args.checkpoint_every,
+        strict: args.strict,
+        durability: Some(args.durability),
+    };
     let applied = database.apply_file(&input(&args.input), &options, |line| match &mut acks {
         Some(acks) => acks.write(line),
         None => Ok(()),
     });
+    let report = applied.and_then(|report| database.close().map(|()| report));
     watch.clear();
-    let report = applied?;
+    let report = report?;
     let rate = report.updates as f64 / report.seconds.max(f64::MIN_POSITIVE);
     let mut console = Console::new();
     if global.json {
@@ -80,22 +84,6 @@ pub fn checkpoint(global: &Global, args: &CheckpointArgs) -> Result {
         console.line(format_args!("made snapshot {} of {}", snapshot.number, args.database.display()))?;
     }
     console.finish()
-}
-
-/// Refuses what needs a log, by name.
-fn require_no_durability(durability: Option<&str>) -> Result {
-    let is_batched = |text: &str| {
-        let rest = text.strip_prefix("batched");
-        rest.is_some_and(|rest| rest.is_empty() || rest.strip_prefix(':').is_some_and(|ms| ms.parse::<u32>().is_ok()))
-    };
-    match durability {
-        Some("none") => Ok(()),
-        None => Err(Failure::not_yet("a log, which updates survive a crash in (say --durability none to do without)")),
-        Some(durability) if durability == "sync" || is_batched(durability) => {
-            Err(Failure::not_yet(format!("--durability {durability}")))
-        }
-        Some(other) => Err(Failure::Usage(format!("--durability {other}: expected sync, batched[:MS] or none"))),
-    }
 }
 
 /// Where the numbers of answered lines go.

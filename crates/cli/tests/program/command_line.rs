@@ -73,11 +73,6 @@ fn a_kernel_refuses_what_it_does_not_take() {
 #[test]
 fn what_comes_later_is_refused_by_name() {
     let scene = Scene::with_small(&[]);
-    for durability in ["sync", "batched", "batched:10"] {
-        let refused = scene.anden(&["apply", "db", "small.txt", "--durability", durability]);
-        refused.failed(&[durability, "not in this version yet"]);
-    }
-    scene.anden(&["apply", "db", "small.txt"]).failed(&["a log", "--durability none"]);
     scene.anden(&["run", "db", "wcc", "--io", "pread"]).failed(&["--io pread", "not in this version yet"]);
     scene.anden(&["run", "db", "wcc", "--prefetch", "frontier"]).failed(&["--prefetch frontier"]);
     assert_eq!(scene.names(), ["db", "small.txt"]);

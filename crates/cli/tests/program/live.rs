@@ -91,8 +91,27 @@ fn what_is_wrong_is_told_with_its_line() {
     }
     assert_eq!(edges(), before + 2);
     scene.anden(&arguments(&["nowhere.txt"])).failed(&["nowhere.txt"]);
-    scene.anden(&["apply", "db", "updates.txt", "--durability", "some"]).refused(&["--durability some"]);
+    for durability in ["some", "batched:", "batched:x", "sync:3"] {
+        scene.anden(&["apply", "db", "updates.txt", "--durability", durability]).refused(&[durability, "batched[:MS]"]);
+    }
     scene.anden(&arguments(&["updates.txt", "--batch", "0"])).refused(&["--batch"]);
+}
+
+#[test]
+fn updates_are_as_durable_as_asked_for() {
+    let scene = Scene::with_small(&[]);
+    let before = scene.json(&["info", "db"])["edges"].as_u64().unwrap();
+    let durabilities: [&[&str]; 5] = [&[], &["sync"], &["batched"], &["batched:20"], &["none"]];
+    for (i, durability) in durabilities.iter().enumerate() {
+        scene.write("updates.txt", format!("+ 1 {}\n", 200 + i));
+        let option = durability.iter().flat_map(|durability| ["--durability", durability]);
+        let arguments: Vec<_> = ["apply", "db", "updates.txt", "--quiet"].into_iter().chain(option).collect();
+        scene.anden(&arguments).succeeded();
+    }
+    let info = scene.json(&["info", "db"]);
+    assert_eq!(info["edges"], before + 5);
+    assert_eq!(info["log"]["bytes"], 0, "a snapshot was made at the end");
+    assert!(!scene.names_in("db").iter().any(|name| name.starts_with("wal-")));
 }
 
 #[test]

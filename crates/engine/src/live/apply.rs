@@ -18,12 +18,24 @@ use super::below::Below;
 use super::update::{Missing, Update};
 use super::values::{Properties, typed};
 use super::version::LiveVersion;
-use super::{SPARE_VERTICES, Writer};
+use super::{SPARE_VERTICES, Writer, logged};
 use crate::append::{EdgeWeight, entries_of, fitting_key, weight_bits};
+use crate::log::{Durability, Log};
 use crate::{Error, Result};
+
+/// The room for the bytes of a batch in the log that is kept from one batch to the next.
+const MAX_RECORD_BYTES: usize = 1 << 20;
 
 /// Fewer updates than this are looked at by one thread: others would not be awake in time.
 const SERIAL_UPDATES: usize = 4 << 10;
+
+/// Where commits are written before they happen.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Logging<'a> {
+    /// `None` where nothing outlives the handle.
+    pub(super) log: Option<&'a Log>,
+    pub(super) durability: Durability,
+}
 
 /// An update whose keys are ids.
 #[derive(Clone, Copy, Debug)]
@@ -53,11 +65,11 @@ pub(super) struct EdgeUpdate {
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     /// Of the vertices from the bound on, in the order of their ids.
-    new_keys: Vec<Key>,
+    pub(super) new_keys: Vec<Key>,
     new_ids: HashMap<Key, VertexId>,
-    vertex_bound: usize,
+    pub(super) vertex_bound: usize,
     /// Of the vertices.
-    properties: Properties,
+    pub(super) properties: Properties,
     pub(super) values: Vec<PlannedValue>,
     pub(super) edge_properties: Properties,
     pub(super) edge_values: Vec<PlannedEdgeValue>,
@@ -66,9 +78,9 @@ pub(super) struct Plan {
 /// A value that a vertex is to have of the property at a place.
 #[derive(Debug)]
 pub(super) struct PlannedValue {
-    vertex: VertexId,
-    place: usize,
-    value: OwnedValue,
+    pub(super) vertex: VertexId,
+    pub(super) place: usize,
+    pub(super) value: OwnedValue,
 }
 
 /// A value that an edge is to have of the property at a place.
@@ -102,26 +114,68 @@ impl EdgeUpdate {
 
 impl Writer {
     /// Applies a batch, and makes a version with it.
-    pub(super) fn apply(&mut self, updates: &[Update], missing: Missing, pool: &Pool) -> Result<Arc<LiveVersion>> {
+    pub(super) fn apply(
+        &mut self,
+        updates: &[Update],
+        missing: Missing,
+        logging: Logging<'_>,
+        pool: &Pool,
+    ) -> Result<Arc<LiveVersion>> {
+        self.with_batch(|this, batch| {
+            let plan = match this.plan_known_edges(updates, missing, batch, pool) {
+                Some(plan) => plan,
+                None => this.plan(updates, missing)?,
+            };
+            this.commit(plan, batch, logging, pool)
+        })
+    }
+
+    /// Logs and applies a plan that was made over the newest version, and makes a version with it.
+    ///
+    /// # Errors
+    /// The log: nothing has happened. A lack of memory, or damage: nothing follows.
+    pub(super) fn commit_plan(&mut self, plan: Plan, logging: Logging<'_>, pool: &Pool) -> Result<Arc<LiveVersion>> {
+        self.with_batch(|this, batch| this.commit(plan, batch, logging, pool))
+    }
+
+    /// Does something with room for arcs.
+    fn with_batch(&mut self, body: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<Arc<LiveVersion>> {
         if self.is_broken {
             let what = "an earlier batch failed half way: make a checkpoint, which keeps what was committed before it";
             return Err(Error::Option(what.into()));
         }
         let mut batch = std::mem::replace(&mut self.batch, Batch::new(None));
         batch.clear();
-        let done = self.apply_with(&mut batch, updates, missing, pool);
+        let done = body(self, &mut batch);
         self.batch = batch;
         done.map(|()| Arc::clone(&self.newest))
     }
 
-    /// The same, with room for the arcs.
-    fn apply_with(&mut self, batch: &mut Batch, updates: &[Update], missing: Missing, pool: &Pool) -> Result<()> {
-        let mut plan = match self.plan_known_edges(updates, missing, batch, pool) {
-            Some(plan) => plan,
-            None => self.plan(updates, missing)?,
-        };
+    /// Logs a plan and the arcs that come before it, and applies both.
+    fn commit(&mut self, plan: Plan, batch: &mut Batch, logging: Logging<'_>, pool: &Pool) -> Result<()> {
+        let epoch = self.epoch;
+        if let Some(log) = logging.log {
+            let before = (self.vertex_bound, self.properties.schema.len());
+            self.record.clear();
+            logged::encode(&plan, batch, self.underlay.view().options(), before, &mut self.record);
+            log.append(epoch, &self.record, logging.durability)?;
+            self.record.shrink_to(MAX_RECORD_BYTES);
+        }
         // From here on only a lack of memory, or damage, can stop it.
         self.is_broken = true;
+        if let Err(error) = self.carry_out(plan, batch, pool) {
+            if let Some(log) = logging.log {
+                log.take_back(epoch)?;
+            }
+            return Err(error);
+        }
+        self.newest = self.version();
+        self.epoch += 1;
+        self.is_broken = false;
+        Ok(())
+    }
+
+    fn carry_out(&mut self, mut plan: Plan, batch: &mut Batch, pool: &Pool) -> Result<()> {
         self.take_vertices(&mut plan)?;
         self.revive_ends(batch);
         let options = *self.underlay.view().options();
@@ -146,11 +200,7 @@ impl Writer {
                 Step::SetEdgeValue(_) => {}
             }
         }
-        self.change_arcs(batch, pool)?;
-        self.newest = self.version();
-        self.epoch += 1;
-        self.is_broken = false;
-        Ok(())
+        self.change_arcs(batch, pool)
     }
 
     /// Makes the new vertices of a plan, and its properties.
@@ -381,7 +431,7 @@ impl Writer {
     }
 
     /// Prepares for vertices below `bound`.
-    fn make_room(&mut self, bound: usize) -> Result<()> {
+    pub(super) fn make_room(&mut self, bound: usize) -> Result<()> {
         if bound <= self.underlay.capacity() {
             return Ok(());
         }
@@ -411,7 +461,7 @@ impl Writer {
         }
     }
 
-    fn remove_vertex(&mut self, vertex: VertexId, batch: &mut Batch, pool: &Pool) -> Result<()> {
+    pub(super) fn remove_vertex(&mut self, vertex: VertexId, batch: &mut Batch, pool: &Pool) -> Result<()> {
         let view = self.version().view();
         let entries = entries_of(&view, &[vertex], pool, &Silent)?;
         for (source, target) in entries {
@@ -456,7 +506,7 @@ impl Writer {
     }
 
     /// Makes sure that the ends of edges that are added are vertices.
-    fn revive_ends(&mut self, batch: &Batch) {
+    pub(super) fn revive_ends(&mut self, batch: &Batch) {
         if self.num_vertices < self.vertex_bound {
             batch.for_each_addition(|list, neighbour| {
                 self.revive(list);
@@ -466,7 +516,7 @@ impl Writer {
     }
 
     /// Makes the arcs of a batch, which is empty then, as they are to be; of several changes of one, the last counts.
-    fn change_arcs(&mut self, batch: &mut Batch, pool: &Pool) -> Result<()> {
+    pub(super) fn change_arcs(&mut self, batch: &mut Batch, pool: &Pool) -> Result<()> {
         if batch.is_empty() {
             return Ok(());
         }

@@ -44,6 +44,18 @@ impl Batch {
         for_weights!(Self, self, arcs => arcs.is_empty())
     }
 
+    /// The number of arcs.
+    pub(crate) fn len(&self) -> usize {
+        for_weights!(Self, self, arcs => arcs.len())
+    }
+
+    /// Calls `body` with all arcs, in their order.
+    pub(crate) fn for_each(&self, mut body: impl FnMut(ArcUpdate)) {
+        for_weights!(Self, self, arcs => for &terrace::Update { source, target, addition } in arcs {
+            body(ArcUpdate { list: source, neighbour: target, addition: addition.map(Bits::into_bits) });
+        });
+    }
+
     /// Forgets the arcs.
     pub(crate) fn clear(&mut self) {
         for_weights!(Self, self, arcs => arcs.clear());

@@ -40,6 +40,7 @@ impl LiveVersion {
         let properties = version.properties.changes(version.epoch, below)?;
         let snapshot = store.append(
             &LevelChanges {
+                epoch: version.epoch,
                 vertex_bound: version.vertex_bound,
                 died: &vertices.died,
                 returned: &vertices.returned,

@@ -101,6 +101,7 @@ impl Writing<'_> {
         if let Some(frozen) = self.live.turn().frozen() {
             frozen.is_written = true;
         }
+        self.live.trim_log(store);
         Ok(Some(snapshot))
     }
 
@@ -167,6 +168,9 @@ impl<'a> Turn<'a> {
         }
         if writer.frozen.is_none() {
             writer.freeze()?;
+            if let Some(log) = &live.log {
+                log.rotate();
+            }
             live.settled.notify_all();
         }
         let is_newest = writer.is_empty();
@@ -197,6 +201,9 @@ impl<'a> Turn<'a> {
         }
         *self.writer = None;
         self.live.publish(None);
+        if snapshot.is_some() {
+            self.live.trim_log(store);
+        }
         Ok(snapshot)
     }
 
@@ -292,6 +299,7 @@ mod tests {
 
     use super::*;
     use crate::live::{Missing, Update};
+    use crate::log::Durability;
 
     type Edges = BTreeSet<(VertexId, VertexId)>;
 
@@ -333,7 +341,7 @@ mod tests {
                     Update::remove_edge(u64::from(u), u64::from(v))
                 });
             }
-            live.turn().apply(&self.store, &updates, Missing::Lenient, &self.pool).unwrap();
+            live.turn().apply(&self.store, &updates, Missing::Lenient, Durability::Sync, &self.pool).unwrap();
             self.look(live, place);
         }
 

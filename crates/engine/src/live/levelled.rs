@@ -6,7 +6,6 @@
 //! written.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::parallel::Pool;
@@ -19,7 +18,7 @@ use super::apply::{EdgeUpdate, Plan, PlannedEdgeValue, Step};
 use super::checkpoint::LevelVertices;
 use super::properties::LevelProperties;
 use super::update::{Applied, Missing, Update};
-use super::{Live, Writer};
+use super::{Live, SnapshotTurn, Writer};
 use crate::append::{entries_of, turned};
 use crate::load::VertexKeys;
 use crate::{Error, Result};
@@ -163,17 +162,16 @@ impl Live {
         missing: Missing,
         pool: &Pool,
     ) -> Result<Applied> {
-        let _turn = self.turn_at_snapshot(store)?;
-        let mut writer = Writer::new(store, self.epoch.load(Ordering::Relaxed))?;
+        let turn = self.turn_at_snapshot(store)?;
+        let mut writer = Writer::new(store, self.epoch())?;
         let view = writer.underlay.view().clone();
         let level = writer.level_of(updates, missing, store.num_rows(), pool)?;
         if level.is_nothing(&view) {
             let (vertices, edges) = (view.num_vertices() as u64, view.num_edges());
-            return Ok(Applied { epoch: self.epoch.load(Ordering::Relaxed), vertices, edges });
+            return Ok(Applied { epoch: self.epoch(), vertices, edges });
         }
-        let snapshot = level.append(store, &view, pool)?;
-        self.epoch.store(writer.epoch, Ordering::Relaxed);
-        Ok(Applied { epoch: writer.epoch, vertices: snapshot.num_vertices, edges: snapshot.num_edges })
+        let snapshot = level.append(&turn, store, &view, pool)?;
+        Ok(Applied { epoch: self.epoch(), vertices: snapshot.num_vertices, edges: snapshot.num_edges })
     }
 }
 
@@ -199,7 +197,7 @@ impl Level {
             && edges.removed.is_empty()
     }
 
-    fn append(&self, store: &Store, view: &View, pool: &Pool) -> Result<SnapshotInfo> {
+    fn append(&self, turn: &SnapshotTurn<'_>, store: &Store, view: &View, pool: &Pool) -> Result<SnapshotInfo> {
         let Self { vertices, properties, edges, .. } = self;
         let (in_added, in_removed) = match view.options().stores_in_lists() {
             true => (turned(&edges.added, pool), turned(&edges.removed, pool)),
@@ -220,8 +218,9 @@ impl Level {
             properties: &properties.changes,
             num_edges_added: edges.num_added,
             num_edges_removed: edges.num_removed,
+            ..LevelChanges::default()
         };
-        Ok(store.append(&changes, None)?)
+        turn.append(store, &changes, None)
     }
 }
 

@@ -45,6 +45,11 @@ impl Properties {
     }
 
     /// All of them.
+    pub(super) fn schema(&self) -> &PropertySchema {
+        self.extended.as_ref().unwrap_or(&self.known)
+    }
+
+    /// All of them.
     pub(super) fn into_schema(self) -> Arc<PropertySchema> {
         self.extended.map_or(self.known, Arc::new)
     }

@@ -15,7 +15,7 @@ const STRING: u8 = 7;
 const BYTES: u8 = 8;
 
 /// Appends a value.
-pub(super) fn encode(value: PropertyValue<'_>, to: &mut Vec<u8>) {
+pub fn encode(value: PropertyValue<'_>, to: &mut Vec<u8>) {
     let mut text = |tag: u8, bytes: &[u8]| {
         to.push(tag);
         to.extend_from_slice(&(bytes.len() as u64).to_le_bytes());
@@ -39,6 +39,13 @@ pub(super) fn encode(value: PropertyValue<'_>, to: &mut Vec<u8>) {
         PropertyValue::Timestamp(value) => fixed(TIMESTAMP, &value.to_le_bytes()),
         PropertyValue::Null | PropertyValue::String(_) | PropertyValue::Bytes(_) => fixed(NULL, &[]),
     }
+}
+
+/// The value that some bytes begin with, and what follows it; `None` where they do not begin with one.
+pub fn decode_first(bytes: &[u8]) -> Option<(PropertyValue<'_>, &[u8])> {
+    let mut decoder = Decoder::new(bytes);
+    let value = decode(&mut decoder)?;
+    Some((value, decoder.rest()))
 }
 
 /// Reads a value; `None` where the bytes are none.
@@ -85,6 +92,8 @@ mod tests {
             encode(value, &mut bytes);
             let mut decoder = Decoder::new(&bytes);
             assert_eq!(decode(&mut decoder), Some(value));
+            let longer = [&bytes[..], &[1, 2]].concat();
+            assert_eq!(decode_first(&longer), Some((value, &[1, 2][..])));
             assert!(decoder.is_empty());
             assert!((0..bytes.len()).all(|len| decode(&mut Decoder::new(&bytes[..len])).is_none()));
         }

@@ -26,6 +26,9 @@ use crate::{Error, Result};
 /// old weight is removed, with its new one added.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LevelChanges<'a> {
+    /// The epoch of the last commit that the snapshot has; 0: none but those that are in the database already. The clock
+    /// never goes back.
+    pub epoch: u64,
     /// The vertex bound from now on: vertices from the old bound on are new.
     pub vertex_bound: usize,
     /// Vertices that die, ascending. Their edges are among the removed ones.
@@ -119,6 +122,7 @@ impl Store {
             manifest.num_rows += changes.rows.num_rows;
         }
         manifest.next_number = number + 1;
+        manifest.epoch = manifest.epoch.max(changes.epoch);
         let state = draft.publish(manifest)?;
         let info = state.snapshots().pop();
         info.ok_or_else(|| Error::NoSnapshot { number, existing: Vec::new() })

@@ -1,6 +1,7 @@
 //! A change of the database on its way: files that are written, and how they become part of it at once or never.
 
 use std::path::Path;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use base::storage::Storage;
@@ -35,9 +36,7 @@ impl Store {
     pub(super) fn begin(&self) -> Result<Draft<'_>> {
         let writer = self.writer.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })?;
         let writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-        if writer.is_poisoned {
-            return Err(Error::Poisoned { path: self.path.clone() });
-        }
+        self.require_sound()?;
         let (state, written, named) = (self.state(), Vec::new(), Vec::new());
         Ok(Draft { store: self, writer, state, written, num_bytes: 0, num_new_bytes: 0, named, is_finished: false })
     }
@@ -126,7 +125,7 @@ impl Draft<'_> {
         let renamed = storage.rename(&temporary, &path.join(names::MANIFEST)).and_then(|()| storage.sync_dir(path));
         if let Err(error) = renamed {
             // Whether the disk holds the old manifest or the new one is not known: no file of either may go.
-            self.writer.is_poisoned = true;
+            self.store.is_poisoned.store(true, Ordering::Release);
             self.is_finished = true;
             return Err(error.into());
         }

@@ -451,6 +451,7 @@ impl Changes {
     pub fn with<R>(&self, body: impl FnOnce(&LevelChanges<'_>) -> R) -> R {
         self.with_keys(|keys| {
             body(&LevelChanges {
+                epoch: 0,
                 vertex_bound: self.vertex_bound,
                 died: &self.died,
                 returned: &self.returned,

@@ -1,0 +1,57 @@
+//! A writer without room.
+
+use std::process::Command;
+
+use crate::power_cut::FileSystem;
+use crate::writer::{Writer, anden, create, num_edges};
+
+#[test]
+fn a_file_that_may_not_grow_refuses_commits_and_keeps_those_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("db");
+    create(&database);
+    // In blocks of 1,024 bytes, as dash and bash in this mode count.
+    let script = "trap '' XFSZ; ulimit -f 256; exec \"$@\"";
+    let mut command = Command::new("bash");
+    command.args(["-c", script, "bash"]).arg(env!("CARGO_BIN_EXE_anden"));
+    command.arg("apply").arg(&database).args(["-", "--acks", "-", "--quiet", "--batch", "1"]);
+    let (answered, is_well, said) = Writer::start(command, 1).end();
+    assert!(!is_well && said.contains("wal-") && said.contains("cannot write"), "{said}");
+    assert!(answered > 1_000, "{answered} answers");
+    let found = num_edges(&database, "after it");
+    assert!(found == answered || found == answered + 1, "{found} edges, {answered} were answered");
+    let mut writer = Writer::apply(&database, &["--batch", "1"], found);
+    assert!(writer.wait_for_answer(), "there is room again");
+    writer.kill();
+}
+
+#[test]
+fn a_full_disk_refuses_commits_and_keeps_those_before() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = FileSystem::new(folder.path(), 8) else {
+        println!("skipped: a full disk needs the rights to mount a file system, and mkfs.ext4");
+        return;
+    };
+    let database = disk.mounted.join("db");
+    create(&database);
+    let filler = disk.mounted.join("filler");
+    let mut found = 1;
+    for spare in [0, 96 << 10, 700 << 10] {
+        // Leaves so many bytes, or a little more.
+        let left = |num_bytes: usize| std::fs::write(&filler, vec![1; num_bytes]).is_ok();
+        let most = (0..8 << 20).step_by(64 << 10).take_while(|&num_bytes| left(num_bytes)).last().unwrap();
+        assert!(left(most.saturating_sub(spare)));
+        let (answered, is_well, said) = Writer::apply(&database, &["--batch", "100"], found).end();
+        assert!(!is_well && said.contains("cannot"), "{spare} bytes left: {said}");
+        let place = format!("{spare} bytes left");
+        let now = num_edges(&database, &place);
+        assert!(now >= answered, "{place}: {now} edges, {answered} were answered");
+        std::fs::remove_file(&filler).unwrap();
+        found = num_edges(&database, &place);
+        let verified = anden().arg("verify").arg(&database).output().unwrap();
+        assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
+    }
+    let mut writer = Writer::apply(&database, &["--batch", "1"], found);
+    assert!(writer.wait_for_answer(), "there is room again");
+    writer.kill();
+}

@@ -1,0 +1,42 @@
+//! A writer that is killed, again and again.
+
+use std::time::Duration;
+
+use testkit::Random;
+
+use crate::writer::{Writer, create, num_cycles, num_edges};
+
+/// `ANDEN_KILL_CYCLES` says how often.
+#[test]
+fn nothing_that_was_answered_is_lost_when_the_writer_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("db");
+    create(&database);
+    let num_cycles = num_cycles("ANDEN_KILL_CYCLES", 200);
+    let seed = std::env::var("ANDEN_SEED").map_or(1, |seed| seed.parse().unwrap());
+    println!("seed {seed}");
+    let random = &mut Random::new(seed);
+    let (mut found, mut num_answered, mut num_unanswered) = (1, 0, 0);
+    for cycle in 0..num_cycles {
+        let durability = ["sync", "batched:1", "none"][random.below(3) as usize];
+        let every = ["10", "100", "1000"][random.below(3) as usize];
+        let batch = ["1", "7"][random.below(2) as usize];
+        let place = format!("cycle {cycle}: {durability}, batches of {batch}, a snapshot every {every}");
+        let arguments = ["--durability", durability, "--batch", batch, "--checkpoint-every", every];
+        let mut writer = Writer::apply(&database, &arguments, found);
+        // Sometimes it is killed while it opens the database.
+        for _ in 0..random.below(40) {
+            assert!(writer.wait_for_answer(), "{place}");
+        }
+        std::thread::sleep(Duration::from_micros(random.below(4_000).into()));
+        let answered = writer.kill();
+        let now = num_edges(&database, &place);
+        assert!(now >= found, "{place}: {now} edges, {found} before");
+        assert!(durability == "none" || now >= answered, "{place}: {now} edges, {answered} were answered");
+        num_answered += answered - found;
+        num_unanswered += now.saturating_sub(answered);
+        found = now;
+    }
+    assert!(num_answered > 10 * num_cycles, "{num_answered} answers");
+    println!("kill: {num_cycles} cycles, {num_answered} commits answered, 0 lost, {num_unanswered} more were there");
+}

@@ -1,0 +1,10 @@
+//! The program, ended at any moment: killed, without power, without room, with a disk that fails.
+//!
+//! What it answered is counted by the test, outside of it. Edges are added one after the other, so that what is found
+//! afterwards shows how many commits there are, and that none is left out.
+
+mod disk;
+mod kill;
+mod power_cut;
+mod syscalls;
+mod writer;

@@ -1,0 +1,133 @@
+//! A writer on a file system that loses what is not durable. Needs the rights to mount one.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use testkit::Random;
+
+use crate::writer::{Writer, create, num_cycles, num_edges};
+
+/// Shuts file systems down: `PATH FLAG` a line, answered by a line. 2 loses everything that is not durable, 1 keeps
+/// the journal.
+const SHUTDOWN: &str = "
+import fcntl, os, struct, sys
+for line in sys.stdin:
+    path, flag = line.split()
+    directory = os.open(path, os.O_RDONLY)
+    fcntl.ioctl(directory, 0x8004587D, struct.pack('I', int(flag)))
+    os.close(directory)
+    print('done', flush=True)
+";
+
+/// An ext4 file system in a file.
+pub struct FileSystem {
+    image: PathBuf,
+    pub mounted: PathBuf,
+    is_mounted: bool,
+    shutdown: Option<(Child, ChildStdin, BufReader<ChildStdout>)>,
+}
+
+fn runs(command: &mut Command) -> bool {
+    command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
+}
+
+impl FileSystem {
+    /// Of so many MB; `None` where this process may not mount one.
+    pub fn new(folder: &Path, num_mb: u64) -> Option<Self> {
+        let (image, mounted) = (folder.join("image"), folder.join("mounted"));
+        std::fs::create_dir(&mounted).unwrap();
+        std::fs::File::create(&image).unwrap().set_len(num_mb << 20).unwrap();
+        if !runs(Command::new("mkfs.ext4").args(["-q", "-F", "-I", "256"]).arg(&image)) {
+            return None;
+        }
+        let mut this = Self { image, mounted, is_mounted: false, shutdown: None };
+        this.mount().then_some(this)
+    }
+
+    fn mount(&mut self) -> bool {
+        self.is_mounted = runs(Command::new("mount").args(["-o", "loop"]).arg(&self.image).arg(&self.mounted));
+        self.is_mounted
+    }
+
+    fn unmount(&mut self) {
+        while self.is_mounted {
+            self.is_mounted = !runs(Command::new("umount").arg(&self.mounted));
+        }
+    }
+
+    /// The power goes.
+    fn cut(&mut self, flag: u32) {
+        let (_, input, output) = self.shutdown.get_or_insert_with(|| {
+            let mut command = Command::new("python3");
+            let mut process = command
+                .args(["-c", SHUTDOWN])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .expect("python3, which the tests need anyway");
+            let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+            (process, input, BufReader::new(output))
+        });
+        writeln!(input, "{} {flag}", self.mounted.display()).unwrap();
+        let mut answer = String::new();
+        output.read_line(&mut answer).unwrap();
+        assert_eq!(answer, "done\n");
+    }
+}
+
+impl Drop for FileSystem {
+    fn drop(&mut self) {
+        if let Some((mut process, input, _)) = self.shutdown.take() {
+            drop(input);
+            let _ = process.wait();
+        }
+        if self.is_mounted {
+            let _ = runs(Command::new("umount").arg("-l").arg(&self.mounted));
+        }
+    }
+}
+
+/// `ANDEN_POWER_CUTS` says how often.
+#[test]
+fn nothing_durable_is_lost_when_the_power_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(mut disk) = FileSystem::new(folder.path(), 48) else {
+        println!("skipped: power cuts need the rights to mount a file system, and mkfs.ext4");
+        return;
+    };
+    let database = disk.mounted.join("db");
+    create(&database);
+    disk.unmount();
+    assert!(disk.mount());
+    let num_cycles = num_cycles("ANDEN_POWER_CUTS", 100);
+    let random = &mut Random::new(2);
+    let (mut found, mut num_answered, mut num_lost) = (1, 0, 0);
+    for cycle in 0..num_cycles {
+        let durability = ["sync", "sync", "batched:1", "none"][random.below(4) as usize];
+        let every = ["10", "100", "1000"][random.below(3) as usize];
+        let flag = 1 + random.below(2);
+        let place = format!("cut {cycle}, flag {flag}: {durability}, a snapshot every {every}");
+        let arguments = ["--durability", durability, "--batch", "1", "--checkpoint-every", every];
+        let mut writer = Writer::apply(&database, &arguments, found);
+        for _ in 0..random.below(30) {
+            assert!(writer.wait_for_answer(), "{place}");
+        }
+        std::thread::sleep(Duration::from_micros(random.below(3_000).into()));
+        disk.cut(flag);
+        let answered = writer.kill();
+        disk.unmount();
+        assert!(disk.mount(), "{place}");
+        let now = num_edges(&database, &place);
+        assert!(durability != "sync" || now >= answered, "{place}: {now} edges, {answered} were answered");
+        num_answered += answered - found;
+        num_lost += answered.saturating_sub(now);
+        found = now;
+    }
+    disk.unmount();
+    println!(
+        "power cut: {num_cycles} cycles, {num_answered} commits answered; none of those with sync is lost, {num_lost} of \
+         the others"
+    );
+}

@@ -1,0 +1,308 @@
+//! The bytes that a batch is in the log: what is done, by id.
+//!
+//! Records follow each other, each a byte that says what it is, a number of entries, and the entries. Keys stand in them
+//! only where they are new; whoever reads them looks nothing up. Edges are as the user named them: what they change in
+//! lists follows from the graph.
+
+use base::VertexId;
+use graph::property::{PropertySchema, PropertyType, PropertyValue};
+use graph::{Direction, WeightType};
+use lama::{GraphOptions, Key, KeyScheme};
+
+use super::apply::{EdgeUpdate, Plan, Step};
+use super::batch::{ArcUpdate, Batch};
+
+/// Edges that are there from now on, with their weights.
+const ADD: u8 = 1;
+/// Edges that are gone.
+const REMOVE: u8 = 2;
+/// Vertices that are there.
+const ADD_VERTICES: u8 = 3;
+/// Vertices that are gone, with their edges and values.
+const REMOVE_VERTICES: u8 = 4;
+/// The keys of the next vertices.
+const KEYS: u8 = 5;
+/// Without keys: the vertex bound, in the place of the number of entries.
+const BOUND: u8 = 6;
+/// Properties that are new.
+const PROPERTIES: u8 = 7;
+/// Values that vertices get.
+const VALUES: u8 = 8;
+
+/// Says what a record is and how many entries it has.
+const RECORD_HEADER_BYTES: usize = 1 + size_of::<u32>();
+const ENDS_BYTES: usize = 2 * size_of::<VertexId>();
+
+/// Appends records.
+struct Recorder<'a> {
+    bytes: &'a mut Vec<u8>,
+    weight_bytes: usize,
+    /// What the last record is, and where.
+    open: Option<(u8, usize)>,
+}
+
+impl Recorder<'_> {
+    /// Begins an entry, in the last record if that is of the same kind.
+    #[inline]
+    fn entry(&mut self, kind: u8) -> &mut Vec<u8> {
+        let start = match self.open {
+            Some((last, start)) if last == kind && self.count_at(start) < u32::MAX => start,
+            _ => {
+                let start = self.bytes.len();
+                self.bytes.extend_from_slice(&[kind, 0, 0, 0, 0]);
+                self.open = Some((kind, start));
+                start
+            }
+        };
+        let count = self.count_at(start) + 1;
+        self.bytes[start + 1..start + RECORD_HEADER_BYTES].copy_from_slice(&count.to_le_bytes());
+        self.bytes
+    }
+
+    fn count_at(&self, start: usize) -> u32 {
+        self.bytes[start + 1..].first_chunk().copied().map_or(0, u32::from_le_bytes)
+    }
+
+    #[inline]
+    fn edge(&mut self, source: VertexId, target: VertexId, addition: Option<u64>) {
+        let weight_bytes = self.weight_bytes;
+        let bytes = self.entry(if addition.is_some() { ADD } else { REMOVE });
+        bytes.extend_from_slice(&source.to_le_bytes());
+        bytes.extend_from_slice(&target.to_le_bytes());
+        if let Some(weight) = addition {
+            bytes.extend_from_slice(&weight.to_le_bytes()[..weight_bytes]);
+        }
+    }
+
+    fn vertex(&mut self, kind: u8, vertex: VertexId) {
+        self.entry(kind).extend_from_slice(&vertex.to_le_bytes());
+    }
+
+    fn text(bytes: &mut Vec<u8>, text: &str) {
+        bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+        bytes.extend_from_slice(text.as_bytes());
+    }
+}
+
+/// The bytes of the weight of an edge.
+pub(super) fn weight_bytes(options: &GraphOptions) -> usize {
+    options.weight_type.map_or(0, WeightType::num_bytes)
+}
+
+/// Appends what a plan does, and the arcs of `batch` before its steps, to a graph that has ids below `vertex_bound` and
+/// `num_properties` properties of vertices.
+pub(super) fn encode(
+    plan: &Plan,
+    batch: &Batch,
+    options: &GraphOptions,
+    (vertex_bound, num_properties): (usize, usize),
+    bytes: &mut Vec<u8>,
+) {
+    let mut recorder = Recorder { bytes, weight_bytes: weight_bytes(options), open: None };
+    if options.keys == KeyScheme::Dense && plan.vertex_bound > vertex_bound {
+        recorder.bytes.push(BOUND);
+        recorder.bytes.extend_from_slice(&(plan.vertex_bound as u32).to_le_bytes());
+    }
+    for key in &plan.new_keys {
+        let bytes = recorder.entry(KEYS);
+        match key {
+            Key::Integer(key) => bytes.extend_from_slice(&key.to_le_bytes()),
+            Key::String(key) => Recorder::text(bytes, key),
+        }
+    }
+    for (name, property_type) in plan.properties.schema().iter().skip(num_properties) {
+        let bytes = recorder.entry(PROPERTIES);
+        Recorder::text(bytes, property_type.name());
+        Recorder::text(bytes, name);
+    }
+    encode_arcs(batch, options, &mut recorder);
+    for step in &plan.steps {
+        match *step {
+            Step::Edge(EdgeUpdate { source, target, addition })
+            | Step::SetWeight(EdgeUpdate { source, target, addition }) => recorder.edge(source, target, addition),
+            Step::AddVertex(vertex) => recorder.vertex(ADD_VERTICES, vertex),
+            Step::RemoveVertex(vertex) => recorder.vertex(REMOVE_VERTICES, vertex),
+            Step::SetValue(place) => {
+                let planned = &plan.values[place];
+                let bytes = recorder.entry(VALUES);
+                bytes.extend_from_slice(&planned.vertex.to_le_bytes());
+                bytes.extend_from_slice(&(planned.place as u32).to_le_bytes());
+                lama::encode_value(planned.value.as_value(), bytes);
+            }
+            // A graph whose edges have properties has no log.
+            Step::SetEdgeValue(_) => {}
+        }
+    }
+}
+
+/// Of an undirected edge, both arcs are in a batch, one behind the other: the second follows from the first.
+fn encode_arcs(batch: &Batch, options: &GraphOptions, recorder: &mut Recorder<'_>) {
+    recorder.bytes.reserve(batch.len() * (ENDS_BYTES + recorder.weight_bytes));
+    let is_doubled = options.direction == Direction::Undirected && !options.ordered;
+    let mut is_second = false;
+    batch.for_each(|ArcUpdate { list, neighbour, addition }| {
+        if is_doubled && list != neighbour {
+            is_second = !is_second;
+            if !is_second {
+                return;
+            }
+        }
+        recorder.edge(list, neighbour, addition);
+    });
+}
+
+/// What a record of the log does.
+#[derive(Debug)]
+pub(super) enum Record<'a> {
+    /// Edges with weights, to be there.
+    Add(Edges<'a>),
+    /// Edges to be gone.
+    Remove(Edges<'a>),
+    AddVertex(VertexId),
+    RemoveVertex(VertexId),
+    Key(LoggedKey<'a>),
+    Bound(u32),
+    Property(&'a str, PropertyType),
+    Value {
+        vertex: VertexId,
+        place: usize,
+        value: PropertyValue<'a>,
+    },
+}
+
+/// The key of the next vertex.
+#[derive(Debug)]
+pub(super) enum LoggedKey<'a> {
+    Integer(u64),
+    String(&'a str),
+}
+
+impl From<LoggedKey<'_>> for Key {
+    fn from(key: LoggedKey<'_>) -> Self {
+        match key {
+            LoggedKey::Integer(key) => Self::Integer(key),
+            LoggedKey::String(key) => Self::String(key.to_owned()),
+        }
+    }
+}
+
+/// Edges of a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Edges<'a> {
+    bytes: &'a [u8],
+    weight_bytes: usize,
+    is_added: bool,
+}
+
+impl<'a> Edges<'a> {
+    #[inline]
+    pub(super) fn iter(self) -> impl Iterator<Item = EdgeUpdate> + 'a {
+        let Self { bytes, weight_bytes, is_added } = self;
+        bytes.chunks_exact(ENDS_BYTES + weight_bytes).map(move |entry| {
+            let mut weight = [0; 8];
+            weight[..weight_bytes].copy_from_slice(&entry[ENDS_BYTES..]);
+            EdgeUpdate {
+                source: u32_of(entry),
+                target: u32_of(&entry[size_of::<VertexId>()..]),
+                addition: is_added.then_some(u64::from_le_bytes(weight)),
+            }
+        })
+    }
+}
+
+fn u32_of(bytes: &[u8]) -> u32 {
+    bytes.first_chunk().copied().map_or(0, u32::from_le_bytes)
+}
+
+/// Calls `body` with what the records of a payload do, in their order. The payload may hold anything.
+///
+/// # Errors
+/// It is no payload; what `body` returns.
+pub(super) fn decode<E: From<&'static str>>(
+    payload: &[u8],
+    options: &GraphOptions,
+    mut body: impl FnMut(Record<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    const CUT: &str = "a record is longer than its commit";
+    let weight_bytes = weight_bytes(options);
+    let mut rest = payload;
+    while !rest.is_empty() {
+        let (header, entries) = rest.split_at_checked(RECORD_HEADER_BYTES).ok_or(CUT)?;
+        let (kind, count) = (header[0], u32_of(&header[1..]));
+        rest = entries;
+        match kind {
+            BOUND => body(Record::Bound(count))?,
+            ADD | REMOVE => {
+                let is_added = kind == ADD;
+                let weight_bytes = if is_added { weight_bytes } else { 0 };
+                let bytes = take(&mut rest, (ENDS_BYTES + weight_bytes).checked_mul(count as usize)).ok_or(CUT)?;
+                let edges = Edges { bytes, weight_bytes, is_added };
+                body(if is_added { Record::Add(edges) } else { Record::Remove(edges) })?;
+            }
+            ADD_VERTICES | REMOVE_VERTICES | KEYS | PROPERTIES | VALUES => {
+                for _ in 0..count {
+                    let record = entry(kind, &mut rest, options).ok_or("a record does not mean anything")?;
+                    body(record)?;
+                }
+            }
+            _ => return Err("there is no such record".into()),
+        }
+    }
+    Ok(())
+}
+
+fn take<'a>(rest: &mut &'a [u8], len: Option<usize>) -> Option<&'a [u8]> {
+    let (taken, behind) = rest.split_at_checked(len?)?;
+    *rest = behind;
+    Some(taken)
+}
+
+fn take_u32(rest: &mut &[u8]) -> Option<u32> {
+    take(rest, Some(size_of::<u32>())).map(u32_of)
+}
+
+fn take_u64(rest: &mut &[u8]) -> Option<u64> {
+    take(rest, Some(size_of::<u64>()))?.first_chunk().copied().map(u64::from_le_bytes)
+}
+
+fn take_text<'a>(rest: &mut &'a [u8]) -> Option<&'a str> {
+    let len = usize::try_from(take_u64(rest)?).ok();
+    std::str::from_utf8(take(rest, len)?).ok()
+}
+
+fn entry<'a>(kind: u8, rest: &mut &'a [u8], options: &GraphOptions) -> Option<Record<'a>> {
+    Some(match kind {
+        ADD_VERTICES => Record::AddVertex(take_u32(rest)?),
+        REMOVE_VERTICES => Record::RemoveVertex(take_u32(rest)?),
+        KEYS => Record::Key(match options.keys {
+            KeyScheme::Integer => LoggedKey::Integer(take_u64(rest)?),
+            KeyScheme::String => LoggedKey::String(take_text(rest)?),
+            KeyScheme::Dense => return None,
+        }),
+        PROPERTIES => {
+            let property_type = PropertyType::of_name(take_text(rest)?)?;
+            Record::Property(take_text(rest)?, property_type)
+        }
+        _ => {
+            let (vertex, place) = (take_u32(rest)?, take_u32(rest)? as usize);
+            let (value, behind) = lama::decode_value(rest)?;
+            *rest = behind;
+            Record::Value { vertex, place, value }
+        }
+    })
+}
+
+/// Whether the bits of a weight are those of a number.
+pub(super) fn is_number(bits: u64, weight_type: Option<WeightType>) -> bool {
+    match weight_type {
+        Some(WeightType::F32) => !f32::from_bits(bits as u32).is_nan(),
+        Some(WeightType::F64) => !f64::from_bits(bits).is_nan(),
+        None | Some(WeightType::U32 | WeightType::I64) => true,
+    }
+}
+
+/// Whether a property at a place can have a value.
+pub(super) fn fits(schema: &PropertySchema, place: usize, value: PropertyValue<'_>) -> bool {
+    let property_type = schema.get(place).map(|(_, property_type)| property_type);
+    property_type.is_some() && (value.is_null() || value.property_type() == property_type)
+}

@@ -1,0 +1,193 @@
+//! From groups of the log to a version of the live graph.
+//!
+//! Only the state after the last group is wanted, so many groups are applied as one batch, and the epochs in between
+//! have no versions. Nothing is looked up by key.
+
+use std::sync::Arc;
+
+use base::parallel::Pool;
+use graph::property::PropertySchema;
+use lama::{GraphOptions, KeyScheme, Store};
+
+use super::batch::Batch;
+use super::logged::{self, Record};
+use super::{Live, Turn, Writer};
+use crate::log::LoggedGroup;
+use crate::{Error, Result};
+
+/// So many arcs are applied together.
+const BATCH_ARCS: usize = 1 << 20;
+
+/// Groups on their way to a writer.
+pub(crate) struct Replay<'a> {
+    turn: Turn<'a>,
+    store: &'a Store,
+    pool: Option<Arc<Pool>>,
+    batch: Batch,
+}
+
+/// What is wrong with a group.
+enum Fault {
+    /// It does not fit the graph.
+    Misfit(&'static str),
+    Error(Error),
+}
+
+impl From<&'static str> for Fault {
+    fn from(what: &'static str) -> Self {
+        Self::Misfit(what)
+    }
+}
+
+impl From<Error> for Fault {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl<'a> Replay<'a> {
+    /// Onto what `live` has.
+    pub(crate) fn new(live: &'a Live, store: &'a Store) -> Self {
+        let batch = Batch::new(store.options().weight_type);
+        Self { turn: live.turn(), store, pool: None, batch }
+    }
+
+    /// Adds the next group.
+    ///
+    /// # Errors
+    /// The group does not fit the graph; damage in the snapshot, or a lack of memory.
+    pub(crate) fn add(&mut self, group: LoggedGroup<'_>) -> Result<()> {
+        self.apply(group).map_err(|fault| match fault {
+            Fault::Misfit(what) => {
+                let what = format!("commit {} does not fit the graph: {what}", group.epoch);
+                base::Error::corrupt(group.path, group.offset, what).into()
+            }
+            Fault::Error(error) => error,
+        })
+    }
+
+    fn apply(&mut self, group: LoggedGroup<'_>) -> Result<(), Fault> {
+        let Self { turn, store, pool, batch } = self;
+        let pool = match pool {
+            Some(pool) => pool,
+            none => none.insert(Arc::new(Pool::new(0).map_err(Error::from)?)),
+        };
+        let writer = match &mut *turn.writer {
+            Some(writer) => writer,
+            none => none.insert(Writer::new(store, group.epoch - 1)?),
+        };
+        writer.epoch = group.epoch;
+        let options = *store.options();
+        logged::decode(group.payload, &options, |record| writer.redo(record, &options, batch, pool))?;
+        if batch.len() >= BATCH_ARCS {
+            writer.flush(batch, pool)?;
+            writer.newest = writer.version();
+        }
+        Ok(())
+    }
+
+    /// Shows what was added; says whether that was anything.
+    ///
+    /// # Errors
+    /// As [`add`](Self::add).
+    pub(crate) fn finish(mut self) -> Result<bool> {
+        let Some(writer) = &mut *self.turn.writer else {
+            self.turn.live.publish(None);
+            return Ok(false);
+        };
+        let Some(pool) = &self.pool else { return Ok(false) };
+        writer.flush(&mut self.batch, pool)?;
+        writer.newest = writer.version();
+        writer.epoch += 1;
+        let live = self.turn.live;
+        live.set_epoch(writer.newest.epoch);
+        live.publish(Some(Arc::clone(&writer.newest)));
+        Ok(true)
+    }
+}
+
+impl Writer {
+    /// Does what a record of the log says; edges go to `batch`.
+    fn redo(
+        &mut self,
+        record: Record<'_>,
+        options: &GraphOptions,
+        batch: &mut Batch,
+        pool: &Pool,
+    ) -> Result<(), Fault> {
+        match record {
+            Record::Add(edges) | Record::Remove(edges) => {
+                let bound = self.vertex_bound as u64;
+                for edge in edges.iter() {
+                    if u64::from(edge.source.max(edge.target)) >= bound {
+                        return Err("an edge has an end that is no vertex".into());
+                    }
+                    if edge.addition.is_some_and(|bits| !logged::is_number(bits, options.weight_type)) {
+                        return Err("a weight is no number".into());
+                    }
+                    if options.ordered && edge.source == edge.target && edge.addition.is_some() {
+                        // A loop is no arc here, and yet its vertex is to be there.
+                        self.revive(edge.source);
+                    }
+                    edge.for_each_arc(options, |arc| batch.push(arc));
+                }
+            }
+            Record::AddVertex(vertex) | Record::RemoveVertex(vertex) if vertex as usize >= self.vertex_bound => {
+                return Err("a vertex is beyond the last".into());
+            }
+            Record::AddVertex(vertex) => self.revive(vertex),
+            Record::RemoveVertex(vertex) => {
+                self.flush(batch, pool)?;
+                if self.is_live(vertex) {
+                    self.remove_vertex(vertex, batch, pool)?;
+                }
+            }
+            Record::Key(key) => {
+                self.grow_to(self.vertex_bound as u64 + 1)?;
+                self.keys.push(key.into(), self.vertex_bound as u32 - 1);
+            }
+            Record::Bound(bound) => {
+                if options.keys != KeyScheme::Dense || (bound as usize) < self.vertex_bound {
+                    return Err("the vertex bound goes back".into());
+                }
+                self.grow_to(bound.into())?;
+            }
+            Record::Property(name, property_type) => {
+                let mut schema = PropertySchema::clone(&self.properties.schema);
+                schema.add(name.to_owned(), property_type).map_err(Error::from)?;
+                self.properties.schema = Arc::new(schema);
+            }
+            Record::Value { vertex, place, value } => {
+                if vertex as usize >= self.vertex_bound || !logged::fits(&self.properties.schema, place, value) {
+                    return Err("a value fits no vertex and no property".into());
+                }
+                // Edges before it make its vertex live.
+                if !value.is_null() {
+                    self.revive(vertex);
+                } else if !self.is_live(vertex) {
+                    return Ok(());
+                }
+                self.properties.history.set(self.epoch, place, vertex, value.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Makes the vertices below a bound.
+    fn grow_to(&mut self, bound: u64) -> Result<(), Fault> {
+        if bound > base::MAX_VERTICES as u64 {
+            return Err("there are more vertices than a graph can have".into());
+        }
+        let bound = bound as usize;
+        self.make_room(bound)?;
+        self.num_vertices += bound - self.vertex_bound;
+        self.vertex_bound = bound;
+        Ok(())
+    }
+
+    /// Applies what is collected.
+    fn flush(&mut self, batch: &mut Batch, pool: &Pool) -> Result<()> {
+        self.revive_ends(batch);
+        self.change_arcs(batch, pool)
+    }
+}

@@ -1,0 +1,438 @@
+//! The log: what is committed, before it is.
+//!
+//! A commit group is one record, numbered by its epoch. Records go to a buffer in memory, in order, with everything
+//! that depends on their place worked out already; from there to the file, by whoever must wait for that, or by a
+//! thread; and the file is synced, by whoever must wait for that, or by the thread in time. So a record is never written
+//! before the one before it, and a commit that waits for nothing takes one lock and copies a few bytes.
+//!
+//! A record that cannot be written has not happened: it is taken back, the file is cut to what it was, and the next one
+//! may go well. After a sync that failed nobody knows what the disk holds: nothing is written any more until the
+//! database is opened again.
+//!
+//! Groups follow each other without a hole, within a segment and from one to the next. Segments whose groups are all in
+//! a snapshot are removed.
+
+mod durability;
+mod format;
+mod read;
+mod segment;
+mod thread;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+use base::checksum::crc32c;
+use base::storage::Storage;
+use lama::DatabaseId;
+
+pub use durability::Durability;
+pub(crate) use durability::SharedDurability;
+pub(crate) use read::{Found, LogPlace, LoggedGroup};
+
+use self::format::{GROUP_HEADER_BYTES, GroupHeader, group_bytes, seed_of};
+use self::segment::{FIRST_GROUP, Files};
+use self::thread::LogThread;
+use crate::{Error, Result};
+
+/// A segment that has grown to this is followed by another: what is read at once is bounded by it.
+const SEGMENT_BYTES: u64 = 64 << 20;
+/// So many bytes may wait in memory; who adds more writes them.
+const MAX_PENDING_BYTES: usize = 8 << 20;
+/// A buffer that has grown beyond this is given back.
+const MAX_SPARE_BYTES: usize = 2 * MAX_PENDING_BYTES;
+
+/// The log of a database, open to be written. One thread at a time appends; it may be looked at and written by any.
+#[derive(Debug)]
+pub(crate) struct Log {
+    shared: Arc<Shared>,
+    thread: LogThread,
+}
+
+/// What a log was used for since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct LogStats {
+    /// The bytes of its files.
+    pub(crate) num_bytes: u64,
+    /// Groups that were appended.
+    pub(crate) num_groups: u64,
+    /// Syncs of the log, each of them of a file or more.
+    pub(crate) num_syncs: u64,
+}
+
+/// Where a log is, and who is to know when it fails.
+#[derive(Clone, Debug)]
+pub(crate) struct LogOwner {
+    pub(crate) storage: Arc<dyn Storage>,
+    pub(crate) id: DatabaseId,
+    /// Set once it is not known what the disk holds.
+    pub(crate) is_poisoned: Arc<AtomicBool>,
+}
+
+/// `files` is locked before `state`.
+#[derive(Debug)]
+struct Shared {
+    seed: u32,
+    is_poisoned: Arc<AtomicBool>,
+    files: Mutex<Files>,
+    state: Mutex<State>,
+    /// The thread has something to do sooner than it thinks.
+    wake: Condvar,
+    num_groups: AtomicU64,
+    num_syncs: AtomicU64,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The groups at the end of the current segment that are not in its file yet.
+    pending: Vec<u8>,
+    /// Room for the next ones.
+    spare: Vec<u8>,
+    /// Where the next group goes; `None` where a segment is to be begun for it.
+    place: Option<Place>,
+    generation: u32,
+    /// The last group.
+    last_epoch: u64,
+    /// Where the last group was appended, until something follows it.
+    before_last: Option<Place>,
+    /// The last group that is in a file, and the last one that is durable.
+    written_through: u64,
+    synced_through: u64,
+    /// When what was written is to be durable.
+    sync_at: Option<Instant>,
+    /// When the thread looks next; `None`: when it is woken.
+    looks_at: Option<Instant>,
+    is_closing: bool,
+}
+
+/// A place in the current segment.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    offset: u64,
+    chain: u32,
+}
+
+impl Log {
+    /// Opens the log in `directory`: calls `replay` with the groups after the epoch `after`, which the manifest has,
+    /// cuts off what a crash left behind the last of them, and makes all of it durable.
+    ///
+    /// # Errors
+    /// As [`LogPlace::read`]; the disk failed. Nothing is changed where something is damaged.
+    pub(crate) fn open(
+        owner: LogOwner,
+        directory: &Path,
+        after: u64,
+        replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
+    ) -> Result<Self> {
+        let LogOwner { storage, id, is_poisoned } = owner;
+        let mut found = LogPlace { storage: &*storage, directory, id }.read(after, replay)?;
+        settle(&*storage, directory, &mut found)?;
+        let mut files = Files::new(storage, directory, id);
+        let through = found.through;
+        files.follow(std::mem::take(&mut found.segments), found.generation, found.number);
+        let state = State {
+            generation: files.generation,
+            last_epoch: through,
+            written_through: through,
+            synced_through: through,
+            ..State::default()
+        };
+        let shared = Arc::new(Shared {
+            seed: seed_of(id),
+            is_poisoned,
+            files: Mutex::new(files),
+            state: Mutex::new(state),
+            wake: Condvar::new(),
+            num_groups: AtomicU64::new(0),
+            num_syncs: AtomicU64::new(0),
+        });
+        let this = Self { thread: LogThread::new(Arc::clone(&shared)), shared };
+        this.remove_through(after);
+        Ok(this)
+    }
+
+    /// Appends a group; when this returns, it is as durable as it is to be. Epochs ascend; one that is left out is in
+    /// the manifest.
+    ///
+    /// Cost: a checksum and a copy; a call to write the file, or one to write and one to sync it.
+    ///
+    /// # Errors
+    /// The disk failed: the group is not in the log, unless it was a sync that failed; that is not known then, and
+    /// nothing can be appended any more.
+    pub(crate) fn append(&self, epoch: u64, payload: &[u8], durability: Durability) -> Result<()> {
+        let shared = &*self.shared;
+        shared.require_sound()?;
+        if durability != Durability::Sync {
+            self.thread.begin()?;
+        }
+        let mut state = shared.state();
+        // What is begun may be removed, as long as nothing is in it.
+        while !state.has_place(epoch) {
+            drop(state);
+            shared.begin_segment(epoch)?;
+            state = shared.state();
+        }
+        state.push(epoch, payload, shared.seed);
+        shared.num_groups.fetch_add(1, Ordering::Relaxed);
+        match durability {
+            Durability::None if state.pending.len() <= MAX_PENDING_BYTES => {
+                if state.looks_at.is_none() {
+                    shared.wake.notify_one();
+                }
+                Ok(())
+            }
+            Durability::None => {
+                drop(state);
+                shared.write_or_take_back(epoch)
+            }
+            Durability::Batched(time) => {
+                drop(state);
+                shared.write_or_take_back(epoch)?;
+                shared.sync_until(Instant::now() + time);
+                Ok(())
+            }
+            Durability::Sync => {
+                drop(state);
+                shared.write_or_take_back(epoch)?;
+                shared.sync()
+            }
+        }
+    }
+
+    /// Takes the last group back, which has this epoch, as if it had never been.
+    ///
+    /// # Errors
+    /// The disk failed: it is not known whether the group is there, and nothing can be appended any more.
+    pub(crate) fn take_back(&self, epoch: u64) -> Result<()> {
+        let mut files = self.shared.files();
+        let place = self.shared.state().take_back(epoch);
+        let Some(place) = place else { return Ok(()) };
+        files.cut_to(place.offset).inspect_err(|_| self.shared.poison())
+    }
+
+    /// The next group begins a segment.
+    pub(crate) fn rotate(&self) {
+        self.shared.state().place = None;
+    }
+
+    /// Removes the segments that hold nothing younger than `epoch`, which the manifest has. A file that cannot be
+    /// removed is removed when the log is opened next.
+    pub(crate) fn remove_through(&self, epoch: u64) {
+        let mut files = self.shared.files();
+        let mut state = self.shared.state();
+        let is_current_old = state.last_epoch <= epoch;
+        if is_current_old {
+            state.pending.clear();
+            (state.place, state.before_last, state.sync_at) = (None, None, None);
+        }
+        state.last_epoch = state.last_epoch.max(epoch);
+        state.written_through = state.written_through.max(epoch);
+        state.synced_through = state.synced_through.max(epoch);
+        drop(state);
+        let storage = Arc::clone(&files.storage);
+        let paths = files.take_through(epoch, is_current_old);
+        drop(files);
+        for path in paths {
+            let _ = storage.remove_file(&path);
+        }
+    }
+
+    /// Writes to the file what waits in memory.
+    ///
+    /// # Errors
+    /// The disk failed: it goes on waiting.
+    pub(crate) fn write(&self) -> Result<()> {
+        self.shared.write()
+    }
+
+    pub(crate) fn stats(&self) -> LogStats {
+        LogStats {
+            num_bytes: self.shared.files().num_bytes(),
+            num_groups: self.shared.num_groups.load(Ordering::Relaxed),
+            num_syncs: self.shared.num_syncs.load(Ordering::Relaxed),
+        }
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.thread.stop();
+        if self.shared.require_sound().is_ok() {
+            // What no snapshot has is in the log, as far as the disk lets it be.
+            let _ = self.shared.write();
+        }
+    }
+}
+
+/// Cuts off what a crash left, and makes durable what is kept: what is appended later says that it is.
+fn settle(storage: &dyn Storage, directory: &Path, found: &mut Found) -> Result<()> {
+    if let Some(cut) = found.cut.take() {
+        // The youngest first, so that a crash leaves no hole that another record could certify.
+        for path in cut.removed.iter().rev() {
+            storage.remove_file(path)?;
+        }
+        storage.sync_dir(directory)?;
+        if let (Some(offset), Some(last)) = (cut.offset, found.segments.last_mut()) {
+            storage.open_write(&last.path)?.set_len(offset)?;
+            last.num_bytes = offset;
+        }
+    }
+    for segment in &found.segments {
+        storage.open_write(&segment.path)?.sync()?;
+    }
+    if !found.segments.is_empty() {
+        storage.sync_dir(directory)?;
+    }
+    Ok(())
+}
+
+impl State {
+    /// Whether a group has its place behind the last one.
+    fn has_place(&self, epoch: u64) -> bool {
+        epoch == self.last_epoch + 1 && self.place.is_some_and(|place| place.offset < SEGMENT_BYTES)
+    }
+
+    /// Appends a group to what waits to be written.
+    fn push(&mut self, epoch: u64, payload: &[u8], seed: u32) {
+        let Some(place) = self.place else { return };
+        let header = GroupHeader {
+            payload_crc: crc32c(payload),
+            epoch,
+            len: payload.len() as u64,
+            synced_through: self.synced_through,
+            chain: place.chain,
+            generation: self.generation,
+        };
+        let (header, chain) = header.encode(seed, place.offset);
+        let num_bytes = group_bytes(payload.len());
+        self.pending.extend_from_slice(&header);
+        self.pending.extend_from_slice(payload);
+        self.pending.resize(self.pending.len() + num_bytes - GROUP_HEADER_BYTES - payload.len(), 0);
+        self.before_last = Some(place);
+        self.place = Some(Place { offset: place.offset + num_bytes as u64, chain });
+        self.last_epoch = epoch;
+    }
+
+    /// Forgets the last group; gives where it was, in case it is in the file.
+    fn take_back(&mut self, epoch: u64) -> Option<Place> {
+        let (end, before) = (self.place?, self.before_last.take()?);
+        if self.last_epoch != epoch {
+            return None;
+        }
+        let num_bytes = (end.offset - before.offset) as usize;
+        self.pending.truncate(self.pending.len().saturating_sub(num_bytes));
+        self.place = Some(before);
+        self.last_epoch = epoch - 1;
+        self.written_through = self.written_through.min(epoch - 1);
+        self.synced_through = self.synced_through.min(epoch - 1);
+        Some(before)
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn files(&self) -> MutexGuard<'_, Files> {
+        self.files.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn poison(&self) {
+        self.is_poisoned.store(true, Ordering::Release);
+    }
+
+    fn require_sound(&self) -> Result<()> {
+        if !self.is_poisoned.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        Err(Error::Lama(lama::Error::Poisoned { path: self.files().directory.clone() }))
+    }
+
+    /// Begins a segment with the group of this epoch.
+    fn begin_segment(&self, epoch: u64) -> Result<()> {
+        let mut files = self.files();
+        self.write_locked(&mut files)?;
+        let (last_epoch, synced_through) = {
+            let state = self.state();
+            (state.last_epoch, state.synced_through)
+        };
+        let chain = files.begin(last_epoch, epoch, synced_through)?;
+        let mut state = self.state();
+        state.place = Some(Place { offset: FIRST_GROUP, chain });
+        state.before_last = None;
+        state.last_epoch = epoch - 1;
+        Ok(())
+    }
+
+    /// Writes what waits; on an error takes the group of this epoch back, which came last.
+    fn write_or_take_back(&self, epoch: u64) -> Result<()> {
+        let mut files = self.files();
+        self.write_locked(&mut files).inspect_err(|_| {
+            self.state().take_back(epoch);
+        })
+    }
+
+    /// Writes what waits.
+    fn write(&self) -> Result<()> {
+        self.write_locked(&mut self.files())
+    }
+
+    fn write_locked(&self, files: &mut Files) -> Result<()> {
+        let mut state = self.state();
+        if state.pending.is_empty() {
+            return Ok(());
+        }
+        let spare = std::mem::take(&mut state.spare);
+        let mut bytes = std::mem::replace(&mut state.pending, spare);
+        let through = state.last_epoch;
+        drop(state);
+        let written = files.append(&bytes);
+        let mut state = self.state();
+        match written {
+            Ok(()) => {
+                state.written_through = state.written_through.max(through);
+                bytes.clear();
+                if bytes.capacity() <= MAX_SPARE_BYTES {
+                    state.spare = bytes;
+                }
+                Ok(())
+            }
+            Err(error) => {
+                // What came meanwhile stands behind it.
+                bytes.append(&mut state.pending);
+                state.pending = bytes;
+                Err(error)
+            }
+        }
+    }
+
+    /// Makes durable what was written.
+    fn sync(&self) -> Result<()> {
+        let files = self.files();
+        let unsynced = files.unsynced();
+        let through = self.state().written_through;
+        drop(files);
+        self.num_syncs.fetch_add(1, Ordering::Relaxed);
+        unsynced.sync().inspect_err(|_| self.poison())?;
+        // Another sync may have failed meanwhile, and taken what this one was to write.
+        self.require_sound()?;
+        let mut files = self.files();
+        files.has_synced(&unsynced);
+        let mut state = self.state();
+        state.synced_through = state.synced_through.max(through);
+        Ok(())
+    }
+
+    /// What was written is to be durable at this time.
+    fn sync_until(&self, time: Instant) {
+        let mut state = self.state();
+        if state.sync_at.is_none_or(|at| time < at) {
+            state.sync_at = Some(time);
+            if state.looks_at.is_none_or(|at| time < at) {
+                self.wake.notify_one();
+            }
+        }
+    }
+}

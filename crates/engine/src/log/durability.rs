@@ -1,0 +1,92 @@
+//! What of a commit survives a crash.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// When a commit is answered, and so what it survives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durability {
+    /// Once it is on the disk: it survives a power cut.
+    #[default]
+    Sync,
+    /// Once it is in the log's file, which is on the disk so much later at most: it survives the end of the process,
+    /// and a power cut costs the last of this time and of one sync.
+    Batched(Duration),
+    /// Once it is in memory; it is written soon after. A crash may cost what was not, the youngest commits first.
+    None,
+}
+
+impl Durability {
+    /// The time of [`Batched`](Self::Batched) where none is named.
+    pub const BATCH_TIME: Duration = Duration::from_millis(5);
+
+    /// Batched, with the usual time.
+    pub fn batched() -> Self {
+        Self::Batched(Self::BATCH_TIME)
+    }
+
+    /// The one of two that promises more.
+    #[must_use]
+    pub fn strongest(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Sync, _) | (_, Self::Sync) => Self::Sync,
+            (Self::Batched(first), Self::Batched(second)) => Self::Batched(first.min(second)),
+            (Self::Batched(time), Self::None) | (Self::None, Self::Batched(time)) => Self::Batched(time),
+            (Self::None, Self::None) => Self::None,
+        }
+    }
+}
+
+/// A durability that many threads read and set.
+#[derive(Debug)]
+pub(crate) struct SharedDurability(AtomicU64);
+
+const SYNC: u64 = 0;
+const NONE: u64 = u64::MAX;
+
+impl Default for SharedDurability {
+    fn default() -> Self {
+        Self(AtomicU64::new(SYNC))
+    }
+}
+
+impl SharedDurability {
+    pub(crate) fn set(&self, durability: Durability) {
+        let number = match durability {
+            Durability::Sync => SYNC,
+            Durability::None => NONE,
+            Durability::Batched(time) => u64::try_from(time.as_nanos()).unwrap_or(NONE).clamp(1, NONE - 1),
+        };
+        self.0.store(number, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self) -> Durability {
+        match self.0.load(Ordering::Relaxed) {
+            SYNC => Durability::Sync,
+            NONE => Durability::None,
+            nanos => Durability::Batched(Duration::from_nanos(nanos)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stronger_promise_counts() {
+        let ms = |ms| Durability::Batched(Duration::from_millis(ms));
+        assert_eq!(Durability::None.strongest(Durability::None), Durability::None);
+        assert_eq!(Durability::None.strongest(ms(3)), ms(3));
+        assert_eq!(ms(7).strongest(ms(3)), ms(3));
+        assert_eq!(ms(3).strongest(Durability::Sync), Durability::Sync);
+        let shared = SharedDurability::default();
+        assert_eq!(shared.get(), Durability::Sync);
+        for durability in [Durability::None, ms(4), Durability::Sync] {
+            shared.set(durability);
+            assert_eq!(shared.get(), durability);
+        }
+        shared.set(ms(0));
+        assert_eq!(shared.get(), Durability::Batched(Duration::from_nanos(1)));
+    }
+}

@@ -1,0 +1,186 @@
+//! The bytes of the log: segments, which begin with a header, and groups, one behind the other.
+//!
+//! A group's header is checked on its own, so that it says something even where what it leads is gone: up to which
+//! epoch the log was durable when it was written. Its checksum covers the database's id and its place in the file, so a
+//! header that stands elsewhere, or comes from elsewhere, is none.
+
+use std::path::Path;
+
+use base::checksum::{crc32c, crc32c_append};
+use lama::{DatabaseId, FORMAT_VERSION};
+
+use crate::Result;
+
+const MAGIC: [u8; 4] = *b"ANDW";
+
+/// The header of a segment; the first group follows it.
+pub(super) const SEGMENT_HEADER_BYTES: usize = 64;
+/// Where its checksum is, which covers what is before.
+const SEGMENT_CRC_AT: usize = SEGMENT_HEADER_BYTES - 4;
+/// The header of a group; its payload follows it.
+pub(super) const GROUP_HEADER_BYTES: usize = 40;
+/// Groups begin at multiples of this; zeros fill the gap.
+pub(super) const ALIGNMENT: usize = 8;
+
+/// What a segment says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SegmentHeader {
+    /// The epoch of its first group.
+    pub(super) first_epoch: u64,
+    /// The log was durable up to here when the segment was begun.
+    pub(super) synced_through: u64,
+    /// Of the opening that wrote it: each has a higher one than those before.
+    pub(super) generation: u32,
+}
+
+/// What a group says of itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct GroupHeader {
+    pub(super) payload_crc: u32,
+    pub(super) epoch: u64,
+    /// Bytes of the payload.
+    pub(super) len: u64,
+    /// The log was durable up to here when the group was written.
+    pub(super) synced_through: u64,
+    /// The checksum of the header of the group before; of the first one, that of the segment's header.
+    pub(super) chain: u32,
+    pub(super) generation: u32,
+}
+
+impl SegmentHeader {
+    /// Its bytes, and the checksum that the first group is chained to.
+    pub(super) fn encode(&self, id: DatabaseId) -> ([u8; SEGMENT_HEADER_BYTES], u32) {
+        let mut bytes = [0; SEGMENT_HEADER_BYTES];
+        bytes[..4].copy_from_slice(&MAGIC);
+        bytes[4..8].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
+        bytes[8..24].copy_from_slice(&id.0);
+        bytes[24..32].copy_from_slice(&self.first_epoch.to_le_bytes());
+        bytes[32..40].copy_from_slice(&self.synced_through.to_le_bytes());
+        bytes[40..44].copy_from_slice(&self.generation.to_le_bytes());
+        let crc = crc32c(&bytes[..SEGMENT_CRC_AT]);
+        bytes[SEGMENT_CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        (bytes, crc)
+    }
+
+    /// The header of a segment and its checksum; `None` where it was not written whole.
+    ///
+    /// # Errors
+    /// It is whole, and of another version or database.
+    pub(super) fn decode(bytes: &[u8], id: DatabaseId, path: &Path) -> Result<Option<(Self, u32)>> {
+        let Some(bytes) = bytes.first_chunk::<SEGMENT_HEADER_BYTES>() else { return Ok(None) };
+        let crc = u32_at(bytes, SEGMENT_CRC_AT);
+        if bytes[..4] != MAGIC || crc32c(&bytes[..SEGMENT_CRC_AT]) != crc {
+            return Ok(None);
+        }
+        let found = u32_at(bytes, 4);
+        if found != FORMAT_VERSION {
+            let path = path.to_owned();
+            return Err(lama::Error::OtherVersion { path, found, supported: FORMAT_VERSION }.into());
+        }
+        if bytes[8..24] != id.0 {
+            return Err(base::Error::corrupt(path, 8, "the log is that of another database").into());
+        }
+        let header =
+            Self { first_epoch: u64_at(bytes, 24), synced_through: u64_at(bytes, 32), generation: u32_at(bytes, 40) };
+        Ok(Some((header, crc)))
+    }
+}
+
+/// What the checksums of headers of groups begin with.
+pub(super) fn seed_of(id: DatabaseId) -> u32 {
+    crc32c(&id.0)
+}
+
+impl GroupHeader {
+    /// Its bytes where it is written at `offset`, and the checksum that the next group is chained to.
+    pub(super) fn encode(&self, seed: u32, offset: u64) -> ([u8; GROUP_HEADER_BYTES], u32) {
+        let mut bytes = [0; GROUP_HEADER_BYTES];
+        bytes[4..8].copy_from_slice(&self.payload_crc.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.epoch.to_le_bytes());
+        bytes[16..24].copy_from_slice(&self.len.to_le_bytes());
+        bytes[24..32].copy_from_slice(&self.synced_through.to_le_bytes());
+        bytes[32..36].copy_from_slice(&self.chain.to_le_bytes());
+        bytes[36..40].copy_from_slice(&self.generation.to_le_bytes());
+        let crc = header_crc(&bytes, seed, offset);
+        bytes[..4].copy_from_slice(&crc.to_le_bytes());
+        (bytes, crc)
+    }
+
+    /// The header at `offset`, and its checksum; `None` where there is none.
+    pub(super) fn decode(bytes: &[u8; GROUP_HEADER_BYTES], seed: u32, offset: u64) -> Option<(Self, u32)> {
+        let crc = u32_at(bytes, 0);
+        let header = Self {
+            payload_crc: u32_at(bytes, 4),
+            epoch: u64_at(bytes, 8),
+            len: u64_at(bytes, 16),
+            synced_through: u64_at(bytes, 24),
+            chain: u32_at(bytes, 32),
+            generation: u32_at(bytes, 36),
+        };
+        // No group has epoch 0: zeros are no header, whatever their checksum would be.
+        (header.epoch > 0 && crc == header_crc(bytes, seed, offset)).then_some((header, crc))
+    }
+}
+
+fn header_crc(bytes: &[u8; GROUP_HEADER_BYTES], seed: u32, offset: u64) -> u32 {
+    let mut checked = [0; GROUP_HEADER_BYTES + 4];
+    checked[..8].copy_from_slice(&offset.to_le_bytes());
+    checked[8..].copy_from_slice(&bytes[4..]);
+    crc32c_append(seed, &checked)
+}
+
+/// The bytes that a group with such a payload takes.
+pub(super) fn group_bytes(payload_bytes: usize) -> usize {
+    (GROUP_HEADER_BYTES + payload_bytes).next_multiple_of(ALIGNMENT)
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    bytes[at..].first_chunk().copied().map_or(0, u32::from_le_bytes)
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    bytes[at..].first_chunk().copied().map_or(0, u64::from_le_bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: DatabaseId = DatabaseId([7; 16]);
+
+    #[test]
+    fn headers_come_back_from_their_place_only() {
+        let header = GroupHeader { payload_crc: 1, epoch: 2, len: 3, synced_through: 4, chain: 5, generation: 6 };
+        let (seed, (bytes, crc)) = (seed_of(ID), header.encode(seed_of(ID), 64));
+        assert_eq!(GroupHeader::decode(&bytes, seed, 64), Some((header, crc)));
+        assert_eq!(GroupHeader::decode(&bytes, seed, 72), None);
+        assert_eq!(GroupHeader::decode(&bytes, seed_of(DatabaseId([8; 16])), 64), None);
+        for place in 0..GROUP_HEADER_BYTES {
+            let mut damaged = bytes;
+            damaged[place] ^= 1;
+            assert_eq!(GroupHeader::decode(&damaged, seed, 64), None, "byte {place}");
+        }
+        assert_eq!(GroupHeader::decode(&[0; GROUP_HEADER_BYTES], seed, 64), None);
+    }
+
+    #[test]
+    fn a_segment_of_another_database_or_version_is_named() {
+        let header = SegmentHeader { first_epoch: 9, synced_through: 8, generation: 3 };
+        let (bytes, crc) = header.encode(ID);
+        let decode = |bytes: &[u8], id| SegmentHeader::decode(bytes, id, "wal-000001".as_ref());
+        assert_eq!(decode(&bytes, ID).unwrap(), Some((header, crc)));
+        let error = decode(&bytes, DatabaseId([8; 16])).unwrap_err().to_string();
+        assert!(error.contains("another database"), "{error}");
+        for place in 0..SEGMENT_HEADER_BYTES {
+            let mut damaged = bytes;
+            damaged[place] ^= 1;
+            assert_eq!(decode(&damaged, ID).unwrap(), None, "byte {place}");
+            assert_eq!(decode(&bytes[..place], ID).unwrap(), None, "{place} bytes");
+        }
+        let mut other = bytes;
+        other[4] += 1;
+        let crc = crc32c(&other[..SEGMENT_CRC_AT]);
+        other[SEGMENT_CRC_AT..].copy_from_slice(&crc.to_le_bytes());
+        assert!(matches!(decode(&other, ID), Err(crate::Error::Lama(lama::Error::OtherVersion { .. }))));
+    }
+}

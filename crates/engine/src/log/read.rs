@@ -1,0 +1,277 @@
+//! Reads a log from its files: the groups that follow a given epoch, without a hole, as far as they go.
+//!
+//! A record that is not what it should be ends the log, as a power cut leaves it: what was not synced reaches a disk in
+//! any order. But where anything that was written later says that the log was durable past the record, it is damage.
+//! What the manifest has is not looked for: a bad record before that is skipped.
+
+use std::path::{Path, PathBuf};
+
+use base::checksum::crc32c;
+use base::storage::Storage;
+use lama::DatabaseId;
+
+use super::format::{
+    ALIGNMENT, GROUP_HEADER_BYTES, GroupHeader, SEGMENT_HEADER_BYTES, SegmentHeader, group_bytes, seed_of,
+};
+use crate::Result;
+
+/// A group as it was logged.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LoggedGroup<'a> {
+    pub(crate) epoch: u64,
+    pub(crate) payload: &'a [u8],
+    /// Where the payload is.
+    pub(crate) path: &'a Path,
+    pub(crate) offset: u64,
+}
+
+/// Where a log is, and of which database.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LogPlace<'a> {
+    pub(crate) storage: &'a dyn Storage,
+    pub(crate) directory: &'a Path,
+    pub(crate) id: DatabaseId,
+}
+
+/// What was found of a log.
+#[derive(Debug, Default)]
+pub(crate) struct Found {
+    /// The segments that are whole or were begun well, in order.
+    pub(super) segments: Vec<FoundSegment>,
+    /// Where the log ends although something follows.
+    pub(super) cut: Option<Cut>,
+    /// The epoch of the last group, or that of the manifest.
+    pub(crate) through: u64,
+    /// The highest number of a segment, and the highest generation.
+    pub(super) number: u32,
+    pub(super) generation: u32,
+}
+
+/// A segment of a log.
+#[derive(Debug)]
+pub(super) struct FoundSegment {
+    pub(super) number: u32,
+    pub(super) path: PathBuf,
+    /// The epoch of its last group; that before its first where it has none.
+    pub(super) last_epoch: u64,
+    pub(super) num_bytes: u64,
+}
+
+/// What a crash left behind the end of the log.
+#[derive(Debug)]
+pub(super) struct Cut {
+    /// The end, within the last segment that was found; `None` where that stays as it is.
+    pub(super) offset: Option<u64>,
+    /// What is younger.
+    pub(super) removed: Vec<PathBuf>,
+}
+
+/// A record that is not what it should be.
+struct Bad {
+    offset: usize,
+    /// The epoch that was expected there.
+    epoch: u64,
+    what: &'static str,
+}
+
+/// How far reading has come.
+struct Reading<'a> {
+    place: LogPlace<'a>,
+    seed: u32,
+    /// The epoch that the manifest has.
+    after: u64,
+    found: Found,
+}
+
+impl LogPlace<'_> {
+    /// The names of the segments, by number.
+    fn segments(&self) -> Result<Vec<(u32, PathBuf)>> {
+        let names = self.storage.list(self.directory)?;
+        let numbers = names.into_iter().filter_map(|name| Some((lama::log_number(&name)?, self.directory.join(name))));
+        let mut segments: Vec<_> = numbers.collect();
+        segments.sort_unstable();
+        Ok(segments)
+    }
+
+    /// Calls `replay` with the groups after the epoch `after`, which the manifest has.
+    ///
+    /// # Errors
+    /// Damage: a record that was durable is not what it was, or lacks; a log of another database or version; what
+    /// `replay` returns; the disk failed.
+    pub(crate) fn read(self, after: u64, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<Found> {
+        let found = Found { through: after, ..Found::default() };
+        let mut reading = Reading { place: self, seed: seed_of(self.id), after, found };
+        let segments = self.segments()?;
+        reading.found.number = segments.last().map_or(0, |(number, _)| *number);
+        for (index, (number, path)) in segments.iter().enumerate() {
+            let bytes = self.storage.read_copy(path)?;
+            let Some(bad) = reading.segment(*number, path, &bytes, replay)? else { continue };
+            let later = &segments[index + 1..];
+            if bad.offset > 0 && reading.goes_on(later.first(), bad.epoch)? {
+                // What is left behind the end of a segment that another one followed is not of the log.
+                continue;
+            }
+            reading.require_unsynced(&bad, path, &bytes, later)?;
+            let is_begun = bad.offset > 0;
+            let removed = if is_begun { later } else { &segments[index..] };
+            reading.found.cut = Some(Cut {
+                offset: is_begun.then_some(bad.offset as u64),
+                removed: removed.iter().map(|(_, path)| path.clone()).collect(),
+            });
+            break;
+        }
+        Ok(reading.found)
+    }
+}
+
+/// What stands at a place of a segment.
+enum Record<'a> {
+    Group {
+        header: GroupHeader,
+        crc: u32,
+        payload: &'a [u8],
+    },
+    /// Nothing but zeros from here on.
+    End,
+    Bad(&'static str),
+}
+
+impl Reading<'_> {
+    /// Reads a segment; says what ends it too early.
+    fn segment(
+        &mut self,
+        number: u32,
+        path: &Path,
+        bytes: &[u8],
+        replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
+    ) -> Result<Option<Bad>> {
+        let next = self.found.through + 1;
+        let bad = |offset, epoch, what| Ok(Some(Bad { offset, epoch, what }));
+        let Some((header, mut chain)) = SegmentHeader::decode(bytes, self.place.id, path)? else {
+            return bad(0, next, "the header of a segment is not whole");
+        };
+        if header.first_epoch > next {
+            return bad(0, next, "commits before this segment are missing");
+        }
+        self.found.generation = self.found.generation.max(header.generation);
+        let mut expected = header.first_epoch;
+        self.found.segments.push(FoundSegment {
+            number,
+            path: path.to_owned(),
+            last_epoch: expected.saturating_sub(1),
+            num_bytes: bytes.len() as u64,
+        });
+        let mut offset = SEGMENT_HEADER_BYTES;
+        loop {
+            let what = match record(bytes, offset, self.seed) {
+                Record::End => return Ok(None),
+                Record::Group { header: group, crc, payload } => {
+                    if group.chain == chain && group.epoch == expected && group.generation == header.generation {
+                        self.group(path, offset, expected, payload, replay)?;
+                        (chain, expected) = (crc, expected + 1);
+                        offset += group_bytes(payload.len());
+                        continue;
+                    }
+                    "a record does not follow the one before it"
+                }
+                Record::Bad(what) => what,
+            };
+            if expected > self.after {
+                return bad(offset, expected, what);
+            }
+            // The manifest has what was here: the log goes on with the first group that it has not.
+            match self.resume(bytes, offset, header.generation) {
+                Some((place, group)) => (offset, expected, chain) = (place, group.epoch, group.chain),
+                None => return Ok(None),
+            }
+        }
+    }
+
+    fn group(
+        &mut self,
+        path: &Path,
+        offset: usize,
+        epoch: u64,
+        payload: &[u8],
+        replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(segment) = self.found.segments.last_mut() {
+            segment.last_epoch = epoch;
+        }
+        if epoch <= self.after {
+            return Ok(());
+        }
+        let offset = (offset + GROUP_HEADER_BYTES) as u64;
+        if epoch <= self.found.through {
+            return Err(base::Error::corrupt(path, offset, format!("commit {epoch} is in the log twice")).into());
+        }
+        replay(LoggedGroup { epoch, payload, path, offset })?;
+        self.found.through = epoch;
+        Ok(())
+    }
+
+    /// The first group from `offset` on that the manifest lacks, though none before it is.
+    fn resume(&self, bytes: &[u8], offset: usize, generation: u32) -> Option<(usize, GroupHeader)> {
+        let is_next = |header: &GroupHeader| header.epoch == self.after + 1 && header.generation == generation;
+        headers(bytes, offset, self.seed).find(|(_, header)| is_next(header))
+    }
+
+    /// Whether the next segment begins with this epoch.
+    fn goes_on(&self, next: Option<&(u32, PathBuf)>, epoch: u64) -> Result<bool> {
+        let Some((_, path)) = next else { return Ok(false) };
+        let mut bytes = [0; SEGMENT_HEADER_BYTES];
+        match self.place.storage.read_at(path, 0, &mut bytes) {
+            Err(error) if error.io_kind() == Some(std::io::ErrorKind::UnexpectedEof) => return Ok(false),
+            read => read?,
+        }
+        let header = SegmentHeader::decode(&bytes, self.place.id, path)?;
+        Ok(header.is_some_and(|(header, _)| header.first_epoch == epoch))
+    }
+
+    /// Refuses a bad record if what is behind it says that it was durable.
+    fn require_unsynced(&self, bad: &Bad, path: &Path, bytes: &[u8], later: &[(u32, PathBuf)]) -> Result<()> {
+        let certifies = |synced_through: u64| synced_through >= bad.epoch;
+        let has_certificate = |bytes: &[u8], from: usize, path: &Path| -> Result<bool> {
+            let segment = SegmentHeader::decode(bytes, self.place.id, path)?;
+            let of_segment = from < SEGMENT_HEADER_BYTES && segment.is_some_and(|(s, _)| certifies(s.synced_through));
+            let from = from.max(SEGMENT_HEADER_BYTES);
+            Ok(of_segment || headers(bytes, from, self.seed).any(|(_, header)| certifies(header.synced_through)))
+        };
+        let mut is_certain = has_certificate(bytes, bad.offset, path)?;
+        for (_, path) in later {
+            is_certain = is_certain || has_certificate(&self.place.storage.read_copy(path)?, 0, path)?;
+        }
+        if !is_certain {
+            return Ok(());
+        }
+        let what = format!("{}: commit {}, which was durable, cannot be read", bad.what, bad.epoch);
+        Err(base::Error::corrupt(path, bad.offset as u64, what).into())
+    }
+}
+
+/// The headers of groups that stand anywhere from `offset` on.
+fn headers(bytes: &[u8], offset: usize, seed: u32) -> impl Iterator<Item = (usize, GroupHeader)> + '_ {
+    let places = (offset.next_multiple_of(ALIGNMENT)..).step_by(ALIGNMENT);
+    let places = places.take_while(|place| place + GROUP_HEADER_BYTES <= bytes.len());
+    places.filter_map(move |place| {
+        let header = bytes[place..].first_chunk().filter(|bytes| bytes[..8] != [0; 8] || cfg!(fuzzing))?;
+        GroupHeader::decode(header, seed, place as u64).map(|(header, _)| (place, header))
+    })
+}
+
+fn record(bytes: &[u8], offset: usize, seed: u32) -> Record<'_> {
+    let rest = bytes.get(offset..).unwrap_or_default();
+    let header = rest.first_chunk::<GROUP_HEADER_BYTES>();
+    let Some((header, crc)) = header.and_then(|header| GroupHeader::decode(header, seed, offset as u64)) else {
+        return match rest.iter().all(|&byte| byte == 0) {
+            true => Record::End,
+            false => Record::Bad("the header of a record is damaged"),
+        };
+    };
+    let payload = usize::try_from(header.len).ok().and_then(|len| rest[GROUP_HEADER_BYTES..].get(..len));
+    match payload {
+        None => Record::Bad("a record is cut"),
+        Some(payload) if crc32c(payload) != header.payload_crc => Record::Bad("the checksum of a record does not fit"),
+        Some(payload) => Record::Group { header, crc, payload },
+    }
+}
