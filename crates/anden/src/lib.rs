@@ -47,7 +47,8 @@ pub use degrees::{DegreeBin, DegreeStatistics};
 pub use diff::{Diff, DiffEdge, DiffProperty};
 pub use engine::{
     AppendOptions, AppendReport, Applied, Changes, Duplicates, Durability, EdgeWeight, ExpectedGraph, ExpectedWeights,
-    LiveStats, LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewValue, Retention, Split, Spread, Update,
+    LiveStats, LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewValue, Retention, Split, Spread,
+    Update,
 };
 pub use error::{Error, Result};
 pub use export::{ExportFormat, VertexFormat, write_file};

@@ -436,3 +436,6 @@ impl Shared {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

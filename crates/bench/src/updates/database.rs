@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use base::parallel::Pool;
 use base::progress::Silent;
-use engine::{Database, GraphOptions, KeyScheme, LoadOptions, Missing, Update};
+use engine::{Database, Durability, GraphOptions, KeyScheme, LoadOptions, Missing, Update};
 use graph::formats::{InputPath, write_file};
 use graph::generate::Generator;
 
@@ -44,9 +44,10 @@ impl ThroughDatabase {
         Ok(Self::in_memory_only(database))
     }
 
-    /// No snapshot is made meanwhile: it is the changes in memory that are measured.
+    /// No snapshot is made meanwhile, and nobody waits for the log: it is the changes in memory that are measured.
     fn in_memory_only(database: Database) -> Self {
         database.set_checkpoint_bytes(None);
+        database.set_durability(Durability::None);
         Self { database: Arc::new(database) }
     }
 

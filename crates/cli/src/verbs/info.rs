@@ -126,6 +126,10 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         .pair("pages", pages.join(", "))
         .pair("pieces a vertex", format!("at most {}, mean {}", count(pieces.max), real(pieces.mean)))
         .pair("bytes", format!("{} ({} an edge and direction)", size(stats.bytes), real(stats.bytes_per_edge)));
+    let log_bytes = database.log_bytes()?;
+    if log_bytes > 0 {
+        table.pair("log", size(log_bytes));
+    }
     console.table(&table)?;
     let name = if view.is_directed() { "out-degree" } else { "degree" };
     plot(console, name, &view.out_degree_statistics()?)?;

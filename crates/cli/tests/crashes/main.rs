@@ -3,6 +3,8 @@
 //! What it answered is counted by the test, outside of it. Edges are added one after the other, so that what is found
 //! afterwards shows how many commits there are, and that none is left out.
 
+#![forbid(unsafe_code)]
+
 mod disk;
 mod kill;
 mod power_cut;

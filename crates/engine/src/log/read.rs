@@ -85,7 +85,7 @@ struct Reading<'a> {
 
 impl LogPlace<'_> {
     /// The names of the segments, by number.
-    fn segments(&self) -> Result<Vec<(u32, PathBuf)>> {
+    pub(super) fn segments(&self) -> Result<Vec<(u32, PathBuf)>> {
         let names = self.storage.list(self.directory)?;
         let numbers = names.into_iter().filter_map(|name| Some((lama::log_number(&name)?, self.directory.join(name))));
         let mut segments: Vec<_> = numbers.collect();

@@ -1,0 +1,209 @@
+//! The log on its own: what is in its files after everything that can be done to it.
+
+use std::io::ErrorKind as IoKind;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use base::storage::{FaultPlan, FaultStorage};
+
+use super::*;
+
+const ID: DatabaseId = DatabaseId([9; 16]);
+const SECOND: Duration = Duration::from_secs(1);
+
+/// A log on a disk of its own.
+struct Scene {
+    disk: FaultStorage,
+    log: Log,
+    is_poisoned: Arc<AtomicBool>,
+}
+
+fn open(disk: &FaultStorage, after: u64) -> Result<(Log, Arc<AtomicBool>, Vec<(u64, Vec<u8>)>)> {
+    let is_poisoned = Arc::new(AtomicBool::new(false));
+    let owner = LogOwner { storage: Arc::new(disk.clone()), id: ID, is_poisoned: Arc::clone(&is_poisoned) };
+    let mut groups = Vec::new();
+    let log = Log::open(owner, Path::new("db"), after, &mut |group| {
+        groups.push((group.epoch, group.payload.to_vec()));
+        Ok(())
+    })?;
+    Ok((log, is_poisoned, groups))
+}
+
+impl Scene {
+    fn new() -> Self {
+        let disk = FaultStorage::default();
+        disk.create_dir(Path::new("db")).unwrap();
+        disk.sync_dir(Path::new("")).unwrap();
+        let (log, is_poisoned, _) = open(&disk, 0).unwrap();
+        Self { disk, log, is_poisoned }
+    }
+
+    fn segments(&self) -> Vec<PathBuf> {
+        LogPlace { storage: &self.disk, directory: Path::new("db"), id: ID }
+            .segments()
+            .unwrap()
+            .into_iter()
+            .map(|(_, path)| path)
+            .collect()
+    }
+
+    /// What the files have after `after`.
+    fn groups(&self, after: u64) -> Vec<(u64, Vec<u8>)> {
+        open(&self.disk.duplicate(), after).unwrap().2
+    }
+
+    fn epochs(&self, after: u64) -> Vec<u64> {
+        self.groups(after).into_iter().map(|(epoch, _)| epoch).collect()
+    }
+}
+
+/// Waits until something happens in another thread.
+fn wait_until(mut has_happened: impl FnMut() -> bool) {
+    let start = Instant::now();
+    while !has_happened() {
+        assert!(start.elapsed() < 30 * SECOND, "it does not happen");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn what_nobody_waits_for_is_written_before_what_somebody_waits_for() {
+    let scene = Scene::new();
+    for epoch in 1..=9 {
+        scene.log.append(epoch, &[epoch as u8], Durability::None).unwrap();
+    }
+    scene.log.append(10, b"waits", Durability::Batched(60 * SECOND)).unwrap();
+    let groups = scene.groups(0);
+    assert_eq!(groups.len(), 10);
+    assert_eq!((&groups[0], &groups[9]), (&(1, vec![1]), &(10, b"waits".to_vec())));
+    // Nobody waits at all.
+    scene.log.append(11, &[], Durability::None).unwrap();
+    wait_until(|| scene.epochs(0).len() == 11);
+    // More than may wait is written by whoever adds it.
+    let large = vec![7; MAX_PENDING_BYTES + 1];
+    scene.log.append(12, &large, Durability::None).unwrap();
+    assert_eq!(scene.groups(11), [(12, large)]);
+    assert_eq!(scene.log.stats().num_groups, 12);
+}
+
+#[test]
+fn what_is_batched_is_synced_in_time() {
+    let scene = Scene::new();
+    scene.log.append(1, b"a", Durability::Batched(Duration::from_millis(1))).unwrap();
+    wait_until(|| (0..20).all(|seed| open(&scene.disk.after_crash(seed), 0).unwrap().2.len() == 1));
+    let num_syncs = scene.log.stats().num_syncs;
+    scene.log.append(2, b"b", Durability::Batched(3600 * SECOND)).unwrap();
+    assert_eq!(scene.log.stats().num_syncs, num_syncs, "an hour has not gone by");
+    scene.log.append(3, b"c", Durability::Sync).unwrap();
+    assert!((0..20).all(|seed| open(&scene.disk.after_crash(seed), 0).unwrap().2.len() == 3));
+}
+
+#[test]
+fn a_group_that_is_refused_leaves_no_trace() {
+    let scene = Scene::new();
+    scene.log.append(1, b"one", Durability::Sync).unwrap();
+    let num_bytes = scene.disk.contents(&scene.segments()[0]).unwrap().len();
+    scene.disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
+    let error = scene.log.append(2, &vec![1; 4096], Durability::Batched(SECOND)).unwrap_err();
+    assert!(error.to_string().contains("cannot write"), "{error}");
+    assert!(scene.disk.contents(&scene.segments()[0]).unwrap().len() <= num_bytes, "the file is cut back");
+    scene.log.append(2, b"two", Durability::Sync).unwrap();
+    assert_eq!(scene.groups(0), [(1, b"one".to_vec()), (2, b"two".to_vec())]);
+}
+
+#[test]
+fn what_was_answered_from_memory_waits_for_room() {
+    let scene = Scene::new();
+    scene.log.append(1, b"one", Durability::Sync).unwrap();
+    scene.disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
+    scene.log.append(2, b"two", Durability::None).unwrap();
+    wait_until(|| scene.epochs(0) == [1, 2]);
+    scene.log.append(3, b"three", Durability::Sync).unwrap();
+    assert_eq!(scene.epochs(0), [1, 2, 3]);
+}
+
+#[test]
+fn a_group_can_be_taken_back() {
+    for durability in [Durability::Sync, Durability::None] {
+        let scene = Scene::new();
+        scene.log.append(1, b"one", durability).unwrap();
+        scene.log.append(2, b"two", durability).unwrap();
+        scene.log.take_back(2).unwrap();
+        scene.log.append(2, b"another", durability).unwrap();
+        scene.log.append(3, b"three", Durability::Sync).unwrap();
+        let groups = scene.groups(0);
+        assert_eq!(groups, [(1, b"one".to_vec()), (2, b"another".to_vec()), (3, b"three".to_vec())]);
+    }
+}
+
+#[test]
+fn segments_go_when_a_snapshot_has_them() {
+    let scene = Scene::new();
+    for epoch in 1..=3 {
+        scene.log.append(epoch, b"x", Durability::Sync).unwrap();
+    }
+    scene.log.rotate();
+    assert_eq!(scene.segments().len(), 1, "the next group begins one");
+    scene.log.append(4, b"y", Durability::Sync).unwrap();
+    assert_eq!((scene.segments().len(), scene.epochs(0)), (2, vec![1, 2, 3, 4]));
+    scene.log.remove_through(2);
+    assert_eq!(scene.segments().len(), 2, "the third is needed");
+    scene.log.remove_through(3);
+    assert_eq!((scene.segments().len(), scene.epochs(3)), (1, vec![4]));
+    scene.log.remove_through(5);
+    assert_eq!((scene.segments().len(), scene.log.stats().num_bytes), (0, 0));
+    // The fifth was a commit that the manifest has at once.
+    scene.log.append(6, b"z", Durability::Sync).unwrap();
+    assert_eq!(scene.epochs(5), [6]);
+    assert!(scene.segments()[0].ends_with("wal-000003"), "no name is given twice");
+}
+
+#[test]
+fn what_a_snapshot_has_may_be_bad() {
+    let scene = Scene::new();
+    for epoch in 1..=6 {
+        scene.log.append(epoch, &[epoch as u8; 20], Durability::Sync).unwrap();
+    }
+    let path = &scene.segments()[0];
+    let mut bytes = scene.disk.contents(path).unwrap();
+    let second = FIRST_GROUP as usize + group_bytes(20);
+    bytes[second + 3] ^= 1;
+    bytes[second + group_bytes(20) + GROUP_HEADER_BYTES] ^= 1;
+    scene.disk.set_contents(path, &bytes);
+    for after in 0..=2 {
+        let error = open(&scene.disk.duplicate(), after).unwrap_err().to_string();
+        let number = if after < 2 { 2 } else { 3 };
+        assert!(error.contains(&format!("commit {number}, which was durable")), "after {after}: {error}");
+    }
+    for after in 3..=6 {
+        assert_eq!(scene.epochs(after), (after + 1..=6).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn a_sync_that_fails_is_the_last() {
+    let scene = Scene::new();
+    scene.log.append(1, b"one", Durability::Sync).unwrap();
+    scene.log.append(2, b"two", Durability::Batched(3600 * SECOND)).unwrap();
+    // Nothing but the sync is to be called.
+    scene.disk.set_plan(FaultPlan::FailNext("wal-", IoKind::Other));
+    scene.log.shared.sync_until(Instant::now());
+    wait_until(|| scene.is_poisoned.load(Ordering::Acquire));
+    for durability in [Durability::None, Durability::Batched(SECOND), Durability::Sync] {
+        let error = scene.log.append(3, b"three", durability).unwrap_err();
+        assert!(matches!(error, Error::Lama(lama::Error::Poisoned { .. })), "{error}");
+    }
+    assert_eq!(scene.epochs(0), [1, 2]);
+}
+
+#[test]
+fn a_large_log_goes_on_in_another_segment() {
+    let scene = Scene::new();
+    let payload = vec![3; 5 << 20];
+    let num_groups = 2 * SEGMENT_BYTES / payload.len() as u64;
+    for epoch in 1..=num_groups {
+        scene.log.append(epoch, &payload, Durability::Batched(3600 * SECOND)).unwrap();
+    }
+    assert_eq!(scene.segments().len(), 2);
+    assert_eq!(scene.epochs(0).len() as u64, num_groups);
+}
