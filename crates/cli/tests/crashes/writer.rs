@@ -52,15 +52,20 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Lets `command` add edges behind the first `first`.
-    pub fn start(mut command: Command, first: u64) -> Self {
+    /// Lets `command` add edges behind the first `first`, without an end.
+    pub fn start(command: Command, first: u64) -> Self {
+        Self::start_some(command, first, NUM_LINES)
+    }
+
+    /// The same, so many edges.
+    pub fn start_some(mut command: Command, first: u64, num_edges: u64) -> Self {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = process.stdin.take().unwrap();
         let feeder = std::thread::spawn(move || {
             let mut lines = String::new();
-            for edge in first..first + NUM_LINES {
+            for edge in first..first + num_edges {
                 lines.push_str(&format!("+ {edge} {}\n", edge + 1));
-                if edge % 64 == 0 {
+                if edge % 64 == 0 || edge + 1 == first + num_edges {
                     if input.write_all(lines.as_bytes()).is_err() {
                         return;
                     }

@@ -18,7 +18,10 @@ struct Scene {
     is_poisoned: Arc<AtomicBool>,
 }
 
-fn open(disk: &FaultStorage, after: u64) -> Result<(Log, Arc<AtomicBool>, Vec<(u64, Vec<u8>)>)> {
+/// Epochs and payloads.
+type Groups = Vec<(u64, Vec<u8>)>;
+
+fn open(disk: &FaultStorage, after: u64) -> Result<(Log, Arc<AtomicBool>, Groups)> {
     let is_poisoned = Arc::new(AtomicBool::new(false));
     let owner = LogOwner { storage: Arc::new(disk.clone()), id: ID, is_poisoned: Arc::clone(&is_poisoned) };
     let mut groups = Vec::new();
@@ -48,7 +51,7 @@ impl Scene {
     }
 
     /// What the files have after `after`.
-    fn groups(&self, after: u64) -> Vec<(u64, Vec<u8>)> {
+    fn groups(&self, after: u64) -> Groups {
         open(&self.disk.duplicate(), after).unwrap().2
     }
 
