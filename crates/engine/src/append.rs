@@ -162,8 +162,7 @@ impl<'a> Append<'a> {
     ) -> Result<AppendReport> {
         let Self { store, pool, progress, .. } = *self;
         // What changes is found out against the newest version: nobody may make a newer one meanwhile.
-        let turn = live.turn_at_snapshot(store)?;
-        let view = store.view()?;
+        let (turn, view) = (live.turn_at_snapshot(store)?, store.view()?);
         let summary = joined(&added.summary, &removed.summary);
         progress.stage("map keys", None);
         let change = self.change(&view, added, removed, expand)?;

@@ -256,8 +256,7 @@ impl StoreBuilder {
         storage.rename(&temporary, &path.join(names::MANIFEST))?;
         storage.sync_dir(path)?;
 
-        let state = State::read(&**storage, path, None)?;
-        let storage = Arc::clone(storage);
+        let (state, storage) = (State::read(&**storage, path, None)?, Arc::clone(storage));
         self.directory.is_published = true;
         let lock = self.directory.lock.take();
         Ok(Store::with_state(storage, &self.directory.path, state, lock).with_unix_time(self.identity.unix_time))
