@@ -34,6 +34,7 @@ mod query;
 mod session;
 mod sliding_window;
 mod stats;
+mod transaction;
 mod versions;
 mod view;
 mod weighted;
@@ -46,9 +47,9 @@ pub use database::{Database, stated_direction};
 pub use degrees::{DegreeBin, DegreeStatistics};
 pub use diff::{Diff, DiffEdge, DiffProperty};
 pub use engine::{
-    AppendOptions, AppendReport, Applied, Changes, Duplicates, Durability, EdgeWeight, ExpectedGraph, ExpectedWeights,
-    LiveStats, LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewValue, Retention, Split, Spread,
-    Update,
+    AppendOptions, AppendReport, Applied, Changes, CommitStats, Committed, Duplicates, Durability, EdgeWeight,
+    ExpectedGraph, ExpectedWeights, LiveStats, LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewValue,
+    Retention, Split, Spread, TransactionGraph, Update,
 };
 pub use error::{Error, Result};
 pub use export::{ExportFormat, VertexFormat, write_file};
@@ -70,5 +71,6 @@ pub use query::{LevelFragment, ListFragments, Path, PathLength, ShortestPaths, S
 pub use session::Session;
 pub use sliding_window::SlidingWindow;
 pub use stats::Stats;
+pub use transaction::{Pending, Transaction};
 pub use versions::SnapshotId;
 pub use view::{PieceStatistics, View};

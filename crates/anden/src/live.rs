@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use engine::{Applied, Durability, EdgeWeight, LiveStats, Missing, NewValue, Update};
+use engine::{Applied, CommitStats, Durability, EdgeWeight, LiveStats, Missing, NewValue, Update};
 use graph::formats::{InputPath, LineValue, UpdateLine, Updates};
 use graph::property::OwnedValue;
 
@@ -130,6 +130,11 @@ impl Database {
     /// as they can.
     pub fn set_background_write_rate(&self, bytes_per_second: Option<u64>) {
         self.inner().set_background_write_rate(bytes_per_second);
+    }
+
+    /// What was committed since the database was opened: commits, conflicts, groups, and how long they took.
+    pub fn commit_stats(&self) -> CommitStats {
+        self.inner().commit_stats()
     }
 
     /// What is committed and in memory only, and what is done about it.

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use base::parallel::Pool;
-use base::progress::{Progress, Silent};
+use base::progress::Progress;
 use base::storage::{DiskStorage, MemoryStorage, Storage};
 use graph::formats::InputPath;
 use lama::{
@@ -14,7 +14,8 @@ use lama::{
 };
 
 use crate::append::{AppendOptions, AppendReport, Changes};
-use crate::live::{Applied, Background, Live, LiveStats, Missing, Update, needs_levels};
+use crate::commit::{CommitStats, Commits};
+use crate::live::{Applied, Background, Live, LiveStats, Missing, Turn, Update};
 use crate::load::{LoadOptions, LoadReport};
 use crate::log::Durability;
 use crate::{Error, Result};
@@ -35,6 +36,7 @@ pub struct Database {
     /// What was committed since the newest snapshot, and the right to write.
     live: Arc<Live>,
     background: Background,
+    commits: Commits,
     /// When the handle goes, no snapshot is made of what is in memory: there is one, or no place for one.
     ends_silently: bool,
 }
@@ -253,17 +255,7 @@ impl Database {
         pool: &Pool,
     ) -> Result<Applied> {
         self.require_writer()?;
-        if needs_levels(self.options()) {
-            let applied = self.live.append_batch(&self.store, updates, missing, pool)?;
-            self.store.maintain(pool, &Silent)?;
-            return Ok(applied);
-        }
-        let mut turn = self.live.turn_to_commit(self.background.checkpoint_bytes(), || self.background.is_ordered());
-        let applied = turn.apply(&self.store, updates, missing, durability, pool)?;
-        let num_pending_bytes = turn.num_pending_bytes();
-        drop(turn);
-        self.background.has_pending(num_pending_bytes);
-        Ok(applied)
+        self.commit_blind(updates, missing, durability, pool)
     }
 
     /// The durability of commits that name none; at first [`Durability::Sync`].
@@ -358,6 +350,37 @@ impl Database {
         }
     }
 
+    /// What was committed since the database was opened.
+    pub fn commit_stats(&self) -> CommitStats {
+        self.commits.counters.stats()
+    }
+
+    /// The epoch of the last commit.
+    pub fn epoch(&self) -> u64 {
+        self.live.epoch()
+    }
+
+    pub(crate) fn store(&self) -> &Store {
+        &self.store
+    }
+
+    pub(crate) fn live(&self) -> &Live {
+        &self.live
+    }
+
+    pub(crate) fn background(&self) -> &Background {
+        &self.background
+    }
+
+    pub(crate) fn commits(&self) -> &Commits {
+        &self.commits
+    }
+
+    /// The right to write, once what waits to become a snapshot leaves room for more.
+    pub(crate) fn turn_to_commit(&self) -> Turn<'_> {
+        self.live.turn_to_commit(self.background.checkpoint_bytes(), || self.background.is_ordered())
+    }
+
     /// Ends what works in the background, and makes a snapshot of what the newest one lacks. Dropping the handle does
     /// the same, but cannot say whether it went well.
     ///
@@ -384,7 +407,7 @@ impl Database {
     fn with_live(store: Store, live: Live, ends_silently: bool) -> Self {
         let (store, live) = (Arc::new(store), Arc::new(live));
         let background = Background::new(Arc::clone(&store), Arc::clone(&live));
-        Self { store, live, background, ends_silently }
+        Self { store, live, background, commits: Commits::default(), ends_silently }
     }
 
     fn finish(&mut self) -> Result<()> {
@@ -486,7 +509,7 @@ impl Database {
         Ok(self.store.retain(retention)?)
     }
 
-    fn require_writer(&self) -> Result<()> {
+    pub(crate) fn require_writer(&self) -> Result<()> {
         match self.store.is_read_only() {
             true => Err(Error::ReadOnly { path: self.store.path().to_owned() }),
             false => Ok(()),

@@ -41,6 +41,26 @@ pub enum Error {
         /// What is wrong with it.
         error: Box<Error>,
     },
+    /// What a transaction read changed before it was committed; nothing of it has happened.
+    #[error("{what} changed since the transaction began: try it again")]
+    Conflict {
+        /// What changed.
+        what: String,
+    },
+    /// A transaction named a vertex that is not there.
+    #[error("vertex {key} does not exist")]
+    NoVertex {
+        /// What it was called.
+        key: String,
+    },
+    /// A transaction named an edge that is not there.
+    #[error("there is no edge from {source_key} to {target_key}")]
+    NoEdge {
+        /// Where it would start.
+        source_key: String,
+        /// Where it would lead.
+        target_key: String,
+    },
     /// An option contradicts another, or the input.
     #[error("{0}")]
     Option(String),
@@ -88,11 +108,12 @@ impl Error {
                 error => base_kind(error),
             },
             Self::Lama(lama::Error::Base(error)) => base_kind(error),
-            Self::Lama(lama::Error::NotFound { .. } | lama::Error::NoSnapshot { .. }) | Self::NotFound { .. } => {
-                ErrorKind::NotFound
-            }
+            Self::Lama(lama::Error::NotFound { .. } | lama::Error::NoSnapshot { .. })
+            | Self::NotFound { .. }
+            | Self::NoVertex { .. }
+            | Self::NoEdge { .. } => ErrorKind::NotFound,
             Self::Lama(lama::Error::Poisoned { .. }) => ErrorKind::Io,
-            Self::Lama(lama::Error::Exists { .. }) => ErrorKind::Conflict,
+            Self::Lama(lama::Error::Exists { .. }) | Self::Conflict { .. } => ErrorKind::Conflict,
             Self::Graph(_)
             | Self::Lama(_)
             | Self::Terrace(_)

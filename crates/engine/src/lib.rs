@@ -7,14 +7,17 @@
 #![forbid(unsafe_code)]
 
 mod append;
+mod commit;
 mod database;
 mod error;
 mod live;
 mod load;
 mod log;
+mod transaction;
 mod workers;
 
 pub use append::{AppendOptions, AppendReport, Changes, EdgeWeight, ExpectedGraph, ExpectedWeights, Maintenance};
+pub use commit::{CommitStats, Committed, Pending};
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use lama::{
@@ -24,4 +27,5 @@ pub use lama::{
 pub use live::{Applied, LiveStats, Missing, NewValue, Update};
 pub use load::{Duplicates, LoadOptions, LoadReport, Spread};
 pub use log::Durability;
+pub use transaction::{Transaction, TransactionGraph};
 pub use workers::{Split, Workers};

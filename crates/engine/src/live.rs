@@ -23,6 +23,7 @@ mod below;
 mod checkpoint;
 mod delta;
 mod frozen;
+mod group;
 mod keys;
 mod levelled;
 mod logged;
@@ -34,7 +35,7 @@ mod values;
 mod version;
 mod vertices;
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use base::VertexId;
@@ -42,11 +43,14 @@ use base::parallel::Pool;
 use lama::{GraphOptions, LevelChanges, Side, SnapshotInfo, Store, Underlay, View};
 use terrace::Plane;
 
+pub(crate) use apply::EdgeUpdate;
 pub(crate) use background::Background;
+pub(crate) use group::Group;
 pub(crate) use levelled::needs_levels;
 pub use update::{Applied, Missing, NewValue, Update};
+pub(crate) use values::typed;
 
-use self::apply::{Logging, Plan};
+use self::apply::Logging;
 use self::batch::Batch;
 use self::delta::Delta;
 use self::frozen::Frozen;
@@ -56,6 +60,7 @@ use self::replay::Replay;
 use self::version::LiveVersion;
 use self::vertices::VertexHistory;
 use crate::Result;
+use crate::commit::{HUGE_BATCH, Item, Stripes};
 use crate::log::{Durability, Log, LogOwner, LogPlace, LogStats, SharedDurability};
 
 /// Vertices that may come before everything is prepared for more.
@@ -74,8 +79,12 @@ pub(crate) struct Live {
     settled: Condvar,
     /// What readers get; `None` while nothing lies over the newest snapshot.
     published: RwLock<Option<Arc<LiveVersion>>>,
-    /// Of the last commit.
+    /// Of the last commit; readers see at least what it has.
     epoch: AtomicU64,
+    /// What was changed when. It is taken after all others.
+    stripes: Mutex<Stripes>,
+    /// Whether there was a transaction.
+    notes_changes: AtomicBool,
     /// What is committed is written there before; `None` where nothing outlives the handle, or every commit is a
     /// snapshot.
     log: Option<Log>,
@@ -284,9 +293,7 @@ impl Live {
 
     /// The graph with all changes; `None` where there are none.
     pub(crate) fn view(&self) -> Option<View> {
-        // Only a pointer is copied under the lock.
-        let newest = self.published.read().unwrap_or_else(PoisonError::into_inner).clone();
-        newest.map(|newest| newest.view())
+        self.newest().map(|newest| newest.view())
     }
 
     /// The bytes of changes that are in no snapshot, and of which nobody makes one.
@@ -316,8 +323,67 @@ impl Live {
         }
     }
 
+    /// What was changed when.
+    pub(crate) fn stripes(&self) -> MutexGuard<'_, Stripes> {
+        lock(&self.stripes)
+    }
+
+    /// The graph with all changes, and its epoch. From now on changes are noted.
+    ///
+    /// # Errors
+    /// Damage that was met before.
+    pub(crate) fn pin(&self, store: &Store) -> Result<(View, u64)> {
+        if !self.notes_changes.load(Ordering::Acquire) {
+            let _turn = self.turn();
+            self.stripes().begin(self.epoch());
+            self.notes_changes.store(true, Ordering::Release);
+        }
+        if let Some(newest) = self.newest() {
+            return Ok((newest.view(), newest.epoch));
+        }
+        // Nothing lies over the snapshot: it has all that was committed before.
+        loop {
+            let epoch = store.epoch();
+            let view = store.view()?;
+            if store.epoch() == epoch {
+                return Ok((view, epoch));
+            }
+        }
+    }
+
+    /// What readers get; `None` while nothing lies over the newest snapshot.
+    fn newest(&self) -> Option<Arc<LiveVersion>> {
+        // Only a pointer is copied under the lock.
+        self.published.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// What the last commit left, or the newest snapshot has.
+    ///
+    /// # Errors
+    /// Damage that was met before.
+    pub(crate) fn applied(&self, store: &Store) -> Result<Applied> {
+        let epoch = self.epoch();
+        match self.newest() {
+            Some(newest) => Ok(newest.applied()),
+            None => {
+                let view = store.view()?;
+                let (vertices, edges) = (graph::Graph::num_vertices(&view), graph::Graph::num_edges(&view));
+                Ok(Applied { epoch, vertices: vertices as u64, edges })
+            }
+        }
+    }
+
+    /// A batch was committed: readers see it, and then the epoch says so.
+    fn show(&self, version: Arc<LiveVersion>) {
+        let epoch = version.epoch;
+        self.publish(Some(version));
+        self.set_epoch(epoch);
+    }
+
     fn publish(&self, version: Option<Arc<LiveVersion>>) {
-        *self.published.write().unwrap_or_else(PoisonError::into_inner) = version;
+        let before = std::mem::replace(&mut *self.published.write().unwrap_or_else(PoisonError::into_inner), version);
+        // Readers do not wait until it is taken apart.
+        drop(before);
     }
 }
 
@@ -331,6 +397,17 @@ impl SnapshotTurn<'_> {
     /// # Errors
     /// As [`Store::append`]: nothing was committed then, or it is not known, and the store says so from then on.
     pub(crate) fn append(&self, store: &Store, changes: &LevelChanges<'_>, name: Option<&str>) -> Result<SnapshotInfo> {
+        let snapshot = self.append_noted(store, changes, name)?;
+        let live = self.turn.live;
+        live.stripes().change_everything(live.epoch());
+        Ok(snapshot)
+    }
+
+    /// The same, for who notes what changes.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    fn append_noted(&self, store: &Store, changes: &LevelChanges<'_>, name: Option<&str>) -> Result<SnapshotInfo> {
         let live = self.turn.live;
         let epoch = live.epoch() + 1;
         let snapshot = store.append(&LevelChanges { epoch, ..*changes }, name)?;
@@ -366,35 +443,36 @@ impl Turn<'_> {
         durability: Durability,
         pool: &Pool,
     ) -> Result<Applied> {
-        let logging = Logging { log: self.live.log.as_ref(), durability };
-        self.commit(store, |writer| writer.apply(updates, missing, logging, pool))
-    }
-
-    /// Applies a plan that was made over the newest version, as [`apply`](Self::apply) does.
-    ///
-    /// # Errors
-    /// As [`apply`](Self::apply).
-    #[allow(dead_code, reason = "transactions make plans")]
-    fn commit_plan(&mut self, store: &Store, plan: Plan, durability: Durability, pool: &Pool) -> Result<Applied> {
-        let logging = Logging { log: self.live.log.as_ref(), durability };
-        self.commit(store, |writer| writer.commit_plan(plan, logging, pool))
-    }
-
-    fn commit(&mut self, store: &Store, body: impl FnOnce(&mut Writer) -> Result<Arc<LiveVersion>>) -> Result<Applied> {
         store.require_sound()?;
-        let writer = match &mut *self.writer {
-            Some(writer) => writer,
-            none => none.insert(Writer::new(store, self.live.epoch())?),
+        let live = self.live;
+        let logging = Logging { log: live.log.as_ref(), durability };
+        let writer = self.writer_over(store)?;
+        let (epoch, mut stripes) = (writer.epoch, live.stripes());
+        let is_noted = stripes.are_kept() && updates.len() <= HUGE_BATCH;
+        let mut note = |item| stripes.change(item, epoch);
+        let changed: Option<&mut dyn FnMut(Item)> = if is_noted { Some(&mut note) } else { None };
+        let version = match writer.apply(updates, missing, logging, pool, changed) {
+            Ok(version) => version,
+            Err(error) => {
+                stripes.take_back(epoch);
+                return Err(error);
+            }
         };
-        let version = body(writer)?;
-        self.live.set_epoch(version.epoch);
-        let applied = Applied {
-            epoch: version.epoch,
-            vertices: version.num_vertices as u64,
-            edges: lama::Overlay::num_edges(&*version),
-        };
-        self.live.publish(Some(version));
+        if !is_noted {
+            stripes.change_everything(epoch);
+        }
+        drop(stripes);
+        let applied = version.applied();
+        live.show(version);
         Ok(applied)
+    }
+
+    /// The changes; begun where nothing was changed yet.
+    fn writer_over(&mut self, store: &Store) -> Result<&mut Writer> {
+        match &mut *self.writer {
+            Some(writer) => Ok(writer),
+            none => Ok(none.insert(Writer::new(store, self.live.epoch())?)),
+        }
     }
 }
 

@@ -1,9 +1,11 @@
 //! What the tests of several crates share: small graphs of every shape, a view that gives their
-//! lists in pieces, and a random number generator with a seed that can be printed.
+//! lists in pieces, a random number generator with a seed that can be printed, and checkers of histories of
+//! transactions.
 
 #![forbid(unsafe_code)]
 
 mod graphs;
+pub mod history;
 mod pieces;
 mod random;
 

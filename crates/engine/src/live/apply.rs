@@ -20,6 +20,7 @@ use super::values::{Properties, typed};
 use super::version::LiveVersion;
 use super::{SPARE_VERTICES, Writer, logged};
 use crate::append::{EdgeWeight, entries_of, fitting_key, weight_bits};
+use crate::commit::Item;
 use crate::log::{Durability, Log};
 use crate::{Error, Result};
 
@@ -54,10 +55,10 @@ pub(super) enum Step {
 
 /// An edge, and the bits of the weight that it is to have; `None` where it is to be gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct EdgeUpdate {
-    pub(super) source: VertexId,
-    pub(super) target: VertexId,
-    pub(super) addition: Option<u64>,
+pub(crate) struct EdgeUpdate {
+    pub(crate) source: VertexId,
+    pub(crate) target: VertexId,
+    pub(crate) addition: Option<u64>,
 }
 
 /// A batch that can be applied.
@@ -66,7 +67,7 @@ pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     /// Of the vertices from the bound on, in the order of their ids.
     pub(super) new_keys: Vec<Key>,
-    new_ids: HashMap<Key, VertexId>,
+    pub(super) new_ids: HashMap<Key, VertexId>,
     pub(super) vertex_bound: usize,
     /// Of the vertices.
     pub(super) properties: Properties,
@@ -97,7 +98,7 @@ pub(super) struct PlannedEdgeValue {
 impl EdgeUpdate {
     /// The arcs of out-lists that the edge is.
     #[inline(always)]
-    pub(super) fn for_each_arc(self, options: &GraphOptions, mut body: impl FnMut(ArcUpdate)) {
+    pub(crate) fn for_each_arc(self, options: &GraphOptions, mut body: impl FnMut(ArcUpdate)) {
         let Self { source, target, addition } = self;
         let arc = |list, neighbour| ArcUpdate { list, neighbour, addition };
         match (options.ordered, options.direction) {
@@ -113,37 +114,55 @@ impl EdgeUpdate {
 }
 
 impl Writer {
-    /// Applies a batch, and makes a version with it.
+    /// Applies a batch, and makes a version with it; `changed` is called with what changes.
     pub(super) fn apply(
         &mut self,
         updates: &[Update],
         missing: Missing,
         logging: Logging<'_>,
         pool: &Pool,
+        changed: Option<&mut dyn FnMut(Item)>,
     ) -> Result<Arc<LiveVersion>> {
         self.with_batch(|this, batch| {
             let plan = match this.plan_known_edges(updates, missing, batch, pool) {
                 Some(plan) => plan,
                 None => this.plan(updates, missing)?,
             };
-            this.commit(plan, batch, logging, pool)
+            let Some(changed) = changed else { return this.commit(plan, batch, logging, pool, &mut |_| {}) };
+            this.for_each_change_of_arcs(batch, changed);
+            this.for_each_change(&plan, 0, this.vertex_bound, changed);
+            this.commit(plan, batch, logging, pool, changed)
         })
     }
 
-    /// Logs and applies a plan that was made over the newest version, and makes a version with it.
+    /// Logs and applies a plan that was made over the newest version, and makes a version with it; `changed` is called
+    /// with what goes with a vertex.
     ///
     /// # Errors
     /// The log: nothing has happened. A lack of memory, or damage: nothing follows.
-    pub(super) fn commit_plan(&mut self, plan: Plan, logging: Logging<'_>, pool: &Pool) -> Result<Arc<LiveVersion>> {
-        self.with_batch(|this, batch| this.commit(plan, batch, logging, pool))
+    pub(super) fn commit_plan(
+        &mut self,
+        plan: Plan,
+        logging: Logging<'_>,
+        pool: &Pool,
+        changed: &mut dyn FnMut(Item),
+    ) -> Result<Arc<LiveVersion>> {
+        self.with_batch(|this, batch| this.commit(plan, batch, logging, pool, changed))
     }
 
-    /// Does something with room for arcs.
-    fn with_batch(&mut self, body: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<Arc<LiveVersion>> {
+    /// # Errors
+    /// A batch failed half way.
+    pub(super) fn require_whole(&self) -> Result<()> {
         if self.is_broken {
             let what = "an earlier batch failed half way: make a checkpoint, which keeps what was committed before it";
             return Err(Error::Option(what.into()));
         }
+        Ok(())
+    }
+
+    /// Does something with room for arcs.
+    fn with_batch(&mut self, body: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<Arc<LiveVersion>> {
+        self.require_whole()?;
         let mut batch = std::mem::replace(&mut self.batch, Batch::new(None));
         batch.clear();
         let done = body(self, &mut batch);
@@ -152,7 +171,14 @@ impl Writer {
     }
 
     /// Logs a plan and the arcs that come before it, and applies both.
-    fn commit(&mut self, plan: Plan, batch: &mut Batch, logging: Logging<'_>, pool: &Pool) -> Result<()> {
+    fn commit(
+        &mut self,
+        plan: Plan,
+        batch: &mut Batch,
+        logging: Logging<'_>,
+        pool: &Pool,
+        changed: &mut dyn FnMut(Item),
+    ) -> Result<()> {
         let epoch = self.epoch;
         if let Some(log) = logging.log {
             let before = (self.vertex_bound, self.properties.schema.len());
@@ -163,7 +189,7 @@ impl Writer {
         }
         // From here on only a lack of memory, or damage, can stop it.
         self.is_broken = true;
-        if let Err(error) = self.carry_out(plan, batch, pool) {
+        if let Err(error) = self.carry_out(plan, batch, pool, changed) {
             if let Some(log) = logging.log {
                 log.take_back(epoch)?;
             }
@@ -175,7 +201,13 @@ impl Writer {
         Ok(())
     }
 
-    fn carry_out(&mut self, mut plan: Plan, batch: &mut Batch, pool: &Pool) -> Result<()> {
+    fn carry_out(
+        &mut self,
+        mut plan: Plan,
+        batch: &mut Batch,
+        pool: &Pool,
+        changed: &mut dyn FnMut(Item),
+    ) -> Result<()> {
         self.take_vertices(&mut plan)?;
         self.revive_ends(batch);
         let options = *self.underlay.view().options();
@@ -192,7 +224,7 @@ impl Writer {
                 Step::AddVertex(vertex) => self.revive(vertex),
                 Step::RemoveVertex(vertex) if self.is_live(vertex) => {
                     self.change_arcs(batch, pool)?;
-                    self.remove_vertex(vertex, batch, pool)?;
+                    self.remove_vertex(vertex, batch, pool, changed)?;
                 }
                 Step::RemoveVertex(_) => {}
                 Step::SetValue(place) => self.set_value(&mut values[place]),
@@ -268,7 +300,7 @@ impl Writer {
         Some(Plan { vertex_bound: bound?, ..nothing_new })
     }
 
-    fn empty_plan(&self) -> Plan {
+    pub(super) fn empty_plan(&self) -> Plan {
         let properties = Properties::new(Arc::clone(&self.properties.schema));
         let known = self.underlay.view().edge_properties().schema().clone();
         let edge_properties = Properties::new(Arc::new(known));
@@ -288,7 +320,7 @@ impl Writer {
 
     /// What the first of some updates, the one at `index` of its batch, does; `None` where that is nothing. The witness
     /// is strict about it.
-    fn step(
+    pub(super) fn step(
         &self,
         updates: &[Update],
         index: usize,
@@ -389,7 +421,7 @@ impl Writer {
     }
 
     /// The id of a key that names a vertex, or did.
-    fn id(&self, key: &Key, plan: &Plan) -> Result<Option<VertexId>> {
+    pub(super) fn id(&self, key: &Key, plan: &Plan) -> Result<Option<VertexId>> {
         let view = self.underlay.view();
         let key = fitting_key(key, view.options().keys)?;
         if view.options().keys == KeyScheme::Dense {
@@ -461,10 +493,17 @@ impl Writer {
         }
     }
 
-    pub(super) fn remove_vertex(&mut self, vertex: VertexId, batch: &mut Batch, pool: &Pool) -> Result<()> {
+    pub(super) fn remove_vertex(
+        &mut self,
+        vertex: VertexId,
+        batch: &mut Batch,
+        pool: &Pool,
+        changed: &mut dyn FnMut(Item),
+    ) -> Result<()> {
         let view = self.version().view();
         let entries = entries_of(&view, &[vertex], pool, &Silent)?;
         for (source, target) in entries {
+            Item::for_each_of_edge(self.underlay.view().options(), source, target, &mut *changed);
             let gone = EdgeUpdate { source, target, addition: None };
             gone.for_each_arc(self.underlay.view().options(), |arc| batch.push(arc));
         }
@@ -535,7 +574,7 @@ impl Writer {
 }
 
 /// Knows, while a batch is looked at, what would be there after its first updates.
-struct Witness<'a> {
+pub(super) struct Witness<'a> {
     writer: &'a Writer,
     edges: HashMap<(VertexId, VertexId), bool>,
     vertices: HashMap<VertexId, bool>,

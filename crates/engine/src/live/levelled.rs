@@ -20,6 +20,7 @@ use super::properties::LevelProperties;
 use super::update::{Applied, Missing, Update};
 use super::{Live, SnapshotTurn, Writer};
 use crate::append::{entries_of, turned};
+use crate::commit::{Failure, Item, Stripes};
 use crate::load::VertexKeys;
 use crate::{Error, Result};
 
@@ -117,6 +118,11 @@ impl Pairs {
         Some((self.pairs.get_mut(place)?, &mut self.num_new))
     }
 
+    /// Calls `body` with the pairs that go with vertices.
+    fn for_each_removed(&self, mut body: impl FnMut(Ends)) {
+        self.of_removed.values().flatten().for_each(|&place| body(self.ends[place]));
+    }
+
     fn remove_vertex(&mut self, vertex: VertexId) {
         for &place in self.of_removed.get(&vertex).into_iter().flatten() {
             self.pairs[place].clear();
@@ -162,7 +168,23 @@ impl Live {
         missing: Missing,
         pool: &Pool,
     ) -> Result<Applied> {
+        self.append_valid(store, updates, missing, pool, |_| Ok(())).map_err(Error::from)
+    }
+
+    /// The same, if `is_valid` once nobody else writes.
+    ///
+    /// # Errors
+    /// The same, and those of `is_valid`.
+    pub(crate) fn append_valid(
+        &self,
+        store: &Store,
+        updates: &[Update],
+        missing: Missing,
+        pool: &Pool,
+        is_valid: impl FnOnce(&Stripes) -> Result<(), Failure>,
+    ) -> Result<Applied, Failure> {
         let turn = self.turn_at_snapshot(store)?;
+        is_valid(&self.stripes())?;
         let mut writer = Writer::new(store, self.epoch())?;
         let view = writer.underlay.view().clone();
         let level = writer.level_of(updates, missing, store.num_rows(), pool)?;
@@ -171,6 +193,9 @@ impl Live {
             return Ok(Applied { epoch: self.epoch(), vertices, edges });
         }
         let snapshot = level.append(&turn, store, &view, pool)?;
+        let (epoch, mut stripes) = (self.epoch(), self.stripes());
+        level.changed.iter().for_each(|&item| stripes.change(item, epoch));
+        drop(stripes);
         Ok(Applied { epoch: self.epoch(), vertices: snapshot.num_vertices, edges: snapshot.num_edges })
     }
 }
@@ -182,6 +207,8 @@ struct Level {
     properties: LevelProperties,
     edges: LevelEdges,
     new_edge_properties: Vec<(String, PropertyType)>,
+    /// What it changes, for transactions that read it.
+    changed: Vec<Item>,
 }
 
 impl Level {
@@ -220,7 +247,7 @@ impl Level {
             num_edges_removed: edges.num_removed,
             ..LevelChanges::default()
         };
-        turn.append(store, &changes, None)
+        turn.append_noted(store, &changes, None)
     }
 }
 
@@ -230,6 +257,11 @@ impl Writer {
         let mut plan = self.plan(updates, missing)?;
         let view = self.underlay.view().clone();
         let mut pairs = Pairs::find(&view, &plan, pool)?;
+        let mut changed = Vec::new();
+        self.for_each_change(&plan, 0, self.vertex_bound, &mut |item| changed.push(item));
+        pairs.for_each_removed(|(source, target)| {
+            Item::for_each_of_edge(view.options(), source, target, |item| changed.push(item));
+        });
         self.take_vertices(&mut plan)?;
         for step in std::mem::take(&mut plan.steps) {
             match step {
@@ -262,6 +294,7 @@ impl Writer {
             properties: version.properties.changes(version.epoch, &view)?,
             edges,
             new_edge_properties: new.collect(),
+            changed,
         })
     }
 }

@@ -139,7 +139,7 @@ impl Writer {
             Record::RemoveVertex(vertex) => {
                 self.flush(batch, pool)?;
                 if self.is_live(vertex) {
-                    self.remove_vertex(vertex, batch, pool)?;
+                    self.remove_vertex(vertex, batch, pool, &mut |_| {})?;
                 }
             }
             Record::Key(key) => {

@@ -9,7 +9,7 @@ use crate::append::{fitting, joined_type};
 use crate::{Error, Result};
 
 /// Properties, those included that a batch adds.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Properties {
     known: Arc<PropertySchema>,
     /// The same and new ones, where there are some.
@@ -77,7 +77,7 @@ fn type_of_all<'a>(values: impl Iterator<Item = &'a NewValue>) -> Option<Propert
 ///
 /// # Errors
 /// It is none of this type.
-pub(super) fn typed(name: &str, value: &NewValue, property_type: PropertyType) -> Result<OwnedValue, String> {
+pub(crate) fn typed(name: &str, value: &NewValue, property_type: PropertyType) -> Result<OwnedValue, String> {
     match value {
         NewValue::Value(OwnedValue::Null) => Ok(OwnedValue::Null),
         NewValue::Value(value) => {

@@ -16,6 +16,7 @@ use terrace::Plane;
 use super::delta::DeltaVersion;
 use super::keys::NewKeys;
 use super::properties::LiveProperties;
+use super::update::Applied;
 use super::vertices::VertexHistory;
 
 /// What lies over the snapshot at an epoch.
@@ -37,6 +38,11 @@ impl LiveVersion {
     /// The graph at this version.
     pub(crate) fn view(self: &Arc<Self>) -> View {
         self.underlay.overlaid(Arc::clone(self) as Arc<dyn Overlay>)
+    }
+
+    /// What the batch that made it left.
+    pub(crate) fn applied(&self) -> Applied {
+        Applied { epoch: self.epoch, vertices: self.num_vertices as u64, edges: self.num_edges() }
     }
 
     /// Edges that a plane of out-lists holds; of an undirected graph, each counted once.

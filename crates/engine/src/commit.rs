@@ -1,0 +1,261 @@
+//! From what callers want committed to groups that are.
+//!
+//! A request is what one caller wants to happen, all of it or nothing. Requests wait in a [queue](queue); who leads
+//! takes them in their order, holds what each of them read against the [stripes](stripes) of what was changed since,
+//! plans what is right and applies it as one batch, an epoch. So a transaction happens as a whole at its place in the
+//! order, and what it read was still so there.
+
+mod item;
+mod lead;
+mod queue;
+mod stats;
+mod stripes;
+mod sync;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Instant;
+
+use base::parallel::Pool;
+
+pub(crate) use self::item::Item;
+use self::queue::{Broken, Queue, Ticket};
+pub use self::stats::CommitStats;
+pub(crate) use self::stats::Counters;
+pub(crate) use self::stripes::{HUGE_BATCH, Stripes};
+use crate::live::Update;
+use crate::log::Durability;
+use crate::transaction::Reads;
+use crate::{Database, Error, ErrorKind, Result};
+
+/// With so many requests in the queue, who submits one commits them.
+const MOST_WAITING: usize = 1 << 14;
+
+/// When something was committed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Committed {
+    /// The epoch from which on it is seen.
+    pub epoch: u64,
+    /// Its place among the commits of this epoch: they act in this order.
+    pub place: u32,
+}
+
+/// What a caller wants to happen.
+#[derive(Debug)]
+pub(crate) struct Request {
+    pub(crate) updates: Updates,
+    /// The group is at least so durable before it is answered.
+    pub(crate) durability: Durability,
+    /// What must not have changed.
+    pub(crate) reads: Option<Box<Reads>>,
+    /// Where the caller looks for when it happened.
+    pub(crate) outcome: Option<Arc<OnceLock<Committed>>>,
+    /// It was refused.
+    pub(crate) has_failed: bool,
+}
+
+/// The updates of a request: most often one.
+#[derive(Debug)]
+pub(crate) enum Updates {
+    One(Update),
+    Many(Vec<Update>),
+}
+
+impl Updates {
+    fn as_slice(&self) -> &[Update] {
+        match self {
+            Self::One(update) => std::slice::from_ref(update),
+            Self::Many(updates) => updates,
+        }
+    }
+}
+
+impl From<&[Update]> for Updates {
+    fn from(updates: &[Update]) -> Self {
+        match updates {
+            [update] => Self::One(update.clone()),
+            updates => Self::Many(updates.to_vec()),
+        }
+    }
+}
+
+/// Why a request did not happen.
+#[derive(Clone, Debug)]
+pub(crate) enum Failure {
+    /// Something that was read is not so any more.
+    Conflict(Conflict),
+    Error(Error),
+}
+
+/// What two transactions disagree about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Conflict {
+    Changed(Item),
+    /// A key that named no vertex does now.
+    Created(lama::Key),
+}
+
+/// What callers and leaders share.
+#[derive(Debug, Default)]
+pub(crate) struct Commits {
+    queue: Queue<Request>,
+    /// By ticket, until the caller asks; most requests do well, and have nothing here.
+    failures: Mutex<HashMap<Ticket, Failure>>,
+    num_failures: AtomicUsize,
+    pub(crate) counters: Counters,
+}
+
+impl Commits {
+    fn count_error(&self, error: &Error) {
+        Counters::count(match error.kind() {
+            ErrorKind::InvalidInput => &self.counters.invalid,
+            _ => &self.counters.failures,
+        });
+    }
+
+    fn fail(&self, ticket: Ticket, failure: Failure) {
+        match &failure {
+            Failure::Conflict(_) => Counters::count(&self.counters.conflicts),
+            Failure::Error(error) => self.count_error(error),
+        }
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        failures.insert(ticket, failure);
+        self.num_failures.store(failures.len(), Ordering::Release);
+    }
+
+    /// What became of an answered request.
+    fn answer(&self, ticket: Ticket) -> Result<(), Failure> {
+        if self.num_failures.load(Ordering::Acquire) == 0 {
+            return Ok(());
+        }
+        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
+        let failure = failures.remove(&ticket);
+        self.num_failures.store(failures.len(), Ordering::Release);
+        failure.map_or(Ok(()), Err)
+    }
+}
+
+impl From<Broken> for Error {
+    fn from(_: Broken) -> Self {
+        let what = "a commit panicked, and what became of those beside it is not known: open the database anew";
+        Self::Option(what.into())
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// A commit that was asked for and is not waited for yet.
+///
+/// It happens once somebody waits, for this one or a later one, whoever's that is. Who drops it waits, and does not learn
+/// what became of it.
+#[derive(Debug)]
+pub struct Pending<'db> {
+    database: &'db Database,
+    pool: &'db Pool,
+    ticket: Ticket,
+    start: Option<Instant>,
+    outcome: Option<Arc<OnceLock<Committed>>>,
+    is_waited_for: bool,
+}
+
+impl Pending<'_> {
+    /// Waits until it is committed. Returns an epoch from which on it is seen.
+    ///
+    /// # Errors
+    /// One of the updates is not right, or the disk failed: nothing of them has happened.
+    pub fn wait(mut self) -> Result<u64> {
+        match self.finish() {
+            Ok(()) => Ok(self.outcome().map_or_else(|| self.database.epoch(), |committed| committed.epoch)),
+            Err(failure) => Err(failure.into()),
+        }
+    }
+
+    /// When it happened, if that was asked for, once it has.
+    pub(crate) fn outcome(&self) -> Option<Committed> {
+        self.outcome.as_ref()?.get().copied()
+    }
+
+    pub(crate) fn finish(&mut self) -> Result<(), Failure> {
+        self.is_waited_for = true;
+        let Self { database, pool, ticket, .. } = *self;
+        let commits = database.commits();
+        commits
+            .queue
+            .wait(ticket, |first, requests| database.commit_requests(first, requests, pool))
+            .map_err(Error::from)?;
+        commits.counters.finish(self.start);
+        commits.answer(ticket)
+    }
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if !self.is_waited_for && !std::thread::panicking() {
+            // Who wants to know waits for it.
+            let _ = self.finish();
+        }
+    }
+}
+
+impl From<Failure> for Error {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Conflict(conflict) => conflict.into(),
+            Failure::Error(error) => error,
+        }
+    }
+}
+
+impl From<Conflict> for Error {
+    fn from(conflict: Conflict) -> Self {
+        let what = match conflict {
+            Conflict::Changed(item) => item.to_string(),
+            Conflict::Created(key) => format!("the existence of vertex {key}"),
+        };
+        Self::Conflict { what }
+    }
+}
+
+impl Database {
+    /// Asks for updates to be applied, all of them or none, and does not wait for it: several commits in flight make
+    /// large groups. They act in the order in which one caller submits them.
+    ///
+    /// Memory: a copy of the updates.
+    ///
+    /// # Errors
+    /// The handle cannot write.
+    pub fn submit<'db>(&'db self, updates: &[Update], pool: &'db Pool) -> Result<Pending<'db>> {
+        self.submit_with(updates, self.durability(), pool)
+    }
+
+    /// As [`submit`](Self::submit), with a durability of its own.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn submit_with<'db>(
+        &'db self,
+        updates: &[Update],
+        durability: Durability,
+        pool: &'db Pool,
+    ) -> Result<Pending<'db>> {
+        self.require_writer()?;
+        let request = Request { updates: updates.into(), durability, reads: None, outcome: None, has_failed: false };
+        self.enqueue(request, pool)
+    }
+
+    pub(crate) fn enqueue<'db>(&'db self, request: Request, pool: &'db Pool) -> Result<Pending<'db>> {
+        let commits = self.commits();
+        let outcome = request.outcome.clone();
+        let (ticket, num_waiting) = commits.queue.submit(request);
+        let start = commits.counters.start(ticket);
+        if num_waiting >= MOST_WAITING {
+            commits.queue.wait(ticket, |first, requests| self.commit_requests(first, requests, pool))?;
+        }
+        Ok(Pending { database: self, pool, ticket, start, outcome, is_waited_for: false })
+    }
+}

@@ -1,0 +1,108 @@
+//! What a transaction reads, and what a commit changes.
+
+use std::fmt;
+
+use base::VertexId;
+use graph::Direction;
+use lama::GraphOptions;
+
+/// The smallest thing that two transactions can disagree about.
+///
+/// Ids are never used again, so that they name the same vertex before and after. A key without an id is none of these:
+/// whether it still has none is looked up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) enum Item {
+    /// The entries of an out-list, their weights and rows; of an undirected graph, of the only list.
+    OutList(VertexId),
+    /// The same of an in-list.
+    InList(VertexId),
+    /// The edges from one vertex to another, in the order in which the graph stores their ends.
+    Edge(VertexId, VertexId),
+    /// All values of a vertex.
+    Properties(VertexId),
+    /// Whether an id is a vertex.
+    Existence(VertexId),
+    /// Which vertices there are.
+    Vertices,
+    /// Which edges there are.
+    Edges,
+}
+
+impl Item {
+    /// The edges between two vertices.
+    pub(crate) fn edge(options: &GraphOptions, source: VertexId, target: VertexId) -> Self {
+        match has_order(options) {
+            true => Self::Edge(source, target),
+            false => Self::Edge(source.min(target), source.max(target)),
+        }
+    }
+
+    /// The in-list of a vertex; of an undirected graph, its only list.
+    pub(crate) fn in_list(options: &GraphOptions, vertex: VertexId) -> Self {
+        match options.direction {
+            Direction::Directed => Self::InList(vertex),
+            Direction::Undirected => Self::OutList(vertex),
+        }
+    }
+
+    /// Calls `body` with what changes with an edge.
+    #[inline]
+    pub(crate) fn for_each_of_edge(
+        options: &GraphOptions,
+        source: VertexId,
+        target: VertexId,
+        mut body: impl FnMut(Self),
+    ) {
+        let Self::Edge(first, second) = Self::edge(options, source, target) else { return };
+        body(Self::OutList(first));
+        body(Self::in_list(options, second));
+        body(Self::Edge(first, second));
+        body(Self::Edges);
+    }
+
+    /// What it is, for people, who call vertices by what `key` gives.
+    pub(crate) fn describe(self, key: impl Fn(VertexId) -> String) -> String {
+        match self {
+            Self::OutList(vertex) => format!("the out-edges of vertex {}", key(vertex)),
+            Self::InList(vertex) => format!("the in-edges of vertex {}", key(vertex)),
+            Self::Edge(source, target) => format!("the edge from {} to {}", key(source), key(target)),
+            Self::Properties(vertex) => format!("the properties of vertex {}", key(vertex)),
+            Self::Existence(vertex) => format!("the existence of vertex {}", key(vertex)),
+            Self::Vertices => "the set of vertices".to_owned(),
+            Self::Edges => "the set of edges".to_owned(),
+        }
+    }
+}
+
+/// Whether an edge from one vertex to another is another than the one back.
+fn has_order(options: &GraphOptions) -> bool {
+    options.direction == Direction::Directed && !options.ordered
+}
+
+impl fmt::Display for Item {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.describe(|vertex| format!("with id {vertex}")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn items(options: &GraphOptions, source: VertexId, target: VertexId) -> Vec<Item> {
+        let mut items = Vec::new();
+        Item::for_each_of_edge(options, source, target, |item| items.push(item));
+        items
+    }
+
+    #[test]
+    fn an_edge_changes_the_lists_that_have_it() {
+        let directed = GraphOptions::default();
+        assert_eq!(items(&directed, 7, 3), [Item::OutList(7), Item::InList(3), Item::Edge(7, 3), Item::Edges]);
+        let undirected = GraphOptions { direction: Direction::Undirected, ..GraphOptions::default() };
+        assert_eq!(items(&undirected, 7, 3), [Item::OutList(3), Item::OutList(7), Item::Edge(3, 7), Item::Edges]);
+        assert_eq!(Item::in_list(&undirected, 7), Item::OutList(7));
+        let ordered = GraphOptions { ordered: true, ..GraphOptions::default() };
+        assert_eq!(items(&ordered, 7, 3), [Item::OutList(3), Item::InList(7), Item::Edge(3, 7), Item::Edges]);
+    }
+}

@@ -1,0 +1,180 @@
+//! What the leader does.
+
+use base::parallel::Pool;
+use base::progress::Silent;
+
+use super::queue::{Leading, Ticket};
+use super::{Committed, Failure, Request, Stripes};
+use crate::live::{Applied, Group, Missing, Update, needs_levels};
+use crate::log::Durability;
+use crate::{Database, Result};
+
+/// Batches of more updates than this are committed in a group of their own, without a copy, on all workers.
+const OWN_GROUP: usize = 1 << 10;
+
+/// A time during which nobody else commits; dropped, others do.
+#[derive(Debug)]
+pub(crate) struct Alone<'db> {
+    _leading: Leading<'db, Request>,
+}
+
+impl Database {
+    /// Waits until nobody else commits, and keeps it so.
+    pub(crate) fn be_alone(&self) -> Result<Alone<'_>> {
+        Ok(Alone { _leading: self.commits().queue.admit()? })
+    }
+
+    /// Applies updates of somebody who read nothing.
+    pub(crate) fn commit_blind(
+        &self,
+        updates: &[Update],
+        missing: Missing,
+        durability: Durability,
+        pool: &Pool,
+    ) -> Result<Applied> {
+        if missing == Missing::Strict || updates.len() > OWN_GROUP || needs_levels(self.options()) {
+            let start = self.commits().counters.start(0);
+            let alone = self.be_alone()?;
+            let applied = self.commit_one(updates, missing, durability, pool);
+            drop(alone);
+            match &applied {
+                Ok(_) => self.commits().counters.finish(start),
+                Err(error) => self.commits().count_error(error),
+            }
+            return applied;
+        }
+        self.submit_with(updates, durability, pool)?.wait()?;
+        self.live().applied(self.store())
+    }
+
+    /// Applies a batch as a group of its own; the caller leads.
+    fn commit_one(&self, updates: &[Update], missing: Missing, durability: Durability, pool: &Pool) -> Result<Applied> {
+        if needs_levels(self.options()) {
+            let applied = self.live().append_batch(self.store(), updates, missing, pool)?;
+            self.commits().counters.count_group(1);
+            self.store().maintain(pool, &Silent)?;
+            return Ok(applied);
+        }
+        let mut turn = self.turn_to_commit();
+        let applied = turn.apply(self.store(), updates, missing, durability, pool)?;
+        self.commits().counters.count_group(1);
+        let num_pending_bytes = turn.num_pending_bytes();
+        drop(turn);
+        self.background().has_pending(num_pending_bytes);
+        Ok(applied)
+    }
+
+    /// Commits requests, in their order, the tickets of which begin with `first`; the caller leads.
+    pub(crate) fn commit_requests(&self, first: Ticket, requests: &mut [Request], pool: &Pool) {
+        let mut done = 0;
+        while done < requests.len() {
+            let rest = &mut requests[done..];
+            let first = first + done as u64;
+            let num_committed = match needs_levels(self.options()) {
+                true => self.commit_level(first, &mut rest[..1], pool),
+                false => self.commit_group(first, rest, pool),
+            };
+            match num_committed {
+                Ok(num_committed) => done += num_committed,
+                Err(error) => {
+                    // Nothing was begun: nobody else will do better.
+                    let tickets = first..first + rest.len() as u64;
+                    tickets.for_each(|ticket| self.commits().fail(ticket, error.clone().into()));
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Commits the first of some requests as a group, and answers them; gives how many.
+    ///
+    /// # Errors
+    /// A group cannot be begun.
+    fn commit_group(&self, first: Ticket, requests: &mut [Request], pool: &Pool) -> Result<usize> {
+        let (commits, live) = (self.commits(), self.live());
+        let mut turn = self.turn_to_commit();
+        let mut stripes = live.stripes();
+        let mut group = turn.group(self.store())?;
+        let epoch = group.epoch();
+        let (mut num_taken, mut num_added, mut durability) = (0, 0, Durability::None);
+        for request in requests.iter_mut() {
+            match join(&mut group, &mut stripes, request) {
+                Ok(()) => {
+                    if let Some(outcome) = request.outcome.take() {
+                        // Read once the request is answered, and only if it has not failed.
+                        let _ = outcome.set(Committed { epoch, place: num_added });
+                    }
+                    durability = durability.strongest(request.durability);
+                    num_added += 1;
+                }
+                Err(failure) => {
+                    request.has_failed = true;
+                    commits.fail(first + num_taken as u64, failure);
+                }
+            }
+            num_taken += 1;
+            if group.is_full() {
+                break;
+            }
+        }
+        let committed = match num_added {
+            0 => Ok(()),
+            _ => group.commit(durability, pool, &mut |item| stripes.change(item, epoch)),
+        };
+        match committed {
+            Ok(()) if num_added == 0 => {}
+            Ok(()) => commits.counters.count_group(num_added.into()),
+            Err(error) => {
+                stripes.take_back(epoch);
+                let added = requests[..num_taken].iter().enumerate().filter(|(_, request)| !request.has_failed);
+                added.for_each(|(index, _)| commits.fail(first + index as u64, error.clone().into()));
+            }
+        }
+        drop(stripes);
+        let num_pending_bytes = turn.num_pending_bytes();
+        drop(turn);
+        self.background().has_pending(num_pending_bytes);
+        Ok(num_taken)
+    }
+
+    /// Commits one request as a snapshot.
+    fn commit_level(&self, ticket: Ticket, requests: &mut [Request], pool: &Pool) -> Result<usize> {
+        let commits = self.commits();
+        let Some(request) = requests.first_mut() else { return Ok(0) };
+        let is_valid = |stripes: &Stripes| match &request.reads {
+            Some(reads) => reads.validate(stripes, |key| self.has_id(key)),
+            None => Ok(()),
+        };
+        let updates = request.updates.as_slice();
+        match self.live().append_valid(self.store(), updates, Missing::Lenient, pool, is_valid) {
+            Ok(applied) => {
+                if let Some(outcome) = request.outcome.take() {
+                    let _ = outcome.set(Committed { epoch: applied.epoch, place: 0 });
+                }
+                commits.counters.count_group(1);
+                // The commit stands whatever becomes of upkeep, which the next one tries again.
+                let _ = self.store().maintain(pool, &Silent);
+            }
+            Err(failure) => commits.fail(ticket, failure),
+        }
+        Ok(1)
+    }
+
+    /// Whether the newest snapshot knows a key.
+    fn has_id(&self, key: &lama::Key) -> Result<bool> {
+        Ok(self.store().view()?.vertex_dead_or_alive(key)?.is_some())
+    }
+}
+
+/// Adds a request to a group, if what it read is still so.
+fn join(group: &mut Group<'_>, stripes: &mut Stripes, request: &Request) -> Result<(), Failure> {
+    if let Some(reads) = &request.reads {
+        reads.validate(stripes, |key| group.has_id(key))?;
+    }
+    let epoch = group.epoch();
+    match stripes.are_kept() {
+        true => group.add(request.updates.as_slice(), |item| stripes.change(item, epoch))?,
+        false => group.add(request.updates.as_slice(), |_| {})?,
+    }
+    Ok(())
+}

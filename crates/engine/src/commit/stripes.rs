@@ -1,0 +1,144 @@
+//! The epoch at which each thing changed last, roughly.
+//!
+//! Things share stripes by a hash, so what a stripe says may be too young and is never too old: a transaction that read
+//! something may be told in vain that it changed, and is always told when it did. Nobody but who holds the right to write
+//! looks at them, so they are plain numbers.
+
+use super::item::Item;
+
+/// The stripes: at 8 bytes each, 8 MB once there is a transaction.
+const NUM_STRIPES: usize = 1 << 20;
+/// The stripes of what belongs to one vertex lie side by side, in one line of the cache.
+const ASPECTS: usize = 4;
+/// Batches of more updates than this change everything: most stripes would be hit.
+pub(crate) const HUGE_BATCH: usize = NUM_STRIPES / 4;
+
+/// Epochs of last changes.
+#[derive(Debug, Default)]
+pub(crate) struct Stripes {
+    /// None before the first transaction begins.
+    epochs: Vec<u64>,
+    /// Everything may have changed at this epoch.
+    everything: u64,
+    vertices: u64,
+    edges: u64,
+}
+
+impl Stripes {
+    /// From now on changes are noted; whatever changed by `epoch` was noted as changed then.
+    pub(crate) fn begin(&mut self, epoch: u64) {
+        if !self.are_kept() {
+            self.epochs = vec![0; NUM_STRIPES];
+            self.everything = self.everything.max(epoch);
+        }
+    }
+
+    /// Whether changes are noted: not before there was a transaction.
+    pub(crate) fn are_kept(&self) -> bool {
+        !self.epochs.is_empty()
+    }
+
+    /// Something changes at `epoch`, which is at least that of the change before.
+    #[inline]
+    pub(crate) fn change(&mut self, item: Item, epoch: u64) {
+        match item {
+            Item::Vertices => self.vertices = epoch,
+            Item::Edges => self.edges = epoch,
+            item => {
+                if let Some(stripe) = self.epochs.get_mut(place(item)) {
+                    *stripe = epoch;
+                }
+            }
+        }
+    }
+
+    /// Anything may change at `epoch`.
+    pub(crate) fn change_everything(&mut self, epoch: u64) {
+        self.everything = epoch;
+    }
+
+    /// An epoch at which something changed, or a younger one.
+    #[inline]
+    pub(crate) fn last_change(&self, item: Item) -> u64 {
+        let last = match item {
+            Item::Vertices => self.vertices,
+            Item::Edges => self.edges,
+            item => self.epochs.get(place(item)).copied().unwrap_or(self.everything),
+        };
+        last.max(self.everything)
+    }
+
+    /// What was noted for `epoch` did not happen, nor will: otherwise whoever reads it would lose until something else
+    /// takes that epoch. Cost: a look at all stripes.
+    pub(crate) fn take_back(&mut self, epoch: u64) {
+        let others = [&mut self.everything, &mut self.vertices, &mut self.edges];
+        for stripe in self.epochs.iter_mut().chain(others).filter(|stripe| **stripe == epoch) {
+            *stripe = epoch - 1;
+        }
+    }
+}
+
+/// The stripe of what is about a vertex or an edge.
+#[inline]
+fn place(item: Item) -> usize {
+    let of_vertex = |vertex: u32, aspect: usize| spread(vertex.into(), NUM_STRIPES / ASPECTS) * ASPECTS + aspect;
+    match item {
+        Item::OutList(vertex) => of_vertex(vertex, 0),
+        Item::InList(vertex) => of_vertex(vertex, 1),
+        Item::Properties(vertex) => of_vertex(vertex, 2),
+        Item::Existence(vertex) => of_vertex(vertex, 3),
+        Item::Edge(source, target) => {
+            // Apart from what is about vertices of small ids.
+            spread((u64::from(source) << 32 | u64::from(target)) ^ 0x5bd1_e995_9e37_79b9, NUM_STRIPES)
+        }
+        Item::Vertices | Item::Edges => 0,
+    }
+}
+
+/// A number below `bound`, a power of two, that looks random: the end of a multiplication by a random odd number, mixed.
+#[inline]
+fn spread(number: u64, bound: usize) -> usize {
+    let mixed = (number ^ number >> 32).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    (mixed >> 32) as usize & (bound - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_change_is_never_forgotten() {
+        let mut stripes = Stripes::default();
+        stripes.change(Item::OutList(3), 4);
+        assert!(!stripes.are_kept());
+        stripes.begin(5);
+        stripes.begin(6);
+        assert_eq!(stripes.last_change(Item::OutList(3)), 5);
+        stripes.change(Item::OutList(3), 7);
+        stripes.change(Item::Edge(3, 4), 8);
+        stripes.change(Item::Vertices, 9);
+        let last = |stripes: &Stripes| {
+            [Item::OutList(3), Item::InList(3), Item::Edge(3, 4), Item::Vertices, Item::Edges]
+                .map(|item| stripes.last_change(item))
+        };
+        assert_eq!(last(&stripes), [7, 5, 8, 9, 5]);
+        stripes.take_back(9);
+        assert_eq!(last(&stripes), [7, 5, 8, 8, 5]);
+        stripes.change_everything(9);
+        assert_eq!(last(&stripes), [9; 5]);
+    }
+
+    #[test]
+    fn few_things_share_a_stripe() {
+        let mut places: Vec<_> = (0..2_000)
+            .flat_map(|v| [Item::OutList(v), Item::InList(v), Item::Properties(v), Item::Existence(v)])
+            .chain((0..2_000).map(|v| Item::Edge(v, v * 7 % 2_000)))
+            .chain((0..2_000).map(|v| Item::Edge(v, v + 1)))
+            .map(place)
+            .collect();
+        places.sort_unstable();
+        let before = places.len();
+        places.dedup();
+        assert!(places.len() > before - 200, "{} of {before} places differ", places.len());
+    }
+}

@@ -1,0 +1,13 @@
+//! What the queue is made of; a model checker puts its own in this place.
+
+pub(crate) use std::hint::spin_loop as hint;
+pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+pub(crate) use std::sync::{Mutex, MutexGuard};
+pub(crate) use std::thread::{Thread, current, park, yield_now};
+
+/// Looks of a follower before its first yield: with a core to itself the leader is done soon.
+pub(crate) const SPINS: u32 = 32;
+/// Looks of a follower, those included, before it parks.
+pub(crate) const LOOKS: u32 = 256;
+/// A group of so many requests is not kept waiting for more.
+pub(crate) const ENOUGH: usize = 16;

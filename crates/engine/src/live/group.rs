@@ -1,0 +1,197 @@
+//! Several requests made into one batch.
+//!
+//! Each request is planned behind those before it, as if they had been applied. One that is not right is cut off again:
+//! it leaves nothing behind, not even the ids of its new vertices.
+
+use base::VertexId;
+use base::parallel::Pool;
+use lama::{Key, Store};
+
+use super::apply::{EdgeUpdate, Logging, Plan, Step};
+use super::batch::{ArcUpdate, Batch};
+use super::update::Update;
+use super::values::Properties;
+use super::{Live, Turn, Writer};
+use crate::commit::Item;
+use crate::log::Durability;
+use crate::{Error, Result};
+
+/// A batch of more steps than this is applied before others join it.
+const MOST_STEPS: usize = 1 << 16;
+
+/// A batch in the making.
+pub(crate) struct Group<'a> {
+    live: &'a Live,
+    writer: &'a mut Writer,
+    plan: Plan,
+    is_full: bool,
+}
+
+impl Turn<'_> {
+    /// Begins a batch, which is the next epoch if it is committed.
+    ///
+    /// # Errors
+    /// Damage in the snapshot; an earlier batch failed half way.
+    pub(crate) fn group(&mut self, store: &Store) -> Result<Group<'_>> {
+        store.require_sound()?;
+        let live = self.live;
+        let writer = self.writer_over(store)?;
+        writer.require_whole()?;
+        let plan = writer.empty_plan();
+        Ok(Group { live, writer, plan, is_full: false })
+    }
+}
+
+impl Group<'_> {
+    /// The epoch from which on its changes are seen.
+    pub(crate) fn epoch(&self) -> u64 {
+        self.writer.epoch
+    }
+
+    /// Whether no request can join it any more: it is large, or what the last one changes is known only when it is
+    /// applied.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full || self.plan.steps.len() > MOST_STEPS
+    }
+
+    /// Whether a key has an id, with what was added so far.
+    ///
+    /// # Errors
+    /// Damage in the dictionary.
+    pub(crate) fn has_id(&self, key: &Key) -> Result<bool> {
+        Ok(self.writer.id(key, &self.plan)?.is_some())
+    }
+
+    /// Adds the updates of a request; `changed` is called with what they change, but for what goes with a vertex.
+    ///
+    /// # Errors
+    /// One of them is not right: nothing was added.
+    pub(crate) fn add(&mut self, updates: &[Update], mut changed: impl FnMut(Item)) -> Result<()> {
+        let before = Mark::new(&self.plan, updates);
+        for index in 0..updates.len() {
+            match self.writer.step(&updates[index..], index, &mut self.plan, None) {
+                Ok(step) => self.plan.steps.extend(step),
+                Err(error) => {
+                    before.cut(&mut self.plan);
+                    return Err(Error::Update { index, error: Box::new(error) });
+                }
+            }
+        }
+        self.is_full |= self.plan.steps[before.num_steps..].iter().any(|step| matches!(step, Step::RemoveVertex(_)));
+        self.writer.for_each_change(&self.plan, before.num_steps, before.vertex_bound, &mut changed);
+        Ok(())
+    }
+
+    /// Logs the batch, applies it and shows it; `changed` is called with what goes with a vertex.
+    ///
+    /// # Errors
+    /// The log cannot be written: nothing has happened. Damage in the snapshot, or a lack of memory.
+    pub(crate) fn commit(self, durability: Durability, pool: &Pool, changed: &mut dyn FnMut(Item)) -> Result<()> {
+        let logging = Logging { log: self.live.log.as_ref(), durability };
+        let version = self.writer.commit_plan(self.plan, logging, pool, changed)?;
+        self.live.show(version);
+        Ok(())
+    }
+}
+
+/// What a plan was before a request.
+struct Mark {
+    num_steps: usize,
+    num_keys: usize,
+    vertex_bound: usize,
+    num_values: usize,
+    /// Where the request has values: they may need new properties.
+    properties: Option<Properties>,
+}
+
+impl Mark {
+    fn new(plan: &Plan, updates: &[Update]) -> Self {
+        let has_values = updates.iter().any(|update| matches!(update, Update::SetVertexProperty { .. }));
+        Self {
+            num_steps: plan.steps.len(),
+            num_keys: plan.new_keys.len(),
+            vertex_bound: plan.vertex_bound,
+            num_values: plan.values.len(),
+            properties: has_values.then(|| plan.properties.clone()),
+        }
+    }
+
+    fn cut(self, plan: &mut Plan) {
+        plan.steps.truncate(self.num_steps);
+        plan.values.truncate(self.num_values);
+        for key in plan.new_keys.drain(self.num_keys..) {
+            plan.new_ids.remove(&key);
+        }
+        plan.vertex_bound = self.vertex_bound;
+        if let Some(properties) = self.properties {
+            plan.properties = properties;
+        }
+    }
+}
+
+impl Writer {
+    /// Calls `changed` with what arcs change that are no steps of a plan.
+    pub(super) fn for_each_change_of_arcs(&self, batch: &Batch, changed: &mut dyn FnMut(Item)) {
+        let options = self.underlay.view().options();
+        batch.for_each(|ArcUpdate { list, neighbour, .. }| {
+            Item::for_each_of_edge(options, list, neighbour, &mut *changed);
+        });
+        if self.num_vertices < self.vertex_bound {
+            batch.for_each_addition(|list, neighbour| {
+                self.comes(list, changed);
+                self.comes(neighbour, changed);
+            });
+        }
+    }
+
+    /// Calls `changed` with what changes if a vertex is to be there. New ones had no id that anybody could have read;
+    /// those that went and come again have.
+    fn comes(&self, vertex: VertexId, changed: &mut dyn FnMut(Item)) {
+        if (vertex as usize) < self.vertex_bound && !self.is_live(vertex) {
+            changed(Item::Existence(vertex));
+            changed(Item::Vertices);
+        }
+    }
+
+    /// Calls `changed` with what the steps of a plan from `first` on change, before which ids were below `bound`; not
+    /// with the edges and values that go with a vertex.
+    pub(super) fn for_each_change(&self, plan: &Plan, first: usize, bound: usize, changed: &mut dyn FnMut(Item)) {
+        let options = self.underlay.view().options();
+        if plan.vertex_bound > bound {
+            changed(Item::Vertices);
+        }
+        for step in &plan.steps[first..] {
+            match *step {
+                Step::Edge(EdgeUpdate { source, target, addition }) => {
+                    if addition.is_some() && self.num_vertices < self.vertex_bound {
+                        self.comes(source, changed);
+                        self.comes(target, changed);
+                    }
+                    Item::for_each_of_edge(options, source, target, &mut *changed);
+                }
+                Step::SetWeight(EdgeUpdate { source, target, .. }) => {
+                    self.comes(source, changed);
+                    self.comes(target, changed);
+                    Item::for_each_of_edge(options, source, target, &mut *changed);
+                }
+                Step::AddVertex(vertex) => self.comes(vertex, changed),
+                Step::RemoveVertex(vertex) => {
+                    changed(Item::Existence(vertex));
+                    changed(Item::Properties(vertex));
+                    changed(Item::Vertices);
+                }
+                Step::SetValue(place) => {
+                    let vertex = plan.values[place].vertex;
+                    self.comes(vertex, changed);
+                    changed(Item::Properties(vertex));
+                }
+                Step::SetEdgeValue(place) => {
+                    let value = &plan.edge_values[place];
+                    self.comes(value.source, changed);
+                    self.comes(value.target, changed);
+                    Item::for_each_of_edge(options, value.source, value.target, &mut *changed);
+                }
+            }
+        }
+    }
+}

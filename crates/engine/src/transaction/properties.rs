@@ -1,0 +1,132 @@
+//! Values of a transaction.
+
+use std::ops::ControlFlow;
+
+use base::VertexId;
+use graph::property::{OwnedValue, PropertySchema};
+use lama::Key;
+
+use super::Transaction;
+use crate::commit::Item;
+use crate::live::{NewValue, Update, typed};
+use crate::{Error, Result};
+
+impl Transaction<'_> {
+    /// The value of a vertex; null where it has none, or there is no such property.
+    ///
+    /// # Errors
+    /// There is no such vertex; damage met on the way.
+    pub fn vertex_value(&self, key: &Key, name: &str) -> Result<OwnedValue> {
+        let vertex = self.require_vertex(key)?;
+        if let Some(value) = self.own.values.get(&(vertex, name.to_owned())) {
+            return Ok(value.clone());
+        }
+        if self.own.gone.contains(&vertex) {
+            return Ok(OwnedValue::Null);
+        }
+        self.note_of(vertex, Item::Properties(vertex));
+        let properties = self.view.properties();
+        match properties.schema().find(name) {
+            Some(place) if (vertex as usize) < self.own.first_new => Ok(properties.value(place, vertex)?.into()),
+            _ => Ok(OwnedValue::Null),
+        }
+    }
+
+    /// Gives a vertex that is there a value; null takes it away. A property that is not there yet is made.
+    ///
+    /// # Errors
+    /// There is no such vertex; the value is none of the property's type; damage met on the way.
+    pub fn set_vertex_value(&mut self, key: &Key, name: &str, value: OwnedValue) -> Result<()> {
+        let vertex = self.require_vertex(key)?;
+        let value = fitting_value(self.view.properties().schema(), name, value)
+            .map_err(|what| Error::Option(format!("vertex {key}: {what}")))?;
+        let is_known = !value.as_value().is_null() || self.knows_vertex_property(name);
+        self.own.values.insert((vertex, name.to_owned()), value.clone());
+        if is_known {
+            self.updates.push(Update::set_vertex(self.fitting(key)?, name, value));
+        }
+        Ok(())
+    }
+
+    /// The value of an edge, in a graph whose edges have properties: null where there is no edge, it has none, or there is
+    /// no such property. Of several edges of a pair, it is that of the one that was added last.
+    ///
+    /// # Errors
+    /// A key is none of this graph; damage met on the way.
+    pub fn edge_value(&self, source: &Key, target: &Key, name: &str) -> Result<OwnedValue> {
+        let Some((source, target)) = self.ends(source, target)? else { return Ok(OwnedValue::Null) };
+        self.note_edge(source, target);
+        if let Some(value) = self.own_edge_value(source, target, name) {
+            return Ok(value.clone());
+        }
+        let is_new = self.own.list(lama::Side::Out, source).is_some_and(|list| list.added(target).is_some());
+        let hides_old = is_new && self.view.options().multigraph;
+        let properties = self.view.edge_properties();
+        match properties.schema().find(name) {
+            Some(place) if self.is_edge_of_view(source, target) && !hides_old => {
+                let row = self.last_row(source, target);
+                ::graph::Graph::check(&self.view)?;
+                row.map_or(Ok(OwnedValue::Null), |row| Ok(properties.value(place, row)?.into()))
+            }
+            _ => Ok(OwnedValue::Null),
+        }
+    }
+
+    /// Gives an edge that is there a value; null takes it away. A property that is not there yet is made.
+    ///
+    /// # Errors
+    /// There is no such edge; edges have no properties; the value is none of the property's type; damage met on the way.
+    pub fn set_edge_value(&mut self, source: &Key, target: &Key, name: &str, value: OwnedValue) -> Result<()> {
+        let wrong = |what| Error::Option(format!("the edge from {source} to {target}: {what}"));
+        if !self.view.options().edge_properties {
+            return Err(wrong("the graph was loaded without properties of edges".into()));
+        }
+        self.require_edge(source, target)?;
+        let schema = self.view.edge_properties().schema();
+        let value = fitting_value(schema, name, value).map_err(wrong)?;
+        let is_new_property = schema.find(name).is_none()
+            && !self.own.edge_values.iter().any(|((_, _, own), value)| own == name && !value.as_value().is_null());
+        if value.as_value().is_null() && is_new_property {
+            return Ok(());
+        }
+        let Some((from, to)) = self.ends(source, target)? else { return Ok(()) };
+        self.own.edge_values.insert((from, to, name.to_owned()), value.clone());
+        self.updates.push(Update::set_edge(self.fitting(source)?, self.fitting(target)?, name, value));
+        Ok(())
+    }
+
+    /// Whether a property of vertices is there, or was made here.
+    fn knows_vertex_property(&self, name: &str) -> bool {
+        let is_made =
+            |((_, own), value): (&(VertexId, String), &OwnedValue)| own == name && !value.as_value().is_null();
+        self.view.properties().schema().find(name).is_some() || self.own.values.iter().any(is_made)
+    }
+
+    fn own_edge_value(&self, source: VertexId, target: VertexId, name: &str) -> Option<&OwnedValue> {
+        let of = |source, target| self.own.edge_values.get(&(source, target, name.to_owned()));
+        match self.view.options().direction {
+            graph::Direction::Directed => of(source, target),
+            graph::Direction::Undirected => of(source, target).or_else(|| of(target, source)),
+        }
+    }
+
+    /// The row of the edge between two vertices that was added last.
+    fn last_row(&self, source: VertexId, target: VertexId) -> Option<u64> {
+        let mut last = None;
+        let _ = self.view.for_each_out_row(source, |targets, rows| {
+            let first = targets.partition_point(|&other| other < target);
+            let parallel = targets[first..].iter().take_while(|&&other| other == target).count();
+            last = rows[first..first + parallel].iter().map(|&row| row as u64).chain(last).max();
+            ControlFlow::Continue(())
+        });
+        last
+    }
+}
+
+/// A value in the type of its property, if that is there.
+fn fitting_value(schema: &PropertySchema, name: &str, value: OwnedValue) -> Result<OwnedValue, String> {
+    match schema.find(name).and_then(|place| schema.get(place)) {
+        Some((_, property_type)) => typed(name, &NewValue::Value(value), property_type),
+        None => Ok(value),
+    }
+}

@@ -1,0 +1,97 @@
+//! What a transaction read.
+
+use lama::Key;
+
+use crate::Result;
+use crate::commit::{Conflict, Failure, Item, Stripes};
+
+/// Beyond so many, those that are there twice are looked for.
+const MANY: usize = 1 << 10;
+
+/// What a transaction read in its view, what was not there included.
+#[derive(Debug)]
+pub(crate) struct Reads {
+    /// Of the view.
+    epoch: u64,
+    items: Vec<Item>,
+    /// Keys that named no vertex, nor ever had.
+    absent: Vec<Key>,
+    /// When so many were read, duplicates go.
+    next_clearing: usize,
+}
+
+impl Reads {
+    /// Nothing yet, of a view that has what was committed up to `epoch`.
+    pub(crate) fn new(epoch: u64) -> Self {
+        Self { epoch, items: Vec::new(), absent: Vec::new(), next_clearing: MANY }
+    }
+
+    /// Something was read.
+    #[inline]
+    pub(crate) fn push(&mut self, item: Item) {
+        if self.items.last() == Some(&item) {
+            return;
+        }
+        self.items.push(item);
+        if self.items.len() >= self.next_clearing {
+            self.items.sort_unstable();
+            self.items.dedup();
+            self.next_clearing = MANY.max(2 * self.items.len());
+        }
+    }
+
+    /// A key had no id.
+    pub(crate) fn push_absent(&mut self, key: &Key) {
+        if !self.absent.contains(key) {
+            self.absent.push(key.clone());
+        }
+    }
+
+    /// Whether all that was read is still so, as far as the stripes tell; `has_id` tells which keys have an id.
+    ///
+    /// # Errors
+    /// What changed; damage in the dictionary.
+    pub(crate) fn validate(&self, stripes: &Stripes, has_id: impl Fn(&Key) -> Result<bool>) -> Result<(), Failure> {
+        if let Some(&item) = self.items.iter().find(|&&item| stripes.last_change(item) > self.epoch) {
+            return Err(Failure::Conflict(Conflict::Changed(item)));
+        }
+        for key in &self.absent {
+            if has_id(key)? {
+                return Err(Failure::Conflict(Conflict::Created(key.clone())));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn conflict(reads: &Reads, stripes: &Stripes, known: &[&str]) -> Option<Conflict> {
+        let has_id = |key: &Key| Ok(known.iter().any(|&known| *key == Key::from(known)));
+        match reads.validate(stripes, has_id) {
+            Ok(()) => None,
+            Err(Failure::Conflict(conflict)) => Some(conflict),
+            Err(Failure::Error(error)) => panic!("{error}"),
+        }
+    }
+
+    #[test]
+    fn what_changed_since_is_a_conflict() {
+        let mut stripes = Stripes::default();
+        stripes.begin(3);
+        let mut reads = Reads::new(3);
+        (0..5_000).for_each(|i| reads.push(Item::OutList(i % 10)));
+        assert!(reads.items.len() < 2 * MANY);
+        reads.push_absent(&"x".into());
+        stripes.change(Item::OutList(77), 4);
+        assert_eq!(conflict(&reads, &stripes, &["y"]), None);
+        assert_eq!(conflict(&reads, &stripes, &["x"]), Some(Conflict::Created("x".into())));
+        stripes.change(Item::OutList(7), 4);
+        assert_eq!(conflict(&reads, &stripes, &[]), Some(Conflict::Changed(Item::OutList(7))));
+        let mut younger = Reads::new(4);
+        younger.push(Item::OutList(7));
+        assert_eq!(conflict(&younger, &stripes, &[]), None);
+    }
+}

@@ -1,0 +1,181 @@
+//! Random histories of clients beside each other, with checkpoints and merges between them: both checkers find an order in
+//! which the transactions could have run one after the other.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex};
+
+use anden_engine::{Database, ErrorKind, GraphOptions, Key, KeyScheme, MergeScope, Result, Transaction};
+use base::parallel::Pool;
+use base::progress::Silent;
+use graph::Direction;
+use lama::Side;
+use testkit::Random;
+use testkit::history::{Action, Element, History, Object, Outcome, Run, find_cycle, replay};
+
+const NUM_CLIENTS: u32 = 4;
+/// Objects are values of vertices, then out-lists, then in-lists.
+const NUM_LISTS: Object = 6;
+const NUM_OUT: Object = 6;
+const NUM_OBJECTS: Object = 16;
+
+fn vertex(object: Object) -> Key {
+    u64::from(object).into()
+}
+
+fn neighbor(element: Element) -> Key {
+    (1_000_000 + element).into()
+}
+
+fn append(tx: &mut Transaction<'_>, object: Object, element: Element) -> Result<()> {
+    if object < NUM_LISTS {
+        let before = tx.vertex_value(&vertex(object), "list")?.as_value().to_string();
+        return tx.set_vertex_value(&vertex(object), "list", format!("{before} {element}").as_str().into());
+    }
+    match object < NUM_LISTS + NUM_OUT {
+        true => tx.add_edge(&vertex(object), &neighbor(element), None),
+        false => tx.add_edge(&neighbor(element), &vertex(object), None),
+    }
+}
+
+fn read(tx: &Transaction<'_>, object: Object) -> Result<Vec<Element>> {
+    if object < NUM_LISTS {
+        let list = tx.vertex_value(&vertex(object), "list")?.as_value().to_string();
+        return Ok(list.split_whitespace().map(|element| element.parse().unwrap()).collect());
+    }
+    let side = if object < NUM_LISTS + NUM_OUT { Side::Out } else { Side::In };
+    let element = |key: Key| match key {
+        Key::Integer(key) => key - 1_000_000,
+        Key::String(key) => panic!("{key}"),
+    };
+    let mut elements: Vec<_> = tx.neighbors(&vertex(object), side)?.into_iter().map(element).collect();
+    assert_eq!(tx.degree(&vertex(object), side)?, elements.len());
+    elements.sort_unstable();
+    Ok(elements)
+}
+
+/// What clients share.
+struct World<'a> {
+    db: &'a Database,
+    pool: &'a Pool,
+    clock: AtomicU64,
+    elements: AtomicU64,
+    runs: Mutex<Vec<Run>>,
+}
+
+impl World<'_> {
+    fn now(&self) -> u64 {
+        self.clock.fetch_add(1, Ordering::SeqCst)
+    }
+
+    /// Steps of a transaction, as random as can be, of which some are given up.
+    fn run(&self, client: u32, random: &mut Random) -> Result<Run> {
+        let begun = self.now();
+        let mut tx = self.db.begin(self.pool)?;
+        let mut actions = Vec::new();
+        for _ in 0..1 + random.below(4) {
+            let object = random.below(NUM_OBJECTS);
+            actions.push(if random.below(2) == 0 {
+                let element = self.elements.fetch_add(1, Ordering::Relaxed);
+                append(&mut tx, object, element)?;
+                Action::Append(object, element)
+            } else {
+                Action::Read(object, read(&tx, object)?)
+            });
+            if random.below(8) == 0 {
+                std::thread::yield_now();
+            }
+        }
+        let writes = !tx.is_read_only();
+        let outcome = match random.below(20) {
+            0 => {
+                drop(tx);
+                Outcome::Aborted
+            }
+            _ => match tx.commit() {
+                Ok(at) if writes => Outcome::Committed(at.epoch, at.place.into()),
+                // Right behind what it saw.
+                Ok(at) => Outcome::Committed(at.epoch, u64::MAX),
+                Err(error) if error.kind() == ErrorKind::Conflict => Outcome::Aborted,
+                Err(error) => return Err(error),
+            },
+        };
+        Ok(Run { client, begun, ended: self.now(), actions, outcome })
+    }
+}
+
+fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> History {
+    let pool = Pool::new(1).unwrap();
+    let db = Database::in_memory(options).unwrap();
+    db.transact(&pool, |tx| -> Result<()> { (0..NUM_OBJECTS).try_for_each(|object| tx.add_vertex(&vertex(object))) })
+        .unwrap();
+    let world =
+        World { db: &db, pool: &pool, clock: AtomicU64::new(0), elements: AtomicU64::new(1), runs: Mutex::default() };
+    let is_done = AtomicBool::new(false);
+    let start = Barrier::new(NUM_CLIENTS as usize);
+    std::thread::scope(|scope| {
+        let world = &world;
+        let clients: Vec<_> = (0..NUM_CLIENTS)
+            .map(|client| {
+                let start = &start;
+                scope.spawn(move || {
+                    let mut random = Random::new(seed << 8 | u64::from(client));
+                    start.wait();
+                    for _ in 0..num_runs / NUM_CLIENTS as usize {
+                        let run = world.run(client, &mut random).unwrap();
+                        world.runs.lock().unwrap().push(run);
+                    }
+                })
+            })
+            .collect();
+        if upkeep {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    db.checkpoint(None).unwrap();
+                    db.merge(MergeScope::All, &pool, &Silent).unwrap();
+                }
+            });
+        }
+        clients.into_iter().for_each(|client| client.join().unwrap());
+        is_done.store(true, Ordering::Relaxed);
+    });
+    let runs = world.runs.into_inner().unwrap();
+    History { runs, first_set: NUM_LISTS }
+}
+
+fn check(options: GraphOptions, seeds: std::ops::Range<u64>, upkeep: bool) {
+    for seed in seeds {
+        let history = history(options, seed, 1_000, upkeep);
+        let num_committed = history.num_committed();
+        assert!(num_committed >= 200, "seed {seed}: only {num_committed} of 1,000 transactions were committed");
+        find_cycle(&history).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+        replay(&history).unwrap_or_else(|what| panic!("seed {seed}: {what}"));
+    }
+}
+
+fn options(direction: Direction) -> GraphOptions {
+    GraphOptions { keys: KeyScheme::Integer, direction, ..GraphOptions::default() }
+}
+
+#[test]
+fn transactions_are_serializable() {
+    check(options(Direction::Directed), 0..60, false);
+}
+
+#[test]
+fn transactions_of_an_undirected_graph_are_serializable() {
+    check(options(Direction::Undirected), 100..120, false);
+}
+
+#[test]
+fn transactions_beside_checkpoints_and_merges_are_serializable() {
+    check(options(Direction::Directed), 200..220, true);
+}
+
+#[test]
+fn transactions_that_become_snapshots_are_serializable() {
+    let options = GraphOptions { edge_properties: true, ..options(Direction::Directed) };
+    let history = history(options, 300, 300, false);
+    assert!(history.num_committed() >= 60);
+    find_cycle(&history).unwrap();
+    replay(&history).unwrap();
+}
