@@ -81,7 +81,8 @@ pub fn read_log(input: &[u8]) {
     let disk = disk.duplicate();
     disk.set_contents(SEGMENT.as_ref(), &bytes);
     // A reader first: a writer cuts the log.
-    let _ = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).and_then(|database| read(&database.view()?));
+    let _ =
+        Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).and_then(|database| read(&database.view()?));
     let _ = write_on(&disk);
 }
 
