@@ -217,7 +217,12 @@ impl Database {
     ///
     /// Cost: a look at every page of the vertex table.
     pub fn stats(&self) -> Stats {
-        Stats { storage: self.inner.stats(), live: self.inner.live_stats(), views: self.pins.stats() }
+        Stats {
+            storage: self.inner.stats(),
+            live: self.inner.live_stats(),
+            commits: self.inner.commit_stats(),
+            views: self.pins.stats(),
+        }
     }
 
     /// Reads every checksum and holds every structure against the others.

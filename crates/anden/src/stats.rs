@@ -1,6 +1,6 @@
 //! What a database says of itself.
 
-use crate::{LiveStats, StorageStats, ViewStats};
+use crate::{CommitStats, LiveStats, StorageStats, ViewStats};
 
 /// What is on disk, what is in memory, and what was done since the database was opened.
 #[derive(Clone, Debug)]
@@ -10,6 +10,8 @@ pub struct Stats {
     pub storage: StorageStats,
     /// What was committed and is in memory only, and what is done about it.
     pub live: LiveStats,
+    /// What was committed, what was not and why, and how long it took.
+    pub commits: CommitStats,
     /// The views that are open.
     pub views: ViewStats,
 }

@@ -4,9 +4,12 @@
 //! edges a vertex, and where it is given, a real one. A query is a read transaction of its own: it pins what is
 //! committed, searches, and lets go.
 
+mod commits;
+mod conflicts;
 mod ground;
 mod mixed;
 mod navigation;
+mod recovery;
 #[cfg(feature = "rivals")]
 mod rivals;
 mod stage;
@@ -19,7 +22,7 @@ use ground::Ground;
 use navigation::Question;
 
 /// What can be measured alone.
-const PARTS: [&str; 2] = ["navigation", "mixed"];
+const PARTS: [&str; 5] = ["navigation", "mixed", "commits", "conflicts", "recovery"];
 
 /// Vertices a row, and rows, of the network that is made.
 const WIDTH: u64 = 1000;
@@ -57,6 +60,16 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
     if let Some(path) = setting.social.as_ref().filter(|_| is_wanted("navigation")) {
         let ground = Ground::social(setting, "social", path)?;
         navigation::lines(setting, &ground, &[Question::TwoHops], is_quick, report)?;
+    }
+    // A quick run is of what has no disk to wait for.
+    if !is_quick && is_wanted("commits") {
+        commits::lines(setting, report)?;
+    }
+    if !is_quick && is_wanted("conflicts") {
+        conflicts::lines(setting, report)?;
+    }
+    if !is_quick && is_wanted("recovery") {
+        recovery::lines(setting, report)?;
     }
     Ok(())
 }

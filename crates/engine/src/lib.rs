@@ -22,7 +22,7 @@ pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use lama::{
     ChangedArc, DatabaseId, Dictionary, Diff, GraphOptions, Identity, Key, KeyRef, KeyScheme, MergeReport, MergeScope,
-    Retention, SnapshotInfo, Stats, VerifyReport, View,
+    Retention, Side, SnapshotInfo, Stats, VerifyReport, View,
 };
 pub use live::{Applied, LiveStats, Missing, NewValue, Update};
 pub use load::{Duplicates, LoadOptions, LoadReport, Spread};

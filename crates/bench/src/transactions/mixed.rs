@@ -21,6 +21,8 @@ use crate::setting::Setting;
 /// Edges that arrive in a second, and in a transaction.
 const ARRIVALS_A_SECOND: usize = 100_000;
 const BATCH: usize = 1000;
+/// What is in memory before a snapshot is made, where that is not 64 MB.
+const RARE_CHECKPOINT_BYTES: u64 = 1 << 30;
 /// Results of a run that are held against a plain graph.
 const MOST_CHECKED: usize = 4;
 
@@ -199,9 +201,9 @@ fn check(setting: &Setting, ground: &Ground, edges: &[WeightedEdge], analyses: &
 
 /// The lines of a graph: each alone on all cores, both with their share, and both while edges arrive.
 pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: &mut Report) -> Result<()> {
-    let time = Duration::from_millis(if is_quick { 300 } else { 10_000 });
+    let time = Duration::from_millis(if is_quick { 300 } else { 5_000 });
     let cores = setting.pool.num_threads();
-    let num_batches = (time.as_secs_f64() * ARRIVALS_A_SECOND as f64) as usize / BATCH;
+    let num_batches = 2 * ((time.as_secs_f64() * ARRIVALS_A_SECOND as f64) as usize / BATCH);
     let edges = ground.new_edges(num_batches * BATCH)?;
     let arrivals: Vec<Vec<Update>> = edges.chunks(BATCH).map(|batch| updates(batch, true)).collect();
     let all = Split { navigational: cores, analytics: cores };
@@ -231,8 +233,12 @@ pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: 
     };
     let both = play(ground, shared, cast(shared.navigational, true, false), &[], time)?;
     compare("beside analyses and theirs", both.rates);
-    let mut mixed = play(ground, shared, cast(shared.navigational, true, true), &arrivals, time)?;
-    compare("beside each other and arrivals", mixed.rates);
+    let default = play(ground, shared, cast(shared.navigational, true, true), &arrivals, time)?;
+    compare("beside each other and arrivals", default.rates);
+    ground.database.set_checkpoint_bytes(Some(RARE_CHECKPOINT_BYTES));
+    let rest = &arrivals[default.commits.len()..];
+    let mut mixed = play(ground, shared, cast(shared.navigational, true, true), rest, time)?;
+    compare("beside each other and arrivals, snapshots each 1 GB", mixed.rates);
     let arrived = (mixed.commits.len() * BATCH) as f64 / mixed.seconds / 1e3;
     let bound = format!("{} arrive in transactions of {BATCH}", ARRIVALS_A_SECOND / 1000);
     report.line(Line::figure(format!("{name}: edges committed meanwhile"), "k/s", arrived, bound));
@@ -240,8 +246,10 @@ pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: 
         let latency = quantile(&mut mixed.commits, per_mille) * 1e6;
         report.line(Line::figure(format!("{name}: a transaction of these, {what}"), "µs", latency, ""));
     }
-    let num_checked = check(setting, ground, &edges, &mixed.analyses)?;
-    let of = format!("of {}, each the same as of a plain graph of that moment", mixed.analyses.len());
+    let num_checked =
+        check(setting, ground, &edges, &default.analyses)? + check(setting, ground, &edges, &mixed.analyses)?;
+    let num_analyses = default.analyses.len() + mixed.analyses.len();
+    let of = format!("of {num_analyses}, each the same as of a plain graph of that moment");
     report.line(Line::figure(format!("{name}: analyses checked"), "", num_checked as f64, of));
     Ok(())
 }

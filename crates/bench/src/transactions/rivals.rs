@@ -4,6 +4,8 @@
 //! it try again. Its write-ahead log with `synchronous` at `FULL`, `NORMAL` and `OFF` promises about what ours does
 //! with `sync`, `batched` and `none`; redb has `Immediate` and `None`.
 
+mod stores;
+
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,6 +15,7 @@ use graph::{Direction, Graph};
 use kernels::Context;
 use rusqlite::{Connection, params};
 
+pub(super) use self::stores::{Promise, stores};
 use super::ground::Ground;
 use super::navigation::Question;
 use crate::harness::{Pairs, seconds};

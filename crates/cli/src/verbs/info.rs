@@ -1,6 +1,6 @@
 //! `anden info`.
 
-use anden::{Database, DegreeStatistics, KeyScheme, PropertySchema, View};
+use anden::{Database, DegreeStatistics, KeyScheme, PropertySchema, Stats, View};
 use serde_json::{Value, json};
 
 use super::degrees::{degrees_json, plot};
@@ -25,7 +25,8 @@ pub fn execute(global: &Global, args: &InfoArgs) -> Result {
 }
 
 fn object(database: &Database, view: &View) -> Result<Value> {
-    let stats = database.stats().storage;
+    let stats = database.stats();
+    let storage = &stats.storage;
     let mut object = json!({
         "vertices": view.num_vertices(),
         "edges": view.num_edges(),
@@ -38,25 +39,19 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         "in_edges": view.has_in_edges(),
         "arcs": view.num_arcs(),
         "snapshots": snapshots_json(&database.snapshots()),
-        "runs": stats.runs,
-        "levels": stats.levels,
-        "bytes": stats.bytes,
-        "bytes_per_edge": stats.bytes_per_edge,
+        "runs": storage.runs,
+        "levels": storage.levels,
+        "bytes": storage.bytes,
+        "bytes_per_edge": storage.bytes_per_edge,
         "pages": {
-            "dense": stats.dense_pages,
-            "empty": stats.empty_pages,
-            "patched": stats.patched_pages,
+            "dense": storage.dense_pages,
+            "empty": storage.empty_pages,
+            "patched": storage.patched_pages,
         },
     });
     // Of this handle: what another process has in memory, it alone knows.
-    let live = database.live_stats();
-    object["live"] = json!({
-        "delta_bytes": live.delta_bytes,
-        "added": live.added,
-        "removed": live.removed,
-        "checkpoint_running": live.is_checkpoint_running,
-        "automatic_checkpoints": live.automatic_checkpoints,
-    });
+    (object["live"], object["commits"], object["views"]) =
+        (live_json(&stats), commits_json(&stats), views_json(&stats));
     object["log"] = json!({ "bytes": database.log_bytes()? });
     object["vertex_properties"] = schema_json(view.vertex_schema());
     object["edge_properties"] = schema_json(view.edge_schema());
@@ -67,6 +62,44 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         object["in_degrees"] = degrees_json(&degrees);
     }
     Ok(object)
+}
+
+fn live_json(stats: &Stats) -> Value {
+    let live = &stats.live;
+    json!({
+        "delta_bytes": live.delta_bytes,
+        "added": live.added,
+        "removed": live.removed,
+        "checkpoint_running": live.is_checkpoint_running,
+        "automatic_checkpoints": live.automatic_checkpoints,
+        "automatic_merges": live.automatic_merges,
+        "log_bytes": live.log_bytes,
+        "logged_commits": live.logged_commits,
+        "log_syncs": live.log_syncs,
+    })
+}
+
+fn commits_json(stats: &Stats) -> Value {
+    let commits = &stats.commits;
+    json!({
+        "commits": commits.commits,
+        "aborts": {
+            "conflict": commits.conflicts,
+            "invalid": commits.invalid,
+            "failure": commits.failures,
+        },
+        "retries": commits.retries,
+        "admitted_alone": commits.admitted_alone,
+        "groups": commits.groups,
+        "largest_group": commits.largest_group,
+        "latency_ns_p50": commits.latency_ns_p50,
+        "latency_ns_p99": commits.latency_ns_p99,
+        "latency_ns_p999": commits.latency_ns_p999,
+    })
+}
+
+fn views_json(stats: &Stats) -> Value {
+    json!({ "open": stats.views.open, "oldest_age_seconds": stats.views.oldest_age.as_secs_f64() })
 }
 
 fn schema_json(schema: &PropertySchema) -> Value {

@@ -1,0 +1,186 @@
+//! One-edge commits: how many a second at each durability, by how many clients, one at a time and several in flight.
+
+use std::collections::VecDeque;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, ensure};
+use engine::{Database, Durability, GraphOptions, KeyScheme, Missing, Update};
+use graph::Graph;
+
+use super::stage::{Client, Clock, Random, quantile, side_by_side};
+use crate::report::{Line, Report};
+use crate::setting::Setting;
+
+/// Vertices that edges are committed between.
+const NUM_VERTICES: u64 = 1 << 20;
+/// Commits of a client that are not answered yet, where there are several.
+const IN_FLIGHT: usize = 16;
+const CLIENTS: [usize; 3] = [1, 8, 64];
+
+/// An empty directed graph without in-lists, whose changes stay in memory and in the log.
+pub(super) fn empty(directory: &Path) -> Result<Database> {
+    if directory.exists() {
+        std::fs::remove_dir_all(directory)?;
+    }
+    let options = GraphOptions { keys: KeyScheme::Dense, in_edges: false, ..GraphOptions::default() };
+    let database = Database::create(directory, options)?;
+    database.set_checkpoint_bytes(None);
+    let pool = base::parallel::Pool::new(1)?;
+    database.apply(&[Update::AddVertex((NUM_VERTICES - 1).into())], Missing::Lenient, &pool)?;
+    Ok(database)
+}
+
+/// The edge that a client commits as its `number`th: no two clients have one in common.
+pub(super) fn edge(client: usize, number: u64) -> (u64, u64) {
+    let mut random = Random::new(number << 8 | client as u64);
+    (random.below(NUM_VERTICES), random.below(NUM_VERTICES))
+}
+
+/// A client that commits edges; returns how many were answered.
+fn client<'a>(setting: &'a Setting, database: &'a Database, number: usize, in_flight: usize) -> Client<'a, u64> {
+    Box::new(move |clock: &Clock<'_>| {
+        let (mut num_submitted, mut num_answered) = (0, 0);
+        let mut waiting = VecDeque::with_capacity(in_flight);
+        while clock.is_running() {
+            let (source, target) = edge(number, num_submitted);
+            waiting.push_back(database.submit(&[Update::add_edge(source, target)], &setting.pool)?);
+            num_submitted += 1;
+            if waiting.len() == in_flight
+                && let Some(first) = waiting.pop_front()
+            {
+                first.wait()?;
+                num_answered += u64::from(clock.is_running());
+            }
+        }
+        waiting.into_iter().try_for_each(|commit| commit.wait().map(|_| ()))?;
+        Ok(num_answered)
+    })
+}
+
+/// The durabilities with their names, and the targets of 8 clients with several in flight and one at a time.
+fn durabilities() -> [(&'static str, Durability, [&'static str; 2]); 3] {
+    [
+        ("none", Durability::None, ["≥ 1000", "≥ 2000"]),
+        ("batched", Durability::batched(), ["≥ 400", "≥ 1000"]),
+        ("sync", Durability::Sync, ["", ""]),
+    ]
+}
+
+/// All lines.
+pub(super) fn lines(setting: &Setting, report: &mut Report) -> Result<()> {
+    let time = Duration::from_secs(1);
+    for (name, durability, targets) in durabilities() {
+        for num_clients in CLIENTS {
+            for (way, in_flight) in [1, IN_FLIGHT].into_iter().enumerate() {
+                let database = empty(&setting.scratch.join("commits.anden"))?;
+                database.set_durability(durability);
+                let before = database.commit_stats();
+                let clients = (0..num_clients).map(|number| client(setting, &database, number, in_flight));
+                let rate = side_by_side(clients.collect(), time)?.0.iter().sum::<u64>() as f64 / time.as_secs_f64();
+                let after = database.commit_stats();
+                let groups = (after.groups - before.groups).max(1);
+                let size = (after.commits - before.commits) as f64 / groups as f64;
+                let how = if in_flight == 1 { "one at a time".into() } else { format!("{IN_FLIGHT} in flight") };
+                let target = if num_clients == 8 { targets[way] } else { "" };
+                let groups = format!("{target}{}groups of {size:.1}", if target.is_empty() { "" } else { "; " });
+                let line = format!("{name}, {num_clients} clients, {how}");
+                report.line(Line::figure(line, "k/s", rate / 1e3, groups));
+                if name == "sync" && in_flight == 1 && num_clients > 1 {
+                    let share = size / num_clients as f64;
+                    report.line(Line::figure(
+                        format!("{name}, {num_clients} clients: a group, of those who wait"),
+                        "",
+                        share,
+                        "≥ 0.8",
+                    ));
+                }
+                #[cfg(feature = "rivals")]
+                if in_flight == 1 {
+                    rivals(setting, name, num_clients, rate, time, report)?;
+                }
+                database.close()?;
+            }
+        }
+    }
+    latency(setting, report)
+}
+
+/// One client that waits for each commit: how long it takes.
+fn latency(setting: &Setting, report: &mut Report) -> Result<()> {
+    let num_commits: u64 = 200_000;
+    for (name, durability, targets) in [
+        ("none", Durability::None, ["≤ 3", "≤ 50"]),
+        ("batched", Durability::batched(), ["", ""]),
+        ("sync", Durability::Sync, ["", ""]),
+    ] {
+        let database = empty(&setting.scratch.join("commits.anden"))?;
+        database.set_durability(durability);
+        let num_commits = if name == "sync" { num_commits / 50 } else { num_commits };
+        let mut times = Vec::with_capacity(num_commits as usize);
+        for number in 0..num_commits {
+            let (source, target) = edge(0, number);
+            let update = [Update::add_edge(source, target)];
+            let start = Instant::now();
+            database.apply(&update, Missing::Lenient, &setting.pool)?;
+            times.push(start.elapsed().as_secs_f64() * 1e6);
+        }
+        for (what, per_mille, target) in [("median", 500, targets[0]), ("p99", 990, targets[1]), ("p999", 999, "")] {
+            report.line(Line::figure(
+                format!("{name}, one client: {what}"),
+                "µs",
+                quantile(&mut times, per_mille),
+                target,
+            ));
+        }
+        ensure!(database.view()?.num_edges() > 0, "nothing was committed");
+        database.close()?;
+    }
+    Ok(())
+}
+
+/// What others do with as many clients.
+#[cfg(feature = "rivals")]
+fn rivals(
+    setting: &Setting,
+    durability: &str,
+    num_clients: usize,
+    ours: f64,
+    time: Duration,
+    report: &mut Report,
+) -> Result<()> {
+    use super::rivals::{Promise, stores};
+    let promise = match durability {
+        "none" => Promise::Nothing,
+        "batched" => Promise::Batched,
+        _ => Promise::Sync,
+    };
+    for (name, store) in stores(&setting.scratch, promise)? {
+        let store = &*store;
+        let client = |client: usize| -> Client<'_, u64> {
+            Box::new(move |clock: &Clock<'_>| {
+                let mut number = 0;
+                while clock.is_running() {
+                    let (source, target) = edge(client, number);
+                    store.insert((source as u32, target as u32, 1))?;
+                    number += 1;
+                }
+                Ok(number)
+            })
+        };
+        let (counts, seconds) = side_by_side((0..num_clients).map(client).collect(), time)?;
+        let theirs = counts.iter().sum::<u64>() as f64 / seconds;
+        let ratio = ours / theirs;
+        let target = match (promise, num_clients) {
+            (Promise::Sync, 8) => "≥ 5 times SQLite",
+            (Promise::Sync, 64) => "≥ 25 times SQLite",
+            _ => "",
+        };
+        report.line(Line {
+            other: Some((theirs / 1e3, name.to_owned())),
+            ratio: Some((ratio, ratio, ratio)),
+            ..Line::figure(format!("{durability}, {num_clients} clients, one at a time"), "k/s", ours / 1e3, target)
+        });
+    }
+    Ok(())
+}

@@ -1,0 +1,110 @@
+//! Transactions that want the same few vertices: how many lose, and whether anybody starves.
+//!
+//! Each reads the degrees of two vertices and adds an edge from the one to the other; which vertices, follows Zipf's
+//! law. The lists that an edge changes are what others read, so two transactions that have an end in common cannot
+//! both go first.
+//!
+//! # Source
+//! The generator of skewed numbers: Gray, Sundaresan, Englert, Baclawski, Weinberger, "Quickly generating
+//! billion-record synthetic databases", SIGMOD 1994.
+
+use std::time::Duration;
+
+use anyhow::{Result, ensure};
+use base::parallel::Pool;
+use engine::Durability;
+use engine::Side;
+
+use super::commits::empty;
+use super::stage::{Client, Clock, Random, side_by_side};
+use crate::report::{Line, Report};
+use crate::setting::Setting;
+
+const NUM_CLIENTS: usize = 8;
+/// Vertices that are chosen from, and how unevenly.
+const NUM_VERTICES: u64 = 100_000;
+const SKEW: f64 = 0.99;
+
+/// Numbers of which the first is the most frequent.
+#[derive(Clone, Copy, Debug)]
+struct Zipf {
+    zeta: f64,
+    alpha: f64,
+    eta: f64,
+}
+
+impl Zipf {
+    fn new() -> Self {
+        let zeta = |bound: u64| (1..=bound).map(|number| (number as f64).powf(-SKEW)).sum::<f64>();
+        let all = zeta(NUM_VERTICES);
+        let eta = (1.0 - (2.0 / NUM_VERTICES as f64).powf(1.0 - SKEW)) / (1.0 - zeta(2) / all);
+        Self { zeta: all, alpha: 1.0 / (1.0 - SKEW), eta }
+    }
+
+    fn next(&self, random: &mut Random) -> u64 {
+        let share = random.below(1 << 53) as f64 / (1_u64 << 53) as f64;
+        let mass = share * self.zeta;
+        if mass < 1.0 {
+            return 0;
+        }
+        if mass < 1.0 + 0.5_f64.powf(SKEW) {
+            return 1;
+        }
+        let number = NUM_VERTICES as f64 * (self.eta * share - self.eta + 1.0).powf(self.alpha);
+        (number as u64).min(NUM_VERTICES - 1)
+    }
+}
+
+/// The lines.
+pub(super) fn lines(setting: &Setting, report: &mut Report) -> Result<()> {
+    let time = Duration::from_secs(5);
+    let zipf = Zipf::new();
+    let database = empty(&setting.scratch.join("conflicts.anden"))?;
+    database.set_durability(Durability::None);
+    let pool = Pool::new(1)?;
+    let before = database.commit_stats();
+    let client = |number: usize| -> Client<'_, u64> {
+        let (database, pool) = (&database, &pool);
+        Box::new(move |clock: &Clock<'_>| {
+            let mut random = Random::new(number as u64 + 99);
+            let mut num_commits = 0;
+            while clock.is_running() {
+                let (source, target) = (zipf.next(&mut random).into(), zipf.next(&mut random).into());
+                database.transact(pool, |tx| -> engine::Result<()> {
+                    let degrees = tx.degree(&source, Side::Out)? + tx.degree(&target, Side::Out)?;
+                    std::hint::black_box(degrees);
+                    tx.add_edge(&source, &target, None)
+                })?;
+                num_commits += 1;
+            }
+            Ok(num_commits)
+        })
+    };
+    let (counts, seconds) = side_by_side((0..NUM_CLIENTS).map(client).collect(), time)?;
+    let stats = database.commit_stats();
+    let (commits, conflicts) = (counts.iter().sum::<u64>() as f64, (stats.conflicts - before.conflicts) as f64);
+    let slowest = counts.iter().copied().min().unwrap_or(0) as f64 / (commits / NUM_CLIENTS as f64);
+    ensure!(slowest > 0.0, "a client starves: {counts:?}");
+    let name = format!("Zipf {SKEW}, {NUM_CLIENTS} clients");
+    report.line(Line::figure(format!("{name}: transactions"), "k/s", commits / seconds / 1e3, ""));
+    report.line(Line::figure(format!("{name}: tries that lost"), "", conflicts / (commits + conflicts), ""));
+    let alone = format!("> 0; {} were let in alone", stats.admitted_alone - before.admitted_alone);
+    report.line(Line::figure(format!("{name}: the slowest client, of the mean"), "", slowest, alone));
+    database.close()?;
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_numbers_are_most_of_them() {
+        let (zipf, mut random) = (Zipf::new(), Random::new(1));
+        let numbers: Vec<u64> = (0..100_000).map(|_| zipf.next(&mut random)).collect();
+        let share = |below: u64| numbers.iter().filter(|&&number| number < below).count() as f64 / 1e5;
+        assert!(numbers.iter().all(|&number| number < NUM_VERTICES));
+        // Of the mass of n^-.99 below 100,000, 12.8, the first has 1/12.8 and the first hundred 5.3/12.8.
+        assert!((0.07..0.085).contains(&share(1)) && (0.38..0.45).contains(&share(100)), "{} {}", share(1), share(100));
+    }
+}
