@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::VertexId;
 use base::parallel::Pool;
 use graph::property::{PropertyType, PropertyValue};
-use graph::{Direction, Graph, InEdges, Page, Weight, WeightType, WeightedEdges, WillNeed};
+use graph::{Direction, Graph, InEdges, Page, Weight, WeightType, WeightedEdges, WillNeed, prefetch_start};
 
 use crate::{Error, Result, View};
 
@@ -267,6 +267,16 @@ impl SideWeights {
         }
     }
 
+    /// Fetches the first weights of a list to the cache.
+    #[inline]
+    fn prefetch(&self, vertex: VertexId) {
+        let start = self.starts[vertex as usize] as usize;
+        match &self.values {
+            Values::Integer(values) => prefetch_start(values, start),
+            Values::Real(values) => prefetch_start(values, start),
+        }
+    }
+
     /// Calls `body` with the fragments that `each` gives, and their weights.
     #[inline]
     fn with<W: Weight>(
@@ -289,6 +299,12 @@ impl WillNeed for ChosenWeights {
     #[inline(always)]
     fn prefetch_out(&self, vertex: VertexId) {
         self.graph.prefetch_out(vertex);
+    }
+
+    #[inline(always)]
+    fn prefetch_out_list(&self, vertex: VertexId) {
+        self.graph.prefetch_out_list(vertex);
+        self.out_side.prefetch(vertex);
     }
 }
 
@@ -338,6 +354,21 @@ impl Graph for ChosenWeights {
     }
 
     #[inline]
+    fn for_each_out_fragment_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        self.graph.for_each_out_fragment_of(word, wanted, body);
+    }
+
+    #[inline]
+    fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, body: impl FnMut(VertexId, usize)) {
+        self.graph.for_each_rough_out_degree_of(word, wanted, body);
+    }
+
+    #[inline]
     fn for_each_out_page(
         &self,
         vertices: Range<VertexId>,
@@ -368,6 +399,16 @@ impl InEdges for ChosenWeights {
         body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.graph.for_each_in_fragment(vertex, body)
+    }
+
+    #[inline]
+    fn for_each_in_fragment_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        self.graph.for_each_in_fragment_of(word, wanted, body);
     }
 
     #[inline]

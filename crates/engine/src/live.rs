@@ -38,7 +38,6 @@ mod vertices;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
-use base::VertexId;
 use base::parallel::Pool;
 use lama::{GraphOptions, LevelChanges, Side, SnapshotInfo, Store, Underlay, View};
 use terrace::Plane;
@@ -539,14 +538,6 @@ impl Writer {
         match self.underlay.view().options().stores_in_lists() {
             true => &[Side::Out, Side::In],
             false => &[Side::Out],
-        }
-    }
-
-    /// From now on the list of `vertex` may differ from the snapshot's.
-    fn touch(&self, side: Side, vertex: VertexId) {
-        self.underlay.touch(side, vertex);
-        if let Some(next) = &self.next_underlay {
-            next.touch(side, vertex);
         }
     }
 

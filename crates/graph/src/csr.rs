@@ -7,7 +7,7 @@ use base::mapped::MappedSlice;
 
 use crate::{
     DensePage, Direction, Error, Graph, InEdges, Page, Result, SingleFragment, Weight, WeightType, WeightedEdges,
-    Weights, WillNeed,
+    Weights, WillNeed, prefetch_start,
 };
 
 /// The lists of one side: `targets[offsets[v]..offsets[v + 1]]` are the neighbours of `v`, ascending.
@@ -76,6 +76,16 @@ impl Adjacency {
     #[inline(always)]
     fn list(&self, vertex: VertexId) -> &[VertexId] {
         &self.targets[self.range(vertex)]
+    }
+
+    /// Fetches the first lines of a list to the cache; the processor goes on by itself.
+    #[inline(always)]
+    fn prefetch(&self, vertex: VertexId) {
+        let start = self.offsets[vertex as usize] as usize;
+        prefetch_start(&self.targets, start);
+        if let Some(weights) = &self.weights {
+            weights.prefetch(start);
+        }
     }
 
     fn page(&self, vertices: Range<VertexId>) -> DensePage<'_, u64> {
@@ -154,6 +164,11 @@ impl WillNeed for Csr {
     #[inline(always)]
     fn prefetch_out(&self, vertex: VertexId) {
         base::simd::prefetch(&self.out_lists.offsets, vertex as usize);
+    }
+
+    #[inline(always)]
+    fn prefetch_out_list(&self, vertex: VertexId) {
+        self.out_lists.prefetch(vertex);
     }
 }
 

@@ -12,6 +12,7 @@
 use std::ops::{ControlFlow, Range};
 
 use base::VertexId;
+use base::bitmap::ones;
 
 use crate::{Weight, WeightType};
 
@@ -60,6 +61,16 @@ pub trait Graph: WillNeed + Sync {
     /// The length of the out-list of `vertex`.
     fn out_degree(&self, vertex: VertexId) -> usize;
 
+    /// Calls `body` with about the lengths of the out-lists of those of 64 vertices, from `64 * word` on, whose bits are
+    /// set in `wanted`, in any order: a storage that keeps changes apart from its lists may leave them out.
+    ///
+    /// For choosing vertices of patched pages by what they roughly are, as
+    /// [`for_each_out_fragment_of`](Self::for_each_out_fragment_of).
+    #[inline]
+    fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, mut body: impl FnMut(VertexId, usize)) {
+        vertices_of(word, wanted).for_each(|vertex| body(vertex, self.out_degree(vertex)));
+    }
+
     /// Calls `body` with each fragment of the out-list of `vertex`: a contiguous piece, ascending,
     /// every entry below [`vertex_bound`](Self::vertex_bound). Fragments do not overlap.
     ///
@@ -70,6 +81,22 @@ pub trait Graph: WillNeed + Sync {
         vertex: VertexId,
         body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
+
+    /// Calls `body` with the fragments of the out-lists of those of 64 vertices, from `64 * word` on, whose bits are
+    /// set in `wanted`: list after list, in any order. To break leaves a list, and goes on with the next.
+    ///
+    /// For lists of [patched](Page::Patched) pages: a storage that has to look for each of them looks for all at once.
+    #[inline]
+    fn for_each_out_fragment_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        for vertex in vertices_of(word, wanted) {
+            let _ = self.for_each_out_fragment(vertex, |list| body(vertex, list));
+        }
+    }
 
     /// Calls `body` with pages of out-lists that cover `vertices` once, in order.
     fn for_each_out_page(
@@ -102,12 +129,31 @@ pub trait InEdges: Graph {
         body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
 
+    /// As [`Graph::for_each_out_fragment_of`].
+    #[inline]
+    fn for_each_in_fragment_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        for vertex in vertices_of(word, wanted) {
+            let _ = self.for_each_in_fragment(vertex, |list| body(vertex, list));
+        }
+    }
+
     /// As [`Graph::for_each_out_page`].
     fn for_each_in_page(
         &self,
         vertices: Range<VertexId>,
         body: impl FnMut(Page<'_, Self::Offset>) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
+}
+
+/// The vertices, from `64 * word` on, whose bits are set in `wanted`, ascending.
+#[inline(always)]
+pub fn vertices_of(word: usize, wanted: u64) -> impl Iterator<Item = VertexId> {
+    ones(wanted).map(move |bit| (word * 64 + bit) as VertexId)
 }
 
 /// Weights beside the edges.
@@ -148,6 +194,10 @@ pub trait WillNeed {
     /// The place of this out-list will be looked up within a microsecond: a hint to fetch it to the
     /// processor's cache, where that takes one instruction.
     fn prefetch_out(&self, _vertex: VertexId) {}
+
+    /// This out-list, whose place was fetched by now, will be read within a microsecond, and with its weights where
+    /// there are any: a hint to fetch its first lines.
+    fn prefetch_out_list(&self, _vertex: VertexId) {}
 
     /// The out-lists of these vertices will be read soon.
     fn will_need_out(&self, _vertices: &[VertexId]) {}

@@ -4,6 +4,7 @@ use std::fmt::{Debug, Display};
 use std::str::FromStr;
 
 use base::mapped::MappedSlice;
+use base::simd::prefetch;
 use bytemuck::Pod;
 
 /// The types that a weight may have.
@@ -75,6 +76,25 @@ impl Weights {
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
+
+    /// Hints that the weights from `index` on are read soon; any index will do.
+    #[inline(always)]
+    pub fn prefetch(&self, index: usize) {
+        match self {
+            Self::U32(weights) => prefetch_start(weights, index),
+            Self::I64(weights) => prefetch_start(weights, index),
+            Self::F32(weights) => prefetch_start(weights, index),
+            Self::F64(weights) => prefetch_start(weights, index),
+        }
+    }
+}
+
+/// Fetches the first lines of a list from `index` on to the cache; the processor goes on by itself.
+#[inline(always)]
+pub fn prefetch_start<T>(entries: &[T], index: usize) {
+    const NEXT_LINE: usize = 16;
+    prefetch(entries, index);
+    prefetch(entries, index + NEXT_LINE);
 }
 
 /// A type of weights; kernels are generic over it.

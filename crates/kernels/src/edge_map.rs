@@ -60,7 +60,7 @@ use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
-use graph::{InEdges, Weight, WeightedEdges};
+use graph::{Graph, InEdges, Weight, WeightedEdges};
 
 use crate::vertex_subset::{Members, VertexSubset};
 use crate::{Context, Error, Result};
@@ -217,6 +217,21 @@ fn run<W: Copy, G: InEdges, L: Lists<W, Offset = G::Offset>, F: EdgeFunctor<W>>(
     };
     ctx.progress.check()?;
     Ok(result)
+}
+
+/// Lists ahead whose place is fetched, and those that are fetched themselves.
+const FAR: usize = 12;
+const NEAR: usize = 4;
+
+/// Tells a graph which of the lists of some vertices are read after the one at `index`.
+#[inline(always)]
+pub(crate) fn announce(graph: &impl Graph, vertices: &[VertexId], index: usize) {
+    if let Some(&ahead) = vertices.get(index + FAR) {
+        graph.prefetch_out(ahead);
+    }
+    if let Some(&ahead) = vertices.get(index + NEAR) {
+        graph.prefetch_out_list(ahead);
+    }
 }
 
 /// Sets `bits` in a word that other workers may be setting too.

@@ -105,6 +105,11 @@ impl<G: Graph> WillNeed for Transposed<'_, G> {
         self.graph.prefetch_out(vertex);
     }
 
+    #[inline(always)]
+    fn prefetch_out_list(&self, vertex: VertexId) {
+        self.graph.prefetch_out_list(vertex);
+    }
+
     fn will_need_out(&self, vertices: &[VertexId]) {
         self.graph.will_need_out(vertices);
     }
@@ -152,6 +157,21 @@ impl<G: Graph> Graph for Transposed<'_, G> {
         body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.graph.for_each_out_fragment(vertex, body)
+    }
+
+    #[inline(always)]
+    fn for_each_out_fragment_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        self.graph.for_each_out_fragment_of(word, wanted, body);
+    }
+
+    #[inline(always)]
+    fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, body: impl FnMut(VertexId, usize)) {
+        self.graph.for_each_rough_out_degree_of(word, wanted, body);
     }
 
     fn for_each_out_page(

@@ -48,7 +48,9 @@ pub use finder::Finder;
 pub use key::{Key, KeyRef};
 pub use names::{log as log_name, log_number};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
-pub use overlay::{Added, AddedPiece, ListChanges, Overlay, Underlay, without};
+pub use overlay::{
+    Added, AddedPiece, ChangedPart, ChangedPartBody, ListChanges, Overlay, TouchedLists, Underlay, without,
+};
 pub use property::{
     EdgeProperties, PropertyChanges, PropertyOverlay, RowParts, VertexProperties, decode_value, encode_value,
 };

@@ -11,7 +11,7 @@ use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::bitmap::{AtomicBitmap, ones};
-use graph::Direction;
+use graph::{Direction, vertices_of};
 
 use crate::key::{Key, KeyRef};
 use crate::property::PropertyOverlay;
@@ -27,6 +27,31 @@ pub struct ListChanges {
     /// Entries that come, these included.
     pub added: usize,
 }
+
+/// Some of 64 lists that may differ from the snapshot's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TouchedLists {
+    /// The vertices are those from `64 * word` on
+    pub word: usize,
+    /// whose bits are set here.
+    pub wanted: u64,
+    /// Those of them that may lose entries; the others lose none.
+    pub cut: u64,
+    /// Whether nobody can do without what they gain: the snapshot has no such lists.
+    pub is_all_added: bool,
+}
+
+/// A part of what changes in a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangedPart<'a> {
+    /// All that it loses, ascending; may name entries that the snapshot's list does not have.
+    Removed(&'a [VertexId]),
+    /// A piece of what it gains, ascending, with the bytes of its weights.
+    Added(&'a [VertexId], &'a [u8]),
+}
+
+/// Takes what changes in lists, part by part.
+pub type ChangedPartBody<'a> = dyn FnMut(VertexId, ChangedPart<'_>) -> ControlFlow<()> + 'a;
 
 /// Takes a piece of what a list gains: entries and the bytes of their weights.
 pub type AddedPiece<'a> = dyn FnMut(&[VertexId], &[u8]) -> ControlFlow<()> + 'a;
@@ -74,14 +99,48 @@ pub trait Overlay: Debug + Send + Sync {
     /// Calls `body` with what a list gains, piece by piece, ascending, each with the bytes of its weights.
     fn for_each_added(&self, side: run::Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()>;
 
-    /// What a list loses, and what it gains where that is in one piece, perhaps an empty one. Most lists are read with
-    /// this one call.
+    /// What a list gains where that is in one piece, perhaps an empty one.
+    fn added(&self, _side: run::Side, _vertex: VertexId) -> Option<Added<'_>> {
+        None
+    }
+
+    /// What a list loses, and what it gains where that is in one piece, perhaps an empty one. Most lists that lose
+    /// entries are read with this one call.
     fn changes(&self, side: run::Side, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
         (self.removed(side, vertex), None)
     }
 
-    /// Hints that what changes in a list is read soon.
+    /// Calls `body` for one list after the other, in any order, with all that it loses and then, unless told to break,
+    /// with what it gains: who finds what he wants in what is left of the snapshot's list asks no further.
+    fn for_each_change(&self, side: run::Side, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
+        for vertex in vertices_of(lists.word, lists.wanted) {
+            let removed = if lists.is_cut(vertex) { self.removed(side, vertex) } else { Cow::Borrowed(&[][..]) };
+            if body(vertex, ChangedPart::Removed(&removed)).is_continue() {
+                let mut give =
+                    |targets: &[VertexId], weights: &[u8]| body(vertex, ChangedPart::Added(targets, weights));
+                let _ = self.for_each_added(side, vertex, &mut give);
+            }
+        }
+    }
+
+    /// Calls `body` with how much of each list changes, in any order.
+    fn for_each_num_changes(&self, side: run::Side, lists: TouchedLists, body: &mut dyn FnMut(VertexId, ListChanges)) {
+        vertices_of(lists.word, lists.wanted).for_each(|vertex| body(vertex, self.num_changes(side, vertex)));
+    }
+
+    /// Hints that what changes in a list is looked for soon.
     fn prefetch(&self, _side: run::Side, _vertex: VertexId) {}
+
+    /// Hints that what changes in a list, which was looked for, is read soon.
+    fn prefetch_list(&self, _side: run::Side, _vertex: VertexId) {}
+}
+
+impl TouchedLists {
+    /// Whether the list of one of the vertices may lose entries.
+    #[inline(always)]
+    pub fn is_cut(&self, vertex: VertexId) -> bool {
+        self.cut >> (vertex % 64) & 1 == 1
+    }
 }
 
 /// Calls `body` with what is left, piece by piece, of an ascending list without the entries of another.
@@ -93,7 +152,15 @@ pub fn without(
     removed: &[VertexId],
     mut body: impl FnMut(Range<usize>) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
+    /// A search of the rest of the list reads lines of it that whoever soon finds what he wants does without.
+    const HEAD: usize = 16;
     let mut start = 0;
+    if let (Some(last), Some(gone)) = (targets.get(HEAD - 1), removed.first())
+        && last < gone
+    {
+        body(0..HEAD)?;
+        start = HEAD;
+    }
     for &gone in removed {
         let end = start + targets[start..].partition_point(|&target| target < gone);
         let next = end + targets[end..].iter().take_while(|&&target| target == gone).count();
@@ -122,16 +189,18 @@ pub struct Underlay {
 struct Touchable {
     lists: Side,
     touched: Arc<AtomicBitmap>,
+    /// Those of them that may lose entries.
+    cut: Arc<AtomicBitmap>,
 }
 
 impl Underlay {
     /// Over `view`, changes of vertices below `capacity`, or below the view's bound.
     ///
-    /// Cost: 8 bytes for each 1,024 vertices and two bits a vertex.
+    /// Cost: 8 bytes for each 1,024 vertices and four bits a vertex.
     pub fn new(view: &View, capacity: usize) -> Self {
         let capacity = capacity.max(view.out_side().num_pages() << crate::table::PAGE_SHIFT);
-        let touchable =
-            |side: &Side| Touchable { lists: side.underlay(capacity), touched: Arc::new(AtomicBitmap::new(capacity)) };
+        let bits = || Arc::new(AtomicBitmap::new(capacity));
+        let touchable = |side: &Side| Touchable { lists: side.underlay(capacity), touched: bits(), cut: bits() };
         let r#in = match view.options().direction {
             Direction::Directed => view.side(run::Side::In).map(touchable),
             Direction::Undirected => None,
@@ -149,7 +218,17 @@ impl Underlay {
         self.capacity
     }
 
-    /// From now on the list of `vertex` may differ. Versions that already have readers stay as they are.
+    /// From now on the list of `vertex` may lose entries. Versions that already have readers stay as they are.
+    ///
+    /// # Panics
+    /// If `vertex` is not below the capacity.
+    #[inline]
+    pub fn cut(&self, side: run::Side, vertex: VertexId) {
+        self.touchable(side).cut.set(vertex as usize);
+        self.touch(side, vertex);
+    }
+
+    /// From now on the list of `vertex` may gain entries. Versions that already have readers stay as they are.
     ///
     /// # Panics
     /// If `vertex` is not below the capacity.
@@ -167,6 +246,12 @@ impl Underlay {
         words.flat_map(|(i, word)| ones(word.load(Ordering::Relaxed)).map(move |bit| (i * 64 + bit) as VertexId))
     }
 
+    /// Whether the list of a vertex may lose entries.
+    #[inline]
+    pub fn is_cut(&self, side: run::Side, vertex: VertexId) -> bool {
+        self.touchable(side).cut.get(vertex as usize)
+    }
+
     fn touchable(&self, side: run::Side) -> &Touchable {
         match (side, &self.r#in) {
             (run::Side::In, Some(r#in)) => r#in,
@@ -178,8 +263,8 @@ impl Underlay {
     pub fn overlaid(&self, overlay: Arc<dyn Overlay>) -> View {
         debug_assert!(overlay.vertex_bound() <= self.capacity);
         let laid = |touchable: &Touchable, side| {
-            let (touched, overlay) = (Arc::clone(&touchable.touched), Arc::clone(&overlay));
-            touchable.lists.overlaid(SideOverlay { side, touched, overlay })
+            let (touched, cut) = (Arc::clone(&touchable.touched), Arc::clone(&touchable.cut));
+            touchable.lists.overlaid(SideOverlay { side, touched, cut, overlay: Arc::clone(&overlay) })
         };
         let out_side = laid(&self.out, run::Side::Out);
         let in_side = match self.view.options().direction {
@@ -210,5 +295,11 @@ mod tests {
         assert_eq!(left(&[2, 4, 4, 6, 8], &[2, 4]), [vec![6, 8]]);
         assert_eq!(left(&[2, 4, 6], &[6]), [vec![2, 4]]);
         assert!(left(&[2, 4], &[2, 4]).is_empty());
+        let long: Vec<VertexId> = (0..40).collect();
+        for gone in 0..40 {
+            let rest: Vec<VertexId> = (0..40).filter(|&target| target != gone).collect();
+            assert_eq!(left(&long, &[gone]).concat(), rest, "without {gone}");
+        }
+        assert_eq!(left(&long[..16], &[20]), [long[..16].to_vec()]);
     }
 }

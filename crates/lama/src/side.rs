@@ -16,7 +16,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use base::VertexId;
 use base::mapped::MappedSlice;
-use graph::{DensePage, Page, Weight, WeightType, Weights};
+use graph::{DensePage, Page, Weight, WeightType, Weights, prefetch_start};
 
 use crate::base_run::{BaseLists, BasePage, BaseRun};
 use crate::changes::{ComposeScratch, PageChanges, compose, join};
@@ -318,6 +318,28 @@ impl Side {
         if let Some(overlay) = self.overlay_of(vertex) {
             overlay.overlay.prefetch(overlay.side, vertex);
         }
+    }
+
+    /// Fetches the first lines of the list of `vertex`, whose place was fetched before.
+    #[inline(always)]
+    pub fn prefetch_list(&self, vertex: VertexId) {
+        let start = match self.list(vertex, LISTS_READY) {
+            Some(list) => list.start,
+            None => self.prefetch_elsewhere(vertex),
+        };
+        prefetch_start(&self.targets, start);
+        if let Some(weights) = &self.weights {
+            weights.prefetch(start);
+        }
+    }
+
+    /// Where the list below starts, if that is easily known; what lies over it is fetched.
+    #[inline(never)]
+    fn prefetch_elsewhere(&self, vertex: VertexId) -> usize {
+        if let Some(overlay) = self.overlay_of(vertex) {
+            overlay.overlay.prefetch_list(overlay.side, vertex);
+        }
+        self.list_below(vertex, LISTS_READY).map_or(0, |list| list.start)
     }
 
     /// The lists of the base run, if they show.

@@ -342,6 +342,11 @@ impl WillNeed for View {
     fn prefetch_out(&self, vertex: VertexId) {
         self.out_side.prefetch(vertex);
     }
+
+    #[inline(always)]
+    fn prefetch_out_list(&self, vertex: VertexId) {
+        self.out_side.prefetch_list(vertex);
+    }
 }
 
 impl Graph for View {
@@ -396,6 +401,21 @@ impl Graph for View {
     }
 
     #[inline]
+    fn for_each_out_fragment_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        self.out_side.for_each_fragment_of(word, wanted, body);
+    }
+
+    #[inline]
+    fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, body: impl FnMut(VertexId, usize)) {
+        self.out_side.for_each_rough_degree_of(word, wanted, body);
+    }
+
+    #[inline]
     fn for_each_out_page(
         &self,
         vertices: Range<VertexId>,
@@ -431,6 +451,18 @@ impl InEdges for View {
         match &self.in_side {
             Some(side) => side.for_each_fragment(vertex, body),
             None => ControlFlow::Continue(()),
+        }
+    }
+
+    #[inline]
+    fn for_each_in_fragment_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        if let Some(side) = &self.in_side {
+            side.for_each_fragment_of(word, wanted, body);
         }
     }
 

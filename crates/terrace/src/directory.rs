@@ -45,6 +45,13 @@ impl Directory {
         node
     }
 
+    /// The pages from this number on that stand in the same directory.
+    #[inline(always)]
+    pub(crate) fn pages_from<'a>(&self, arena: &'a Arena, number: u32) -> &'a [Handle] {
+        let leaf = self.ancestor(arena, number >> FANOUT_BITS, 1);
+        &children(arena, leaf)[number as usize % FANOUT..]
+    }
+
     /// The same with room for at least `num_pages` pages.
     pub(crate) fn grown(mut self, builder: &mut Builder<'_>, num_pages: u64) -> Result<Self> {
         while self.capacity() < num_pages {
@@ -84,6 +91,7 @@ impl Directory {
     }
 
     /// The directory that stands `levels` above the pages, by its number among those.
+    #[inline(always)]
     fn ancestor(&self, arena: &Arena, number: u32, levels: u32) -> Handle {
         let mut node = self.root;
         for level in (0..self.height - levels).rev() {

@@ -61,4 +61,4 @@ pub use overlay::{Base, Mirror, Search, Side};
 pub use state::Plane;
 pub use terrace::{Memory, Space, Terrace};
 pub use value::Value;
-pub use version::{Lists, Reader, Version};
+pub use version::{Lists, ListsOfWord, Reader, Version};

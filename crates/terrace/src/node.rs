@@ -79,6 +79,12 @@ fn values_start<W: Value>(len: usize) -> usize {
     (HEAD_WORDS + len).next_multiple_of(W::WORDS.max(1))
 }
 
+/// The line of a leaf with so many targets in which its values start.
+#[inline(always)]
+pub(crate) fn values_line<W: Value>(len: usize) -> usize {
+    values_start::<W>(len) / LINE_WORDS
+}
+
 /// The words of a leaf with so many targets.
 #[inline(always)]
 pub(crate) fn leaf_words<W: Value>(len: usize) -> usize {
@@ -216,6 +222,12 @@ impl Layout {
     #[inline(always)]
     pub(crate) fn block_line(&self, index: usize) -> usize {
         (index << self.block_shift) / LINE_WORDS
+    }
+
+    /// The line in which the values of the neighbours in place of a block start.
+    #[inline(always)]
+    pub(crate) fn values_line<W: Value>(&self, index: usize) -> usize {
+        self.values_range::<W>(index).start / LINE_WORDS
     }
 
     /// The group that a page was born in; 0 for the page of zeros.

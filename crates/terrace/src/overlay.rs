@@ -27,6 +27,10 @@ pub trait Base<W>: Sync {
     fn is_empty(&self) -> bool {
         false
     }
+
+    /// This list of a plane will differ in versions that are published from now on, or is as it was: for whoever notes
+    /// which lists a reader need not look for. Workers call it for each list of a batch, ascending within a worker's part.
+    fn touch(&self, _plane: Plane, _list: VertexId) {}
 }
 
 /// Looks up edges of a base.
@@ -67,6 +71,17 @@ impl Side {
         match self {
             Self::Out => Plane::OutRemoved,
             Self::In => Plane::InRemoved,
+        }
+    }
+}
+
+/// Tells a base of the lists that sorted changes of a plane name.
+#[inline]
+pub(crate) fn touch_lists<W, C: Change<W>>(base: &impl Base<W>, plane: Plane, sorted: &[C]) {
+    let mut last = None;
+    for change in sorted {
+        if last.replace(change.source()) != Some(change.source()) {
+            base.touch(plane, change.source());
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::graveyard::{Graveyard, Retired};
 use crate::list::{ListWork, Tiers};
 use crate::node::PAGE_VERTICES;
 use crate::options::Options;
-use crate::overlay::{Base, Listed, Listing, Mirror, Side, Silent, Split, joined};
+use crate::overlay::{Base, Listed, Listing, Mirror, Side, Silent, Split, joined, touch_lists};
 use crate::pins::Publisher;
 use crate::sort::SortSpace;
 use crate::state::{Plane, State, WORDS};
@@ -291,7 +291,11 @@ impl<W: Value> Terrace<W> {
         for (plane, effects) in [Side::In.added(), Side::In.removed()].into_iter().zip(effects) {
             mirror.fill(pool, &effects);
             let Mirror { changes, space } = &mut *mirror;
-            self.apply(pool, plane, changes, space)?;
+            let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
+                touch_lists(base, plane, sorted);
+                terrace.apply_part::<_, ()>(worker, plane, sorted)
+            })?;
+            self.finish(plane, parts)?;
         }
         Ok(())
     }
@@ -373,10 +377,13 @@ impl<W: Value> Terrace<W> {
         let is_any_removed = self.next.planes[side.removed() as usize].num_arcs > 0;
         if base.is_empty() && !is_any_removed {
             let nothing = Part { applied: Applied::default(), pages: Vec::new(), sink: S::default() };
+            touch_lists(base, side.added(), sorted);
             return Ok((self.apply_part::<C, S>(worker, side.added(), sorted)?, nothing));
         }
         let mut split = std::mem::take(&mut lock(&self.workers[worker]).split);
         split.fill(&mut base.search(), sorted, is_any_removed)?;
+        touch_lists(base, side.added(), &split.added);
+        touch_lists(base, side.removed(), &split.removed);
         let added = self.apply_part::<_, S>(worker, side.added(), &split.added)?;
         let removed = self.apply_part::<_, S>(worker, side.removed(), &split.removed)?;
         lock(&self.workers[worker]).split = split;

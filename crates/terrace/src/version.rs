@@ -2,6 +2,7 @@
 
 mod seam;
 mod verify;
+mod word;
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -11,12 +12,14 @@ use base::VertexId;
 use graph::Direction;
 
 use crate::Value;
-use crate::arena::Arena;
+use crate::arena::{Arena, Handle};
 use crate::directory::Directory;
 use crate::list::Tiers;
 use crate::node::{self, Block, Child, Home, Layout, Leaf, PAGE_BITS, PAGE_VERTICES};
 use crate::pins::{SeatId, Seats};
 use crate::state::{Plane, State, WORDS};
+
+pub use word::ListsOfWord;
 
 /// What the writer, the readers and the versions share.
 #[derive(Debug)]
@@ -145,7 +148,15 @@ impl<'a, W: Value> Lists<'a, W> {
         vertex: VertexId,
         mut body: impl FnMut(&'a [VertexId], &'a [W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let block = self.block(vertex);
+        self.for_each_fragment_of(&self.block(vertex), &mut body)
+    }
+
+    #[inline(always)]
+    fn for_each_fragment_of(
+        &self,
+        block: &Block<'a, W>,
+        body: &mut impl FnMut(&'a [VertexId], &'a [W]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
         let (height, children) = match block.home() {
             Home::Block => {
                 let (targets, values) = block.in_place();
@@ -158,7 +169,7 @@ impl<'a, W: Value> Lists<'a, W> {
             Home::Packed(len) => (0, block.children(len)),
             Home::Tree(height) => (height, block.children(1)),
         };
-        for_each_leaf(self.arena, height, children, &mut body)
+        for_each_leaf(self.arena, height, children, body)
     }
 
     /// What stands beside the edge from `source` to `target`; `None` where there is no such edge.
@@ -187,7 +198,11 @@ impl<'a, W: Value> Lists<'a, W> {
     /// The list of `vertex` where it lies in one piece.
     #[inline(always)]
     pub fn single(&self, vertex: VertexId) -> Option<(&'a [VertexId], &'a [W])> {
-        let block = self.block(vertex);
+        self.single_of(&self.block(vertex))
+    }
+
+    #[inline(always)]
+    fn single_of(&self, block: &Block<'a, W>) -> Option<(&'a [VertexId], &'a [W])> {
         match block.home() {
             Home::Block => Some(block.in_place()),
             Home::Packed(1) => {
@@ -205,7 +220,38 @@ impl<'a, W: Value> Lists<'a, W> {
             return;
         }
         let page = self.directory.page(self.arena, vertex >> PAGE_BITS);
-        self.arena.prefetch(page, self.layout.block_line(vertex as usize % PAGE_VERTICES));
+        self.prefetch_block(page, vertex as usize % PAGE_VERTICES);
+    }
+
+    #[inline(always)]
+    fn prefetch_block(&self, page: Handle, index: usize) {
+        self.arena.prefetch(page, self.layout.block_line(index));
+        if W::WORDS > 0 {
+            self.arena.prefetch(page, self.layout.values_line::<W>(index));
+        }
+    }
+
+    /// Hints that the list of `vertex`, where it is by now known, is read soon.
+    #[inline(always)]
+    pub fn prefetch_list(&self, vertex: VertexId) {
+        if self.num_arcs > 0 {
+            self.prefetch_leaf(&self.block(vertex));
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_leaf(&self, block: &Block<'a, W>) {
+        if block.home() == Home::Block {
+            return;
+        }
+        let leaf = block.children(1)[0].handle;
+        self.arena.prefetch(leaf, 0);
+        self.arena.prefetch(leaf, 1);
+        if W::WORDS > 0 && block.home() == Home::Packed(1) {
+            let values = node::values_line::<W>(block.degree());
+            self.arena.prefetch(leaf, values);
+            self.arena.prefetch(leaf, values + 1);
+        }
     }
 }
 

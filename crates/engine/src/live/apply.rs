@@ -11,7 +11,7 @@ use base::progress::Silent;
 use base::{MAX_VERTICES, VertexId};
 use graph::property::OwnedValue;
 use graph::{Direction, Graph};
-use lama::{GraphOptions, Key, KeyScheme, Overlay, Side, Underlay};
+use lama::{GraphOptions, Key, KeyScheme, Overlay, Underlay};
 
 use super::batch::{ArcUpdate, Batch};
 use super::below::Below;
@@ -470,7 +470,12 @@ impl Writer {
         let capacity = (bound + bound / 4 + SPARE_VERTICES).min(MAX_VERTICES.max(bound));
         let underlay = Underlay::new(self.underlay.view(), capacity);
         for &side in self.sides() {
-            self.underlay.touched(side).for_each(|vertex| underlay.touch(side, vertex));
+            for vertex in self.underlay.touched(side) {
+                match self.underlay.is_cut(side, vertex) {
+                    true => underlay.cut(side, vertex),
+                    false => underlay.touch(side, vertex),
+                }
+            }
         }
         self.delta.grow(capacity)?;
         self.underlay = Arc::new(underlay);
@@ -559,15 +564,9 @@ impl Writer {
         if batch.is_empty() {
             return Ok(());
         }
-        match self.underlay.view().options().stores_in_lists() {
-            true => batch.for_each_arc(pool, |list, neighbour| {
-                self.touch(Side::Out, list);
-                self.touch(Side::In, neighbour);
-            }),
-            false => batch.for_each_arc(pool, |list, _| self.touch(Side::Out, list)),
-        }
         let frozen = self.frozen.as_ref().map(|frozen| &*frozen.version);
-        self.delta.apply(pool, &Below::new(self.underlay.view(), frozen), batch)?;
+        let below = Below::new(&self.underlay, self.next_underlay.as_deref(), frozen);
+        self.delta.apply(pool, &below, batch)?;
         batch.clear();
         Ok(())
     }

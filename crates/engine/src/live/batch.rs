@@ -74,16 +74,6 @@ impl Batch {
         });
     }
 
-    /// Calls `body` with the ends of all arcs, in no order, on all workers.
-    pub(crate) fn for_each_arc(&self, pool: &Pool, body: impl Fn(VertexId, VertexId) + Sync) {
-        const GRAIN: usize = 1 << 14;
-        for_weights!(Self, self, arcs => {
-            pool.for_each_chunk(0..arcs.len(), GRAIN, |_, chunk| {
-                arcs[chunk].iter().for_each(|arc| body(arc.source, arc.target));
-            });
-        });
-    }
-
     /// Appends what `body(updates, push)` makes of pieces of `num_updates` updates, at most `arcs_each` arcs
     /// of each update; returns what the calls return, in the order of the pieces.
     pub(crate) fn collect<R: Send>(

@@ -2,8 +2,8 @@
 
 use base::VertexId;
 use graph::Graph;
-use lama::{Finder, View};
-use terrace::{Base, Search};
+use lama::{Finder, Underlay, View};
+use terrace::{Base, Plane, Search};
 
 use super::delta::Bits;
 use super::version::LiveVersion;
@@ -11,7 +11,9 @@ use super::version::LiveVersion;
 /// The snapshot that changes are laid over, and what is frozen between the two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Below<'a> {
-    snapshot: &'a View,
+    underlay: &'a Underlay,
+    /// What takes its place soon.
+    next_underlay: Option<&'a Underlay>,
     frozen: Option<&'a LiveVersion>,
 }
 
@@ -24,8 +26,17 @@ pub(crate) struct BelowSearch<'a> {
 }
 
 impl<'a> Below<'a> {
-    pub(crate) fn new(snapshot: &'a View, frozen: Option<&'a LiveVersion>) -> Self {
-        Self { snapshot, frozen }
+    /// Those whose lists change are noted in `underlay`, and in what takes its place.
+    pub(crate) fn new(
+        underlay: &'a Underlay,
+        next_underlay: Option<&'a Underlay>,
+        frozen: Option<&'a LiveVersion>,
+    ) -> Self {
+        Self { underlay, next_underlay, frozen }
+    }
+
+    fn snapshot(&self) -> &'a View {
+        self.underlay.view()
     }
 }
 
@@ -36,12 +47,25 @@ impl<W: Bits> Base<W> for Below<'_> {
         Self: 's;
 
     fn search(&self) -> BelowSearch<'_> {
-        let (finder, vertex_bound) = (self.snapshot.finder(), self.snapshot.vertex_bound());
+        let (finder, vertex_bound) = (self.snapshot().finder(), self.snapshot().vertex_bound());
         BelowSearch { finder, frozen: self.frozen, vertex_bound }
     }
 
     fn is_empty(&self) -> bool {
-        self.snapshot.num_arcs() == 0 && self.frozen.is_none()
+        self.snapshot().num_arcs() == 0 && self.frozen.is_none()
+    }
+
+    #[inline]
+    fn touch(&self, plane: Plane, list: VertexId) {
+        let (side, is_cut) = match plane {
+            Plane::Out => (lama::Side::Out, false),
+            Plane::OutRemoved => (lama::Side::Out, true),
+            Plane::In => (lama::Side::In, false),
+            Plane::InRemoved => (lama::Side::In, true),
+        };
+        for underlay in [self.underlay].into_iter().chain(self.next_underlay) {
+            if is_cut { underlay.cut(side, list) } else { underlay.touch(side, list) }
+        }
     }
 }
 

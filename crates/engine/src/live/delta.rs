@@ -5,8 +5,8 @@ use std::ops::ControlFlow;
 
 use base::VertexId;
 use base::parallel::Pool;
-use graph::{Weight, WeightType};
-use lama::{Added, AddedPiece, ChangedArc, ListChanges, Side};
+use graph::{Weight, WeightType, vertices_of};
+use lama::{Added, AddedPiece, ChangedArc, ChangedPart, ChangedPartBody, ListChanges, Side, TouchedLists};
 use terrace::{Lists, Mirror, Options, Plane, Space, Terrace, Version};
 
 use super::batch::Batch;
@@ -198,11 +198,60 @@ impl DeltaVersion {
         })
     }
 
-    /// Hints that what changes in a list is read soon.
-    pub(crate) fn prefetch(&self, side: Side, vertex: VertexId) {
-        for_weights!(Self, self, version => for plane in [planes_of(side).added(), planes_of(side).removed()] {
-            version.lists(plane).prefetch(vertex);
-        });
+    /// What a list gains where that is in one piece.
+    pub(crate) fn added(&self, side: Side, vertex: VertexId) -> Option<Added<'_>> {
+        for_weights!(Self, self, version => {
+            let list = version.lists(planes_of(side).added()).single(vertex);
+            list.map(|(targets, values)| (targets, Bits::bytes(values)))
+        })
+    }
+
+    /// What changes in some of 64 lists, part by part.
+    pub(crate) fn for_each_change(&self, side: Side, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
+        for_weights!(Self, self, version => {
+            let planes = planes_of(side);
+            changes(version.lists(planes.removed()), version.lists(planes.added()), lists, body);
+        })
+    }
+
+    /// How much of some of 64 lists changes.
+    pub(crate) fn for_each_num_changes(
+        &self,
+        side: Side,
+        lists: TouchedLists,
+        body: &mut dyn FnMut(VertexId, ListChanges),
+    ) {
+        for_weights!(Self, self, version => {
+            let planes = planes_of(side);
+            let (removed, added) = (version.lists(planes.removed()), version.lists(planes.added()));
+            let (removed, added) = (removed.of_word(lists.word), added.of_word(lists.word));
+            removed.prefetch_places(lists.cut);
+            added.prefetch_places(lists.wanted);
+            for vertex in vertices_of(lists.word, lists.wanted) {
+                let num_removed = if lists.is_cut(vertex) { removed.degree(vertex) } else { 0 };
+                body(vertex, ListChanges { removed: num_removed, added: added.degree(vertex) });
+            }
+        })
+    }
+
+    /// Hints that what changes in a list, which was looked for, is read soon.
+    pub(crate) fn prefetch_list(&self, side: Side, vertex: VertexId, is_cut: bool) {
+        for_weights!(Self, self, version => {
+            version.lists(planes_of(side).added()).prefetch_list(vertex);
+            if is_cut {
+                version.lists(planes_of(side).removed()).prefetch_list(vertex);
+            }
+        })
+    }
+
+    /// Hints that what changes in a list is looked for soon.
+    pub(crate) fn prefetch(&self, side: Side, vertex: VertexId, is_cut: bool) {
+        for_weights!(Self, self, version => {
+            version.lists(planes_of(side).added()).prefetch(vertex);
+            if is_cut {
+                version.lists(planes_of(side).removed()).prefetch(vertex);
+            }
+        })
     }
 
     /// What a list gains, piece by piece.
@@ -237,6 +286,34 @@ fn entries<W: Bits>(lists: Lists<'_, W>, vertex: VertexId) -> Cow<'_, [VertexId]
         ControlFlow::Continue(())
     });
     Cow::Owned(entries)
+}
+
+/// What changes in some of 64 lists. What they lose is needed first; what they gain only by those who read on, except
+/// where that is all there is.
+fn changes<W: Bits>(removed: Lists<'_, W>, added: Lists<'_, W>, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
+    let (gone, new) = (removed.of_word(lists.word), added.of_word(lists.word));
+    gone.prefetch_places(lists.cut);
+    if lists.is_all_added {
+        new.prefetch_places(lists.wanted);
+        new.prefetch_lists(lists.wanted);
+    }
+    gone.prefetch_lists(lists.cut);
+    for vertex in vertices_of(lists.word, lists.wanted) {
+        let gone = match lists.is_cut(vertex) {
+            false => Cow::Borrowed(&[][..]),
+            true => match gone.single(vertex) {
+                Some((entries, _)) => Cow::Borrowed(entries),
+                None => entries(removed, vertex),
+            },
+        };
+        if body(vertex, ChangedPart::Removed(&gone)).is_break() {
+            continue;
+        }
+        let _ = new.for_each_fragment(vertex, |targets, values| match targets.is_empty() {
+            true => ControlFlow::Continue(()),
+            false => body(vertex, ChangedPart::Added(targets, W::bytes(values))),
+        });
+    }
 }
 
 fn pieces<W: Bits>(lists: Lists<'_, W>, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {

@@ -9,8 +9,11 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use base::VertexId;
-use graph::Direction;
-use lama::{Added, AddedPiece, Key, KeyRef, ListChanges, Overlay, PropertyOverlay, Side, Underlay, View, without};
+use graph::{Direction, vertices_of};
+use lama::{
+    Added, AddedPiece, ChangedPart, ChangedPartBody, Key, KeyRef, ListChanges, Overlay, PropertyOverlay, Side,
+    TouchedLists, Underlay, View, without,
+};
 use terrace::Plane;
 
 use super::delta::DeltaVersion;
@@ -75,11 +78,14 @@ impl LiveVersion {
     /// knows them, and perhaps others.
     pub(crate) fn touch_changed(&self, underlay: &Underlay, next: &Underlay, sides: &[Side]) {
         for &side in sides {
-            let changed = |vertex: &VertexId| {
-                (*vertex as usize) < self.vertex_bound
-                    && self.delta.num_changes(side, *vertex) != ListChanges::default()
-            };
-            underlay.touched(side).filter(changed).for_each(|vertex| next.touch(side, vertex));
+            for vertex in underlay.touched(side).filter(|&vertex| (vertex as usize) < self.vertex_bound) {
+                let changes = self.delta.num_changes(side, vertex);
+                if changes.removed > 0 {
+                    next.cut(side, vertex);
+                } else if changes.added > 0 {
+                    next.touch(side, vertex);
+                }
+            }
         }
     }
 
@@ -164,8 +170,40 @@ impl Overlay for LiveVersion {
         }
     }
 
+    fn added(&self, side: Side, vertex: VertexId) -> Option<Added<'_>> {
+        if self.frozen_of(vertex).is_some() { None } else { self.delta.added(side, vertex) }
+    }
+
+    fn for_each_change(&self, side: Side, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
+        match self.frozen {
+            None => self.delta.for_each_change(side, lists, body),
+            Some(_) => {
+                for vertex in vertices_of(lists.word, lists.wanted) {
+                    if body(vertex, ChangedPart::Removed(&self.removed(side, vertex))).is_continue() {
+                        let mut give =
+                            |targets: &[_], weights: &[_]| body(vertex, ChangedPart::Added(targets, weights));
+                        let _ = self.for_each_added(side, vertex, &mut give);
+                    }
+                }
+            }
+        }
+    }
+
+    fn for_each_num_changes(&self, side: Side, lists: TouchedLists, body: &mut dyn FnMut(VertexId, ListChanges)) {
+        match self.frozen {
+            None => self.delta.for_each_num_changes(side, lists, body),
+            Some(_) => {
+                vertices_of(lists.word, lists.wanted).for_each(|vertex| body(vertex, self.num_changes(side, vertex)))
+            }
+        }
+    }
+
     fn prefetch(&self, side: Side, vertex: VertexId) {
-        self.delta.prefetch(side, vertex);
+        self.delta.prefetch(side, vertex, self.underlay.is_cut(side, vertex));
+    }
+
+    fn prefetch_list(&self, side: Side, vertex: VertexId) {
+        self.delta.prefetch_list(side, vertex, self.underlay.is_cut(side, vertex));
     }
 }
 

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use anden_engine::{EdgeWeight, GraphOptions, Key, KeyScheme, NewValue, Update, View};
 use base::VertexId;
 use graph::property::OwnedValue;
-use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
+use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges, vertices_of};
 use testkit::Random;
 
 /// Keys are made of numbers below this.
@@ -217,12 +217,47 @@ pub fn read(view: &View) -> Model {
             });
         }
     }
+    check_words(view);
     model.values = values(view);
     view.check().unwrap();
     assert_eq!(model.vertices.len(), view.num_vertices());
     assert_eq!(model.arcs.len() as u64, view.num_arcs());
     assert!(!view.has_in_edges() || num_in_arcs == model.arcs.len());
     model
+}
+
+/// Lists that are asked for 64 at once are those that are asked for one by one, and only those.
+fn check_words(view: &View) {
+    let bound = view.vertex_bound();
+    for (word, pattern) in (0..bound.div_ceil(64)).zip([!0, 0x9e37_79b9_7f4a_7c15, 1, 0].into_iter().cycle()) {
+        let wanted = pattern & (!0 >> (64 * (word + 1)).saturating_sub(bound));
+        let (mut out, mut inward, mut expected) =
+            (BTreeMap::new(), BTreeMap::new(), [BTreeMap::new(), BTreeMap::new()]);
+        for v in vertices_of(word, wanted) {
+            let [out, inward] = &mut expected;
+            let _ = view.for_each_out_fragment(v, |list| note(out, v, list));
+            let _ = view.for_each_in_fragment(v, |list| note(inward, v, list));
+        }
+        view.for_each_out_fragment_of(word, wanted, |v, list| note(&mut out, v, list));
+        view.for_each_in_fragment_of(word, wanted, |v, list| note(&mut inward, v, list));
+        assert_eq!([&out, &inward], [&expected[0], &expected[1]]);
+        // Who leaves each list at once still comes to the others.
+        let mut left = BTreeSet::new();
+        view.for_each_out_fragment_of(word, wanted, |v, list| {
+            assert!(list.is_empty() || left.insert(v), "a list that was left goes on");
+            if list.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        assert!(left.iter().eq(expected[0].keys()));
+    }
+}
+
+fn note(lists: &mut BTreeMap<VertexId, Vec<VertexId>>, v: VertexId, list: &[VertexId]) -> ControlFlow<()> {
+    if !list.is_empty() {
+        let all = lists.entry(v).or_default();
+        all.extend_from_slice(list);
+        all.sort_unstable();
+    }
+    ControlFlow::Continue(())
 }
 
 /// The values of all vertices, by column and one by one.

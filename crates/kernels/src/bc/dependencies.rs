@@ -8,6 +8,7 @@ use base::bitmap::AtomicBitmap;
 use graph::Graph;
 
 use super::paths::Levels;
+use crate::edge_map::announce;
 use crate::{Context, Result};
 
 /// Vertices of a level that a worker takes at a time.
@@ -34,7 +35,9 @@ pub(super) fn add<G: Graph>(
             if ctx.progress.is_cancelled() {
                 return;
             }
-            for &u in &level[chunk] {
+            for i in chunk {
+                let u = level[i];
+                announce(graph, level, i);
                 let mut sum = 0.0;
                 let _ = graph.for_each_out_fragment(u, |list| {
                     sum += list.iter().filter(|&&v| next.get(v as usize)).map(|&v| value(v)).sum::<f64>();

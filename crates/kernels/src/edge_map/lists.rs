@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 
 use base::VertexId;
-use graph::{InEdges, Page, PageOffset, Weight, WeightedEdges};
+use graph::{InEdges, Page, PageOffset, Weight, WeightedEdges, vertices_of};
 
 /// Adjacency lists whose entries carry a `W`.
 pub(crate) trait Lists<W: Copy>: Sync {
@@ -15,6 +15,31 @@ pub(crate) trait Lists<W: Copy>: Sync {
 
     /// The in-list of `vertex`, fragment by fragment.
     fn in_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()>;
+
+    /// The in-lists of those of 64 vertices, from `64 * word` on, whose bits are set, in any order, fragment by fragment;
+    /// to break leaves a list.
+    fn in_lists_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        mut body: impl FnMut(VertexId, &[VertexId], &[W]) -> ControlFlow<()>,
+    ) {
+        for vertex in vertices_of(word, wanted) {
+            let _ = self.in_list(vertex, |list, weights| body(vertex, list, weights));
+        }
+    }
+
+    /// The same for out-lists.
+    fn out_lists_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        mut body: impl FnMut(VertexId, &[VertexId], &[W]) -> ControlFlow<()>,
+    ) {
+        for vertex in vertices_of(word, wanted) {
+            let _ = self.out_list(vertex, |list, weights| body(vertex, list, weights));
+        }
+    }
 
     /// The pages of the in-lists; dense only where [`dense_weights`](Self::dense_weights) knows how.
     fn in_pages(&self, vertices: Range<VertexId>, body: impl FnMut(Page<'_, Self::Offset>));
@@ -54,6 +79,26 @@ impl<G: InEdges> Lists<()> for Plain<'_, G> {
         mut body: impl FnMut(&[VertexId], &[()]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.0.for_each_in_fragment(vertex, |list| body(list, &NOTHINGS[..list.len()]))
+    }
+
+    #[inline(always)]
+    fn in_lists_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        mut body: impl FnMut(VertexId, &[VertexId], &[()]) -> ControlFlow<()>,
+    ) {
+        self.0.for_each_in_fragment_of(word, wanted, |vertex, list| body(vertex, list, &NOTHINGS[..list.len()]));
+    }
+
+    #[inline(always)]
+    fn out_lists_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        mut body: impl FnMut(VertexId, &[VertexId], &[()]) -> ControlFlow<()>,
+    ) {
+        self.0.for_each_out_fragment_of(word, wanted, |vertex, list| body(vertex, list, &NOTHINGS[..list.len()]));
     }
 
     #[inline(always)]

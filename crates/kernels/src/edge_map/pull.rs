@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::VertexId;
 use base::bitmap::{AtomicBitmap, ones};
-use graph::{InEdges, Page};
+use graph::{InEdges, Page, vertices_of};
 
 use super::lists::Lists;
 use super::{EdgeFunctor, Run, merge_word};
@@ -56,11 +56,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
                     merge_word(&next, word_index, hits);
                 }),
                 Page::Patched(vertices) => self.each_word(vertices, |word_index, todo| {
-                    let mut hits = 0;
-                    for bit in ones(todo) {
-                        let target = (word_index * 64 + bit) as VertexId;
-                        hits |= u64::from(self.pull_fragments(target, &in_frontier)) << bit;
-                    }
+                    let hits = self.pull_fragments(word_index, todo, &in_frontier);
                     found += hits.count_ones() as usize;
                     merge_word(&next, word_index, hits);
                 }),
@@ -116,21 +112,22 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         (hit, false)
     }
 
-    fn pull_fragments<W: Copy>(&self, target: VertexId, in_frontier: impl Fn(VertexId) -> bool) -> bool
+    /// Asks those of 64 targets that may still be updated; gives those for which the functor said yes.
+    #[inline(always)]
+    fn pull_fragments<W: Copy>(&self, word_index: usize, todo: u64, in_frontier: impl Fn(VertexId) -> bool) -> u64
     where
         L: Lists<W>,
         F: EdgeFunctor<W>,
     {
-        let (mut hit, mut is_empty) = (false, true);
-        let _ = self.lists.in_list(target, |sources, weights| {
-            is_empty &= sources.is_empty();
-            let (piece_hit, done) = self.pull_list(target, sources, weights, &in_frontier);
-            hit |= piece_hit;
+        let (mut hits, mut have_sources) = (0, 0);
+        self.lists.in_lists_of(word_index, todo, |target, sources, weights| {
+            let bit = target % 64;
+            have_sources |= u64::from(!sources.is_empty()) << bit;
+            let (hit, done) = self.pull_list(target, sources, weights, &in_frontier);
+            hits |= u64::from(hit) << bit;
             if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        if is_empty {
-            self.functor.no_sources(target);
-        }
-        hit
+        vertices_of(word_index, todo & !have_sources).for_each(|target| self.functor.no_sources(target));
+        hits
     }
 }

@@ -4,12 +4,13 @@ use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::VertexId;
-use base::bitmap::{AtomicBitmap, ones};
-use graph::{InEdges, Page};
+use base::bitmap::AtomicBitmap;
+use graph::{InEdges, Page, vertices_of};
 
 use super::lists::Lists;
-use super::{EdgeFunctor, Run, list_of};
+use super::{EdgeFunctor, FAR, Run, announce, list_of};
 use crate::vertex_subset::{CHUNK, Members, VertexSubset, WorkerLists};
+use crate::wcc::core::each_word;
 
 /// The least edges that are worth a piece of their own.
 const MIN_PIECE: u64 = 1024;
@@ -27,7 +28,12 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         let list = list_of(frontier);
         let bound = self.graph.vertex_bound();
         self.graph.will_need_out(list);
-        let starts = edge_starts(list, |v| self.graph.out_degree(v));
+        let starts = edge_starts(list, |index| {
+            if let Some(&ahead) = list.get(index + FAR) {
+                self.graph.prefetch_out(ahead);
+            }
+            self.graph.out_degree(list[index])
+        });
         let num_edges = starts.last().copied().unwrap_or(0);
         let seen = AtomicBitmap::new(if self.distinct { bound } else { 0 });
         let piece = (num_edges / (self.ctx.pool.num_threads() as u64 * PIECES_PER_WORKER)).max(MIN_PIECE);
@@ -39,6 +45,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
             lists.with(worker, |next| {
                 let edges = edges.start as u64..edges.end as u64;
                 for_each_part(&starts, edges, |index, part| {
+                    announce(self.graph, list, index);
                     self.push_part(list[index], part, &mut |target| {
                         if !self.distinct || seen.set(target as usize) {
                             next.push(target);
@@ -103,12 +110,14 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
             let mut found = 0;
             let mut accept = |target| found += usize::from(next.set(target as usize));
             self.lists.out_pages(chunk.start as VertexId..chunk.end as VertexId, |page| match page {
-                Page::Dense(page) => for_each_member(page.vertices(), word, |source| {
-                    let targets = page.list((source - page.first()) as usize);
-                    self.push_list(source, targets, self.lists.dense_weights(targets.len()), &mut accept);
+                Page::Dense(page) => each_word(page.vertices(), |index, mask| {
+                    for source in vertices_of(index, word(index) & mask) {
+                        let targets = page.list((source - page.first()) as usize);
+                        self.push_list(source, targets, self.lists.dense_weights(targets.len()), &mut accept);
+                    }
                 }),
-                Page::Patched(vertices) => for_each_member(vertices, word, |source| {
-                    let _ = self.lists.out_list(source, |targets, weights| {
+                Page::Patched(vertices) => each_word(vertices, |index, mask| {
+                    self.lists.out_lists_of(index, word(index) & mask, |source, targets, weights| {
                         self.push_list(source, targets, weights, &mut accept);
                         ControlFlow::Continue(())
                     });
@@ -121,21 +130,13 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
     }
 }
 
-/// The vertices of the range whose bits are set.
-fn for_each_member(vertices: Range<VertexId>, word: impl Fn(usize) -> u64, mut body: impl FnMut(VertexId)) {
-    for index in vertices.start as usize / 64..(vertices.end as usize).div_ceil(64) {
-        let members = ones(word(index)).map(|bit| (index * 64 + bit) as VertexId);
-        members.filter(|v| vertices.contains(v)).for_each(&mut body);
-    }
-}
-
-/// How many edges lead out of the vertices before each, and out of all.
-pub(crate) fn edge_starts(list: &[VertexId], degree: impl Fn(VertexId) -> usize) -> Vec<u64> {
+/// How many edges lead out of the vertices before each, and out of all, from the degree of each by its index.
+pub(crate) fn edge_starts(list: &[VertexId], degree: impl Fn(usize) -> usize) -> Vec<u64> {
     let mut starts = Vec::with_capacity(list.len() + 1);
     let mut sum = 0;
     starts.push(0);
-    starts.extend(list.iter().map(|&v| {
-        sum += degree(v) as u64;
+    starts.extend((0..list.len()).map(|index| {
+        sum += degree(index) as u64;
         sum
     }));
     starts
@@ -162,7 +163,7 @@ mod tests {
     #[test]
     fn pieces_of_edges_cover_every_list_once() {
         let degrees = [0, 3, 0, 10, 1, 0];
-        let starts = edge_starts(&[0, 1, 2, 3, 4, 5], |v| degrees[v as usize]);
+        let starts = edge_starts(&[0, 1, 2, 3, 4, 5], |index| degrees[index]);
         assert_eq!(starts, [0, 0, 3, 3, 13, 14, 14]);
         for piece in 1..15 {
             let mut seen = vec![0; 6];

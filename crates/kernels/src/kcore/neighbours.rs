@@ -91,7 +91,7 @@ impl<'a, G: InEdges> Neighbours<'a, G> {
             prefetch(list, 16);
             ControlFlow::Break(())
         };
-        let _ = self.graph.for_each_out_fragment(v, fetch);
+        self.graph.prefetch_out_list(v);
         if self.form.has_in_lists() {
             let _ = self.graph.for_each_in_fragment(v, fetch);
         }

@@ -254,7 +254,7 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
                 self.graph.prefetch_out(ahead);
             }
             if let Some(&ahead) = entries.get(i + NEAR) {
-                self.fetch_list(ahead);
+                self.graph.prefetch_out_list(ahead);
             }
             if let Some(cell) = self.cells[vertex as usize].take() {
                 worker.taken.push(vertex);
@@ -263,22 +263,6 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         }
         self.reserve(worker.batch_len + entries.len(), worker);
         self.work_off_batch(worker);
-    }
-
-    /// Fetches the first lines of a list; the processor goes on by itself.
-    #[inline(always)]
-    fn fetch_list(&self, vertex: VertexId) {
-        let fetch = |targets: &[VertexId], weights: &[W]| {
-            prefetch(targets, 0);
-            prefetch(targets, 16);
-            prefetch(weights, 0);
-            prefetch(weights, 16);
-            ControlFlow::Break(())
-        };
-        let _ = match self.is_weighted {
-            true => self.graph.for_each_weighted_out_fragment::<W>(vertex, fetch),
-            false => self.graph.for_each_out_fragment(vertex, |list| fetch(list, &self.ones)),
-        };
     }
 
     #[inline(always)]

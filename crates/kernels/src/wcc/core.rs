@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::bitmap::{AtomicBitmap, ones};
-use graph::{InEdges, Page, PageOffset};
+use graph::{InEdges, Page};
 
 use super::{Run, Sides};
 use crate::Result;
@@ -13,9 +13,6 @@ use crate::vertex_subset::CHUNK;
 
 /// A vertex is a hub if it has one of so many vertices as neighbour.
 const HUB_SHARE: usize = 64;
-
-/// One side of a vertex's list, fragment by fragment.
-type Fragments<'a> = &'a (dyn Fn(VertexId, &mut dyn FnMut(&[VertexId]) -> ControlFlow<()>) -> ControlFlow<()> + Sync);
 
 impl<G: InEdges> Run<'_, G> {
     /// The vertex of the highest degree, if it is a hub and all its neighbours can be found.
@@ -31,7 +28,9 @@ impl<G: InEdges> Run<'_, G> {
                 match page {
                     Page::Dense(page) => page.vertices().enumerate().for_each(|(i, v)| see(v, page.degree(i))),
                     Page::Empty(vertices) => vertices.for_each(|v| see(v, 0)),
-                    Page::Patched(vertices) => vertices.for_each(|v| see(v, self.graph.out_degree(v))),
+                    Page::Patched(vertices) => each_word(vertices, |word, mask| {
+                        self.graph.for_each_rough_out_degree_of(word, mask, &mut see);
+                    }),
                 }
                 ControlFlow::Continue(())
             });
@@ -52,18 +51,16 @@ impl<G: InEdges> Run<'_, G> {
             });
             ControlFlow::Continue(())
         };
-        let out_lists: Fragments<'_> = &|v, body| self.graph.for_each_out_fragment(v, body);
-        let in_lists: Fragments<'_> = &|v, body| self.graph.for_each_in_fragment(v, body);
-        let _ = out_lists(hub, &mut join_all);
+        let _ = self.graph.for_each_out_fragment(hub, &mut join_all);
         let both = self.sides() == Sides::Both;
         if both {
-            let _ = in_lists(hub, &mut join_all);
+            let _ = self.graph.for_each_in_fragment(hub, &mut join_all);
         }
         self.each_chunk(|chunk| {
             self.forest.plant(chunk.clone());
-            self.each_out_page(chunk.clone(), |page| join(page, &core, out_lists));
+            self.each_out_page(chunk.clone(), |page| self.join(page, &core, Lists::Out));
             if both {
-                self.each_in_page(chunk, |page| join(page, &core, in_lists));
+                self.each_in_page(chunk, |page| self.join(page, &core, Lists::In));
             }
         })?;
         // The forest knows the members by the smallest of them, until every one points at it.
@@ -71,9 +68,9 @@ impl<G: InEdges> Run<'_, G> {
         let first = words.flat_map(|(i, word)| ones(word).map(move |bit| (i * 64 + bit) as VertexId)).next();
         let first = first.unwrap_or(hub);
         self.each_chunk(|chunk| {
-            self.each_out_page(chunk.clone(), |page| self.link_others(page, &core, first, out_lists));
+            self.each_out_page(chunk.clone(), |page| self.link_others(page, &core, first, Lists::Out));
             if both {
-                self.each_in_page(chunk, |page| self.link_others(page, &core, first, in_lists));
+                self.each_in_page(chunk, |page| self.link_others(page, &core, first, Lists::In));
             }
         })?;
         let root = self.forest.root(first);
@@ -100,8 +97,45 @@ impl<G: InEdges> Run<'_, G> {
         });
     }
 
+    /// Calls `body` with the fragments of the lists of those of 64 vertices whose bits are set.
+    #[inline(always)]
+    fn each_fragment(
+        &self,
+        lists: Lists,
+        (word, wanted): (usize, u64),
+        body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        match lists {
+            Lists::Out => self.graph.for_each_out_fragment_of(word, wanted, body),
+            Lists::In => self.graph.for_each_in_fragment_of(word, wanted, body),
+        }
+    }
+
+    /// Lets the vertices of a page join that have a neighbour in the core.
+    fn join(&self, page: Page<'_, G::Offset>, core: &AtomicBitmap, lists: Lists) {
+        match page {
+            Page::Dense(page) => each_outsider(page.vertices(), core, |v| {
+                page.list((v - page.first()) as usize).iter().any(|&u| contains(core, u))
+            }),
+            Page::Patched(vertices) => each_word(vertices, |index, mask| {
+                let word = &core.words()[index];
+                let outside = !word.load(Ordering::Relaxed) & mask;
+                let mut joining = 0;
+                self.each_fragment(lists, (index, outside), |v, list| match list.iter().any(|&u| contains(core, u)) {
+                    true => {
+                        joining |= 1 << (v % 64);
+                        ControlFlow::Break(())
+                    }
+                    false => ControlFlow::Continue(()),
+                });
+                word.fetch_or(joining, Ordering::Relaxed);
+            }),
+            Page::Empty(_) => {}
+        }
+    }
+
     /// Links the vertices outside the core to all their neighbours.
-    fn link_others(&self, page: Page<'_, G::Offset>, core: &AtomicBitmap, first: VertexId, fragments: Fragments<'_>) {
+    fn link_others(&self, page: Page<'_, G::Offset>, core: &AtomicBitmap, first: VertexId, lists: Lists) {
         let link = |v: VertexId, list: &[VertexId]| {
             for &u in list {
                 self.forest.link(v, if contains(core, u) { first } else { u });
@@ -112,38 +146,28 @@ impl<G: InEdges> Run<'_, G> {
                 link(v, page.list((v - page.first()) as usize));
                 false
             }),
-            Page::Patched(vertices) => each_outsider(vertices, core, |v| {
-                let _ = fragments(v, &mut |list| {
+            Page::Patched(vertices) => each_word(vertices, |index, mask| {
+                let outside = !core.words()[index].load(Ordering::Relaxed) & mask;
+                self.each_fragment(lists, (index, outside), |v, list| {
                     link(v, list);
                     ControlFlow::Continue(())
                 });
-                false
             }),
             Page::Empty(_) => {}
         }
     }
 }
 
+/// Which lists are read.
+#[derive(Clone, Copy, Debug)]
+enum Lists {
+    Out,
+    In,
+}
+
 #[inline(always)]
 fn contains(core: &AtomicBitmap, vertex: VertexId) -> bool {
     core.words()[vertex as usize / 64].load(Ordering::Relaxed) >> (vertex % 64) & 1 == 1
-}
-
-/// Lets the vertices of a page join that have a neighbour in the core.
-fn join<O: PageOffset>(page: Page<'_, O>, core: &AtomicBitmap, fragments: Fragments<'_>) {
-    match page {
-        Page::Dense(page) => each_outsider(page.vertices(), core, |v| {
-            page.list((v - page.first()) as usize).iter().any(|&u| contains(core, u))
-        }),
-        Page::Patched(vertices) => each_outsider(vertices, core, |v| {
-            let search = fragments(v, &mut |list| match list.iter().any(|&u| contains(core, u)) {
-                true => ControlFlow::Break(()),
-                false => ControlFlow::Continue(()),
-            });
-            search.is_break()
-        }),
-        Page::Empty(_) => {}
-    }
 }
 
 /// Asks each vertex of the range that is not in the core whether it joins.

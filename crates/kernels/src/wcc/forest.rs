@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use base::VertexId;
 use base::simd::prefetch;
-use graph::{InEdges, Page, PageOffset};
+use graph::{InEdges, Page, PageOffset, vertices_of};
+
+use super::core::each_word;
 
 /// Vertices ahead whose pointers are fetched.
 const LOOKAHEAD: usize = 16;
@@ -102,9 +104,9 @@ impl Forest<'_> {
             match page {
                 Page::Dense(page) => page.lists().for_each(|(v, list)| set(v, list.first())),
                 Page::Empty(vertices) => vertices.for_each(|v| set(v, None)),
-                Page::Patched(vertices) => vertices.for_each(|v| {
-                    set(v, None);
-                    let _ = graph.for_each_out_fragment(v, |list| {
+                Page::Patched(vertices) => each_word(vertices, |word, mask| {
+                    vertices_of(word, mask).for_each(|v| set(v, None));
+                    graph.for_each_out_fragment_of(word, mask, |v, list| {
                         set(v, list.first());
                         if list.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                     });
@@ -130,17 +132,15 @@ impl Forest<'_> {
                         }
                     }
                 }
-                Page::Patched(vertices) => {
-                    for v in vertices {
-                        let _ = graph.for_each_out_fragment(v, |list| match second(list) {
-                            Some(&u) => {
-                                self.link(v, u);
-                                ControlFlow::Break(())
-                            }
-                            None => ControlFlow::Continue(()),
-                        });
-                    }
-                }
+                Page::Patched(vertices) => each_word(vertices, |word, mask| {
+                    graph.for_each_out_fragment_of(word, mask, |v, list| match second(list) {
+                        Some(&u) => {
+                            self.link(v, u);
+                            ControlFlow::Break(())
+                        }
+                        None => ControlFlow::Continue(()),
+                    });
+                }),
                 Page::Empty(_) => {}
             }
             ControlFlow::Continue(())
@@ -163,14 +163,14 @@ impl Forest<'_> {
 
     pub(super) fn link_out_lists<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>, skipped: Option<VertexId>) {
         let _ = graph.for_each_out_page(chunk, |page| {
-            self.link_page(page, skipped, |v, body| graph.for_each_out_fragment(v, body));
+            self.link_page(page, skipped, |word, mask, body| graph.for_each_out_fragment_of(word, mask, body));
             ControlFlow::Continue(())
         });
     }
 
     pub(super) fn link_in_lists<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>, skipped: Option<VertexId>) {
         let _ = graph.for_each_in_page(chunk, |page| {
-            self.link_page(page, skipped, |v, body| graph.for_each_in_fragment(v, body));
+            self.link_page(page, skipped, |word, mask, body| graph.for_each_in_fragment_of(word, mask, body));
             ControlFlow::Continue(())
         });
     }
@@ -183,7 +183,7 @@ impl Forest<'_> {
         &self,
         page: Page<'_, O>,
         skipped: Option<VertexId>,
-        fragments: impl Fn(VertexId, &mut dyn FnMut(&[VertexId]) -> ControlFlow<()>) -> ControlFlow<()>,
+        fragments: impl Fn(usize, u64, &mut dyn FnMut(VertexId, &[VertexId]) -> ControlFlow<()>),
     ) {
         match page {
             Page::Dense(page) => {
@@ -193,16 +193,14 @@ impl Forest<'_> {
                     }
                 }
             }
-            Page::Patched(vertices) => {
-                for v in vertices {
-                    if Some(self.flatten(v)) != skipped {
-                        let _ = fragments(v, &mut |list| {
-                            list.iter().for_each(|&u| self.link(v, u));
-                            ControlFlow::Continue(())
-                        });
-                    }
-                }
-            }
+            Page::Patched(vertices) => each_word(vertices, |word, mask| {
+                let linked = vertices_of(word, mask).filter(|&v| Some(self.flatten(v)) != skipped);
+                let linked = linked.fold(0, |linked, v| linked | 1 << (v % 64));
+                fragments(word, linked, &mut |v, list| {
+                    list.iter().for_each(|&u| self.link(v, u));
+                    ControlFlow::Continue(())
+                });
+            }),
             Page::Empty(_) => {}
         }
     }

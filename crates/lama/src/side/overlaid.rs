@@ -3,16 +3,17 @@
 //! Only vertices that a bitmap names are looked up in it, and only pages with such vertices are asked for
 //! the bitmap: all others are read as if nothing were there.
 
+use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
-use graph::Weight;
+use graph::{Weight, vertices_of};
 
-use super::{Found, LISTS_READY, OVERLAID, READY, Side, home};
-use crate::overlay::{Overlay, without};
+use super::{EMPTY, Found, LISTS_READY, OVERLAID, READY, Side, home};
+use crate::overlay::{Added, ChangedPart, ListChanges, Overlay, TouchedLists, without};
 use crate::run;
 use crate::table::{PAGE_SHIFT, num_pages, page_of, place_in_page};
 
@@ -25,6 +26,8 @@ pub(crate) struct SideOverlay {
     pub side: run::Side,
     /// The vertices whose lists may have changed; those of younger versions too.
     pub touched: Arc<AtomicBitmap>,
+    /// Those of them that may have lost entries.
+    pub cut: Arc<AtomicBitmap>,
     pub overlay: Arc<dyn Overlay>,
 }
 
@@ -33,6 +36,15 @@ impl SideOverlay {
     pub fn degree(&self, vertex: VertexId, below: usize) -> usize {
         let changes = self.overlay.num_changes(self.side, vertex);
         below + changes.added - changes.removed
+    }
+
+    /// What a list loses, and what it gains where that is in one piece.
+    #[inline]
+    fn both(&self, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
+        match self.cut.get(vertex as usize) {
+            true => self.overlay.changes(self.side, vertex),
+            false => (Cow::Borrowed(&[]), self.overlay.added(self.side, vertex)),
+        }
     }
 
     /// Whether the list differs in this version.
@@ -109,24 +121,81 @@ impl Side {
         vertex: VertexId,
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let (removed, added) = overlay.overlay.changes(overlay.side, vertex);
-        let mut keep = |targets: &[VertexId]| match removed.is_empty() {
-            true => body(targets),
-            false => without(targets, &removed, |kept| body(&targets[kept])),
-        };
-        let found = self.list_below(vertex, LISTS_READY).map(Found::List);
-        match found.unwrap_or_else(|| self.elsewhere(vertex, false)) {
-            Found::List(list) => keep(&self.targets[list])?,
-            Found::Pieces(page) => {
-                let base = &self.targets[self.base_targets(page_of(vertex))];
-                page.for_each_fragment(place_in_page(vertex), base, keep)?;
-            }
-            Found::Nothing => {}
-        }
+        let (removed, added) = overlay.both(vertex);
+        self.for_each_fragment_without(vertex, &removed, &mut body)?;
         match added {
             Some(([], _)) => ControlFlow::Continue(()),
             Some((targets, _)) => body(targets),
             None => overlay.overlay.for_each_added(overlay.side, vertex, &mut |targets, _| body(targets)),
+        }
+    }
+
+    /// What is left, without the entries that are removed, of the list below.
+    #[inline(always)]
+    fn for_each_fragment_without(
+        &self,
+        vertex: VertexId,
+        removed: &[VertexId],
+        mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let mut keep = |targets: &[VertexId]| match removed.is_empty() {
+            true => body(targets),
+            false => without(targets, removed, |kept| body(&targets[kept])),
+        };
+        let found = self.list_below(vertex, LISTS_READY).map(Found::List);
+        match found.unwrap_or_else(|| self.elsewhere(vertex, false)) {
+            Found::List(list) => keep(&self.targets[list]),
+            Found::Pieces(page) => {
+                let base = &self.targets[self.base_targets(page_of(vertex))];
+                page.for_each_fragment(place_in_page(vertex), base, keep)
+            }
+            Found::Nothing => ControlFlow::Continue(()),
+        }
+    }
+
+    /// Those of the wanted lists that may differ, if any. `is_all_added` where nothing is below.
+    #[inline(always)]
+    fn touched_of(&self, word: usize, wanted: u64, is_all_added: bool) -> Option<(&SideOverlay, TouchedLists)> {
+        let overlay = self.overlay.as_ref()?;
+        let wanted = overlay.touched.words()[word].load(Ordering::Acquire) & wanted;
+        let cut = overlay.cut.words()[word].load(Ordering::Relaxed) & wanted;
+        (wanted != 0).then_some((overlay, TouchedLists { word, wanted, cut, is_all_added }))
+    }
+
+    /// Calls `body` with the fragments of those of 64 lists that are wanted, list after list, in any order; to break
+    /// leaves a list.
+    #[inline]
+    pub fn for_each_fragment_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        let is_nothing_below = self.state(page_of((word * 64) as VertexId), false) >= EMPTY;
+        let touched = self.touched_of(word, wanted, is_nothing_below);
+        if !is_nothing_below {
+            let untouched = wanted & !touched.map_or(0, |(_, lists)| lists.wanted);
+            for vertex in vertices_of(word, untouched) {
+                let _ = self.for_each_fragment_without(vertex, &[], |list| body(vertex, list));
+            }
+        }
+        let Some((overlay, lists)) = touched else { return };
+        overlay.overlay.for_each_change(overlay.side, lists, &mut |vertex, change| match change {
+            ChangedPart::Removed(_) if is_nothing_below => ControlFlow::Continue(()),
+            ChangedPart::Removed(removed) => self.for_each_fragment_without(vertex, removed, |list| body(vertex, list)),
+            ChangedPart::Added(targets, _) => body(vertex, targets),
+        });
+    }
+
+    /// Calls `body` with the lengths of those of 64 lists that are wanted, in any order; without what changes in lists
+    /// of a page that has others.
+    #[inline]
+    pub fn for_each_rough_degree_of(&self, word: usize, wanted: u64, mut body: impl FnMut(VertexId, usize)) {
+        if self.state(page_of((word * 64) as VertexId), false) < EMPTY {
+            vertices_of(word, wanted).for_each(|vertex| body(vertex, self.degree_below(vertex)));
+        } else if let Some((overlay, lists)) = self.touched_of(word, wanted, true) {
+            let mut changed = |vertex, changes: ListChanges| body(vertex, changes.added);
+            overlay.overlay.for_each_num_changes(overlay.side, lists, &mut changed);
         }
     }
 
@@ -138,7 +207,7 @@ impl Side {
         weights: &[W],
         mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let (removed, added) = overlay.overlay.changes(overlay.side, vertex);
+        let (removed, added) = overlay.both(vertex);
         let mut keep = |targets: &[VertexId], weights: &[W]| match removed.is_empty() {
             true => body(targets, weights),
             false => without(targets, &removed, |kept| body(&targets[kept.clone()], &weights[kept])),

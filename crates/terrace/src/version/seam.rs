@@ -3,7 +3,9 @@
 use std::ops::{ControlFlow, Range};
 
 use base::VertexId;
-use graph::{Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed};
+use graph::{
+    Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed, vertices_of,
+};
 
 use super::Version;
 use crate::Value;
@@ -30,12 +32,39 @@ impl<W: Value> Version<W> {
         }
         self.lists(plane).for_each_fragment(vertex, |targets, values| body(targets, bytemuck::cast_slice(values)))
     }
+
+    #[inline(always)]
+    fn fragments_of_word(
+        &self,
+        plane: Plane,
+        (word, wanted): (usize, u64),
+        mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        let lists = self.lists(plane).of_word(word);
+        lists.prefetch_places(wanted);
+        lists.prefetch_lists(wanted);
+        for vertex in vertices_of(word, wanted) {
+            let _ = lists.for_each_fragment(vertex, |targets, _| body(vertex, targets));
+        }
+    }
+
+    #[inline(always)]
+    fn degrees_of_word(&self, plane: Plane, (word, wanted): (usize, u64), mut body: impl FnMut(VertexId, usize)) {
+        let lists = self.lists(plane).of_word(word);
+        lists.prefetch_places(wanted);
+        vertices_of(word, wanted).for_each(|vertex| body(vertex, lists.degree(vertex)));
+    }
 }
 
 impl<W: Value> WillNeed for Version<W> {
     #[inline(always)]
     fn prefetch_out(&self, vertex: VertexId) {
         self.lists(Plane::Out).prefetch(vertex);
+    }
+
+    #[inline(always)]
+    fn prefetch_out_list(&self, vertex: VertexId) {
+        self.lists(Plane::Out).prefetch_list(vertex);
     }
 }
 
@@ -78,6 +107,21 @@ impl<W: Value> Graph for Version<W> {
     }
 
     #[inline]
+    fn for_each_out_fragment_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        self.fragments_of_word(Plane::Out, (word, wanted), body);
+    }
+
+    #[inline]
+    fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, body: impl FnMut(VertexId, usize)) {
+        self.degrees_of_word(Plane::Out, (word, wanted), body);
+    }
+
+    #[inline]
     fn for_each_out_page(
         &self,
         vertices: Range<VertexId>,
@@ -104,6 +148,16 @@ impl<W: Value> InEdges for Version<W> {
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         self.lists(self.in_plane()).for_each_fragment(vertex, |targets, _| body(targets))
+    }
+
+    #[inline]
+    fn for_each_in_fragment_of(
+        &self,
+        word: usize,
+        wanted: u64,
+        body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
+    ) {
+        self.fragments_of_word(self.in_plane(), (word, wanted), body);
     }
 
     #[inline]

@@ -101,7 +101,8 @@ fn changes_over_a_version_show_the_one_that_has_them() {
                 let step = history.step(1, to);
                 for &side in &sides {
                     let (added, removed) = &step.changes[side as usize];
-                    added.iter().chain(removed).for_each(|arc| underlay.touch(side, arc.list));
+                    added.iter().for_each(|arc| underlay.touch(side, arc.list));
+                    removed.iter().for_each(|arc| underlay.cut(side, arc.list));
                 }
                 views.push((to, underlay.overlaid(step)));
                 for (version, view) in &views {
