@@ -234,6 +234,26 @@ fn crashes_at_any_time_leave_a_prefix_of_what_was_not_durable() {
 }
 
 #[test]
+fn what_is_found_is_durable_before_anything_follows_it() {
+    let disk = FaultStorage::default();
+    let database = create(&disk, kinds()[0]);
+    let add = |database: &Database, key: u64, durability| {
+        database.apply_with(&[Update::add_edge(key, key + 1)], Missing::Lenient, durability, pool()).unwrap();
+    };
+    add(&database, 1, Durability::Batched(Duration::from_secs(3600)));
+    // No snapshot is made when the handle goes: what it wrote is where a killed process leaves it.
+    disk.set_plan(FaultPlan::FailNext("level-", IoKind::StorageFull));
+    drop(database);
+    let database = open(&disk).unwrap();
+    assert_eq!(database.snapshots().len(), 1);
+    add(&database, 2, Durability::Sync);
+    for seed in 0..50 {
+        let after = open(&disk.after_crash(seed)).unwrap_or_else(|error| panic!("disk {seed}: {error}"));
+        assert_eq!(after.view().unwrap().num_edges(), 2, "disk {seed}");
+    }
+}
+
+#[test]
 fn a_full_disk_refuses_a_commit_and_nothing_else() {
     let options = kinds()[0];
     let (mut call, mut num_refused, mut num_poisoned) = (0, 0, 0);
