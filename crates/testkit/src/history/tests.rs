@@ -213,3 +213,15 @@ fn small_cycles_are_found() {
     let half = vec![run(0, (1, 9), 1, &[Append(0, 1), Append(0, 2)]), run(1, (3, 4), 2, &[Read(0, vec![1])])];
     assert!(check(half).unwrap_err().contains("committed as one"));
 }
+
+#[test]
+fn those_that_only_read_one_version_come_in_the_order_of_time() {
+    use Action::{Append, Read};
+    // However they are listed.
+    let early = run(1, (3, 4), 1, &[Read(0, vec![1])]);
+    let late = run(2, (5, 6), 1, &[Read(0, vec![1])]);
+    let write = run(0, (1, 2), 0, &[Append(0, 1)]);
+    let check = |runs: &[&Run]| replay(&History { runs: runs.iter().map(|&run| run.clone()).collect(), first_set: 10 });
+    check(&[&write, &early, &late]).unwrap();
+    check(&[&late, &early, &write]).unwrap();
+}
