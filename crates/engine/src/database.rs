@@ -237,8 +237,8 @@ impl Database {
     /// The handle cannot write; a key, a weight or a value does not fit the graph; with
     /// [`Missing::Strict`], an update names what is not there; the log cannot be written. Nothing has happened then. After
     /// a sync that failed that is not known, and nothing is written until the database is opened again
-    /// ([`lama::Error::Poisoned`]). After any other error, such
-    /// as damage in the snapshot, the handle applies no more updates.
+    /// ([`lama::Error::Poisoned`]). After any other error, such as damage in the snapshot, the handle applies no more
+    /// updates.
     pub fn apply(&self, updates: &[Update], missing: Missing, pool: &Pool) -> Result<Applied> {
         self.apply_with(updates, missing, self.durability(), pool)
     }

@@ -140,6 +140,25 @@ fn a_group_can_be_taken_back() {
 }
 
 #[test]
+fn a_group_that_followed_another_one_does_not_follow_this_one() {
+    let written = |second: &[u8]| {
+        let scene = Scene::new();
+        for (epoch, payload) in [(1, &b"one"[..]), (2, second), (3, b"three")] {
+            scene.log.append(epoch, payload, Durability::Sync).unwrap();
+        }
+        let bytes = scene.disk.contents(&scene.segments()[0]).unwrap();
+        (scene, bytes)
+    };
+    let ((scene, mut bytes), (_, other)) = (written(b"right"), written(b"wrong"));
+    // Of the same database, opening, epoch and place: as a group that was taken back and yet reached the disk.
+    let third = FIRST_GROUP as usize + group_bytes(3) + group_bytes(5);
+    assert_ne!(bytes[third..], other[third..]);
+    bytes[third..].copy_from_slice(&other[third..]);
+    scene.disk.set_contents(&scene.segments()[0], &bytes);
+    assert_eq!(scene.groups(0), [(1, b"one".to_vec()), (2, b"right".to_vec())]);
+}
+
+#[test]
 fn segments_go_when_a_snapshot_has_them() {
     let scene = Scene::new();
     for epoch in 1..=3 {
