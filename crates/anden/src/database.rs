@@ -222,6 +222,7 @@ impl Database {
             live: self.inner.live_stats(),
             commits: self.inner.commit_stats(),
             views: self.pins.stats(),
+            prefetch: self.session.advisor().stats(),
         }
     }
 

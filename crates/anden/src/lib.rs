@@ -48,8 +48,8 @@ pub use degrees::{DegreeBin, DegreeStatistics};
 pub use diff::{Diff, DiffEdge, DiffProperty};
 pub use engine::{
     AppendOptions, AppendReport, Applied, Changes, CommitStats, Committed, Duplicates, Durability, EdgeWeight,
-    ExpectedGraph, ExpectedWeights, LiveStats, LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewValue,
-    Retention, Split, Spread, TransactionGraph, Update,
+    ExpectedGraph, ExpectedWeights, Io, LiveStats, LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope,
+    NewValue, PolicyStats, Prefetch, PrefetchStats, Retention, Split, Spread, TransactionGraph, Update,
 };
 pub use error::{Error, Result};
 pub use export::{ExportFormat, VertexFormat, write_file};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
-use engine::{Split, Workers};
+use engine::{Advisor, Io, Prefetch, Split, Workers};
 use kernels::Context;
 
 use crate::Result;
@@ -24,6 +24,9 @@ pub struct Session {
     workers: Arc<Workers>,
     progress: Arc<dyn Progress + Send + Sync>,
     memory: Option<u64>,
+    advisor: Arc<Advisor>,
+    prefetch: Prefetch,
+    io: Io,
 }
 
 impl std::fmt::Debug for Session {
@@ -40,7 +43,9 @@ impl Session {
     pub fn new(num_threads: usize) -> Result<Self> {
         let pool = Arc::new(Pool::new(num_threads)?);
         let workers = Arc::new(Workers::new(Split::of_cores(pool.num_threads())));
-        Ok(Self { pool, workers, progress: Arc::new(Silent), memory: None })
+        let (progress, advisor) = (Arc::new(Silent), Arc::default());
+        let (prefetch, io) = (Prefetch::default(), Io::default());
+        Ok(Self { pool, workers, progress, memory: None, advisor, prefetch, io })
     }
 
     /// Splits the cores between [navigational queries](crate::Database::navigate) and
@@ -61,6 +66,33 @@ impl Session {
     #[must_use]
     pub fn with_progress(self, progress: Arc<dyn Progress + Send + Sync>) -> Self {
         Self { progress, ..self }
+    }
+
+    /// Chooses what is read ahead through views that are opened with it; at first [`Prefetch::Auto`].
+    #[must_use]
+    pub fn with_prefetch(self, prefetch: Prefetch) -> Self {
+        Self { prefetch, ..self }
+    }
+
+    /// Chooses how files of databases are read that are opened with it; at first [`Io::Mmap`].
+    #[must_use]
+    pub fn with_io(self, io: Io) -> Self {
+        Self { io, ..self }
+    }
+
+    /// What is read ahead.
+    pub fn prefetch(&self) -> Prefetch {
+        self.prefetch
+    }
+
+    /// How files are read.
+    pub fn io(&self) -> Io {
+        self.io
+    }
+
+    /// Who reads ahead.
+    pub(crate) fn advisor(&self) -> &Advisor {
+        &self.advisor
     }
 
     /// The number of worker threads.

@@ -1,6 +1,6 @@
 //! What a database says of itself.
 
-use crate::{CommitStats, LiveStats, StorageStats, ViewStats};
+use crate::{CommitStats, LiveStats, PrefetchStats, StorageStats, ViewStats};
 
 /// What is on disk, what is in memory, and what was done since the database was opened.
 #[derive(Clone, Debug)]
@@ -14,4 +14,6 @@ pub struct Stats {
     pub commits: CommitStats,
     /// The views that are open.
     pub views: ViewStats,
+    /// What was read ahead, through this handle and all others of its session.
+    pub prefetch: PrefetchStats,
 }

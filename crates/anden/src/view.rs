@@ -10,7 +10,7 @@ use kernels::sssp::{WeightStatistics, scan_weights};
 
 use crate::pinned::Pin;
 use crate::weighted::{ChosenWeights, on_weighted};
-use crate::{DegreeStatistics, Error, Job, JobOutput, Key, KeyRef, Result, Session, Side};
+use crate::{DegreeStatistics, Error, Job, JobOutput, Key, KeyRef, Prefetch, PrefetchStats, Result, Session, Side};
 
 /// Read access to a graph at one snapshot.
 ///
@@ -68,6 +68,7 @@ impl View {
 
     fn seen(graph: lama::View, session: Session, seen: Seen) -> Self {
         let seen = Arc::new(seen);
+        let graph = session.advisor().attach(&graph, session.prefetch());
         Self { graph, session, seen, weights: Arc::default(), chosen: None, last_weights: Arc::default() }
     }
 
@@ -100,6 +101,20 @@ impl View {
 
     pub(crate) fn session(&self) -> &Session {
         &self.session
+    }
+
+    /// The same view, with another choice of what is read ahead ([`Session::with_prefetch`]).
+    #[must_use]
+    pub fn with_prefetch(&self, prefetch: Prefetch) -> Self {
+        let session = self.session.clone().with_prefetch(prefetch);
+        let graph = session.advisor().attach(&self.graph, prefetch);
+        let chosen = self.chosen().map(|chosen| Arc::new(chosen.with_graph(graph.clone())));
+        Self { graph, session, chosen, last_weights: LastWeights::default(), ..self.clone() }
+    }
+
+    /// What was read ahead so far, through all views of the [`Session`].
+    pub fn prefetch_stats(&self) -> PrefetchStats {
+        self.session.advisor().stats()
     }
 
     /// What kernels work with beside the graph, for algorithms of one's own.

@@ -37,9 +37,9 @@ pub(crate) use on_weighted;
 pub(crate) struct ChosenWeights {
     graph: lama::View,
     name: String,
-    out_side: SideWeights,
+    out_side: Arc<SideWeights>,
     /// Of a directed graph with in-lists.
-    in_side: Option<SideWeights>,
+    in_side: Option<Arc<SideWeights>>,
 }
 
 /// The weights of a side, in the order of its lists.
@@ -85,7 +85,13 @@ impl ChosenWeights {
         let out_side = layout.side(property_type, Lists::Out)?;
         let in_side = has_in_side.then(|| layout.side(property_type, Lists::In)).transpose()?;
         graph.check()?;
-        Ok(Self { name: name.to_owned(), out_side, in_side, graph })
+        Ok(Self { name: name.to_owned(), out_side: Arc::new(out_side), in_side: in_side.map(Arc::new), graph })
+    }
+
+    /// The same weights beside the lists of another view of the same version.
+    pub(crate) fn with_graph(&self, graph: lama::View) -> Self {
+        let (out_side, in_side) = (Arc::clone(&self.out_side), self.in_side.clone());
+        Self { graph, name: self.name.clone(), out_side, in_side }
     }
 
     /// The property.
@@ -96,7 +102,7 @@ impl ChosenWeights {
     /// Bytes of memory, about.
     pub(crate) fn num_bytes(&self) -> u64 {
         let of_side = |side: &SideWeights| 8 * (side.starts.len() + side.len()) as u64;
-        of_side(&self.out_side) + self.in_side.as_ref().map_or(0, of_side)
+        of_side(&self.out_side) + self.in_side.as_deref().map_or(0, of_side)
     }
 }
 
@@ -305,6 +311,22 @@ impl WillNeed for ChosenWeights {
     fn prefetch_out_list(&self, vertex: VertexId) {
         self.graph.prefetch_out_list(vertex);
         self.out_side.prefetch(vertex);
+    }
+
+    fn is_listening(&self) -> bool {
+        self.graph.is_listening()
+    }
+
+    fn will_need_out(&self, vertices: &[VertexId]) {
+        self.graph.will_need_out(vertices);
+    }
+
+    fn will_need_in(&self, vertices: &[VertexId]) {
+        self.graph.will_need_in(vertices);
+    }
+
+    fn forget_needs(&self) {
+        self.graph.forget_needs();
     }
 }
 

@@ -10,6 +10,7 @@
 
 mod aligned;
 mod annex;
+mod residency;
 
 use std::marker::PhantomData;
 use std::ops::{Deref, Range};
@@ -31,7 +32,8 @@ pub struct FileBytes {
 }
 
 enum Owner {
-    Mapped(memmap2::Mmap),
+    /// With the file, where it is large enough to be asked about.
+    Mapped(memmap2::Mmap, Option<std::fs::File>),
     /// Where huge pages fit.
     Aligned(AlignedMap),
     /// `u64`s, so that typed slices are aligned as they are in a map.
@@ -58,7 +60,8 @@ impl FileBytes {
         // types valid for every bit pattern; the module's contract covers outside changes.
         let map = unsafe { memmap2::Mmap::map(file)? };
         let range = 0..map.len();
-        Ok(Self { owner: Arc::new(Owner::Mapped(map)), range })
+        let file = if map.len() >= residency::MIN_FILE_BYTES { file.try_clone().ok() } else { None };
+        Ok(Self { owner: Arc::new(Owner::Mapped(map, file)), range })
     }
 
     /// Maps the whole of a file in memory, read-only, and moves it to huge pages, for all who map it, where the system
@@ -93,7 +96,7 @@ impl FileBytes {
     /// The bytes.
     pub fn as_slice(&self) -> &[u8] {
         let all: &[u8] = match &*self.owner {
-            Owner::Mapped(map) => map,
+            Owner::Mapped(map, _) => map,
             Owner::Aligned(map) => map,
             Owner::Heap(words) => bytemuck::cast_slice(words),
         };
@@ -131,7 +134,16 @@ impl FileBytes {
 
     /// Tells the kernel how the bytes will be read; a hint, so failures are ignored.
     pub fn advise(&self, advice: Advice) {
-        if let Owner::Mapped(map) = &*self.owner {
+        self.advise_part(0..self.len(), advice);
+    }
+
+    /// The same, of the bytes in `part` and what else lies on their pages; what is not inside is left out.
+    pub fn advise_part(&self, part: Range<usize>, advice: Advice) {
+        let (start, end) = (part.start.min(self.len()), part.end.min(self.len()));
+        if start >= end {
+            return;
+        }
+        if let Owner::Mapped(map, _) = &*self.owner {
             let advice = match advice {
                 Advice::Normal => memmap2::Advice::Normal,
                 Advice::Random => memmap2::Advice::Random,
@@ -139,7 +151,7 @@ impl FileBytes {
                 Advice::WillNeed => memmap2::Advice::WillNeed,
                 Advice::Populate => memmap2::Advice::PopulateRead,
             };
-            let _ = map.advise_range(advice, self.range.start, self.range.len());
+            let _ = map.advise_range(advice, self.range.start + start, end - start);
         }
     }
 }
@@ -250,5 +262,9 @@ mod tests {
         std::fs::remove_file(&dir).unwrap();
         assert_eq!(bytes.typed::<u64>(8, 1).unwrap()[0], 0x0707_0707_0707_0707);
         bytes.advise(Advice::Populate);
+        bytes.advise_part(3..usize::MAX, Advice::WillNeed);
+        let (start, end) = (9, 4);
+        bytes.advise_part(start..end, Advice::WillNeed);
+        assert_eq!(bytes.as_slice(), [7; 16]);
     }
 }

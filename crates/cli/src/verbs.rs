@@ -19,7 +19,8 @@ mod versions;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden::{Database, Session, View};
+use anden::{Database, Io, PolicyStats, PrefetchStats, Session, View};
+use serde_json::json;
 
 use crate::args::{Cli, Global, Selection, Verb};
 use crate::failure::{Failure, Result};
@@ -66,25 +67,37 @@ fn open_to_write(path: &Path, session: &Session) -> Result<Database> {
     Ok(Database::open_in(path, session)?)
 }
 
-/// The version of the graph that is asked for.
+/// The version of the graph that is asked for, and who reads ahead of it.
 fn view(database: &Database, selection: &Selection) -> Result<View> {
-    selection.refuse_what_comes_later()?;
-    Ok(match (&selection.snapshot, &selection.window) {
+    if selection.io == Some(Io::Pread) {
+        return Err(Failure::not_yet("--io pread"));
+    }
+    let view = match (&selection.snapshot, &selection.window) {
         (Some(snapshot), _) => database.snapshot(snapshot)?,
         (None, Some(window)) => database.window(window.clone())?,
         (None, None) => database.view()?,
-    })
+    };
+    Ok(selection.prefetch.map_or(view.clone(), |policy| view.with_prefetch(policy)))
 }
 
-impl Selection {
-    /// Refuses what this version does not do yet, by name.
-    fn refuse_what_comes_later(&self) -> Result {
-        if let Some(policy) = self.prefetch.as_deref().filter(|policy| !["auto", "off"].contains(policy)) {
-            return Err(Failure::not_yet(format!("--prefetch {policy}")));
-        }
-        if self.io.as_deref() == Some("pread") {
-            return Err(Failure::not_yet("--io pread"));
-        }
-        Ok(())
+/// What was read ahead, under this name, where anything was.
+fn add_prefetch_json(object: &mut serde_json::Value, stats: &PrefetchStats) {
+    if stats.has_worked() {
+        let policies = stats.by_policy().into_iter().filter(|(_, stats)| *stats != PolicyStats::default());
+        let mut all = policy_json(&stats.total());
+        all["policies"] = policies.map(|(name, stats)| (name.to_owned(), policy_json(&stats))).collect();
+        object["prefetch"] = all;
     }
+}
+
+fn policy_json(stats: &PolicyStats) -> serde_json::Value {
+    json!({
+        "requested": stats.requested,
+        "dropped": stats.dropped,
+        "issued": stats.issued,
+        "bytes": stats.bytes,
+        "already_resident": stats.already_resident,
+        "useful": stats.useful,
+        "wasted": stats.wasted,
+    })
 }

@@ -13,6 +13,7 @@ mod error;
 mod live;
 mod load;
 mod log;
+mod prefetch;
 mod transaction;
 mod workers;
 
@@ -27,5 +28,6 @@ pub use lama::{
 pub use live::{Applied, LiveStats, Missing, NewValue, Update};
 pub use load::{Duplicates, LoadOptions, LoadReport, Spread};
 pub use log::Durability;
+pub use prefetch::{Advisor, Io, PolicyStats, Prefetch, PrefetchStats};
 pub use transaction::{Transaction, TransactionGraph};
 pub use workers::{Split, Workers};

@@ -204,6 +204,9 @@ pub trait WillNeed {
 
     /// The in-lists of these vertices will be read soon.
     fn will_need_in(&self, _vertices: &[VertexId]) {}
+
+    /// What was announced so far was read by now, or will not be: what nobody has acted upon is not wanted any more.
+    fn forget_needs(&self) {}
 }
 
 /// The lists of consecutive vertices.

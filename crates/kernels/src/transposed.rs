@@ -113,6 +113,10 @@ impl<G: Graph> WillNeed for Transposed<'_, G> {
     fn will_need_out(&self, vertices: &[VertexId]) {
         self.graph.will_need_out(vertices);
     }
+
+    fn forget_needs(&self) {
+        self.graph.forget_needs();
+    }
 }
 
 impl<G: Graph> Graph for Transposed<'_, G> {

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
-use base::mapped::MappedSlice;
+use base::mapped::{Advice, MappedSlice};
 use graph::{Weight, WeightType, Weights};
 
 use crate::Result;
@@ -157,6 +157,8 @@ pub(crate) struct BaseLists {
     /// Bits by page: what was checked, and found to be whole.
     verified_lists: AtomicBitmap,
     verified_weights: AtomicBitmap,
+    /// How the system was told last that targets are read.
+    advice: Mutex<Advice>,
 }
 
 /// A page that was verified.
@@ -193,7 +195,8 @@ impl BaseLists {
         let verified = || AtomicBitmap::new(num_pages);
         let (verified_lists, verified_weights) = (verified(), verified());
         let roomy = OnceLock::new();
-        Ok(Self { index, offsets, targets, weights, rules, roomy, verified_lists, verified_weights })
+        let advice = Mutex::new(Advice::Normal);
+        Ok(Self { index, offsets, targets, weights, rules, roomy, verified_lists, verified_weights, advice })
     }
 
     /// The number of stored entries.
@@ -262,6 +265,32 @@ impl BaseLists {
     /// All targets and weights, verified or not, with room for pages behind them.
     pub fn roomy(&self, memory: &Arc<Memory>) -> Option<&RoomyLists> {
         self.roomy.get_or_init(|| RoomyLists::new(self.targets(), self.weights().as_ref(), memory)).as_ref()
+    }
+
+    /// Tells the system how targets are read from now on, unless that is how they were read so far.
+    pub fn advise(&self, advice: Advice) {
+        let mut last = self.advice.lock().unwrap_or_else(|e| e.into_inner());
+        if *last != advice {
+            self.targets().bytes().advise(advice);
+            *last = advice;
+        }
+    }
+
+    /// The bytes of the lists of these vertices among all targets, verified or not.
+    pub fn list_bytes(&self, vertices: Range<VertexId>) -> Range<usize> {
+        let place = |vertex: VertexId| {
+            let page = page_of(vertex);
+            let Some(entry) = self.index.get(page) else { return self.targets.len() };
+            let offset = match entry.kind {
+                PageKind::Dense => {
+                    self.offsets().get(self.place(page) + place_in_page(vertex)).map_or(0, |&offset| offset as usize)
+                }
+                PageKind::Empty => 0,
+            };
+            (entry.edge_base as usize + offset).min(self.targets.len())
+        };
+        let (start, end) = (place(vertices.start), place(vertices.end));
+        start * size_of::<VertexId>()..end.max(start) * size_of::<VertexId>()
     }
 
     /// A page, verified now if it was not before; `None` where it has no edges.

@@ -24,6 +24,7 @@ mod file;
 mod finder;
 mod key;
 mod level;
+mod listener;
 mod lists;
 mod manifest;
 mod names;
@@ -46,6 +47,7 @@ pub use error::{Error, Result};
 pub use file::FORMAT_VERSION;
 pub use finder::Finder;
 pub use key::{Key, KeyRef};
+pub use listener::Listener;
 pub use names::{log as log_name, log_number};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
 pub use overlay::{

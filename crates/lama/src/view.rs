@@ -6,16 +6,19 @@ use std::sync::Arc;
 
 use base::VertexId;
 use base::bitmap::Bitmap;
+use base::mapped::{Advice, FileBytes};
 use graph::{Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed};
 
 use crate::base_run::BaseRun;
 use crate::dictionary::Dictionary;
 use crate::key::{Key, KeyRef};
 use crate::level::Level;
+use crate::listener::Listener;
 use crate::options::{GraphOptions, KeyScheme};
 use crate::overlay::Overlay;
 use crate::property::{EdgeProperties, StoredProperties, VertexProperties};
 use crate::side::{Fault, Recipe, Sense, Show, Side};
+use crate::table::PAGE_VERTICES;
 use crate::{Error, Result, run};
 
 /// The graph at a version, or what a range of versions added; clones share everything.
@@ -33,6 +36,8 @@ pub struct View {
     vertex_bound: usize,
     /// What is laid over the version.
     overlay: Option<Arc<dyn Overlay>>,
+    /// Who is told what will be read next.
+    listener: Option<Arc<dyn Listener>>,
     shared: Arc<ViewShared>,
 }
 
@@ -120,13 +125,59 @@ impl View {
             edge_properties: parts.edge_properties,
             fault,
         };
-        Self { out_side, in_side, vertex_bound: parts.vertex_bound, overlay: None, shared: Arc::new(shared) }
+        let (vertex_bound, shared) = (parts.vertex_bound, Arc::new(shared));
+        Self { out_side, in_side, vertex_bound, overlay: None, listener: None, shared }
     }
 
     /// The same version, with `overlay` over it, which the sides know already.
     pub(crate) fn with_overlay(&self, out_side: Side, in_side: Option<Side>, overlay: Arc<dyn Overlay>) -> Self {
         let vertex_bound = overlay.vertex_bound();
-        Self { out_side, in_side, vertex_bound, overlay: Some(overlay), shared: Arc::clone(&self.shared) }
+        let shared = Arc::clone(&self.shared);
+        Self { out_side, in_side, vertex_bound, overlay: Some(overlay), listener: None, shared }
+    }
+
+    /// The same, and `listener` hears what will be read next; `None`: nobody does.
+    #[must_use]
+    pub fn with_listener(&self, listener: Option<Arc<dyn Listener>>) -> Self {
+        Self { listener, ..self.clone() }
+    }
+
+    /// All entries of the lists of a side as they are in the base run; `None` where the view has none of them.
+    ///
+    /// Of an undirected graph, both sides are the same bytes.
+    pub fn stored_targets(&self, side: run::Side) -> Option<&FileBytes> {
+        Some(self.any_side(side)?.base_lists()?.targets().bytes())
+    }
+
+    /// Where the lists of these vertices are in [`stored_targets`](Self::stored_targets). What levels and memory change in
+    /// them is elsewhere. Nothing is verified: where files are damaged, it may be any place within the bytes.
+    pub fn stored_lists(&self, side: run::Side, vertices: Range<VertexId>) -> Range<usize> {
+        let lists = self.any_side(side).and_then(Side::base_lists);
+        lists.map_or(0..0, |lists| lists.list_bytes(vertices))
+    }
+
+    /// Tells the system how the stored lists are read from now on, through this and all other views.
+    pub fn advise_lists(&self, advice: Advice) {
+        let sides = [Some(&self.out_side), self.in_side.as_ref()];
+        sides.into_iter().flatten().filter_map(Side::base_lists).for_each(|lists| lists.advise(advice));
+    }
+
+    /// Whoever walks over more than a page of vertices probably walks on.
+    #[inline(always)]
+    fn announce_scan(&self, side: run::Side, vertices: &Range<VertexId>) {
+        if let Some(listener) = &self.listener
+            && vertices.len() > PAGE_VERTICES
+        {
+            listener.will_scan(side, vertices.clone());
+        }
+    }
+
+    /// The lists of a side; of an undirected graph, both are one.
+    fn any_side(&self, side: run::Side) -> Option<&Side> {
+        match side {
+            run::Side::Out => Some(&self.out_side),
+            run::Side::In => self.in_side.as_ref(),
+        }
     }
 
     pub(crate) fn out_side(&self) -> &Side {
@@ -347,6 +398,29 @@ impl WillNeed for View {
     fn prefetch_out_list(&self, vertex: VertexId) {
         self.out_side.prefetch_list(vertex);
     }
+
+    #[inline]
+    fn is_listening(&self) -> bool {
+        self.listener.is_some()
+    }
+
+    fn will_need_out(&self, vertices: &[VertexId]) {
+        if let Some(listener) = &self.listener {
+            listener.will_need(run::Side::Out, vertices);
+        }
+    }
+
+    fn will_need_in(&self, vertices: &[VertexId]) {
+        if let Some(listener) = &self.listener {
+            listener.will_need(run::Side::In, vertices);
+        }
+    }
+
+    fn forget_needs(&self) {
+        if let Some(listener) = &self.listener {
+            listener.forget();
+        }
+    }
 }
 
 impl Graph for View {
@@ -421,6 +495,7 @@ impl Graph for View {
         vertices: Range<VertexId>,
         body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        self.announce_scan(run::Side::Out, &vertices);
         self.out_side.for_each_page(vertices, body)
     }
 
@@ -472,6 +547,7 @@ impl InEdges for View {
         vertices: Range<VertexId>,
         mut body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        self.announce_scan(run::Side::In, &vertices);
         match &self.in_side {
             Some(side) => side.for_each_page(vertices, body),
             None => body(Page::Empty(vertices)),

@@ -73,7 +73,7 @@ impl<T: Pod> MappedSlice<T> {
         let old = self.bytes.as_slice();
         let phase = match &*self.bytes.owner {
             // What lies on huge pages of its file does so in the second map as well.
-            Owner::Mapped(_) | Owner::Aligned(_) => {
+            Owner::Mapped(..) | Owner::Aligned(_) => {
                 old.as_ptr().addr() % HUGE_PAGE_BYTES / annex_alignment() * annex_alignment()
             }
             Owner::Heap(_) => 0,
@@ -85,7 +85,7 @@ impl<T: Pod> MappedSlice<T> {
         // pattern is a `T`.
         let map = AlignedMap::new(&file, end, phase)?;
         match &*self.bytes.owner {
-            Owner::Mapped(_) | Owner::Aligned(_) => map_again(old, &map)?,
+            Owner::Mapped(..) | Owner::Aligned(_) => map_again(old, &map)?,
             Owner::Heap(_) => file.write_all_at(old, 0)?,
         }
         let grains = Mutex::new(vec![Grain::default(); file_len.div_ceil(HUGE_PAGE_BYTES)]);

@@ -3,6 +3,8 @@
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
+use anden::{Io, Prefetch};
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::parse;
@@ -17,12 +19,20 @@ pub struct Selection {
     /// Only the edges added in these snapshots, both ends included
     #[arg(long, global = true, value_name = "A..B", value_parser = parse::window)]
     pub window: Option<RangeInclusive<u32>>,
-    /// What is read ahead (in this version: auto and off)
-    #[arg(long, global = true, value_name = "POLICY", value_parser = ["auto", "off", "neighbourhood", "sequential", "frontier"])]
-    pub prefetch: Option<String>,
-    /// How files are read (in this version: mmap)
-    #[arg(long, global = true, value_name = "WAY", value_parser = ["mmap", "pread"])]
-    pub io: Option<String>,
+    /// What is read ahead of a graph larger than memory: auto, off, neighbourhood, sequential, frontier [default: auto]
+    #[arg(long, global = true, value_name = "POLICY", hide_possible_values = true, value_parser = prefetch_policies())]
+    pub prefetch: Option<Prefetch>,
+    /// How files are read: mmap [default], or pread, where a disk that fails gives an error (in this version: mmap)
+    #[arg(long, global = true, value_name = "WAY", hide_possible_values = true, value_parser = ways_to_read())]
+    pub io: Option<Io>,
+}
+
+fn prefetch_policies() -> impl TypedValueParser<Value = Prefetch> {
+    PossibleValuesParser::new(Prefetch::ALL.map(Prefetch::name)).try_map(|name| name.parse::<Prefetch>())
+}
+
+fn ways_to_read() -> impl TypedValueParser<Value = Io> {
+    PossibleValuesParser::new(Io::ALL.map(Io::name)).try_map(|name| name.parse::<Io>())
 }
 
 /// Show what a database holds: counts, degrees, pages, bytes

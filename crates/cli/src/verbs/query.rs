@@ -7,7 +7,7 @@ use anden::{
 };
 use serde_json::{Value, json};
 
-use super::{degrees, fragments, open, session, view};
+use super::{add_prefetch_json, degrees, fragments, open, session, view};
 use crate::args::{Global, Query, QueryArgs, VertexSide};
 use crate::console::{Console, Table, count};
 use crate::failure::Result;
@@ -53,6 +53,7 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
         if let Answer::Edge(Some(edges)) = &answer {
             object["properties"] = edges.iter().map(named_json).collect();
         }
+        add_prefetch_json(&mut object, &view.prefetch_stats());
         console.object(&object)?;
     } else {
         answer.print(&mut console)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use anden::{Job, JobOutput, Key, Output, Parameters, Value, Values, View, write_file};
 use serde_json::{Map, json};
 
-use super::{open, session, view};
+use super::{add_prefetch_json, open, session, view};
 use crate::args::{Global, RunArgs};
 use crate::console::{Console, Table, count, duration, scores, size};
 use crate::failure::{Failure, Result};
@@ -108,6 +108,7 @@ impl Runs {
         if args.check {
             object["check"] = json!("ok");
         }
+        add_prefetch_json(&mut object, &view.prefetch_stats());
         object
     }
 

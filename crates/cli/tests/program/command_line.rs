@@ -74,7 +74,6 @@ fn a_kernel_refuses_what_it_does_not_take() {
 fn what_comes_later_is_refused_by_name() {
     let scene = Scene::with_small(&[]);
     scene.anden(&["run", "db", "wcc", "--io", "pread"]).failed(&["--io pread", "not in this version yet"]);
-    scene.anden(&["run", "db", "wcc", "--prefetch", "frontier"]).failed(&["--prefetch frontier"]);
     assert_eq!(scene.names(), ["db", "small.txt"]);
 }
 

@@ -286,7 +286,7 @@ fn check_pages(view: &View, side: run::Side, arcs: &[ModelArc]) {
     for page in 0..lists.num_pages() {
         let content = lists.whole_page(page).unwrap();
         for (i, ends) in content.offsets.windows(2).enumerate() {
-            let u = (page * crate::PAGE_VERTICES + i) as VertexId;
+            let u = (page * PAGE_VERTICES + i) as VertexId;
             let weight = |place| content.weights.get(place).copied().unwrap_or(0);
             whole.extend((ends[0] as usize..ends[1] as usize).map(|place| (u, content.targets[place], weight(place))));
         }
@@ -360,7 +360,7 @@ impl PageCountsSum {
         self.dense += counts.dense;
         let mut in_pieces = 0;
         for page in 0..side.num_pages() {
-            let vertices = (page * crate::PAGE_VERTICES) as VertexId..(page * crate::PAGE_VERTICES + 1) as VertexId;
+            let vertices = (page * PAGE_VERTICES) as VertexId..(page * PAGE_VERTICES + 1) as VertexId;
             let _ = side.for_each_page(vertices, |page| {
                 in_pieces += usize::from(matches!(page, Page::Patched(_)));
                 ControlFlow::Continue(())

@@ -1,0 +1,125 @@
+//! What is read ahead changes no result, is counted, and ends with its views.
+
+use anden::{
+    AppendOptions, Changes, Database, InputPath, Job, LoadOptions, Maintenance, Options, Parameters, Prefetch, Session,
+    Sources, Value, Values, View, WeightType,
+};
+use proptest::prelude::*;
+use testkit::Random;
+
+/// A graph of random edges, some of them between a few vertices, with a level over it.
+fn load(seed: u64, graph: Options, session: &Session) -> (tempfile::TempDir, Database) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random::new(seed);
+    let num_vertices = 3000 + random.below(3000);
+    let mut text = String::from("0 1 1\n");
+    for i in 0..20_000 {
+        let (u, v) = (random.below(num_vertices), random.below(if i % 3 == 0 { 5 } else { num_vertices }));
+        text.push_str(&format!("{u} {v} {}\n", 1 + i % 7));
+    }
+    let input = folder.path().join("edges.txt");
+    std::fs::write(&input, text).unwrap();
+    let options = LoadOptions { graph, ..LoadOptions::default() };
+    let (db, _) = Database::load(folder.path().join("db"), &[InputPath::File(input)], &options, session).unwrap();
+    let mut changes = Changes::default();
+    for _ in 0..50 {
+        changes = changes.remove_edge(random.below(num_vertices) as u64, random.below(5) as u64);
+    }
+    let options = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
+    db.append_with(&changes, &options).unwrap();
+    (folder, db)
+}
+
+/// The values of a kernel by vertex, or what it says of all; floats rounded, for their sums depend on the order.
+fn run(view: &View, kernel: &str, parameters: Parameters) -> String {
+    let output = view.run(&Job::new(kernel, parameters).unwrap()).unwrap();
+    let round = |value: f64| format!("{value:.9e}");
+    match output.values() {
+        Some(Values::Reals(values)) => values.iter().map(|&value| round(value)).collect::<Vec<_>>().join(" "),
+        Some(values) => format!("{values:?}"),
+        None => {
+            let exact = output.summary.iter().filter(|(_, value)| !matches!(value, Value::Real(_) | Value::Ranking(_)));
+            format!("{:?}", exact.collect::<Vec<_>>())
+        }
+    }
+}
+
+/// Everything that a view is asked, as text.
+fn answers(view: &View) -> Vec<String> {
+    let mut all = Vec::new();
+    for kernel in Job::table() {
+        let mut parameters = Parameters { values: true, ..Parameters::default() };
+        match kernel.name {
+            _ if kernel.needs == Sources::One => parameters.source = vec![0.into()],
+            "bc" => parameters.source = vec![0.into(), 1.into()],
+            "pagerank" => parameters.iterations = Some(5),
+            _ => {}
+        }
+        all.push(format!("{}: {}", kernel.name, run(view, kernel.name, parameters)));
+    }
+    for key in [0_u64, 1, 2, 77, 500] {
+        all.push(format!("{key}: {:?} {:?}", view.fof(key), view.khop(key, 3)));
+        let path = view.path(key, 1_u64).map(|path| path.map(|path| path.length));
+        all.push(format!("{key}: {path:?} {:?}", view.has_edge(key, 1_u64)));
+        let paths = view.shortest_paths(key, 3_u64, 10);
+        all.push(format!(
+            "{key}: {paths:?} {:?}",
+            view.weighted_path(key, 4_u64).map(|path| path.map(|path| path.length))
+        ));
+    }
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(4))]
+
+    #[test]
+    fn no_policy_changes_a_result(seed in any::<u64>(), direction in 0..3_u8) {
+        let graph = Options {
+            direction: if direction == 0 { anden::Direction::Undirected } else { anden::Direction::Directed },
+            in_edges: direction != 2,
+            weight_type: Some(WeightType::U32),
+            ..Options::default()
+        };
+        let session = Session::new(2).unwrap();
+        let (_folder, db) = load(seed, graph, &session);
+        for snapshot in [1_u32, 2] {
+            let expected = answers(&db.snapshot(snapshot).unwrap().with_prefetch(Prefetch::Off));
+            for policy in Prefetch::ALL {
+                let view = db.snapshot(snapshot).unwrap().with_prefetch(policy);
+                for (found, expected) in answers(&view).iter().zip(&expected) {
+                    prop_assert_eq!(found, expected, "{}, seed {}", policy, seed);
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_announced_is_counted() {
+    let session = Session::new(2).unwrap();
+    let (_folder, db) = load(7, Options::default(), &session);
+    let view = db.view().unwrap();
+    answers_without_weights(&view);
+    assert!(!view.prefetch_stats().has_worked(), "a graph that fits in memory");
+    let view = view.with_prefetch(Prefetch::Frontier);
+    answers_without_weights(&view);
+    let frontier = view.prefetch_stats().frontier;
+    assert!(frontier.requested > 0 && frontier.dropped <= frontier.requested, "{frontier:?}");
+    assert_eq!(db.stats().prefetch.sequential.requested, 0);
+    answers_without_weights(&view.with_prefetch(Prefetch::Sequential));
+    let stats = db.stats().prefetch;
+    assert!(stats.sequential.requested > 0 && stats.frontier.requested >= frontier.requested, "{stats:?}");
+    answers_without_weights(&view.with_prefetch(Prefetch::Neighbourhood));
+    assert!(view.prefetch_stats().neighbourhood.requested > 0);
+    assert_eq!(
+        view.prefetch_stats().total().requested,
+        view.prefetch_stats().by_policy().iter().map(|p| p.1.requested).sum()
+    );
+}
+
+fn answers_without_weights(view: &View) {
+    assert!(view.bfs(0_u64).unwrap().contains(&1));
+    assert_eq!(view.wcc().unwrap()[0], 0);
+    assert!(!view.khop(0_u64, 2).unwrap().is_empty());
+}

@@ -1,0 +1,172 @@
+//! Which parts of a mapped file are in memory, and how to have others there, or not any more.
+//!
+//! All of it concerns the system's cache of the file, which all maps of it share, and nothing of it changes a byte.
+
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::{FileBytes, Owner};
+
+/// Smaller files are not kept open beside their map.
+pub(super) const MIN_FILE_BYTES: usize = 1 << 20;
+
+/// The most bytes that one call asks the system to read: what it reads ahead of a file by default, and the least that any
+/// does with one call.
+const READ_BYTES: usize = 128 << 10;
+
+impl FileBytes {
+    /// Asks the system to read the pages of `part` from the file, and does not wait for them; what is not inside is left
+    /// out.
+    ///
+    /// Cost: a call for each 128 KB, which takes the longer the more of them are not in memory.
+    pub fn read_ahead(&self, part: Range<usize>) {
+        let end = part.end.min(self.len());
+        let mut start = part.start;
+        while start < end {
+            let next = (start + READ_BYTES).min(end);
+            self.advise_part(start..next, super::Advice::WillNeed);
+            start = next;
+        }
+    }
+
+    /// How many pages of `part` are not in memory; `None` where the system does not say.
+    ///
+    /// Cost: a call, and some nanoseconds a page.
+    pub fn num_missing_pages(&self, part: Range<usize>) -> Option<usize> {
+        let (start, end) = (part.start.min(self.len()), part.end.min(self.len()));
+        if start >= end {
+            return Some(0);
+        }
+        let Owner::Mapped(map, file) = &*self.owner else { return Some(0) };
+        let page = page_bytes();
+        let first = (self.range.start + start) / page * page;
+        let len = self.range.start + end - first;
+        match file.as_ref().and_then(|file| num_cached_pages(file, first as u64, len as u64)) {
+            Some(num_cached) => Some(len.div_ceil(page).saturating_sub(num_cached)),
+            None => num_absent_pages(&map[first..first + len]),
+        }
+    }
+
+    /// Tells the system that the pages that lie wholly in `part` are of no use for now, so that it takes their memory
+    /// rather than other memory. Whoever reads them has them read again.
+    pub fn release(&self, part: Range<usize>) {
+        let Owner::Mapped(map, file) = &*self.owner else { return };
+        let page = page_bytes();
+        let start = (self.range.start + part.start.min(self.len())).next_multiple_of(page);
+        let end = (self.range.start + part.end.min(self.len())) / page * page;
+        if start >= end {
+            return;
+        }
+        // SAFETY: the pages are part of a read-only map of a file that is alive here; without them in the page table,
+        // the next access finds the same bytes of the file again.
+        unsafe { libc::madvise(map.as_ptr().add(start) as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+        #[cfg(target_os = "linux")]
+        if let Some(file) = file {
+            use std::os::fd::AsRawFd;
+            // SAFETY: a call on an open file that reads and writes no memory of ours.
+            unsafe {
+                libc::posix_fadvise(
+                    file.as_raw_fd(),
+                    start as libc::off_t,
+                    (end - start) as libc::off_t,
+                    libc::POSIX_FADV_DONTNEED,
+                )
+            };
+        }
+    }
+}
+
+/// The bytes of a page of memory.
+fn page_bytes() -> usize {
+    // SAFETY: asks for a constant of the system.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096).max(1)
+}
+
+/// The pages of a part of a file that the system holds; `None` where it does not say, as before Linux 6.5, or of a file
+/// that the caller may not write.
+#[cfg(target_os = "linux")]
+fn num_cached_pages(file: &std::fs::File, offset: u64, len: u64) -> Option<usize> {
+    use std::os::fd::AsRawFd;
+
+    /// The number of the call, the same on all architectures.
+    const CACHESTAT: libc::c_long = 451;
+    static IS_REFUSED: AtomicBool = AtomicBool::new(false);
+
+    if IS_REFUSED.load(Ordering::Relaxed) {
+        return None;
+    }
+    let range = [offset, len];
+    // Cached, dirty, in writeback, evicted, recently evicted.
+    let mut counts = [0_u64; 5];
+    // SAFETY: `range` and `counts` have the layout of `cachestat_range` and `cachestat`, of two and of five 64-bit
+    // numbers, and outlive the call.
+    let result = unsafe {
+        libc::syscall(
+            CACHESTAT,
+            file.as_raw_fd() as libc::c_uint,
+            range.as_ptr(),
+            counts.as_mut_ptr(),
+            0 as libc::c_uint,
+        )
+    };
+    if result != 0 {
+        IS_REFUSED.store(true, Ordering::Relaxed);
+        return None;
+    }
+    usize::try_from(counts[0]).ok()
+}
+
+#[cfg(not(target_os = "linux"))]
+fn num_cached_pages(_file: &std::fs::File, _offset: u64, _len: u64) -> Option<usize> {
+    None
+}
+
+/// The pages of `bytes`, which begin a page of a map, that are not in memory. Who may not write a file is told that all
+/// are, so that says nothing.
+#[cfg(target_os = "linux")]
+fn num_absent_pages(bytes: &[u8]) -> Option<usize> {
+    let mut is_present = vec![0_u8; bytes.len().div_ceil(page_bytes())];
+    // SAFETY: the range is mapped for as long as `bytes` is borrowed, and the call writes one byte for each page of it.
+    let result = unsafe { libc::mincore(bytes.as_ptr() as *mut libc::c_void, bytes.len(), is_present.as_mut_ptr()) };
+    let num_absent = is_present.iter().filter(|&&present| present & 1 == 0).count();
+    (result == 0 && num_absent > 0).then_some(num_absent)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn num_absent_pages(_bytes: &[u8]) -> Option<usize> {
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_released_is_read_again() {
+        let path = std::env::temp_dir().join(format!("anden-residency-{}", std::process::id()));
+        let content: Vec<u8> = (0..3 * MIN_FILE_BYTES).map(|i| (i / 4096) as u8).collect();
+        std::fs::write(&path, &content).unwrap();
+        let file = std::fs::File::open(&path).unwrap();
+        file.sync_all().unwrap();
+        let bytes = FileBytes::map(&file).unwrap();
+        let part = bytes.slice(5000..2 * MIN_FILE_BYTES as u64).unwrap();
+        assert_eq!(part.as_slice()[0], 1);
+        part.release(0..part.len());
+        let missing = part.num_missing_pages(0..part.len());
+        part.read_ahead(7..usize::MAX);
+        assert_eq!(part.as_slice(), &content[5000..2 * MIN_FILE_BYTES]);
+        // Where the temporary directory is in memory, and where the system does not tell, nothing is known to miss.
+        assert!(missing.is_none_or(|pages| pages <= part.len() / page_bytes() + 2));
+        assert!(matches!(part.num_missing_pages(0..part.len()), Some(0) | None));
+        assert_eq!(part.num_missing_pages(9..9), Some(0));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn memory_misses_nothing() {
+        let bytes = FileBytes::copied(&[7; 10_000]);
+        bytes.read_ahead(0..10_000);
+        bytes.release(0..10_000);
+        assert_eq!((bytes.num_missing_pages(0..10_000), bytes.as_slice()[9_999]), (Some(0), 7));
+    }
+}

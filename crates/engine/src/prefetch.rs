@@ -1,0 +1,118 @@
+//! The advisor: who reads ahead of algorithms on graphs that are larger than memory.
+//!
+//! Algorithms say through the seam which lists they will read ([`graph::WillNeed`]), and a scan shows by itself where it
+//! goes. A view with an advisor passes that on: cut into requests of some hundred lists, through a [`ring`] that never
+//! makes a reader wait, to [`scout`]s that sleep while there is nothing to do. They find where the lists are, put close
+//! ones together, leave out what is in memory, and ask the system for the rest. A request is worth nothing once its
+//! reader has gone on, so each carries the epoch of its announcement, and one that is out of date is dropped.
+//!
+//! While a graph fits in the memory that the process may have, nobody listens, and nothing of this costs anything.
+//!
+//! # Source
+//! The policies *neighbourhood* and *sequential*, and the queue with scouts beside it, are those of "Buffer management
+//! for LLAMA". Ours differ: scouts sleep where theirs spun, requests go stale, and *frontier*, which is exact, is new.
+
+mod attached;
+mod counters;
+mod ring;
+mod scout;
+mod settings;
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use base::mapped::Advice;
+use lama::{Side, View};
+
+use attached::Attached;
+use counters::Counters;
+use ring::Ring;
+use scout::Request;
+
+pub use counters::{PolicyStats, PrefetchStats};
+pub use settings::{Io, Prefetch};
+
+/// Requests that may wait. Each is of at most [`attached::REQUEST_LISTS`] lists: more would be stale when their turn comes.
+const RING_REQUESTS: usize = 512;
+
+/// One asks the system for what another is still looking for; more would wait for the same disk.
+const NUM_SCOUTS: usize = 2;
+
+/// Lists of fewer bytes are never worth an advisor, and nobody asks how much memory there is.
+const SMALL_BYTES: u64 = 1 << 20;
+
+/// Reads ahead for any number of views. Its scouts start when the first view needs them, and end with it.
+#[derive(Debug)]
+pub struct Advisor {
+    shared: Arc<Shared>,
+    scouts: Mutex<Vec<JoinHandle<()>>>,
+    is_started: AtomicBool,
+}
+
+/// What views, requests and scouts know of each other.
+#[derive(Debug)]
+struct Shared {
+    ring: Ring<Request>,
+    counters: Counters,
+}
+
+impl Default for Advisor {
+    fn default() -> Self {
+        let shared = Shared { ring: Ring::new(RING_REQUESTS), counters: Counters::default() };
+        Self { shared: Arc::new(shared), scouts: Mutex::default(), is_started: AtomicBool::new(false) }
+    }
+}
+
+impl Advisor {
+    /// The same view, and what is announced through it is read ahead as `policy` says.
+    ///
+    /// Cost: with [`Prefetch::Auto`], a look at how much memory is free; of a graph that fits there nothing follows.
+    pub fn attach(&self, view: &View, policy: Prefetch) -> View {
+        if policy == Prefetch::Off || policy == Prefetch::Auto && fits_in_memory(view) {
+            view.advise_lists(Advice::Normal);
+            return view.with_listener(None);
+        }
+        if !self.is_started.swap(true, Ordering::Relaxed) {
+            self.start();
+        }
+        let listener = Attached::new(&self.shared, view.with_listener(None), policy);
+        view.with_listener(Some(listener))
+    }
+
+    /// What was done so far.
+    pub fn stats(&self) -> PrefetchStats {
+        self.shared.counters.stats()
+    }
+
+    fn start(&self) {
+        let mut scouts = self.scouts.lock().unwrap_or_else(PoisonError::into_inner);
+        for number in 0..NUM_SCOUTS {
+            let shared = Arc::clone(&self.shared);
+            let thread = std::thread::Builder::new().name(format!("anden-ahead-{number}"));
+            // Without scouts requests are dropped, and everything is read when it is needed.
+            scouts.extend(thread.spawn(move || scout::serve(&shared)));
+        }
+    }
+}
+
+impl Drop for Advisor {
+    fn drop(&mut self) {
+        self.shared.ring.close();
+        let mut scouts = self.scouts.lock().unwrap_or_else(PoisonError::into_inner);
+        for scout in scouts.drain(..) {
+            // A scout holds no state that it could leave broken.
+            let _ = scout.join();
+        }
+    }
+}
+
+/// Whether all lists of a view fit in the memory that the process may have, what they have of it now included.
+fn fits_in_memory(view: &View) -> bool {
+    let bytes = |side| view.stored_targets(side).map_or(0, |targets| targets.len() as u64);
+    let num_bytes = match view.options().stores_in_lists() {
+        true => bytes(Side::Out) + bytes(Side::In),
+        false => bytes(Side::Out),
+    };
+    num_bytes <= SMALL_BYTES || num_bytes <= base::memory::available()
+}

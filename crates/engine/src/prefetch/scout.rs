@@ -1,0 +1,163 @@
+//! What scouts do with a request: find the bytes, order and join them, and ask for those that are not in memory.
+
+use std::ops::Range;
+use std::sync::Arc;
+
+use base::VertexId;
+use base::mapped::FileBytes;
+use lama::{Side, View};
+
+use super::Shared;
+use super::attached::Attached;
+use super::counters::Policy;
+
+/// Pieces that are so close are read as one: less than a disk reads in the time of another request.
+const GAP_BYTES: usize = 16 << 10;
+
+/// No more of a long list is read ahead for a neighbour, who may never be visited.
+const NEIGHBOUR_BYTES: usize = 64 << 10;
+
+/// The most neighbours of a vertex whose lists are read ahead.
+const MAX_NEIGHBOURS: usize = 256;
+
+/// What will be read.
+#[derive(Debug)]
+pub(super) enum What {
+    /// The lists of these vertices.
+    Lists(Box<[VertexId]>),
+    /// These bytes of the lists, by a scan.
+    Bytes(Range<usize>),
+    /// Not these any more: a scan has passed them.
+    Passed(Range<usize>),
+}
+
+/// A part of what was announced.
+#[derive(Debug)]
+pub(super) struct Request {
+    pub listener: Arc<Attached>,
+    pub side: Side,
+    pub policy: Policy,
+    pub epoch: u64,
+    pub what: What,
+}
+
+/// Serves requests until there will be no more.
+pub(super) fn serve(shared: &Shared) {
+    let mut pieces = Vec::new();
+    while let Some(request) = shared.ring.next() {
+        request.serve(&mut pieces);
+    }
+}
+
+impl What {
+    /// What counters call it.
+    pub fn num_lists(&self) -> u64 {
+        match self {
+            Self::Lists(vertices) => vertices.len() as u64,
+            Self::Bytes(_) => 1,
+            Self::Passed(_) => 0,
+        }
+    }
+}
+
+impl Request {
+    /// Reads a few lists ahead on the thread of whoever needs them.
+    pub fn read_now(listener: &Attached, side: Side, vertices: &[VertexId]) {
+        let Some(targets) = listener.view().stored_targets(side) else { return };
+        for &vertex in vertices {
+            let piece = listener.view().stored_lists(side, vertex..vertex.saturating_add(1));
+            ask(listener, Policy::Frontier, targets, piece);
+        }
+    }
+
+    fn serve(&self, pieces: &mut Vec<Range<usize>>) {
+        let Some(targets) = self.listener.view().stored_targets(self.side) else { return };
+        match &self.what {
+            What::Passed(passed) => return targets.release(passed.clone()),
+            _ if self.listener.is_stale(self.epoch) => {
+                return self.listener.counters(self.policy).dropped.add(self.what.num_lists());
+            }
+            What::Bytes(bytes) => return ask(&self.listener, self.policy, targets, bytes.clone()),
+            What::Lists(vertices) => {
+                pieces.clear();
+                match self.policy {
+                    Policy::Neighbourhood => self.neighbours(vertices, targets, pieces),
+                    Policy::Frontier | Policy::Sequential => pieces.extend(vertices.iter().map(|&v| self.list(v))),
+                }
+            }
+        }
+        join(pieces);
+        for piece in pieces.drain(..) {
+            ask(&self.listener, self.policy, targets, piece);
+        }
+    }
+
+    fn view(&self) -> &View {
+        self.listener.view()
+    }
+
+    fn list(&self, vertex: VertexId) -> Range<usize> {
+        self.view().stored_lists(self.side, vertex..vertex.saturating_add(1))
+    }
+
+    /// The lists of the neighbours of `vertices`, of each those with the most entries.
+    fn neighbours(&self, vertices: &[VertexId], targets: &FileBytes, pieces: &mut Vec<Range<usize>>) {
+        for &vertex in vertices {
+            let list = self.list(vertex);
+            let Some(neighbours) = targets.typed::<VertexId>(list.start as u64, (list.len() / 4) as u64) else {
+                continue;
+            };
+            let first = pieces.len();
+            // Unverified as they are, neighbours that are no vertices have no lists.
+            pieces.extend(neighbours.iter().map(|&neighbour| self.list(neighbour)).filter(|list| !list.is_empty()));
+            if pieces.len() - first > MAX_NEIGHBOURS {
+                pieces[first..].select_nth_unstable_by_key(MAX_NEIGHBOURS, |list| std::cmp::Reverse(list.len()));
+                pieces.truncate(first + MAX_NEIGHBOURS);
+            }
+            pieces[first..].iter_mut().for_each(|list| list.end = list.end.min(list.start + NEIGHBOUR_BYTES));
+        }
+    }
+}
+
+/// Asks the system for a piece, unless all of it is in memory.
+fn ask(listener: &Attached, policy: Policy, targets: &FileBytes, piece: Range<usize>) {
+    if piece.is_empty() {
+        return;
+    }
+    let counters = listener.counters(policy);
+    if targets.num_missing_pages(piece.clone()) == Some(0) {
+        counters.already_resident.add(1);
+        return;
+    }
+    counters.issued.add(1);
+    counters.bytes.add(piece.len() as u64);
+    targets.read_ahead(piece);
+}
+
+/// Puts pieces in order, and makes one of those that lie close together.
+fn join(pieces: &mut Vec<Range<usize>>) {
+    pieces.retain(|piece| !piece.is_empty());
+    pieces.sort_unstable_by_key(|piece| piece.start);
+    pieces.dedup_by(|next, last| {
+        let is_close = next.start <= last.end.saturating_add(GAP_BYTES);
+        if is_close {
+            last.end = last.end.max(next.end);
+        }
+        is_close
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn close_pieces_become_one() {
+        let mut pieces = vec![100_000..100_004, 8..8, 16..20, 0..8, 100_000..100_100, 20_000..20_001];
+        join(&mut pieces);
+        assert_eq!(pieces, [0..20, 20_000..20_001, 100_000..100_100]);
+        pieces[1] = 20 + GAP_BYTES..usize::MAX;
+        join(&mut pieces);
+        assert_eq!(pieces.as_slice(), std::slice::from_ref(&(0..usize::MAX)));
+    }
+}

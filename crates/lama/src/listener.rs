@@ -1,0 +1,22 @@
+//! Who is told what will be read next.
+
+use std::fmt::Debug;
+use std::ops::Range;
+
+use base::VertexId;
+
+use crate::run::Side;
+
+/// Hears, through the view that it is [attached](crate::View::with_listener) to, which lists will be read next.
+///
+/// It is called by those who read, on their way: it must not take long, and must not fail. What it hears is a hint.
+pub trait Listener: Debug + Send + Sync {
+    /// These lists will be read soon, in about this order.
+    fn will_need(&self, side: Side, vertices: &[VertexId]);
+
+    /// The lists of these vertices, more than a page of them, are read from now on, and probably those behind them.
+    fn will_scan(&self, side: Side, vertices: Range<VertexId>);
+
+    /// What was announced so far is not wanted any more.
+    fn forget(&self);
+}
