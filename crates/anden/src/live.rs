@@ -2,7 +2,8 @@
 
 use std::time::Instant;
 
-use engine::{Applied, CommitStats, Durability, EdgeWeight, LiveStats, Missing, NewValue, Update};
+use base::VertexId;
+use engine::{Applied, CommitStats, Durability, EdgeWeight, Fate, LiveStats, Missing, NewValue, Update};
 use graph::formats::{InputPath, LineValue, UpdateLine, Updates};
 use graph::property::OwnedValue;
 
@@ -73,6 +74,34 @@ impl Database {
     /// database is opened again. Damage that was met.
     pub fn apply(&self, updates: &[Update]) -> Result<Applied> {
         Ok(self.inner().apply(updates, Missing::Lenient, self.session().pool())?)
+    }
+
+    /// Adds edges without weights between vertices that are called by numbers, as [`apply`](Self::apply) does.
+    ///
+    /// Where keys are ids ([`KeyScheme::Dense`](crate::KeyScheme::Dense)), they are sorted and logged straight from where
+    /// they are, which is the fastest way to add many.
+    ///
+    /// ```
+    /// # use anden::{Database, KeyScheme, Options};
+    /// let db = Database::in_memory(Options { keys: KeyScheme::Dense, ..Options::default() })?;
+    /// db.add_edges(&[(0, 1), (1, 2), (0, 2)])?;
+    /// db.remove_edges(&[(1, 2)])?;
+    /// assert_eq!(db.view()?.num_edges(), 2);
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn add_edges(&self, edges: &[(VertexId, VertexId)]) -> Result<Applied> {
+        Ok(self.inner().apply_edges(edges, Fate::Come, self.session().pool())?)
+    }
+
+    /// Removes edges, the same way.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn remove_edges(&self, edges: &[(VertexId, VertexId)]) -> Result<Applied> {
+        Ok(self.inner().apply_edges(edges, Fate::Go, self.session().pool())?)
     }
 
     /// As [`apply`](Self::apply), with a durability of its own.

@@ -195,11 +195,16 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
     let sizes = sizes(is_quick);
     containers(setting, report, &edges, is_quick)?;
     if is_wanted(setting, "database") {
-        let mut live = ThroughDatabase::empty(&setting.scratch)?;
+        let mut live = ThroughDatabase::empty()?;
         live.insert(pool, &edges)?;
         measure(setting, report, "database", &mut live, sizes)?;
         one_edge(setting, report, "database", &mut live)?;
         readers::measure(setting, report, "database", &mut live, is_quick)?;
+    }
+    if is_wanted(setting, "database with a log") {
+        let mut live = ThroughDatabase::logged(&setting.scratch)?;
+        live.insert(pool, &edges)?;
+        measure(setting, report, "database with a log", &mut live, sizes)?;
     }
     if is_wanted(setting, "database over a base") {
         let mut live = ThroughDatabase::over(&generator, pool, &setting.scratch)?;

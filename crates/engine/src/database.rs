@@ -4,6 +4,7 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::Arc;
 
+use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
 use base::storage::{DiskStorage, MemoryStorage, Storage};
@@ -12,10 +13,11 @@ use lama::{
     Dictionary, DictionaryKeys, Diff, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention, SnapshotInfo, Stats,
     Store, VerifyReport, View,
 };
+use terrace::Fate;
 
 use crate::append::{AppendOptions, AppendReport, Changes};
 use crate::commit::{CommitStats, Commits};
-use crate::live::{Applied, Background, Live, LiveStats, Missing, Turn, Update};
+use crate::live::{Applied, Background, EdgePairs, Live, LiveStats, Missing, Turn, Update};
 use crate::load::{LoadOptions, LoadReport};
 use crate::log::Durability;
 use crate::{Error, Result};
@@ -256,6 +258,17 @@ impl Database {
     ) -> Result<Applied> {
         self.require_writer()?;
         self.commit_blind(updates, missing, durability, pool)
+    }
+
+    /// Makes edges come or go, as [`apply`](Self::apply) does, by the keys of their ends, which are numbers here. Where
+    /// keys are ids and edges have no weights, they are sorted and logged straight from where they are, which is the fastest
+    /// way to change many.
+    ///
+    /// # Errors
+    /// As [`apply`](Self::apply).
+    pub fn apply_edges(&self, pairs: &[(VertexId, VertexId)], fate: Fate, pool: &Pool) -> Result<Applied> {
+        self.require_writer()?;
+        self.commit_pairs(EdgePairs { pairs, fate }, self.durability(), pool)
     }
 
     /// The durability of commits that name none; at first [`Durability::Sync`].

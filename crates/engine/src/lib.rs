@@ -29,5 +29,6 @@ pub use live::{Applied, LiveStats, Missing, NewValue, Update};
 pub use load::{Duplicates, LoadOptions, LoadReport, Spread};
 pub use log::Durability;
 pub use prefetch::{Advisor, Io, PolicyStats, Prefetch, PrefetchStats};
+pub use terrace::Fate;
 pub use transaction::{Transaction, TransactionGraph};
 pub use workers::{Split, Workers};

@@ -27,6 +27,7 @@ mod group;
 mod keys;
 mod levelled;
 mod logged;
+mod pairs;
 mod properties;
 mod records;
 mod replay;
@@ -46,6 +47,7 @@ pub(crate) use apply::EdgeUpdate;
 pub(crate) use background::Background;
 pub(crate) use group::Group;
 pub(crate) use levelled::needs_levels;
+pub(crate) use pairs::{EdgePairs, Given};
 pub use update::{Applied, Missing, NewValue, Update};
 pub(crate) use values::typed;
 
@@ -437,8 +439,7 @@ impl Turn<'_> {
     pub(crate) fn apply(
         &mut self,
         store: &Store,
-        updates: &[Update],
-        missing: Missing,
+        given: Given<'_>,
         durability: Durability,
         pool: &Pool,
     ) -> Result<Applied> {
@@ -447,10 +448,10 @@ impl Turn<'_> {
         let logging = Logging { log: live.log.as_ref(), durability };
         let writer = self.writer_over(store)?;
         let (epoch, mut stripes) = (writer.epoch, live.stripes());
-        let is_noted = stripes.are_kept() && updates.len() <= HUGE_BATCH;
+        let is_noted = stripes.are_kept() && given.len() <= HUGE_BATCH;
         let mut note = |item| stripes.change(item, epoch);
         let changed: Option<&mut dyn FnMut(Item)> = if is_noted { Some(&mut note) } else { None };
-        let version = match writer.apply(updates, missing, logging, pool, changed) {
+        let version = match writer.apply(given, logging, pool, changed) {
             Ok(version) => version,
             Err(error) => {
                 stripes.take_back(epoch);

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_engine::{AppendOptions, Changes, Database, GraphOptions, Key, KeyScheme, Missing, Update, View};
+use anden_engine::{AppendOptions, Changes, Database, Fate, GraphOptions, Key, KeyScheme, Missing, Update, View};
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Silent;
@@ -137,6 +137,72 @@ fn large_batches_do_what_their_updates_say() {
         db.checkpoint(None).unwrap();
         assert_eq!(out_arcs(&db.view().unwrap()), arcs, "after a checkpoint");
     }
+}
+
+#[test]
+fn pairs_do_what_their_updates_say() {
+    let directed = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let undirected = GraphOptions { direction: Direction::Undirected, ..directed };
+    let kinds = [
+        directed,
+        GraphOptions { in_edges: false, ..directed },
+        undirected,
+        GraphOptions { ordered: true, ..directed },
+        GraphOptions { keys: KeyScheme::Integer, ..directed },
+        GraphOptions { keys: KeyScheme::Integer, ..undirected },
+    ];
+    let pool = Pool::new(3).unwrap();
+    for (seed, options) in kinds.into_iter().enumerate() {
+        println!("seed {seed}: {options:?}");
+        let random = &mut Random::new(seed as u64 + 17);
+        let disk = FaultStorage::default();
+        let db = Database::create_in(Arc::new(disk.clone()), Path::new("db"), options).unwrap();
+        let scale = if options.keys == KeyScheme::Dense { 1 } else { 1_000_003 };
+        let mut arcs = Arcs::new();
+        let batches =
+            [(Fate::Come, 6_000), (Fate::Go, 3_000), (Fate::Come, 40_000), (Fate::Come, 7), (Fate::Go, 30_000)];
+        for round in 0..3 {
+            for (i, (fate, len)) in batches.into_iter().enumerate() {
+                // What is to go may never have been there, and has no id then.
+                let bound = if fate == Fate::Go { NUM_KEYS } else { NUM_KEYS / 2 + 100 * round };
+                let edges: Vec<_> = (0..len).map(|_| (random.below(bound), random.below(bound))).collect();
+                let weight = if fate == Fate::Come { Some(0) } else { None };
+                edges.iter().for_each(|&edge| change(&mut arcs, &options, edge, weight));
+                let pairs: Vec<_> = edges.iter().map(|&(u, v)| (u * scale, v * scale)).collect();
+                db.apply_edges(&pairs, fate, &pool).unwrap();
+                assert_eq!(out_arcs(&db.view().unwrap()), arcs, "round {round}, batch {i}");
+            }
+            // Vertices that went come back with their edges.
+            let gone: Vec<_> = (0..5).map(|_| random.below(NUM_KEYS / 2)).collect();
+            let updates: Vec<_> = gone.iter().map(|&v| Update::RemoveVertex(key(options.keys, v))).collect();
+            arcs.retain(|&(u, v), _| !gone.iter().any(|&gone| u64::from(gone) == u || u64::from(gone) == v));
+            db.apply(&updates, Missing::Lenient, &pool).unwrap();
+            if round == 0 {
+                db.checkpoint(None).unwrap();
+            }
+        }
+        let num_vertices = db.view().unwrap().num_vertices();
+        let left = disk.duplicate();
+        drop(db);
+        let view = Database::open_in(Arc::new(left), Path::new("db")).unwrap().view().unwrap();
+        assert_eq!((out_arcs(&view), view.num_vertices()), (arcs, num_vertices), "after a crash");
+    }
+}
+
+#[test]
+fn pairs_have_no_weights() {
+    let options =
+        GraphOptions { keys: KeyScheme::Dense, weight_type: Some(WeightType::U32), ..GraphOptions::default() };
+    let pool = Pool::new(2).unwrap();
+    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new("db"), options).unwrap();
+    let added: Vec<_> = (0..3000).map(|i| Update::add_weighted_edge(i, i + 1, 5)).collect();
+    db.apply(&added, Missing::Lenient, &pool).unwrap();
+    let pairs: Vec<_> = (0..3000).map(|i| (i, i + 2)).collect();
+    assert!(db.apply_edges(&pairs, Fate::Come, &pool).is_err());
+    assert_eq!(db.view().unwrap().num_edges(), 3000);
+    let pairs: Vec<_> = (0..2500).map(|i| (i, i + 1)).collect();
+    db.apply_edges(&pairs, Fate::Go, &pool).unwrap();
+    assert_eq!(db.view().unwrap().num_edges(), 500);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use base::VertexId;
 use crate::arena::{Arena, Handle, LINE_WORDS, NOTHING};
 use crate::builder::Builder;
 use crate::change::{Applied, Change, Outcome, Sink};
-use crate::directory::{Directory, NewPage};
+use crate::directory::{Cursor, Directory, NewPage};
 use crate::list::{ListWork, PageCopy, Place, Tiers};
 use crate::node::{Home, Layout, PAGE_BITS, PAGE_VERTICES};
 use crate::{Result, Value};
@@ -28,15 +28,17 @@ pub(crate) struct Target<'a> {
 pub(crate) struct Group {
     source: VertexId,
     start: u32,
+    page: Handle,
 }
 
-fn group<W, C: Change<W>>(changes: &[C], groups: &mut Vec<Group>) {
+fn group<W, C: Change<W>>(arena: &Arena, directory: Directory, changes: &[C], groups: &mut Vec<Group>) {
     groups.clear();
+    let mut pages = Cursor::new(arena, directory);
     let mut last = None;
     for (start, change) in changes.iter().enumerate() {
         let source = change.source();
         if last != Some(source) {
-            groups.push(Group { source, start: start as u32 });
+            groups.push(Group { source, start: start as u32, page: pages.page(source >> PAGE_BITS) });
             last = Some(source);
         }
     }
@@ -55,14 +57,14 @@ pub(crate) fn apply_sorted<W: Value, C: Change<W>, S: Sink<C>>(
     let layout = &target.tiers.layout;
     let mut applied = Applied::default();
     let mut groups = std::mem::take(&mut work.groups);
-    group(changes, &mut groups);
-    let fetch = Fetch { arena, layout, directory: target.directory, groups: &groups };
+    group(arena, target.directory, changes, &mut groups);
+    let fetch = Fetch { arena, layout, groups: &groups };
     (0..PAGES_AHEAD).for_each(|i| fetch.page(i));
     (0..LEAVES_AHEAD).for_each(|i| fetch.leaf::<W>(i));
     let mut i = 0;
     while i < groups.len() {
         let number = groups[i].source >> PAGE_BITS;
-        let handle = target.directory.page(arena, number);
+        let handle = groups[i].page;
         let mut page = PageCopy { old: arena.words(handle, layout.page_words()), fresh: None };
         while i < groups.len() && groups[i].source >> PAGE_BITS == number {
             fetch.page(i + PAGES_AHEAD);
@@ -108,7 +110,6 @@ fn finish_page<W: Value>(
 struct Fetch<'a> {
     arena: &'a Arena,
     layout: &'a Layout,
-    directory: Directory,
     groups: &'a [Group],
 }
 
@@ -121,7 +122,7 @@ impl Fetch<'_> {
         if index > 0 && self.groups[index - 1].source >> PAGE_BITS == number {
             return;
         }
-        let page = self.directory.page(self.arena, number);
+        let page = group.page;
         (0..self.layout.page_lines()).for_each(|line| self.arena.prefetch(page, line));
     }
 
@@ -129,8 +130,7 @@ impl Fetch<'_> {
     #[inline(always)]
     fn leaf<W: Value>(&self, index: usize) {
         let Some(group) = self.groups.get(index) else { return };
-        let page = self.directory.page(self.arena, group.source >> PAGE_BITS);
-        let page = self.arena.words(page, self.layout.page_words());
+        let page = self.arena.words(group.page, self.layout.page_words());
         let block = self.layout.block::<W>(page, group.source as usize % PAGE_VERTICES);
         if block.home() != Home::Block {
             let handle = block.children(1)[0].handle;

@@ -3,7 +3,10 @@
 //! The types differ in what they say, so that a batch of additions alone takes eight bytes a change and
 //! code that never asks which kind it is.
 
+use std::ops::Range;
+
 use base::VertexId;
+use bytemuck::{Pod, Zeroable};
 
 use crate::Value;
 
@@ -27,7 +30,8 @@ pub trait Change<W>: Copy + Send + Sync {
 }
 
 /// An edge to add, without weight.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Addition {
     /// The list.
     pub source: VertexId,
@@ -36,7 +40,8 @@ pub struct Addition {
 }
 
 /// An edge to remove.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(C)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub struct Removal {
     /// The list.
     pub source: VertexId,
@@ -103,6 +108,71 @@ impl<W: Value> Change<W> for Update<W> {
     #[inline(always)]
     fn addition(&self) -> Option<W> {
         self.addition
+    }
+}
+
+/// The changes of a batch, by number, in whatever form their owner holds them.
+pub(crate) trait Source<C>: Sync {
+    /// How many there are.
+    fn len(&self) -> usize;
+
+    /// Calls `body` with those of a range, in their order.
+    fn for_each(&self, range: Range<usize>, body: impl FnMut(C));
+
+    /// The first one.
+    fn first(&self) -> Option<C> {
+        let mut first = None;
+        self.for_each(0..self.len().min(1), |change| first = Some(change));
+        first
+    }
+}
+
+impl<C: Copy + Sync> Source<C> for [C] {
+    fn len(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn for_each(&self, range: Range<usize>, mut body: impl FnMut(C)) {
+        self[range].iter().for_each(|&change| body(change));
+    }
+}
+
+/// What becomes of all edges of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// They are there afterwards.
+    Come,
+    /// They are gone.
+    Go,
+}
+
+/// Edges without weights as a caller holds them, by source and target, all of which come or all of which go: a
+/// batch that is not copied before it is sorted.
+#[derive(Clone, Copy, Debug)]
+pub struct Edges<'a> {
+    /// Source and target of each.
+    pub pairs: &'a [(VertexId, VertexId)],
+    /// What becomes of them.
+    pub fate: Fate,
+    /// Whether each stands for the edge back as well, as in an undirected graph.
+    pub is_mutual: bool,
+}
+
+impl Source<Addition> for Edges<'_> {
+    fn len(&self) -> usize {
+        self.pairs.len() << usize::from(self.is_mutual)
+    }
+
+    #[inline]
+    fn for_each(&self, range: Range<usize>, mut body: impl FnMut(Addition)) {
+        if !self.is_mutual {
+            return self.pairs[range].iter().for_each(|&(source, target)| body(Addition { source, target }));
+        }
+        for i in range {
+            let (source, target) = self.pairs[i / 2];
+            body(if i % 2 == 0 { Addition { source, target } } else { Addition { source: target, target: source } });
+        }
     }
 }
 

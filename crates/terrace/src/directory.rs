@@ -102,6 +102,32 @@ impl Directory {
     }
 }
 
+/// Looks up pages in a row: where one stands in the same directory as the last, with one read.
+pub(crate) struct Cursor<'a> {
+    arena: &'a Arena,
+    directory: Directory,
+    /// The last directory, by its number among those above pages, and its children.
+    parent: Option<u32>,
+    children: &'a [Handle],
+}
+
+impl<'a> Cursor<'a> {
+    pub(crate) fn new(arena: &'a Arena, directory: Directory) -> Self {
+        Self { arena, directory, parent: None, children: &[] }
+    }
+
+    /// As [`Directory::page`].
+    #[inline(always)]
+    pub(crate) fn page(&mut self, number: u32) -> Handle {
+        let parent = number >> FANOUT_BITS;
+        if self.parent != Some(parent) {
+            self.parent = Some(parent);
+            self.children = children(self.arena, self.directory.ancestor(self.arena, parent, 1));
+        }
+        self.children[number as usize % FANOUT]
+    }
+}
+
 /// A copy of a directory with other children at the lowest bits of these numbers; nothing where all of
 /// them are.
 fn replaced(builder: &mut Builder<'_>, old: Handle, new: &[NewPage]) -> Result<Handle> {
@@ -159,6 +185,10 @@ mod tests {
             directory = directory.with(builder, &mut pages.into_iter().collect()).unwrap();
             for number in 0..bound.min(4096) {
                 assert_eq!(directory.page(&arena, number), model.get(&number).copied().unwrap_or(0));
+            }
+            let mut cursor = Cursor::new(&arena, directory);
+            for (&number, &page) in &model {
+                assert_eq!(cursor.page(number), page, "group {group}");
             }
             assert!(model.iter().all(|(&number, &page)| directory.page(&arena, number) == page), "group {group}");
             slots.settle(&stock);

@@ -54,7 +54,7 @@ mod sync {
     pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 }
 
-pub use change::{Addition, Applied, Change, Removal, Update};
+pub use change::{Addition, Applied, Change, Edges, Fate, Removal, Update};
 pub use error::{Error, Result};
 pub use options::Options;
 pub use overlay::{Base, Mirror, Search, Side};

@@ -2,7 +2,10 @@
 
 use std::marker::PhantomData;
 
-use crate::arena::Fresh;
+use base::simd::num_below;
+use base::{NO_VERTEX, VertexId};
+
+use crate::arena::{Fresh, LINE_WORDS};
 use crate::batch::Group;
 use crate::builder::Builder;
 use crate::change::{Applied, Change, Outcome, Sink};
@@ -133,6 +136,12 @@ impl<W: Value> ListWork<W> {
     ) -> Result<()> {
         let tiers = place.tiers;
         let (targets, values) = block.in_place();
+        if W::WORDS == 0
+            && targets.len() + changes.len() <= tiers.in_place
+            && let Some(lanes) = block.lanes()
+        {
+            return apply_within_block::<W, C>(builder, place, (targets.len(), InPlace(lanes)), changes, outcome);
+        }
         self.carry.plan.make(targets, values, changes, outcome);
         if self.carry.plan.is_empty() {
             return Ok(());
@@ -248,6 +257,113 @@ impl<W: Value> ListWork<W> {
             let leaf = Leaf::<W>::read(builder.arena, child.handle);
             self.carry.append(leaf.targets, leaf.values);
             builder.retire_leaf(child.handle, &leaf);
+        }
+    }
+}
+
+/// Neighbours in place, as many as there are lanes, so that no step depends on how many there are: behind the last
+/// stand numbers that no vertex has.
+struct InPlace([VertexId; Self::LEN]);
+
+impl InPlace {
+    const LEN: usize = LINE_WORDS;
+
+    /// Where a target stands or would stand, and whether it does.
+    #[inline(always)]
+    fn find(&self, target: VertexId) -> (usize, bool) {
+        let position = num_below(&self.0, target);
+        (position, self.0[position % Self::LEN] == target)
+    }
+
+    #[inline(always)]
+    fn insert(&mut self, position: usize, target: VertexId) {
+        let old = self.0;
+        for i in 1..Self::LEN {
+            self.0[i] = if i > position { old[i - 1] } else { old[i] };
+        }
+        self.0[position % Self::LEN] = target;
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, position: usize) {
+        let old = self.0;
+        for i in 0..Self::LEN - 1 {
+            self.0[i] = if i >= position { old[i + 1] } else { old[i] };
+        }
+        self.0[Self::LEN - 1] = NO_VERTEX;
+    }
+}
+
+/// Applies changes, without values, to a list in a block that has room for all of them.
+#[inline(always)]
+fn apply_within_block<W: Value, C: Change<W>>(
+    builder: &mut Builder<'_>,
+    mut place: Place<'_, '_>,
+    (degree, mut list): (usize, InPlace),
+    changes: &[C],
+    outcome: &mut Outcome<'_, impl Sink<C>>,
+) -> Result<()> {
+    let (mut num_added, mut num_removed) = (0, 0);
+    for (i, change) in changes.iter().enumerate() {
+        let target = change.target();
+        if changes.get(i + 1).is_some_and(|next| next.target() == target) {
+            continue;
+        }
+        let (position, is_there) = list.find(target);
+        let is_addition = change.addition().is_some();
+        if is_addition == is_there {
+            continue;
+        }
+        if is_addition {
+            list.insert(position, target);
+            num_added += 1;
+        } else {
+            list.remove(position);
+            num_removed += 1;
+        }
+        if change.source() == target {
+            outcome.applied.num_loops += if is_addition { 1 } else { -1 };
+        }
+        outcome.sink.effective(change);
+    }
+    if num_added + num_removed > 0 {
+        outcome.applied.num_added += num_added as u64;
+        outcome.applied.num_removed += num_removed as u64;
+        let degree = degree + num_added - num_removed;
+        let (body, _) = place.write::<W>(builder, degree, Home::Block)?;
+        let len = body.len().min(InPlace::LEN);
+        body[..len].copy_from_slice(&list.0[..len]);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+    use testkit::Random;
+
+    #[test]
+    fn lists_in_place_are_those_of_a_set() {
+        let seed = 0x11f;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let mut model = BTreeSet::new();
+        let mut list = InPlace([NO_VERTEX; InPlace::LEN]);
+        for step in 0..20_000 {
+            let target = random.below(24);
+            let (position, is_there) = list.find(target);
+            assert_eq!(is_there, model.contains(&target), "step {step}");
+            match is_there {
+                true => list.remove(position),
+                false if model.len() < InPlace::LEN => list.insert(position, target),
+                false => continue,
+            }
+            if !model.remove(&target) {
+                model.insert(target);
+            }
+            assert!(list.0.iter().take(model.len()).eq(&model), "step {step}");
+            assert!(list.0[model.len()..].iter().all(|&lane| lane == NO_VERTEX), "step {step}");
         }
     }
 }

@@ -15,7 +15,7 @@
 //! behind it stand the degree, the [`Home`], and a spare word. The spare words of the first two blocks
 //! hold the page's birth.
 
-use base::VertexId;
+use base::{NO_VERTEX, VertexId};
 use bytemuck::{Pod, Zeroable};
 
 use crate::Value;
@@ -296,6 +296,18 @@ impl<'a, W: Value> Block<'a, W> {
     pub(crate) fn in_place(&self) -> (&'a [VertexId], &'a [W]) {
         let degree = self.degree();
         (&self.words[..degree], &self.in_place[..degree])
+    }
+
+    /// The list, where its home is the block, and behind it numbers that no vertex has; `None` of a block of two lines.
+    #[inline(always)]
+    pub(crate) fn lanes(&self) -> Option<[VertexId; LINE_WORDS]> {
+        let mut lanes: [u32; LINE_WORDS] = self.words.try_into().ok()?;
+        let degree = self.degree() as u32;
+        // Lane by lane, so that vectors are as wide when they are written as when they are read.
+        for (i, lane) in (0..).zip(&mut lanes) {
+            *lane |= if i < degree { 0 } else { NO_VERTEX };
+        }
+        Some(lanes)
     }
 
     /// The first `len` children, where the home is another one.

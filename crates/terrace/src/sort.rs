@@ -4,9 +4,11 @@
 //! cache and no page of blocks belongs to two of them. Buckets are then sorted by whoever applies them,
 //! least digit first, and are applied while they are in the cache.
 
+use std::ops::Range;
+
 use base::parallel::Pool;
 
-use crate::change::Change;
+use crate::change::{Change, Source};
 use crate::node::PAGE_BITS;
 
 /// Changes of a bucket, as far as there are enough and not too many buckets.
@@ -48,11 +50,16 @@ fn id_bits(bound: usize) -> u32 {
 impl<C: Copy + Send + Sync> SortSpace<C> {
     /// Cuts changes of vertices below `bound` into buckets, ascending by source, of which no page of
     /// vertices has changes in two.
-    pub(crate) fn buckets<W>(&mut self, pool: &Pool, changes: &[C], bound: usize) -> Vec<Bucket<'_, C>>
+    pub(crate) fn buckets<W>(
+        &mut self,
+        pool: &Pool,
+        changes: &(impl Source<C> + ?Sized),
+        bound: usize,
+    ) -> Vec<Bucket<'_, C>>
     where
         C: Change<W>,
     {
-        let Some(&some) = changes.first() else { return Vec::new() };
+        let Some(some) = changes.first() else { return Vec::new() };
         let bits = id_bits(bound);
         let wanted = (changes.len() / BUCKET_CHANGES).next_power_of_two().ilog2().min(MAX_BUCKET_BITS);
         let shift = bits.saturating_sub(wanted).max(PAGE_BITS);
@@ -81,13 +88,14 @@ impl<C: Copy + Send + Sync> SortSpace<C> {
     }
 
     /// Sorts a small batch whole.
-    pub(crate) fn sorted<W>(&mut self, changes: &[C], bound: usize) -> &[C]
+    pub(crate) fn sorted<W>(&mut self, changes: &(impl Source<C> + ?Sized), bound: usize) -> &[C]
     where
         C: Change<W>,
     {
-        let Some(&some) = changes.first() else { return &[] };
+        let Some(some) = changes.first() else { return &[] };
         self.front.clear();
-        self.front.extend_from_slice(changes);
+        self.front.reserve(changes.len());
+        changes.for_each(0..changes.len(), |change| self.front.push(change));
         if changes.len() > COMPARED && self.back.len() < changes.len() {
             self.back.resize(changes.len(), some);
         }
@@ -101,7 +109,7 @@ impl<C: Copy + Send + Sync> SortSpace<C> {
 /// Moves changes to the bucket each belongs to, in their order; returns the lengths of the buckets.
 fn partition<C: Copy + Send + Sync>(
     pool: &Pool,
-    changes: &[C],
+    changes: &(impl Source<C> + ?Sized),
     to: &mut [C],
     num_buckets: usize,
     bucket_of: impl Fn(&C) -> usize + Sync,
@@ -110,7 +118,7 @@ fn partition<C: Copy + Send + Sync>(
     let part_len = changes.len().div_ceil(num_parts);
     let counts = pool.map_chunks(0..changes.len(), part_len, |_, chunk| {
         let mut counts = vec![0_usize; num_buckets];
-        changes[chunk].iter().for_each(|change| counts[bucket_of(change)] += 1);
+        changes.for_each(chunk, |change| counts[bucket_of(&change)] += 1);
         counts
     });
     let mut places: Vec<Vec<&mut [C]>> = counts.iter().map(|_| Vec::with_capacity(num_buckets)).collect();
@@ -124,14 +132,15 @@ fn partition<C: Copy + Send + Sync>(
             places.push(own);
         }
     }
-    let parts: Vec<_> = changes.chunks(part_len).zip(places).collect();
-    let scatter = |_, (part, mut places): (&[C], Vec<&mut [C]>)| {
+    let starts = (0..changes.len()).step_by(part_len);
+    let parts: Vec<_> = starts.map(|start| start..changes.len().min(start + part_len)).zip(places).collect();
+    let scatter = |_, (part, mut places): (Range<usize>, Vec<&mut [C]>)| {
         let mut next = vec![0_u32; num_buckets];
-        for change in part {
-            let bucket = bucket_of(change);
-            places[bucket][next[bucket] as usize] = *change;
+        changes.for_each(part, |change| {
+            let bucket = bucket_of(&change);
+            places[bucket][next[bucket] as usize] = change;
             next[bucket] += 1;
-        }
+        });
     };
     if num_parts == 1 {
         parts.into_iter().for_each(|part| scatter(0, part));
@@ -204,8 +213,8 @@ mod tests {
                     .collect();
                 let mut expected = changes.clone();
                 expected.sort_by_key(Change::<u32>::key);
-                assert_eq!(space.sorted(&changes, bound as usize), expected, "{len} below {bound}");
-                let buckets = space.buckets::<u32>(&pool, &changes, bound as usize);
+                assert_eq!(space.sorted(&changes[..], bound as usize), expected, "{len} below {bound}");
+                let buckets = space.buckets::<u32>(&pool, &changes[..], bound as usize);
                 let sorted: Vec<Vec<_>> = buckets.into_iter().map(|bucket| bucket.sort().to_vec()).collect();
                 let page = |change: &Update<u32>| change.source >> PAGE_BITS;
                 assert!(sorted.windows(2).all(|pair| page(&pair[0][pair[0].len() - 1]) < page(&pair[1][0])));

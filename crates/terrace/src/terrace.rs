@@ -10,7 +10,7 @@ use graph::Direction;
 use crate::arena::{Arena, LINE_WORDS, Slots, Stock};
 use crate::batch::{Target, apply_sorted};
 use crate::builder::Builder;
-use crate::change::{Applied, Change, Sink, Update};
+use crate::change::{Addition, Applied, Change, Edges, Fate, Removal, Sink, Source, Update};
 use crate::directory::NewPage;
 use crate::graveyard::{Graveyard, Retired};
 use crate::list::{ListWork, Tiers};
@@ -84,6 +84,9 @@ pub struct Memory {
     /// Older versions that are pinned, as far as the writer knows.
     pub num_pinned_versions: u64,
 }
+
+/// Sorted changes as those that are applied.
+type View<C, D> = fn(&[C]) -> &[D];
 
 /// What a part of a batch did.
 struct Part<S> {
@@ -283,15 +286,28 @@ impl<W: Value> Terrace<W> {
         space: &mut Space<C>,
         mirror: &mut Mirror<W>,
     ) -> Result<()> {
+        self.apply_sorted_as(pool, base, changes, |sorted: &[C]| sorted, space, mirror)
+    }
+
+    /// Applies the changes that `view` makes of the sorted ones.
+    fn apply_sorted_as<C: Change<W>, D: Change<W>>(
+        &mut self,
+        pool: &Pool,
+        base: &impl Base<W>,
+        changes: &(impl Source<C> + ?Sized),
+        view: View<C, D>,
+        space: &mut Space<C>,
+        mirror: &mut Mirror<W>,
+    ) -> Result<()> {
         if !self.shared.has_in_lists {
-            self.apply_to_side::<C, Silent>(pool, base, changes, space)?;
+            self.apply_to_side::<C, D, Silent>(pool, base, changes, view, space)?;
             return Ok(());
         }
-        let effects = self.apply_to_side::<C, Listed<W>>(pool, base, changes, space)?;
+        let effects = self.apply_to_side::<C, D, Listed<W>>(pool, base, changes, view, space)?;
         for (plane, effects) in [Side::In.added(), Side::In.removed()].into_iter().zip(effects) {
             mirror.fill(pool, &effects);
             let Mirror { changes, space } = &mut *mirror;
-            let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
+            let parts = self.for_each_part(pool, &changes[..], space, |terrace, worker, sorted| {
                 touch_lists(base, plane, sorted);
                 terrace.apply_part::<_, ()>(worker, plane, sorted)
             })?;
@@ -301,16 +317,17 @@ impl<W: Value> Terrace<W> {
     }
 
     /// Applies a batch to the planes of the out-lists; returns the effective changes of each, part by part.
-    fn apply_to_side<C: Change<W>, S: Listing<W> + Sink<C>>(
+    fn apply_to_side<C: Change<W>, D: Change<W>, S: Listing<W> + Sink<D>>(
         &mut self,
         pool: &Pool,
         base: &impl Base<W>,
-        changes: &[C],
+        changes: &(impl Source<C> + ?Sized),
+        view: View<C, D>,
         space: &mut Space<C>,
     ) -> Result<[Vec<S>; 2]> {
         let side = Side::Out;
         let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
-            terrace.apply_split::<C, S>(worker, side, base, sorted)
+            terrace.apply_split::<D, S>(worker, side, base, view(sorted))
         })?;
         let (added, removed): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let added = self.finish(side.added(), added)?.1;
@@ -322,7 +339,7 @@ impl<W: Value> Terrace<W> {
     fn for_each_part<C: Change<W>, R: Send>(
         &mut self,
         pool: &Pool,
-        changes: &[C],
+        changes: &(impl Source<C> + ?Sized),
         space: &mut Space<C>,
         body: impl Fn(&Self, usize, &[C]) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
@@ -503,6 +520,30 @@ impl<W: Value> Terrace<W> {
     }
 }
 
+impl Terrace<()> {
+    /// As [`apply_sides_over`](Self::apply_sides_over), for edges as the caller holds them.
+    ///
+    /// # Errors
+    /// As for [`apply_sides_over`](Self::apply_sides_over).
+    pub fn apply_edges_over(
+        &mut self,
+        pool: &Pool,
+        base: &impl Base<()>,
+        edges: Edges<'_>,
+        space: &mut Space<Addition>,
+        mirror: &mut Mirror<()>,
+    ) -> Result<()> {
+        match edges.fate {
+            Fate::Come => self.apply_sorted_as(pool, base, &edges, |sorted| sorted, space, mirror),
+            // They lie in memory as additions do, so there need be no other room to sort them in.
+            Fate::Go => {
+                let view: View<Addition, Removal> = |sorted| bytemuck::cast_slice(sorted);
+                self.apply_sorted_as(pool, base, &edges, view, space, mirror)
+            }
+        }
+    }
+}
+
 /// Room for sorting batches of one type of change, kept by the caller from batch to batch.
 #[derive(Debug)]
 pub struct Space<C> {
@@ -517,13 +558,17 @@ impl<C> Default for Space<C> {
 
 /// # Errors
 /// A change names a vertex that is not below `bound`.
-fn require_below<W, C: Change<W>>(pool: &Pool, changes: &[C], bound: usize) -> Result<()> {
+fn require_below<W, C: Change<W>>(pool: &Pool, changes: &(impl Source<C> + ?Sized), bound: usize) -> Result<()> {
     const GRAIN: usize = 1 << 16;
-    let largest = |chunk: &[C]| chunk.iter().map(|change| change.source().max(change.target())).max();
-    let vertex: Option<VertexId> = if changes.len() <= GRAIN {
-        largest(changes)
-    } else {
-        pool.map_chunks(0..changes.len(), GRAIN, |_, chunk| largest(&changes[chunk])).into_iter().flatten().max()
+    let largest = |chunk| {
+        let mut largest = 0;
+        changes.for_each(chunk, |change| largest = largest.max(change.source()).max(change.target()));
+        largest
+    };
+    let vertex: Option<VertexId> = match changes.len() {
+        0 => None,
+        len if len <= GRAIN => Some(largest(0..len)),
+        len => pool.map_chunks(0..len, GRAIN, |_, chunk| largest(chunk)).into_iter().max(),
     };
     match vertex {
         Some(vertex) if vertex as usize >= bound => Err(Error::Vertex { vertex, bound }),

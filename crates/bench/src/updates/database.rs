@@ -1,5 +1,5 @@
 //! The same batches through a database: dense ids, out-edges, over a snapshot that holds the graph or over an
-//! empty one.
+//! empty one. As the other containers it is in memory; with a log, it is also measured.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use std::sync::Arc;
 use anyhow::Result;
 use base::parallel::Pool;
 use base::progress::Silent;
-use engine::{Database, Durability, GraphOptions, KeyScheme, LoadOptions, Missing, Update};
+use engine::{Database, Durability, Fate, GraphOptions, KeyScheme, LoadOptions};
 use graph::formats::{InputPath, write_file};
 use graph::generate::Generator;
 
@@ -20,39 +20,43 @@ fn kind() -> GraphOptions {
     GraphOptions { keys: KeyScheme::Dense, in_edges: false, ..GraphOptions::default() }
 }
 
-/// A database, whose changes stay in memory.
+/// A database of which no snapshot is made meanwhile.
 pub(super) struct ThroughDatabase {
     database: Arc<Database>,
 }
 
 impl ThroughDatabase {
     /// Over an empty snapshot.
-    pub(super) fn empty(scratch: &Path) -> Result<Self> {
-        let directory = scratch.join("updates-empty.anden");
+    pub(super) fn empty() -> Result<Self> {
+        Ok(Self::without_snapshots(Database::in_memory(kind())?))
+    }
+
+    /// The same with a log, for which nobody waits as long as there is room for it in memory.
+    pub(super) fn logged(scratch: &Path) -> Result<Self> {
+        let directory = scratch.join("updates-logged.anden");
         remove(&directory)?;
-        Ok(Self::in_memory_only(Database::create(&directory, kind())?))
+        let database = Database::create(&directory, kind())?;
+        database.set_durability(Durability::None);
+        Ok(Self::without_snapshots(database))
     }
 
     /// Over a snapshot with the edges that `generator` makes.
     pub(super) fn over(generator: &Generator, pool: &Pool, scratch: &Path) -> Result<Self> {
-        let (text, directory) = (scratch.join("updates-base.el"), scratch.join("updates-base.anden"));
-        remove(&directory)?;
+        let text = scratch.join("updates-base.el");
         write_file(&text, |output| generator.write_edge_list(pool, output))?;
         let options = LoadOptions { graph: kind(), ..LoadOptions::default() };
-        let database = Database::load(&directory, &[InputPath::File(text.clone())], &options, pool, &Silent)?.0;
+        let database = Database::load_in_memory(&[InputPath::File(text.clone())], &options, pool, &Silent)?.0;
         std::fs::remove_file(text)?;
-        Ok(Self::in_memory_only(database))
+        Ok(Self::without_snapshots(database))
     }
 
-    /// No snapshot is made meanwhile, and nobody waits for the log: it is the changes in memory that are measured.
-    fn in_memory_only(database: Database) -> Self {
+    fn without_snapshots(database: Database) -> Self {
         database.set_checkpoint_bytes(None);
-        database.set_durability(Durability::None);
         Self { database: Arc::new(database) }
     }
 
-    fn apply(&mut self, pool: &Pool, updates: &[Update]) -> Result<f64> {
-        let (time, applied) = seconds(|| self.database.apply(updates, Missing::Lenient, pool));
+    fn apply(&mut self, pool: &Pool, batch: Batch<'_>, fate: Fate) -> Result<f64> {
+        let (time, applied) = seconds(|| self.database.apply_edges(batch, fate, pool));
         applied?;
         Ok(time)
     }
@@ -68,13 +72,11 @@ fn remove(directory: &Path) -> Result<()> {
 
 impl Container for ThroughDatabase {
     fn insert(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64> {
-        let add = |&(source, target): &(u32, u32)| Update::add_edge(u64::from(source), u64::from(target));
-        self.apply(pool, &batch.iter().map(add).collect::<Vec<_>>())
+        self.apply(pool, batch, Fate::Come)
     }
 
     fn remove(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64> {
-        let remove = |&(source, target): &(u32, u32)| Update::remove_edge(u64::from(source), u64::from(target));
-        self.apply(pool, &batch.iter().map(remove).collect::<Vec<_>>())
+        self.apply(pool, batch, Fate::Go)
     }
 }
 

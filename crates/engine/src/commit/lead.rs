@@ -5,7 +5,7 @@ use base::progress::Silent;
 
 use super::queue::{Leading, Ticket};
 use super::{Committed, Failure, Request, Stripes};
-use crate::live::{Applied, Group, Missing, Update, needs_levels};
+use crate::live::{Applied, EdgePairs, Given, Group, Missing, Update, needs_levels};
 use crate::log::Durability;
 use crate::{Database, Result};
 
@@ -33,30 +33,45 @@ impl Database {
         pool: &Pool,
     ) -> Result<Applied> {
         if missing == Missing::Strict || updates.len() > OWN_GROUP || needs_levels(self.options()) {
-            let start = self.commits().counters.start(0);
-            let alone = self.be_alone()?;
-            let applied = self.commit_one(updates, missing, durability, pool);
-            drop(alone);
-            match &applied {
-                Ok(_) => self.commits().counters.finish(start),
-                Err(error) => self.commits().count_error(error),
-            }
-            return applied;
+            return self.commit_alone(Given::Updates(updates, missing), durability, pool);
         }
         self.submit_with(updates, durability, pool)?.wait()?;
         self.live().applied(self.store())
     }
 
+    /// The same for edges that come as pairs.
+    pub(crate) fn commit_pairs(&self, edges: EdgePairs<'_>, durability: Durability, pool: &Pool) -> Result<Applied> {
+        if edges.pairs.len() > OWN_GROUP && EdgePairs::suit(self.options()) {
+            return self.commit_alone(Given::Pairs(edges), durability, pool);
+        }
+        self.commit_blind(&edges.to_updates(), Missing::Lenient, durability, pool)
+    }
+
+    /// Applies a batch as a group of its own, once nobody else commits.
+    fn commit_alone(&self, given: Given<'_>, durability: Durability, pool: &Pool) -> Result<Applied> {
+        let start = self.commits().counters.start(0);
+        let alone = self.be_alone()?;
+        let applied = self.commit_one(given, durability, pool);
+        drop(alone);
+        match &applied {
+            Ok(_) => self.commits().counters.finish(start),
+            Err(error) => self.commits().count_error(error),
+        }
+        applied
+    }
+
     /// Applies a batch as a group of its own; the caller leads.
-    fn commit_one(&self, updates: &[Update], missing: Missing, durability: Durability, pool: &Pool) -> Result<Applied> {
-        if needs_levels(self.options()) {
+    fn commit_one(&self, given: Given<'_>, durability: Durability, pool: &Pool) -> Result<Applied> {
+        if let Given::Updates(updates, missing) = given
+            && needs_levels(self.options())
+        {
             let applied = self.live().append_batch(self.store(), updates, missing, pool)?;
             self.commits().counters.count_group(1);
             self.store().maintain(pool, &Silent)?;
             return Ok(applied);
         }
         let mut turn = self.turn_to_commit();
-        let applied = turn.apply(self.store(), updates, missing, durability, pool)?;
+        let applied = turn.apply(self.store(), given, durability, pool)?;
         self.commits().counters.count_group(1);
         let num_pending_bytes = turn.num_pending_bytes();
         drop(turn);

@@ -15,6 +15,7 @@ use lama::{GraphOptions, Key, KeyScheme, Overlay, Underlay};
 
 use super::batch::{ArcUpdate, Batch};
 use super::below::Below;
+use super::pairs::Given;
 use super::update::{Missing, Update};
 use super::values::{Properties, typed};
 use super::version::LiveVersion;
@@ -117,12 +118,24 @@ impl Writer {
     /// Applies a batch, and makes a version with it; `changed` is called with what changes.
     pub(super) fn apply(
         &mut self,
-        updates: &[Update],
-        missing: Missing,
+        given: Given<'_>,
         logging: Logging<'_>,
         pool: &Pool,
         changed: Option<&mut dyn FnMut(Item)>,
     ) -> Result<Arc<LiveVersion>> {
+        let as_updates;
+        let (updates, missing) = match given {
+            Given::Updates(updates, missing) => (updates, missing),
+            Given::Pairs(edges) => {
+                self.require_whole()?;
+                if let Some(plan) = self.plan_pairs(edges, pool) {
+                    self.commit_pairs((edges, plan), logging, pool, changed)?;
+                    return Ok(Arc::clone(&self.newest));
+                }
+                as_updates = edges.to_updates();
+                (&as_updates[..], Missing::Lenient)
+            }
+        };
         self.with_batch(|this, batch| {
             let plan = match this.plan_known_edges(updates, missing, batch, pool) {
                 Some(plan) => plan,
@@ -179,17 +192,38 @@ impl Writer {
         pool: &Pool,
         changed: &mut dyn FnMut(Item),
     ) -> Result<()> {
+        self.commit_as(
+            logging,
+            (plan, batch),
+            |this, (plan, batch), record| {
+                let before = (this.vertex_bound, this.properties.schema.len());
+                logged::encode(plan, batch, this.underlay.view().options(), before, record);
+            },
+            |this, (plan, batch)| this.carry_out(plan, batch, pool, changed),
+        )
+    }
+
+    /// Logs what `encode` says of some changes, makes them, and makes a version with them.
+    pub(super) fn commit_as<T>(
+        &mut self,
+        logging: Logging<'_>,
+        changes: T,
+        encode: impl FnOnce(&Self, &T, &mut Vec<u8>),
+        carry_out: impl FnOnce(&mut Self, T) -> Result<()>,
+    ) -> Result<()> {
         let epoch = self.epoch;
         if let Some(log) = logging.log {
-            let before = (self.vertex_bound, self.properties.schema.len());
-            self.record.clear();
-            logged::encode(&plan, batch, self.underlay.view().options(), before, &mut self.record);
-            log.append(epoch, &self.record, logging.durability)?;
-            self.record.shrink_to(MAX_RECORD_BYTES);
+            let mut record = std::mem::take(&mut self.record);
+            record.clear();
+            encode(self, &changes, &mut record);
+            let appended = log.append(epoch, &record, logging.durability);
+            record.shrink_to(MAX_RECORD_BYTES);
+            self.record = record;
+            appended?;
         }
         // From here on only a lack of memory, or damage, can stop it.
         self.is_broken = true;
-        if let Err(error) = self.carry_out(plan, batch, pool, changed) {
+        if let Err(error) = carry_out(self, changes) {
             if let Some(log) = logging.log {
                 log.take_back(epoch)?;
             }

@@ -7,7 +7,7 @@ use base::VertexId;
 use base::parallel::Pool;
 use graph::{Weight, WeightType, vertices_of};
 use lama::{Added, AddedPiece, ChangedArc, ChangedPart, ChangedPartBody, ListChanges, Side, TouchedLists};
-use terrace::{Lists, Mirror, Options, Plane, Space, Terrace, Version};
+use terrace::{Addition, Edges, Lists, Mirror, Options, Plane, Space, Terrace, Version};
 
 use super::batch::Batch;
 use super::below::Below;
@@ -19,6 +19,8 @@ pub(crate) struct Filled<W: terrace::Value> {
     terrace: Terrace<W>,
     space: Space<terrace::Update<W>>,
     mirror: Mirror<W>,
+    /// For batches that come as pairs.
+    pairs: Space<Addition>,
 }
 
 /// What is added and removed, before it is published.
@@ -103,7 +105,8 @@ pub(crate) fn planes_of(side: Side) -> terrace::Side {
 
 impl<W: Bits> Filled<W> {
     fn new(options: &Options) -> Result<Self> {
-        Ok(Self { terrace: Terrace::new(options)?, space: Space::default(), mirror: Mirror::default() })
+        let (space, mirror, pairs) = (Space::default(), Mirror::default(), Space::default());
+        Ok(Self { terrace: Terrace::new(options)?, space, mirror, pairs })
     }
 
     fn apply(&mut self, pool: &Pool, below: &Below<'_>, arcs: &[terrace::Update<W>]) -> Result<()> {
@@ -144,6 +147,16 @@ impl Delta {
             (Self::F32(delta), Batch::F32(arcs)) => delta.apply(pool, below, arcs),
             (Self::F64(delta), Batch::F64(arcs)) => delta.apply(pool, below, arcs),
             _ => Err(Error::Option("weights of another type than the graph's".into())),
+        }
+    }
+
+    /// Applies edges of a graph without weights, as [`apply`](Self::apply) does arcs.
+    pub(crate) fn apply_edges(&mut self, pool: &Pool, below: &Below<'_>, edges: Edges<'_>) -> Result<()> {
+        match self {
+            Self::Unweighted(delta) => {
+                Ok(delta.terrace.apply_edges_over(pool, below, edges, &mut delta.pairs, &mut delta.mirror)?)
+            }
+            _ => Err(Error::Option("edges without weights, in a graph that has some".into())),
         }
     }
 

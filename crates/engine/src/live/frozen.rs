@@ -298,6 +298,7 @@ mod tests {
     use testkit::Random;
 
     use super::*;
+    use crate::live::Given;
     use crate::live::{Missing, Update};
     use crate::log::Durability;
 
@@ -341,7 +342,8 @@ mod tests {
                     Update::remove_edge(u64::from(u), u64::from(v))
                 });
             }
-            live.turn().apply(&self.store, &updates, Missing::Lenient, Durability::Sync, &self.pool).unwrap();
+            let given = Given::Updates(&updates, Missing::Lenient);
+            live.turn().apply(&self.store, given, Durability::Sync, &self.pool).unwrap();
             self.look(live, place);
         }
 

@@ -146,7 +146,7 @@ impl Writer {
 
     /// Calls `changed` with what changes if a vertex is to be there. New ones had no id that anybody could have read;
     /// those that went and come again have.
-    fn comes(&self, vertex: VertexId, changed: &mut dyn FnMut(Item)) {
+    pub(super) fn comes(&self, vertex: VertexId, changed: &mut dyn FnMut(Item)) {
         if (vertex as usize) < self.vertex_bound && !self.is_live(vertex) {
             changed(Item::Existence(vertex));
             changed(Item::Vertices);

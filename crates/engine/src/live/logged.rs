@@ -5,12 +5,15 @@
 //! lists follows from the graph.
 
 use base::VertexId;
+use base::parallel::Pool;
 use graph::property::{PropertySchema, PropertyType, PropertyValue};
 use graph::{Direction, WeightType};
 use lama::{GraphOptions, Key, KeyScheme};
+use terrace::Fate;
 
 use super::apply::{EdgeUpdate, Plan, Step};
 use super::batch::{ArcUpdate, Batch};
+use super::pairs::EdgePairs;
 
 /// Edges that are there from now on, with their weights.
 const ADD: u8 = 1;
@@ -32,6 +35,9 @@ const VALUES: u8 = 8;
 /// Says what a record is and how many entries it has.
 const RECORD_HEADER_BYTES: usize = 1 + size_of::<u32>();
 const ENDS_BYTES: usize = 2 * size_of::<VertexId>();
+/// A batch is cut in records of so many edges, which are encoded on all workers, so many by one in a row.
+const MOST_ENTRIES: usize = 1 << 30;
+const GRAIN: usize = 1 << 15;
 
 /// Appends records.
 struct Recorder<'a> {
@@ -132,6 +138,32 @@ pub(super) fn encode(
             // A graph whose edges have properties has no log.
             Step::SetEdgeValue(_) => {}
         }
+    }
+}
+
+/// Appends edges, all of which come or go, and the vertex bound where that becomes another.
+pub(super) fn encode_pairs(
+    edges: EdgePairs<'_>,
+    (bound_before, bound): (usize, usize),
+    pool: &Pool,
+    bytes: &mut Vec<u8>,
+) {
+    if bound > bound_before {
+        bytes.push(BOUND);
+        bytes.extend_from_slice(&(bound as u32).to_le_bytes());
+    }
+    let kind = if edges.fate == Fate::Come { ADD } else { REMOVE };
+    for pairs in edges.pairs.chunks(MOST_ENTRIES) {
+        bytes.push(kind);
+        bytes.extend_from_slice(&(pairs.len() as u32).to_le_bytes());
+        let start = bytes.len();
+        bytes.resize(start + pairs.len() * ENDS_BYTES, 0);
+        pool.for_each_part_mut(&mut bytes[start..], GRAIN * ENDS_BYTES, |at, part| {
+            let first = at / ENDS_BYTES;
+            for (entry, &(source, target)) in part.as_chunks_mut::<ENDS_BYTES>().0.iter_mut().zip(&pairs[first..]) {
+                *entry = (u64::from(source) | u64::from(target) << u32::BITS).to_le_bytes();
+            }
+        });
     }
 }
 
