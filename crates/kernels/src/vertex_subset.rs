@@ -7,6 +7,7 @@
 //! J. Shun and G. Blelloch: Ligra, a lightweight graph processing framework for shared memory,
 //! PPoPP 2013, section 4.1.
 
+use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -199,6 +200,18 @@ impl VertexSubset {
         if let Members::Sparse(list) = &mut self.members {
             list.sort_unstable();
         }
+    }
+}
+
+/// The words of a bitmap that cover the vertices, each with a mask of those.
+#[inline(always)]
+pub(crate) fn each_word(vertices: Range<VertexId>, mut body: impl FnMut(usize, u64)) {
+    let mut start = vertices.start;
+    while start < vertices.end {
+        let first = start & !63;
+        let end = vertices.end.min(first + 64);
+        body(first as usize / 64, (!0 >> (64 - (end - first))) & (!0 << (start - first)));
+        start = end;
     }
 }
 

@@ -24,7 +24,7 @@
 //! M. Sutton, T. Ben-Nun, A. Barak: Optimizing parallel graph connectivity computation via subgraph
 //! sampling, IPDPS 2018. Ours differs in growing the component of a hub, and in the first link.
 
-pub(crate) mod core;
+mod core;
 mod forest;
 mod verify;
 

@@ -9,7 +9,7 @@ use graph::{InEdges, Page, vertices_of};
 
 use super::lists::Lists;
 use super::{EdgeFunctor, Run, merge_word};
-use crate::vertex_subset::{CHUNK, Members, VertexSubset};
+use crate::vertex_subset::{CHUNK, Members, VertexSubset, each_word};
 
 impl<G: InEdges, L, F> Run<'_, G, L, F> {
     /// The frontier must be a bitmap or *all*.
@@ -75,17 +75,12 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
     where
         F: EdgeFunctor<W>,
     {
-        let mut start = vertices.start;
-        while start < vertices.end {
-            let first = start & !63;
-            let end = vertices.end.min(first + 64);
-            let mask = (!0 >> (64 - (end - first))) & (!0 << (start - first));
-            let todo = self.functor.condition_word(first, end - first) & mask;
+        each_word(vertices, |index, mask| {
+            let todo = self.functor.condition_word((index * 64) as VertexId, 64 - mask.leading_zeros()) & mask;
             if todo != 0 {
-                body(first as usize / 64, todo);
+                body(index, todo);
             }
-            start = end;
-        }
+        });
     }
 
     /// Whether the functor said yes, and whether the target is done.

@@ -9,8 +9,7 @@ use graph::{InEdges, Page, vertices_of};
 
 use super::lists::Lists;
 use super::{EdgeFunctor, FAR, Run, announce, list_of};
-use crate::vertex_subset::{CHUNK, Members, VertexSubset, WorkerLists};
-use crate::wcc::core::each_word;
+use crate::vertex_subset::{CHUNK, Members, VertexSubset, WorkerLists, each_word};
 
 /// The least edges that are worth a piece of their own.
 const MIN_PIECE: u64 = 1024;

@@ -7,7 +7,7 @@ use base::VertexId;
 use base::bitmap::{Bitmap, ones};
 use graph::{InEdges, Page, PageOffset};
 
-use crate::wcc::core::each_word;
+use crate::vertex_subset::each_word;
 use crate::{Context, Result};
 
 /// The vertices that wait push their arcs while these are less than one of so many that nobody has looked

@@ -9,7 +9,7 @@ use graph::{InEdges, Page};
 
 use super::{Run, Sides};
 use crate::Result;
-use crate::vertex_subset::CHUNK;
+use crate::vertex_subset::{CHUNK, each_word};
 
 /// A vertex is a hub if it has one of so many vertices as neighbour.
 const HUB_SHARE: usize = 64;
@@ -181,16 +181,4 @@ fn each_outsider(vertices: Range<VertexId>, core: &AtomicBitmap, mut joins: impl
             }
         }
     });
-}
-
-/// The words of a bitmap that cover the vertices, each with a mask of those.
-#[inline(always)]
-pub(crate) fn each_word(vertices: Range<VertexId>, mut body: impl FnMut(usize, u64)) {
-    let mut start = vertices.start;
-    while start < vertices.end {
-        let first = start & !63;
-        let end = vertices.end.min(first + 64);
-        body(first as usize / 64, (!0 >> (64 - (end - first))) & (!0 << (start - first)));
-        start = end;
-    }
 }

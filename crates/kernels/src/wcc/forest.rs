@@ -9,7 +9,7 @@ use base::VertexId;
 use base::simd::prefetch;
 use graph::{InEdges, Page, PageOffset, vertices_of};
 
-use super::core::each_word;
+use crate::vertex_subset::each_word;
 
 /// Vertices ahead whose pointers are fetched.
 const LOOKAHEAD: usize = 16;
