@@ -4,6 +4,8 @@
 //! up the rest. A body learns the index of its worker, which lets it keep scratch space per worker.
 //! Loops must not be nested.
 
+mod in_order;
+
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -24,7 +24,6 @@ mod dimacs;
 mod edge_rows;
 mod graphalytics;
 mod graphml;
-mod in_order;
 mod key;
 mod lines;
 mod matrix_market;

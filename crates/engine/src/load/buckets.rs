@@ -18,9 +18,9 @@ use bytemuck::{Pod, Zeroable};
 
 use super::Load;
 use super::arcs::KeyedArc;
-use super::assemble::{Order, Retain, Turnstile};
+use super::assemble::{Order, Retain};
 use super::keys::KeyMap;
-use super::lists::ListSink;
+use super::lists::{ListSink, Lists};
 use super::raw::KeyForm;
 use super::sort::{ListSorter, bits_below};
 use crate::{Error, Result};
@@ -301,25 +301,20 @@ impl<'a> Buckets<'a> {
         load: &Load<'_>,
     ) -> Result<()> {
         let Load { pool, progress, .. } = *load;
-        let turns = Turnstile::new(sink, 2 * pool.num_threads());
-        let sorters: Vec<_> = (0..pool.num_threads()).map(|_| Mutex::new(None)).collect();
-        let work: Vec<_> = self.parts.iter_mut().zip(bounds.windows(2)).enumerate().collect();
-        pool.for_each_item(work, |worker, (index, (part, bounds))| {
-            let _watch = turns.watch();
-            if turns.has_failed() || turns.note(progress.check().map_err(Error::from)).is_none() {
-                return;
-            }
-            let mut sorter = lock(&sorters[worker]);
-            let sorter = sorter.get_or_insert_with(|| ListSorter::new(order.neighbour_bits));
+        let work = self.parts.iter_mut().zip(bounds.windows(2));
+        let make = |sorter: &mut ListSorter<()>,
+                    (part, bounds): (&mut Vec<Chunk<'_>>, &[u64]),
+                    (first, lists): &mut (VertexId, Lists<()>)| {
+            progress.check()?;
+            *first = bounds[0] as VertexId;
             let mut pieces: Vec<_> = part.iter_mut().map(Chunk::entries_mut).collect();
             pieces.iter_mut().for_each(|piece| map.apply(KeyForm::Numbers, piece));
-            let mut lists = turns.spare();
-            sorter.sort(&mut pieces, bounds[0]..bounds[1], &mut lists);
+            sorter.sort(&mut pieces, bounds[0]..bounds[1], lists);
             progress.advance(lists.len() as u64);
-            lists.merge(bounds[0] as VertexId, order.duplicates);
+            lists.merge(*first, order.duplicates);
             if retain == Retain::Merged {
                 let mut places = part.iter_mut().flat_map(|chunk| chunk.entries_mut());
-                lists.for_each_arc(bounds[0] as VertexId, |arc| {
+                lists.for_each_arc(*first, |arc| {
                     if let Some(place) = places.next() {
                         *place = arc;
                     }
@@ -330,9 +325,10 @@ impl<'a> Buckets<'a> {
                     left -= chunk.num_entries;
                 }
             }
-            turns.submit(index, bounds[0] as VertexId, lists);
-        });
-        turns.finish()
+            Ok(())
+        };
+        let sorter = || ListSorter::new(order.neighbour_bits);
+        pool.in_order(work, sorter, make, |(first, lists)| sink.append(*first, lists))
     }
 
     /// The same entries in the lists of their neighbours, of which there are `num_lists`; those of a

@@ -5,7 +5,6 @@
 //! all arcs tells whether the two sides (of an undirected graph, the two ends) hold the same edges.
 
 use std::ops::Range;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::VertexId;
@@ -15,9 +14,8 @@ use lama::{DictionaryKeys, KeyScheme, Side};
 
 use super::Load;
 use super::arcs::{KeyedArc, Payload};
-use super::assemble::Turnstile;
 use super::build::{Built, RunSink};
-use super::lists::Lists;
+use super::lists::{ListSink, Lists};
 use super::options::{Duplicates, LoadOptions};
 use crate::{Error, Result};
 
@@ -93,26 +91,18 @@ fn copy_side<P: Payload>(
 ) -> Result<Sums> {
     let pieces = cut(graph, side)?;
     load.progress.stage("copy", Some(graph.num_arcs()));
-    let turns = Turnstile::<P>::new(sink, 2 * load.pool.num_threads());
     let (upward, downward) = (AtomicU64::new(0), AtomicU64::new(0));
-    let scratch: Vec<_> = (0..load.pool.num_threads()).map(|_| Mutex::new(Vec::new())).collect();
-    load.pool.for_each_item(pieces.into_iter().enumerate().collect(), |worker, (index, piece)| {
-        let _watch = turns.watch();
-        if turns.has_failed() || turns.note(load.progress.check().map_err(Error::from)).is_none() {
-            return;
-        }
-        let mut offsets = scratch[worker].lock().unwrap_or_else(|e| e.into_inner());
-        let mut lists = turns.spare();
-        let read = read_piece::<P>(graph, side, &piece, &mut offsets, &mut lists);
-        if let Some(sums) = turns.note(read) {
-            upward.fetch_add(sums.upward, Ordering::Relaxed);
-            downward.fetch_add(sums.downward, Ordering::Relaxed);
-            lists.arrange(&piece.vertices, load.options.duplicates);
-            load.progress.advance(piece.arcs.end - piece.arcs.start);
-            turns.submit(index, piece.vertices.start as VertexId, lists);
-        }
-    });
-    turns.finish()?;
+    let make = |offsets: &mut Vec<u64>, piece: Piece, (first, lists): &mut (VertexId, Lists<P>)| {
+        load.progress.check()?;
+        *first = piece.vertices.start as VertexId;
+        let sums = read_piece(graph, side, &piece, offsets, lists)?;
+        upward.fetch_add(sums.upward, Ordering::Relaxed);
+        downward.fetch_add(sums.downward, Ordering::Relaxed);
+        lists.arrange(&piece.vertices, load.options.duplicates);
+        load.progress.advance(piece.arcs.end - piece.arcs.start);
+        Ok(())
+    };
+    load.pool.in_order(pieces, Vec::new, make, |(first, lists)| sink.append(*first, lists))?;
     Ok(Sums { upward: upward.into_inner(), downward: downward.into_inner() })
 }
 

@@ -10,7 +10,6 @@ use base::VertexId;
 use base::parallel::Pool;
 
 use super::edge_rows::{EdgeRows, WrittenProperties, pieces_of};
-use super::in_order::write_in_order;
 use super::number::parse_u64;
 use super::options::KeyKind;
 use super::parquet::encode::{Cells, Field, FieldKind, Group, GroupPlace, footer};
@@ -64,20 +63,19 @@ pub fn write_parquet_vertices<E: From<Error> + Send>(
 ) -> Result<u64, E> {
     let keys = ColumnKeys::new(graph, kind, keys, pool)?;
     let fields = fields_of(&["id"], &keys, None, properties.vertex_schema(), output)?;
-    let num_pieces = graph.vertex_bound().div_ceil(GROUP_ROWS);
     let mut file = GroupWriter::new(output)?;
-    write_in_order(
-        pool,
-        num_pieces,
+    pool.in_order(
+        0..graph.vertex_bound().div_ceil(GROUP_ROWS),
         || (),
-        |(), piece| -> Result<Group, E> {
+        |(), piece, made: &mut Option<Group>| -> Result<(), E> {
             let ids = (piece * GROUP_ROWS) as VertexId..graph.vertex_bound().min((piece + 1) * GROUP_ROWS) as VertexId;
             let vertices: Vec<VertexId> = ids.filter(|&vertex| graph.is_live(vertex)).collect();
             let mut columns = keys.cells(&[&vertices])?;
             columns.extend(properties.vertex_columns(&vertices)?.into_iter().map(Cells::Property));
-            Ok(Group::new(&columns)?)
+            *made = Some(Group::new(&columns)?);
+            Ok(())
         },
-        |group| Ok(file.add(group)?),
+        |made| Ok(made.take().into_iter().try_for_each(|group| file.add(group))?),
     )?;
     graph.check().map_err(Error::from)?;
     Ok(file.finish(&fields)?)
@@ -91,7 +89,6 @@ fn write_edges<W: Weight, E: From<Error> + Send>(
     output: &mut Output<'_>,
 ) -> Result<u64, E> {
     let fields = fields_of(&["source", "target"], keys, graph.weight_type(), properties.edge_schema(), output)?;
-    let pieces = pieces_of(graph, GROUP_ROWS);
     let mut file = GroupWriter::new(output)?;
     let group_of = |rows: &mut EdgeRows<W>| -> Result<Group, E> {
         let mut columns = keys.cells(&[&rows.sources, &rows.targets])?;
@@ -105,21 +102,19 @@ fn write_edges<W: Weight, E: From<Error> + Send>(
         rows.clear();
         Ok(Group::new(&columns)?)
     };
-    write_in_order(
-        pool,
-        pieces.len(),
+    pool.in_order(
+        pieces_of(graph, GROUP_ROWS),
         EdgeRows::<W>::default,
-        |rows, piece| -> Result<Vec<Group>, E> {
-            let mut groups = Vec::new();
-            for vertex in pieces[piece].clone() {
+        |rows, piece, made: &mut Option<Group>| -> Result<(), E> {
+            for vertex in piece {
                 rows.push(graph, properties, vertex)?;
             }
             if rows.len() > 0 {
-                groups.push(group_of(rows)?);
+                *made = Some(group_of(rows)?);
             }
-            Ok(groups)
+            Ok(())
         },
-        |groups| Ok(groups.into_iter().try_for_each(|group| file.add(group))?),
+        |made| Ok(made.take().into_iter().try_for_each(|group| file.add(group))?),
     )?;
     graph.check().map_err(Error::from)?;
     Ok(file.finish(&fields)?)
@@ -221,14 +216,13 @@ impl<F> ColumnKeys<F> {
             return Ok(Self::Text(keys));
         }
         let mut by_vertex: Vec<i64> = Vec::with_capacity(graph.vertex_bound());
-        write_in_order(
-            pool,
-            graph.vertex_bound().div_ceil(GROUP_ROWS),
+        pool.in_order(
+            0..graph.vertex_bound().div_ceil(GROUP_ROWS),
             Vec::new,
-            |text, piece| {
+            |text, piece, made: &mut Vec<i64>| -> Result<(), E> {
                 let end = graph.vertex_bound().min((piece + 1) * GROUP_ROWS);
                 let vertices = (piece * GROUP_ROWS) as VertexId..end as VertexId;
-                let key = |vertex: VertexId| -> Result<i64, E> {
+                let mut key = |vertex: VertexId| -> Result<i64, E> {
                     if !graph.is_live(vertex) {
                         return Ok(0);
                     }
@@ -237,10 +231,13 @@ impl<F> ColumnKeys<F> {
                     let key = parse_u64(text).map(|key| key as i64);
                     key.ok_or_else(|| Error::Parameter(format!("the key of vertex {vertex} is no number")).into())
                 };
-                vertices.map(key).collect::<Result<Vec<i64>, E>>()
+                for vertex in vertices {
+                    made.push(key(vertex)?);
+                }
+                Ok(())
             },
             |keys| {
-                by_vertex.extend(keys);
+                by_vertex.append(keys);
                 Ok(())
             },
         )?;

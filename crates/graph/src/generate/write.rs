@@ -1,8 +1,5 @@
 //! Generated graphs as files: the same bytes at any number of threads.
 
-use std::collections::BTreeMap;
-use std::sync::{Condvar, Mutex, MutexGuard};
-
 use base::VertexId;
 use base::mapped::{FileBytes, MappedSlice};
 use base::parallel::Pool;
@@ -10,17 +7,6 @@ use base::parallel::Pool;
 use super::Generator;
 use crate::formats::{Output, SerializedWeights, push_u64, write_gapbs};
 use crate::{Adjacency, Csr, Error, Graph, Result, Weight};
-
-/// Blocks a thread that may wait for an earlier one.
-const WAITING_BLOCKS: u64 = 4;
-
-/// Blocks that were made and not written yet.
-struct Queue<'a, 'o> {
-    output: &'a mut Output<'o>,
-    next: u64,
-    waiting: BTreeMap<u64, Vec<u8>>,
-    error: Option<Error>,
-}
 
 impl Generator {
     /// Writes the edges as `source target [weight]` lines, in the order of the blocks.
@@ -30,34 +16,15 @@ impl Generator {
     /// # Errors
     /// The output's.
     pub fn write_edge_list(&self, pool: &Pool, output: &mut Output<'_>) -> Result<()> {
-        let queue = Mutex::new(Queue { output, next: 0, waiting: BTreeMap::new(), error: None });
-        let written = Condvar::new();
-        let ahead = WAITING_BLOCKS * pool.num_threads() as u64;
-        let claimed = Mutex::new(0..self.num_blocks());
-        pool.on_each_worker(|_| {
-            let mut edges = Vec::new();
-            // Blocks are claimed in order, so the worker of the next block to be written never waits.
-            while let Some(block) = lock(&claimed).next() {
-                self.edges_of_block(block, &mut edges);
-                let mut text = Vec::with_capacity(edges.len() * 20);
-                self.push_lines(&edges, &mut text);
-                let mut queue = lock(&queue);
-                while block >= queue.next + ahead && queue.error.is_none() {
-                    queue = written.wait(queue).unwrap_or_else(|e| e.into_inner());
-                }
-                if queue.error.is_some() {
-                    break;
-                }
-                queue.waiting.insert(block, text);
-                queue.write_ready();
-                written.notify_all();
-            }
-        });
-        let queue = queue.into_inner().unwrap_or_else(|e| e.into_inner());
-        match queue.error {
-            Some(error) => Err(error),
-            None => queue.output.flush(),
-        }
+        let make = |edges: &mut Vec<(VertexId, VertexId)>, block, text: &mut Vec<u8>| {
+            self.edges_of_block(block, edges);
+            text.clear();
+            text.reserve(edges.len() * 20);
+            self.push_lines(edges, text);
+            Ok(())
+        };
+        pool.in_order(0..self.num_blocks(), Vec::new, make, |text| output.write(text))?;
+        output.flush()
     }
 
     fn push_lines(&self, edges: &[(VertexId, VertexId)], text: &mut Vec<u8>) {
@@ -205,20 +172,4 @@ fn close_gaps(starts: &[u64], lengths: &[u32], targets: &mut [VertexId]) -> (Vec
         offsets.push(end as u64);
     }
     (offsets, end)
-}
-
-impl Queue<'_, '_> {
-    fn write_ready(&mut self) {
-        while let Some(text) = self.waiting.remove(&self.next) {
-            if let Err(error) = self.output.write(&text) {
-                self.error = Some(error);
-                return;
-            }
-            self.next += 1;
-        }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
