@@ -364,24 +364,37 @@ impl WholePage {
     /// # Errors
     /// What is wrong: something removed is not there, something added is, or the page has too many entries.
     pub fn new(ground: &Ground<'_>, changes: &PageChanges) -> Result<Self, String> {
-        let mut page = Self { offsets: Vec::with_capacity(PAGE_OFFSETS), ..Self::default() };
-        page.targets.reserve(ground.targets.len());
-        page.offsets.push(0);
+        let mut page = Self::default();
+        page.fill(ground, changes)?;
+        Ok(page)
+    }
+
+    /// The same, instead of what it held.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn fill(&mut self, ground: &Ground<'_>, changes: &PageChanges) -> Result<(), String> {
+        let Self { offsets, targets, weights } = self;
+        offsets.clear();
+        targets.clear();
+        weights.clear();
+        offsets.reserve(PAGE_OFFSETS);
+        targets.reserve(ground.targets.len() + changes.num_changes().0);
+        offsets.push(0);
         let mut old_bits = Vec::new();
         let mut next = 0;
         for list in changes.lists() {
             let local = usize::from(list.local);
-            page.copy(ground, next..local)?;
+            self.copy(ground, next..local)?;
             let old = ground.list(local);
             old_bits.clear();
             ground.copy_bits(old.clone(), &mut old_bits);
             let old = (&ground.targets[old], &old_bits[..]);
-            apply(old, &list, ground.multigraph, &mut page.targets, &mut page.weights)?;
-            page.end_list()?;
+            apply(old, &list, ground.multigraph, &mut self.targets, &mut self.weights)?;
+            self.end_list()?;
             next = local + 1;
         }
-        page.copy(ground, next..PAGE_VERTICES)?;
-        Ok(page)
+        self.copy(ground, next..PAGE_VERTICES)
     }
 
     fn end_list(&mut self) -> Result<(), String> {

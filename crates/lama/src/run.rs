@@ -153,11 +153,23 @@ impl RunWriter {
     /// bound; a list does not ascend (strictly, but in a multigraph); the graph has no such side;
     /// a page has too many edges; the disk failed. After an error the run cannot be finished.
     pub fn append<W: Weight>(&self, side: Side, degrees: &[u32], targets: &[VertexId], weights: &[W]) -> Result<()> {
+        self.check_lists(degrees, targets)?;
+        self.append_verified(side, degrees, targets, weights)
+    }
+
+    /// As [`append`](Self::append), of lists that ascend and whose targets are vertices: they were verified before.
+    pub(crate) fn append_verified<W: Weight>(
+        &self,
+        side: Side,
+        degrees: &[u32],
+        targets: &[VertexId],
+        weights: &[W],
+    ) -> Result<()> {
+        debug_assert!(self.check_lists(degrees, targets).is_ok(), "the lists were verified");
         let writer = match side {
             Side::Out => &self.out_side,
             Side::In => self.in_side.as_ref().ok_or_else(|| Error::Input("the graph keeps no in-lists".into()))?,
         };
-        self.check_lists(degrees, targets)?;
         let num_weights = if self.weight_type.is_some() { targets.len() } else { 0 };
         if weights.len() != num_weights || self.weight_type.is_some_and(|expected| expected != W::TYPE) {
             let expected = self.weight_type.map_or("no", WeightType::name);

@@ -591,19 +591,20 @@ impl Side {
     /// # Errors
     /// The page is damaged: that of the base run, or a level's, or they do not fit together.
     pub fn whole_page(&self, page: usize) -> base::Result<WholePage> {
-        self.whole_page_with(page, &mut PageScratch::default())
+        let mut whole = WholePage::default();
+        self.read_whole_page(page, &mut PageScratch::default(), &mut whole)?;
+        Ok(whole)
     }
 
-    /// The same, with memory that is used again.
+    /// The same, instead of what `whole` held and with memory that is used again.
     ///
     /// # Errors
     /// As [`whole_page`](Self::whole_page).
-    pub fn whole_page_with(&self, page: usize, scratch: &mut PageScratch) -> base::Result<WholePage> {
+    pub fn read_whole_page(&self, page: usize, scratch: &mut PageScratch, whole: &mut WholePage) -> base::Result<()> {
         let recipe = &self.shared.recipe;
         recipe.changes(page, scratch)?;
-        let whole = WholePage::new(&recipe.ground(page)?, &scratch.all).map_err(|what| recipe.corrupt(page, &what))?;
-        recipe.check_largest(page, whole.targets.iter().copied().max())?;
-        Ok(whole)
+        whole.fill(&recipe.ground(page)?, &scratch.all).map_err(|what| recipe.corrupt(page, &what))?;
+        recipe.check_largest(page, whole.targets.iter().copied().max())
     }
 
     /// The page of the base run, verified; `parts` becomes what is changed on it, one after the other, where it is

@@ -1,6 +1,6 @@
 //! Merges levels into runs, so that readers have fewer of them to look at. No snapshot is lost by it.
 
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 use base::parallel::Pool;
 use base::progress::Progress;
@@ -19,14 +19,8 @@ use crate::side::PageScratch;
 use crate::table::PAGE_VERTICES;
 use crate::view::View;
 
-/// The pages that one worker makes at a time.
-const CHUNK_PAGES: usize = 4;
-
 /// A base run is worth while once this part of its entries has changed.
 const MERGE_SHARE: u64 = 16;
-
-/// Once this part has changed, there is a new base run whatever it costs.
-const OVERDUE_SHARE: u64 = 3;
 
 /// So few changes do not slow anybody down.
 const MIN_CHANGED_ARCS: u64 = 4096;
@@ -74,7 +68,7 @@ impl Store {
     }
 
     /// Merges everything if enough changed since the last time, and if that does not write more than four times what
-    /// was loaded and appended; once a third has changed, in any case. `None`: there was no need.
+    /// was loaded and appended; once as much has changed as there is, in any case. `None`: there was no need.
     ///
     /// # Errors
     /// As [`merge`](Self::merge).
@@ -146,7 +140,8 @@ fn needs_merge(state: &State) -> bool {
     let level_bytes: u64 = steps.iter().map(|(level, _)| level.num_bytes()).sum();
     let allowed = manifest.bytes_loaded.saturating_mul(WRITE_AMPLIFICATION);
     let is_allowed = manifest.bytes_written.saturating_add(run_bytes).saturating_add(level_bytes) <= allowed;
-    is_allowed || num_changed >= num_arcs / OVERDUE_SHARE
+    // With a smaller share, base runs alone would cost more than all else that is written for a change.
+    is_allowed || num_changed >= num_arcs
 }
 
 /// The base run of a version, not part of the database yet.
@@ -253,62 +248,20 @@ impl Draft<'_> {
     }
 }
 
-/// Writes all lists of a view, side by side. While one worker writes pages, the others make the next ones.
+/// Writes all lists of a view. While one worker writes pages, the others make the next ones.
 fn write_lists(view: &View, writer: &RunWriter, pool: &Pool, progress: &dyn Progress) -> Result<()> {
     let num_pages = view.vertex_bound().div_ceil(PAGE_VERTICES);
     for side in [Side::Out, Side::In] {
         let Some(lists) = view.side(side) else { continue };
-        let turn = Turn::default();
-        let answers = pool.map_chunks(0..num_pages, CHUNK_PAGES, |_, pages| {
-            let _ended = turn.until_end(pages.end);
-            let mut scratch = PageScratch::default();
-            let read = |page| -> Result<WholePage> {
-                progress.check()?;
-                Ok(lists.whole_page_with(page, &mut scratch)?)
-            };
-            let wholes = pages.clone().map(read).collect::<Result<Vec<_>>>();
-            // After a failure the run cannot be finished, but everybody's turn comes.
-            turn.wait(pages.start);
-            pages.zip(wholes?).try_for_each(|(page, whole)| append(writer, view, side, page, &whole, progress))
-        });
-        answers.into_iter().collect::<Result<()>>()?;
+        let make = |scratch: &mut PageScratch, page: usize, (made, whole): &mut (usize, WholePage)| -> Result<()> {
+            progress.check()?;
+            *made = page;
+            Ok(lists.read_whole_page(page, scratch, whole)?)
+        };
+        let take = |(page, whole): &mut (usize, WholePage)| append(writer, view, side, *page, whole, progress);
+        pool.in_order(0..num_pages, PageScratch::default, make, take)?;
     }
     Ok(())
-}
-
-/// Who makes pages writes them when all before have been written. Chunks are begun in order, so nobody waits for one
-/// that nobody has begun.
-#[derive(Debug, Default)]
-struct Turn {
-    next_page: Mutex<usize>,
-    has_moved: Condvar,
-}
-
-/// Dropped, it is the turn of the pages from `end` on: after an error too, and when a thread unwinds.
-struct Ended<'a> {
-    turn: &'a Turn,
-    end: usize,
-}
-
-impl Turn {
-    fn until_end(&self, end: usize) -> Ended<'_> {
-        Ended { turn: self, end }
-    }
-
-    fn wait(&self, page: usize) {
-        let mut next_page = self.next_page.lock().unwrap_or_else(PoisonError::into_inner);
-        while *next_page < page {
-            next_page = self.has_moved.wait(next_page).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
-}
-
-impl Drop for Ended<'_> {
-    fn drop(&mut self) {
-        let mut next_page = self.turn.next_page.lock().unwrap_or_else(PoisonError::into_inner);
-        *next_page = self.end.max(*next_page);
-        self.turn.has_moved.notify_all();
-    }
 }
 
 fn append(
@@ -327,12 +280,13 @@ fn append(
     }
     let weight_bytes = view.options().list_weights().map_or(0, |weight_type| weight_type.num_bytes());
     progress.wrote((degrees.len() * size_of::<u32>() + whole.targets.len() * (size_of::<u32>() + weight_bytes)) as u64);
+    let WholePage { targets, weights, .. } = whole;
     match view.options().list_weights() {
-        None => writer.append::<u32>(side, &degrees, &whole.targets, &[]),
-        Some(WeightType::U32) => writer.append(side, &degrees, &whole.targets, &typed::<u32>(&whole.weights)),
-        Some(WeightType::I64) => writer.append(side, &degrees, &whole.targets, &typed::<i64>(&whole.weights)),
-        Some(WeightType::F32) => writer.append(side, &degrees, &whole.targets, &typed::<f32>(&whole.weights)),
-        Some(WeightType::F64) => writer.append(side, &degrees, &whole.targets, &typed::<f64>(&whole.weights)),
+        None => writer.append_verified::<u32>(side, &degrees, targets, &[]),
+        Some(WeightType::U32) => writer.append_verified(side, &degrees, targets, &typed::<u32>(weights)),
+        Some(WeightType::I64) => writer.append_verified(side, &degrees, targets, &typed::<i64>(weights)),
+        Some(WeightType::F32) => writer.append_verified(side, &degrees, targets, &typed::<f32>(weights)),
+        Some(WeightType::F64) => writer.append_verified(side, &degrees, targets, &typed::<f64>(weights)),
     }
 }
 
