@@ -340,8 +340,9 @@ impl Database {
     }
 
     /// Sets how many bytes of changes are in memory when a snapshot is made of them in the background; at first 64 MB.
-    /// As many may be added while it is written: who commits more waits. `None`: snapshots are made only when they are
-    /// asked for, and nobody waits.
+    /// Where changes come so fast that it would always be making one, it makes them of up to four times as many bytes.
+    /// Twice as many may be added while one is written: who commits more waits. `None`: snapshots are made only when
+    /// they are asked for, and nobody waits.
     pub fn set_checkpoint_bytes(&self, num_bytes: Option<u64>) {
         self.background.set_checkpoint_bytes(num_bytes);
     }
@@ -391,7 +392,7 @@ impl Database {
 
     /// The right to write, once what waits to become a snapshot leaves room for more.
     pub(crate) fn turn_to_commit(&self) -> Turn<'_> {
-        self.live.turn_to_commit(self.background.checkpoint_bytes(), || self.background.is_ordered())
+        self.live.turn_to_commit(self.background.most_bytes(), || self.background.is_ordered())
     }
 
     /// Ends what works in the background, and makes a snapshot of what the newest one lacks. Dropping the handle does

@@ -6,65 +6,34 @@
 //! so that the processor need not wait for the page's state before it fetches them, and a page that was
 //! written anew is in the same slice of targets, behind those of the base run.
 
+mod apart;
 mod origin;
 mod overlaid;
+mod recipe;
 
 use std::ops::{ControlFlow, Range};
-use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use base::VertexId;
 use base::mapped::MappedSlice;
-use graph::{DensePage, Page, Weight, WeightType, Weights, prefetch_start};
+use graph::{DensePage, Page, Weight, Weights, prefetch_start};
 
-use crate::base_run::{BaseLists, BasePage, BaseRun};
-use crate::changes::{ComposeScratch, PageChanges, compose, join};
-use crate::level::{Level, StoredPage};
-use crate::patched::{Ground, NO_OFFSETS, PatchedPage, Pieces, WholePage};
+use crate::base_run::{BaseLists, BasePage};
+use crate::changes::PageChanges;
+use crate::level::StoredPage;
+use crate::patched::{Ground, PatchedPage, Pieces, WholePage, weights as column_of};
 use crate::rewritten::{OffsetTable, Room, RoomyLists};
 use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
-use crate::{patched, run};
 
+use apart::ListApart;
 pub use origin::{ListChange, ListOrigin};
 pub(crate) use overlaid::SideOverlay;
 use overlaid::for_each_run;
+pub(crate) use recipe::{PageScratch, Recipe, Sense, Show};
 
 /// The first damage that a reader met.
 pub(crate) type Fault = Arc<OnceLock<base::Error>>;
-
-/// Which way a level is applied.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sense {
-    /// Towards younger versions.
-    Forward,
-    /// Towards older versions: what it added is removed, what it removed added.
-    Backward,
-}
-
-/// What a side shows of its levels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Show {
-    /// The base run, changed.
-    Everything,
-    /// What they add, and nothing else.
-    Additions,
-}
-
-/// How the lists of a graph are made from a base run and levels.
-#[derive(Clone, Debug)]
-pub(crate) struct Recipe {
-    pub base: Arc<BaseRun>,
-    pub side: run::Side,
-    /// In the order in which they are applied to the base run.
-    pub steps: Vec<(Level, Sense)>,
-    pub show: Show,
-    pub vertex_bound: usize,
-    pub multigraph: bool,
-    pub weight_type: Option<WeightType>,
-    /// Named where its parts do not fit together.
-    pub path: PathBuf,
-}
 
 /// The lists of one side; clones share everything, also what was verified and patched.
 #[derive(Clone, Debug)]
@@ -83,6 +52,8 @@ struct Shared {
     recipe: Recipe,
     /// The pages that levels change, once they are patched; none where no level was applied.
     patched: Box<[OnceLock<Arc<PatchedPage>>]>,
+    /// How many lists of each of these were read before.
+    num_reads: Box<[AtomicU16]>,
     /// Where pages are written anew, if levels were applied and the system has room.
     annex: Option<SideAnnex>,
     fault: Fault,
@@ -177,6 +148,7 @@ enum Found<'a> {
     /// Among the targets.
     List(Range<usize>),
     Pieces(&'a Pieces),
+    Apart(ListApart),
     Nothing,
 }
 
@@ -189,7 +161,7 @@ impl Side {
 
     /// The same, with room for changes of vertices on the first `num_pages` pages.
     fn with_pages(recipe: Recipe, num_pages: usize, fault: &Fault) -> Self {
-        let no_weights = || recipe.weight_type.map(|weight_type| patched::weights(weight_type, &[]));
+        let no_weights = || recipe.weight_type.map(|weight_type| column_of(weight_type, &[]));
         let none = || (MappedSlice::empty(), MappedSlice::empty(), no_weights());
         let lists = recipe.lists();
         let (mut offsets, mut targets, mut weights) =
@@ -198,6 +170,7 @@ impl Side {
         let pages = (0..num_pages).map(entry).collect();
         let num_patched = if recipe.steps.is_empty() { 0 } else { num_pages };
         let patched = (0..num_patched).map(|_| OnceLock::new()).collect();
+        let num_reads = (0..num_patched).map(|_| AtomicU16::new(0)).collect();
         let mut annex = None;
         if !recipe.steps.is_empty() {
             let memory = recipe.base.memory();
@@ -214,7 +187,7 @@ impl Side {
                 annex = Some(SideAnnex { room: Arc::clone(&roomy.room), offsets: Mutex::new(writer) });
             }
         }
-        let shared = Arc::new(Shared { recipe, patched, annex, fault: Arc::clone(fault) });
+        let shared = Arc::new(Shared { recipe, patched, num_reads, annex, fault: Arc::clone(fault) });
         Self { pages, offsets, targets, weights, overlay: None, shared }
     }
 
@@ -262,6 +235,11 @@ impl Side {
     /// A list on a page that is elsewhere, or that nobody has looked at; with its weights verified if they are wanted.
     /// Without what is laid over it.
     fn elsewhere(&self, vertex: VertexId, wants_weights: bool) -> Found<'_> {
+        self.apart(vertex).unwrap_or_else(|| self.on_page(vertex, wants_weights))
+    }
+
+    /// The same; a page that nobody has looked at is looked at.
+    fn on_page(&self, vertex: VertexId, wants_weights: bool) -> Found<'_> {
         let page = page_of(vertex);
         match self.state(page, wants_weights) {
             IN_PIECES => self.pieces(page).map_or(Found::Nothing, Found::Pieces),
@@ -369,6 +347,7 @@ impl Side {
         match self.elsewhere(vertex, false) {
             Found::List(list) => list.len(),
             Found::Pieces(page) => page.degree(place_in_page(vertex)),
+            Found::Apart(list) => list.targets.len(),
             Found::Nothing => 0,
         }
     }
@@ -407,6 +386,7 @@ impl Side {
                 let base = &self.targets[self.base_targets(page_of(vertex))];
                 page.for_each_fragment(place_in_page(vertex), base, body)
             }
+            Found::Apart(list) => body(&list.targets),
             Found::Nothing => ControlFlow::Continue(()),
         }
     }
@@ -447,6 +427,7 @@ impl Side {
                 let base = (&self.targets[edges.clone()], &weights[edges]);
                 page.for_each_weighted_fragment(place_in_page(vertex), base, body)
             }
+            Found::Apart(list) => body(&list.targets, &list.weights()),
             Found::Nothing => ControlFlow::Continue(()),
         }
     }
@@ -465,11 +446,13 @@ impl Side {
         if self.overlay_of(vertex).is_some_and(|overlay| overlay.changes(vertex)) {
             return None;
         }
-        match self.elsewhere(vertex, false) {
+        // What is handed out stays: the page is patched.
+        match self.on_page(vertex, false) {
             Found::List(list) => Some(&self.targets[list]),
             Found::Pieces(page) => {
                 page.single_list(place_in_page(vertex), &self.targets[self.base_targets(page_of(vertex))])
             }
+            Found::Apart(_) => None,
             Found::Nothing => Some(&[]),
         }
     }
@@ -527,10 +510,14 @@ impl Side {
     fn enter(&self, page: usize, wants_weights: bool) -> u64 {
         let look = self.look_at(page, wants_weights).and_then(|look| self.show(page, &look).map(|()| look.state));
         look.unwrap_or_else(|error| {
-            let _ = self.shared.fault.set(error);
-            self.pages[page].set(DAMAGED, 0);
+            self.set_damaged(page, error);
             DAMAGED
         })
+    }
+
+    fn set_damaged(&self, page: usize, error: base::Error) {
+        let _ = self.shared.fault.set(error);
+        self.pages[page].set(DAMAGED, 0);
     }
 
     fn look_at(&self, page: usize, wants_weights: bool) -> base::Result<Look<'_>> {
@@ -624,6 +611,12 @@ impl Side {
         recipe.ground(page)
     }
 
+    /// The pages that were patched.
+    #[cfg(test)]
+    pub fn num_patched(&self) -> usize {
+        self.shared.patched.iter().filter(|page| page.get().is_some()).count()
+    }
+
     /// The entries of all lists. Cost: every page that levels change is patched, and those of the base run counted.
     pub fn count_arcs(&self) -> u64 {
         let patched = |page: usize| self.shared.patched.get(page).and_then(|patched| patched.get());
@@ -637,147 +630,10 @@ impl Side {
     }
 }
 
-/// Memory that pages are made in, one after the other.
-#[derive(Debug, Default)]
-pub(crate) struct PageScratch {
-    parts: Vec<PageChanges>,
-    sums: ComposeScratch,
-    starts: Vec<usize>,
-    /// What all parts together change.
-    all: PageChanges,
-}
-
 /// How many pages of a side are of which kind.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct PageCounts {
     pub dense: usize,
     pub patched: usize,
     pub empty: usize,
-}
-
-impl Recipe {
-    /// The lists that are changed.
-    fn lists(&self) -> Option<&BaseLists> {
-        match self.show {
-            Show::Everything => self.base.lists(self.side),
-            Show::Additions => None,
-        }
-    }
-
-    /// What each step changes on a page, as it is applied; gives how many of `parts` that are.
-    fn parts(&self, page: usize, parts: &mut Vec<PageChanges>) -> base::Result<usize> {
-        let mut num_parts = 0;
-        for (level, sense) in &self.steps {
-            if parts.len() == num_parts {
-                parts.push(PageChanges::default());
-            }
-            let part = &mut parts[num_parts];
-            if level.read_page(self.side, page, part)? {
-                if *sense == Sense::Backward {
-                    part.invert();
-                }
-                num_parts += 1;
-            }
-        }
-        Ok(num_parts)
-    }
-
-    /// What each step changes on a page, where it is stored, instead of what `parts` held.
-    fn stored_parts<'a>(
-        &'a self,
-        page: usize,
-        parts: &mut Vec<(StoredPage<'a>, Sense)>,
-        scratch: &mut PageChanges,
-    ) -> base::Result<()> {
-        parts.clear();
-        for (level, sense) in &self.steps {
-            parts.extend(level.stored_page(self.side, page, scratch)?.map(|stored| (stored, *sense)));
-        }
-        Ok(())
-    }
-
-    /// What all steps together change on a page becomes `scratch.all`; whether that is anything.
-    fn changes(&self, page: usize, scratch: &mut PageScratch) -> base::Result<bool> {
-        let PageScratch { parts, sums, starts, all } = scratch;
-        let is_joined = self.weight_type.is_none() && {
-            let mut stored = Vec::with_capacity(self.steps.len());
-            self.stored_parts(page, &mut stored, all)?;
-            join(&stored, all, starts)
-        };
-        if !is_joined {
-            match self.parts(page, parts)? {
-                0 => all.clear(),
-                1 => std::mem::swap(all, &mut parts[0]),
-                num_parts => compose(&parts[..num_parts], all, sums),
-            }
-        }
-        if self.show == Show::Additions {
-            let mut added = PageChanges::default();
-            for list in all.lists().filter(|list| !list.added.is_empty()) {
-                added.push(list.local, (list.added, list.added_weights), (&[], &[]));
-            }
-            *all = added;
-        }
-        Ok(!all.is_empty())
-    }
-
-    /// A page of the base run, with its weights verified.
-    fn ground(&self, page: usize) -> base::Result<Ground<'_>> {
-        let lists = self.lists().filter(|lists| page < lists.num_pages());
-        let base = lists.map_or(Ok(None), |lists| lists.page(page))?;
-        if let Some(lists) = lists {
-            lists.verify_weights(page)?;
-        }
-        let (offsets, targets, edge_base) =
-            base.map_or((NO_OFFSETS, &[][..], 0), |page| (page.offsets, page.targets, page.edge_base));
-        let (multigraph, weight_type) = (self.multigraph, self.weight_type);
-        Ok(Ground { offsets, targets, edge_base, lists, multigraph, weight_type })
-    }
-
-    /// The page with the changes of all steps; `None` where they change nothing.
-    fn patch(&self, page: usize, room: Option<&Arc<Room>>) -> base::Result<Option<Arc<PatchedPage>>> {
-        let Some(version) = self.version(page) else { return Ok(None) };
-        if let Some(shared) = self.base.patched((self.side, page, version)).filter(|_| self.show == Show::Everything) {
-            self.check_largest(page, shared.largest_target())?;
-            return Ok(Some(shared));
-        }
-        let mut scratch = PageScratch::default();
-        if !self.changes(page, &mut scratch)? {
-            return Ok(None);
-        }
-        let ground = self.ground(page)?;
-        let patched = PatchedPage::new(&ground, &scratch.all, room).map_err(|what| self.corrupt(page, &what))?;
-        self.check_largest(page, patched.largest_target())?;
-        let patched = Arc::new(patched);
-        if self.show == Show::Everything {
-            self.base.remember_patched((self.side, page, version), &patched);
-        }
-        Ok(Some(patched))
-    }
-
-    /// The version, nearest to the base run, at which the page is as it is after all steps; `None` where none of them
-    /// touches it.
-    fn version(&self, page: usize) -> Option<u32> {
-        let last = self.steps.iter().rfind(|(level, _)| level.touches(self.side, page));
-        last.map(|(level, sense)| match sense {
-            Sense::Forward => level.to(),
-            Sense::Backward => level.from(),
-        })
-    }
-
-    /// That targets are vertices of the version is checked here, whatever levels and base run say.
-    fn check_largest(&self, page: usize, largest: Option<VertexId>) -> base::Result<()> {
-        match largest {
-            Some(largest) if largest as usize >= self.vertex_bound => {
-                let what = format!("a target below {} expected, {largest} found", self.vertex_bound);
-                Err(self.corrupt(page, &what))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn corrupt(&self, page: usize, what: &str) -> base::Error {
-        let side = if self.side == run::Side::Out { "out" } else { "in" };
-        base::Error::corrupt(&self.path, 0, format!("the levels do not fit the {side}-lists of page {page}: {what}"))
-    }
 }

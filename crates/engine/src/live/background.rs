@@ -3,6 +3,10 @@
 //! One thread makes a snapshot once the changes in memory have grown enough; another merges after that where it
 //! is due, no faster than it may write. They are begun when they are needed first, and parked while there is
 //! nothing to do.
+//!
+//! A snapshot costs more than to write it: whoever reads a page that it changes makes that page anew. So where changes
+//! come fast, snapshots are not made as often as there is enough for one: after each its thread *rests*, for a
+//! multiple of what it took, unless far more waits by then. A snapshot of four times as much changes few pages more.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -18,6 +22,12 @@ use crate::{Error, ErrorKind, Result};
 
 /// A snapshot is made of changes that take so many bytes.
 const CHECKPOINT_BYTES: u64 = 64 << 20;
+/// After a snapshot that took some time, none is made for so many times as long,
+const REST: u32 = 15;
+/// unless changes wait that take so many times the bytes that one is made of.
+const MUCH: u64 = 3;
+/// So many times as much may wait behind one that is being written.
+const BEHIND: u64 = 2;
 /// The bytes of a second that upkeep writes at most: a fraction of what a disk takes.
 const WRITE_RATE: u64 = 100 << 20;
 /// Stands for no limit.
@@ -41,6 +51,8 @@ struct Work {
     failed_bytes: AtomicU64,
     /// Whether a snapshot is ordered and somebody makes it.
     is_ordered: AtomicBool,
+    /// Whether there would be one if the thread did not rest.
+    is_resting: AtomicBool,
     orders: Mutex<Orders>,
     /// Something is ordered.
     ordered: Condvar,
@@ -73,6 +85,7 @@ impl Background {
             write_rate: AtomicU64::new(WRITE_RATE),
             failed_bytes: AtomicU64::new(0),
             is_ordered: AtomicBool::new(false),
+            is_resting: AtomicBool::new(false),
             orders: Mutex::default(),
             ordered: Condvar::new(),
         };
@@ -84,9 +97,10 @@ impl Background {
         self.work.checkpoint_bytes.store(num_bytes.unwrap_or(UNLIMITED), Ordering::Relaxed);
     }
 
-    /// The bytes from which on a snapshot is made, and which may wait behind one that is being written.
-    pub(crate) fn checkpoint_bytes(&self) -> Option<u64> {
-        Some(self.work.checkpoint_bytes.load(Ordering::Relaxed)).filter(|&limit| limit != UNLIMITED)
+    /// The bytes that may wait behind a snapshot that is being written.
+    pub(crate) fn most_bytes(&self) -> Option<u64> {
+        let limit = Some(self.work.checkpoint_bytes.load(Ordering::Relaxed)).filter(|&limit| limit != UNLIMITED);
+        limit.map(|limit| limit.saturating_mul(BEHIND))
     }
 
     /// Whether a snapshot is ordered and somebody makes it.
@@ -101,7 +115,12 @@ impl Background {
 
     /// Learns how many bytes of changes are in no snapshot, and orders one where these are enough.
     pub(crate) fn has_pending(&self, num_bytes: u64) {
-        if num_bytes <= self.work.due_bytes() {
+        let due_bytes = self.work.due_bytes();
+        let is_enough = match self.work.is_resting.load(Ordering::Relaxed) {
+            true => num_bytes > due_bytes.saturating_mul(MUCH),
+            false => num_bytes > due_bytes,
+        };
+        if !is_enough {
             return;
         }
         let mut orders = lock(&self.work.orders);
@@ -173,26 +192,53 @@ impl Work {
 
     fn make_snapshots(&self) {
         while self.is_wanted(|orders| &mut orders.is_snapshot_wanted) {
-            let _working = Working::begin(self);
             // Somebody else may have been faster; and more may be committed than one snapshot has.
             while self.live.num_pending_bytes() > self.due_bytes() && !lock(&self.orders).is_closing {
-                match self.live.checkpoint_pending(&self.store) {
-                    Ok(made) => {
-                        self.failed_bytes.store(0, Ordering::Relaxed);
-                        let mut orders = lock(&self.orders);
-                        orders.report.error = None;
-                        orders.report.num_checkpoints += u64::from(made.is_some());
-                        orders.is_merge_wanted = true;
-                        drop(orders);
-                        self.ordered.notify_all();
-                    }
-                    Err(error) => {
-                        self.failed_bytes.store(self.live.num_pending_bytes(), Ordering::Relaxed);
-                        lock(&self.orders).report.error = Some(error);
-                    }
-                }
+                let begin = Instant::now();
+                self.make_snapshot();
+                self.rest(begin.elapsed().saturating_mul(REST));
+            }
+            self.is_ordered.store(false, Ordering::Relaxed);
+            self.live.look_again();
+        }
+    }
+
+    fn make_snapshot(&self) {
+        let _working = Working::begin(self);
+        match self.live.checkpoint_pending(&self.store) {
+            Ok(made) => {
+                self.failed_bytes.store(0, Ordering::Relaxed);
+                let mut orders = lock(&self.orders);
+                orders.report.error = None;
+                orders.report.num_checkpoints += u64::from(made.is_some());
+                orders.is_merge_wanted = true;
+                drop(orders);
+                self.ordered.notify_all();
+            }
+            Err(error) => {
+                self.failed_bytes.store(self.live.num_pending_bytes(), Ordering::Relaxed);
+                lock(&self.orders).report.error = Some(error);
             }
         }
+    }
+
+    /// Waits for some time, or until much waits to become a snapshot. Who commits meanwhile does not wait.
+    fn rest(&self, time: Duration) {
+        let end = Instant::now() + time;
+        lock(&self.orders).is_snapshot_wanted = false;
+        self.is_resting.store(true, Ordering::Relaxed);
+        // Those who wait to commit do not order anything.
+        let is_much = self.live.num_pending_bytes() > self.due_bytes().saturating_mul(MUCH);
+        let mut orders = lock(&self.orders);
+        while !is_much
+            && !orders.is_closing
+            && !orders.is_snapshot_wanted
+            && let Some(rest) = end.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero())
+        {
+            orders = self.ordered.wait_timeout(orders, rest).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        orders.is_snapshot_wanted = false;
+        self.is_resting.store(false, Ordering::Relaxed);
     }
 
     fn keep_up(&self) {

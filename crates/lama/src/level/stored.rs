@@ -85,6 +85,16 @@ impl<'a> StoredPage<'a> {
         (next > place.vertex).then(|| StoredList { removed: added.end..added.end + num_removed, added })
     }
 
+    /// The entries of a part of a list, and the bits of their weights; none in a graph without weights.
+    pub fn arcs(&self, part: Range<usize>) -> (&'a [VertexId], Vec<u64>) {
+        let bits = match self.weights {
+            StoredWeights::None => Vec::new(),
+            StoredWeights::Narrow(weights) => weights[part.clone()].iter().map(|&bits| bits.into()).collect(),
+            StoredWeights::Wide(weights) => weights[part.clone()].to_vec(),
+        };
+        (&self.targets[part], bits)
+    }
+
     /// The bits of the weights of the entries to `neighbour` in a part of a list; 0 without weights. What comes before
     /// them is taken off the part: neighbours that are asked for one after the other ascend.
     pub fn weights_to(&self, part: &mut Range<usize>, neighbour: VertexId) -> impl Iterator<Item = u64> + use<'_> {

@@ -149,6 +149,7 @@ impl Side {
                 let base = &self.targets[self.base_targets(page_of(vertex))];
                 page.for_each_fragment(place_in_page(vertex), base, keep)
             }
+            Found::Apart(list) => keep(&list.targets),
             Found::Nothing => ControlFlow::Continue(()),
         }
     }
@@ -220,6 +221,7 @@ impl Side {
                 let base = (&self.targets[edges.clone()], &weights[edges]);
                 page.for_each_weighted_fragment(place_in_page(vertex), base, keep)?;
             }
+            Found::Apart(list) => keep(&list.targets, &list.weights())?,
             Found::Nothing => {}
         }
         match added {

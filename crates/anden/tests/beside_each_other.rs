@@ -1,0 +1,165 @@
+//! Queries and analyses run beside commits, each on their share of the cores. What an analysis finds is what the same
+//! kernel finds afterwards in a graph that is built of what was committed by then.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anden::{
+    Database, Distances, Durability, KeyScheme, Options, PageRankParams, Session, Split, Update, View, WeightType,
+};
+
+const NUM_VERTICES: u64 = 3_000;
+const BATCH: usize = 50;
+const NUM_BATCHES: usize = 400;
+
+fn options() -> Options {
+    Options { keys: KeyScheme::Dense, weight_type: Some(WeightType::U32), ..Options::default() }
+}
+
+/// A batch is two edges from the first vertex to new ones, and others between vertices below those. Some take edges of
+/// the batch before back.
+fn batch(number: usize) -> Vec<Update> {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64.wrapping_mul(number as u64 + 1);
+    let mut random = |bound: u64| {
+        state = state.wrapping_mul(0x5851_f42d_4c95_7f2d).wrapping_add(0x1405_7b7e_f767_814f);
+        (state >> 33) % bound
+    };
+    let mut updates: Vec<Update> =
+        (0..2).map(|i| Update::add_weighted_edge(0, NUM_VERTICES + 2 * number as u64 + i, 1 + i as i64)).collect();
+    while updates.len() < BATCH {
+        let (source, target) = (1 + random(NUM_VERTICES - 1), 1 + random(NUM_VERTICES - 1));
+        updates.push(match random(5) {
+            0 => Update::remove_edge(source, target),
+            _ => Update::add_weighted_edge(source, target, 1 + random(200) as i64),
+        });
+    }
+    updates
+}
+
+/// What kernels found, and the number of batches that the graph had by then.
+struct Finding {
+    num_batches: usize,
+    num_edges: u64,
+    hops: Vec<u32>,
+    distances: Distances,
+    components: Vec<u32>,
+    ranks: Vec<f64>,
+    triangles: u64,
+}
+
+impl Finding {
+    fn of(view: &View) -> anden::Result<Self> {
+        let hops = view.bfs(0)?;
+        let num_new = hops.iter().skip(NUM_VERTICES as usize).filter(|&&hops| hops == 1).count();
+        assert!(num_new.is_multiple_of(2), "half a batch");
+        Ok(Self {
+            num_batches: num_new / 2,
+            num_edges: view.num_edges(),
+            hops,
+            distances: view.sssp(0)?,
+            components: view.wcc()?,
+            ranks: view.pagerank(&PageRankParams::default())?,
+            triangles: view.triangles()?,
+        })
+    }
+
+    fn require_same(&self, other: &Self) {
+        assert_eq!(
+            (self.num_batches, self.num_edges, self.triangles),
+            (other.num_batches, other.num_edges, other.triangles)
+        );
+        assert!(self.hops == other.hops && self.distances == other.distances && self.components == other.components);
+        let is_near = |(&a, &b): (&f64, &f64)| (a - b).abs() <= 1e-9 * b;
+        assert!(self.ranks.len() == other.ranks.len() && self.ranks.iter().zip(&other.ranks).all(is_near));
+    }
+}
+
+#[test]
+fn every_analysis_is_of_a_whole_number_of_batches() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("batches.anden");
+    let first: Vec<Update> = (1..NUM_VERTICES).map(|v| Update::add_weighted_edge(v - 1, v, 7)).collect();
+    let db = Database::create(&path, options()).unwrap();
+    db.apply(&first).unwrap();
+    db.close().unwrap();
+    let session = Session::new(1).unwrap().with_split(Split { navigational: 2, analytics: 3 });
+    assert_eq!(session.split(), Split { navigational: 2, analytics: 3 });
+    let db = Database::open_in(&path, &session).unwrap();
+    db.set_durability(Durability::None);
+    db.set_checkpoint_bytes(Some(200_000));
+    db.set_background_write_rate(None);
+    let is_over = AtomicBool::new(false);
+    let findings = std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| {
+                let mut last = 0;
+                while !is_over.load(Ordering::Relaxed) {
+                    let num_new = db
+                        .navigate(|view| {
+                            assert_eq!(view.context().pool.num_threads(), 1);
+                            assert_eq!(view.path(0, 1)?.map(|path| path.vertices.len()), Some(2));
+                            Ok(view.out_degree(0))
+                        })
+                        .unwrap();
+                    assert!(num_new % 2 == 1 && num_new >= last, "{num_new} edges after {last}");
+                    last = num_new;
+                }
+            });
+        }
+        let analyst = scope.spawn(|| {
+            let mut findings = Vec::new();
+            while !is_over.load(Ordering::Relaxed) {
+                let finding = db.analyse(|view| {
+                    assert_eq!(view.context().pool.num_threads(), 3);
+                    Finding::of(view)
+                });
+                findings.push(finding.unwrap());
+            }
+            findings
+        });
+        (0..NUM_BATCHES).for_each(|number| assert!(db.apply(&batch(number)).is_ok()));
+        is_over.store(true, Ordering::Relaxed);
+        analyst.join().unwrap()
+    });
+    assert!(db.live_stats().automatic_checkpoints > 2, "{:?}", db.live_stats());
+    let offline = Database::in_memory(options()).unwrap();
+    offline.set_checkpoint_bytes(None);
+    offline.apply(&first).unwrap();
+    let mut num_applied = 0;
+    let last = db.analyse(Finding::of).unwrap();
+    assert_eq!(last.num_batches, NUM_BATCHES);
+    for finding in findings.iter().chain([&last]) {
+        (num_applied..finding.num_batches).for_each(|number| assert!(offline.apply(&batch(number)).is_ok()));
+        num_applied = finding.num_batches;
+        finding.require_same(&Finding::of(&offline.view().unwrap()).unwrap());
+    }
+    println!("{} analyses of {NUM_BATCHES} batches", findings.len());
+    assert!(findings.len() > 3, "{} analyses", findings.len());
+}
+
+#[test]
+fn what_a_query_returns_as_an_error_is_returned() {
+    let db = Database::in_memory(Options::default()).unwrap();
+    assert!(matches!(db.navigate(|view| view.path(1, 2)), Err(anden::Error::NotFound(_))));
+    assert!(matches!(db.analyse(|view| view.bfs(1)), Err(anden::Error::NotFound(_))));
+    assert_eq!(db.analyse(|view| Ok(view.num_vertices())).unwrap(), 0);
+}
+
+#[test]
+fn statistics_tell_which_views_are_open() {
+    let db = Database::in_memory(Options::default()).unwrap();
+    db.apply(&[Update::add_edge(1, 2)]).unwrap();
+    assert_eq!(db.stats().views.open, 0);
+    let view = db.view().unwrap();
+    let (clone, other) = (view.clone(), db.snapshot(1).unwrap());
+    let stats = db.stats();
+    assert_eq!((stats.views.open, stats.live.added), (2, 1));
+    drop((view, other));
+    assert_eq!(db.stats().views.open, 1);
+    db.navigate(|_| {
+        assert_eq!(db.stats().views.open, 2);
+        Ok(())
+    })
+    .unwrap();
+    drop(clone);
+    assert_eq!((db.stats().views.open, db.stats().views.oldest_age.is_zero()), (0, true));
+}
