@@ -176,8 +176,11 @@ fn search_nearby<G: Graph>(
                 let most = (found.len() + graph.out_degree(found[place])).min(bound);
                 ctx.require_memory("khop", (most * FOUND_BYTES + Visited::most_bytes(bound, most)) as u64)?;
             }
+            if let Some(&ahead) = found[..end].get(place + AHEAD) {
+                graph.prefetch_out(ahead);
+            }
             let _ = graph.for_each_out_fragment(found[place], |list| {
-                found.extend(list.iter().filter(|&&v| visited.insert(v)));
+                visited.insert_all(list, found);
                 ControlFlow::Continue(())
             });
         }
@@ -188,6 +191,9 @@ fn search_nearby<G: Graph>(
 
 /// Vertices between two looks at whether the work is cancelled.
 const POLL: usize = 256;
+
+/// Vertices ahead whose lists are fetched.
+const AHEAD: usize = 4;
 
 /// Bytes for a vertex that is found: in a list that doubles while it is copied, beside an older list.
 const FOUND_BYTES: usize = 16;

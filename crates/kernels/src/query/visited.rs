@@ -83,6 +83,23 @@ impl Visited {
         is_new
     }
 
+    /// Adds vertices; those that are new are appended to `found`, in their order.
+    #[inline]
+    pub(super) fn insert_all(&mut self, vertices: &[VertexId], found: &mut Vec<VertexId>) {
+        if !self.is_bitmap {
+            found.extend(vertices.iter().filter(|&&v| self.insert(v)));
+            return;
+        }
+        let mut end = found.len();
+        found.resize(end + vertices.len(), 0);
+        for &v in vertices {
+            // Written in any case, and kept if it is new: nobody could guess which are.
+            found[end] = v;
+            end += usize::from(self.insert(v));
+        }
+        found.truncate(end);
+    }
+
     /// Takes a vertex out again, which must be there.
     pub(super) fn remove(&mut self, vertex: VertexId) {
         if self.is_bitmap {
@@ -147,9 +164,12 @@ mod tests {
                 visited.begin(bound);
                 assert_eq!(visited.is_bitmap, bound <= SMALL_BOUND);
                 let found: Vec<VertexId> = (0..num_found).map(|i| i * 3 * 7919 % bound as u32).collect();
-                for is_new in [true, false] {
-                    assert!(found.iter().all(|&v| visited.insert(v) == is_new), "{num_found} of {bound}");
-                }
+                let mut new = vec![7];
+                visited.insert_all(&found, &mut new);
+                assert!(new[0] == 7 && new[1..] == found, "{num_found} of {bound}");
+                visited.insert_all(&found, &mut new);
+                assert_eq!(new.len(), found.len() + 1, "{num_found} of {bound}");
+                assert!(found.iter().all(|&v| !visited.insert(v)), "{num_found} of {bound}");
                 assert_eq!(visited.is_bitmap, bound <= SMALL_BOUND || num_found as usize > bound / DENSE);
                 visited.remove(found[0]);
                 let mut wanted = found[1..].to_vec();
