@@ -259,3 +259,40 @@ impl Database {
         Ok(Pending { database: self, pool, ticket, start, outcome, is_waited_for: false })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_patient_leader_waits_for_those_who_come_again() {
+        let queue = Queue::default();
+        let groups = Mutex::new(Vec::new());
+        let wait = |ticket: Ticket| {
+            let commit = |_: Ticket, requests: &mut Vec<()>| groups.lock().unwrap().push(requests.len());
+            queue.wait(ticket, commit).unwrap();
+        };
+        let submit = || queue.submit(()).0;
+        submit();
+        wait(submit());
+        queue.set_patience(Duration::from_secs(600));
+        std::thread::scope(|scope| {
+            let first = submit();
+            let leader = scope.spawn(move || wait(first));
+            for _ in 0..1_000 {
+                std::thread::yield_now();
+            }
+            assert!(!queue.is_answered(first), "another one is expected");
+            wait(submit());
+            leader.join().unwrap();
+        });
+        // Who does not come is waited for once, and not for long.
+        queue.set_patience(Duration::from_millis(1));
+        wait(submit());
+        queue.set_patience(Duration::from_secs(600));
+        wait(submit());
+        assert_eq!(*groups.lock().unwrap(), [2, 2, 1, 1]);
+    }
+}

@@ -1,5 +1,7 @@
 //! What the leader does.
 
+use std::time::{Duration, Instant};
+
 use base::parallel::Pool;
 use base::progress::Silent;
 
@@ -11,6 +13,10 @@ use crate::{Database, Result};
 
 /// Batches of more updates than this are committed in a group of their own, without a copy, on all workers.
 const OWN_GROUP: usize = 1 << 10;
+
+/// After a group that was synced, the next one waits for callers who are about to come again for one part in so many of
+/// the time that it took.
+const PATIENCE: u32 = 4;
 
 /// A time during which nobody else commits; dropped, others do.
 #[derive(Debug)]
@@ -132,10 +138,12 @@ impl Database {
                 break;
             }
         }
+        let begin = (durability == Durability::Sync && num_added > 0).then(Instant::now);
         let committed = match num_added {
             0 => Ok(()),
             _ => group.commit(durability, pool, &mut |item| stripes.change(item, epoch)),
         };
+        commits.queue.set_patience(begin.map_or(Duration::ZERO, |begin| begin.elapsed() / PATIENCE));
         match committed {
             Ok(()) if num_added == 0 => {}
             Ok(()) => commits.counters.count_group(num_added.into()),

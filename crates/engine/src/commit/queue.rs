@@ -6,15 +6,24 @@
 //! that a group of a hundred costs the leader one write and nobody's line of the cache but that one moves.
 //!
 //! Followers look again and yield a few times before they park: what a group takes is much less than waking a thread
-//! does. A caller who finds nobody else wakes nobody.
+//! does. Where more callers wait than there are cores they yield at once, for a core that only looks is one on which
+//! nobody asks for more. A caller who finds nobody else wakes nobody.
+//!
+//! Where a commit takes long, as one that is synced does, a group is worth waiting for: those who were just answered are
+//! about to come again, and would else wait for the next group, and half of all callers for each other half. So a leader
+//! may be *patient*: it waits until as many requests are there as were in the last group and behind it, but no longer
+//! than it was told.
 //!
 //! Somebody may be *admitted* to lead without a request in the queue, to commit something large, or to be alone while
 //! it makes up what it commits. The place of the leader is kept free for it, so that it waits for one leader at most.
 //!
 //! This module knows nothing of what is committed, so that a model checker can run it whole.
 
+use std::time::{Duration, Instant};
+
 use super::sync::{
-    AtomicBool, AtomicU64, ENOUGH, LOOKS, Mutex, MutexGuard, Ordering, SPINS, Thread, current, hint, park, yield_now,
+    AtomicBool, AtomicU64, ENOUGH, LOOKS, Mutex, MutexGuard, Ordering, SPINS, Thread, current, hint, num_cores, park,
+    yield_now,
 };
 
 /// A place in the order of requests.
@@ -32,6 +41,8 @@ pub(crate) struct Queue<R> {
     is_broken: AtomicBool,
     /// Callers that wait for an answer, or have one and do not know yet.
     num_waiting: AtomicU64,
+    /// Nanoseconds that a leader waits for the callers it expects.
+    patience: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -48,6 +59,8 @@ struct State<R> {
     parked: Vec<(Ticket, Thread)>,
     /// Room for requests that the leader gives back.
     spare: Vec<R>,
+    /// The requests that the next group has if all who were answered come again.
+    num_expected: usize,
 }
 
 /// A leader panicked; nobody knows what became of the requests.
@@ -74,6 +87,7 @@ impl<R> Default for Queue<R> {
             reserved: None,
             parked: Vec::new(),
             spare: Vec::new(),
+            num_expected: 0,
         };
         Self {
             state: Mutex::new(state),
@@ -81,6 +95,7 @@ impl<R> Default for Queue<R> {
             is_led: AtomicBool::new(false),
             is_broken: AtomicBool::new(false),
             num_waiting: AtomicU64::new(0),
+            patience: AtomicU64::new(0),
         }
     }
 }
@@ -94,6 +109,14 @@ impl<R> Queue<R> {
         state.requests.push(request);
         state.next += 1;
         (state.next - 1, state.requests.len())
+    }
+
+    /// From now on a leader waits so long at most for callers who are about to come again; at first not at all.
+    pub(crate) fn set_patience(&self, time: Duration) {
+        let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        if self.patience.load(Ordering::Relaxed) != time {
+            self.patience.store(time, Ordering::Relaxed);
+        }
     }
 
     /// Whether a request is answered.
@@ -111,20 +134,22 @@ impl<R> Queue<R> {
         if self.is_answered(ticket) {
             return Ok(());
         }
-        let is_alone = self.num_waiting.fetch_add(1, Ordering::Relaxed) == 0;
-        let waited = self.wait_or_lead(ticket, !is_alone, commit);
+        let num_others = self.num_waiting.fetch_add(1, Ordering::Relaxed);
+        let waited = self.wait_or_lead(ticket, num_others, commit);
         self.num_waiting.fetch_sub(1, Ordering::Relaxed);
         waited
     }
 
-    /// Who `gives_way` does so once before a small group, so that who has an answer gets to know it, and perhaps asks for
-    /// more.
+    /// Where others wait, whoever is to lead a small group gives way once, so that who has an answer gets to know it, and
+    /// perhaps asks for more.
     fn wait_or_lead(
         &self,
         ticket: Ticket,
-        mut gives_way: bool,
+        num_others: u64,
         mut commit: impl FnMut(Ticket, &mut Vec<R>),
     ) -> Result<(), Broken> {
+        let mut gives_way = num_others > 0;
+        let num_spins = if num_others < num_cores() { SPINS } else { 0 };
         let mut num_looks = 0;
         loop {
             if self.is_answered(ticket) {
@@ -151,7 +176,7 @@ impl<R> Queue<R> {
                 }
             }
             num_looks += 1;
-            if num_looks < SPINS { hint() } else { yield_now() }
+            if num_looks < num_spins { hint() } else { yield_now() }
         }
     }
 
@@ -226,22 +251,40 @@ impl<R> Queue<R> {
 }
 
 impl<R> Leading<'_, R> {
+    /// The queue, with the requests that are expected or as many as came in time.
+    fn gathered(&self) -> MutexGuard<'_, State<R>> {
+        let mut state = self.queue.lock();
+        let patience = Duration::from_nanos(self.queue.patience.load(Ordering::Relaxed));
+        if patience.is_zero() || state.requests.len() >= state.num_expected {
+            return state;
+        }
+        let begin = Instant::now();
+        while state.requests.len() < state.num_expected && begin.elapsed() < patience {
+            drop(state);
+            yield_now();
+            state = self.queue.lock();
+        }
+        state
+    }
+
     /// Commits what is in the queue, and what comes meanwhile, until a request is answered.
     fn commit_until(mut self, ticket: Ticket, commit: &mut impl FnMut(Ticket, &mut Vec<R>)) {
         let queue = self.queue;
         while !queue.is_answered(ticket) {
-            let mut state = queue.lock();
+            let mut state = self.gathered();
             let spare = std::mem::take(&mut state.spare);
             let mut requests = std::mem::replace(&mut state.requests, spare);
             let end = state.next;
             drop(state);
             self.is_committing = true;
-            commit(end - requests.len() as u64, &mut requests);
+            let num_requests = requests.len();
+            commit(end - num_requests as u64, &mut requests);
             requests.clear();
             queue.answered.store(end, Ordering::Release);
             self.is_committing = false;
             let mut state = queue.lock();
             state.spare = requests;
+            state.num_expected = num_requests + state.requests.len();
             let answered = queue.answered_ones(&mut state);
             drop(state);
             answered.iter().for_each(Thread::unpark);
