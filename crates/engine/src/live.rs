@@ -62,7 +62,7 @@ use self::version::LiveVersion;
 use self::vertices::VertexHistory;
 use crate::Result;
 use crate::commit::{HUGE_BATCH, Item, Stripes};
-use crate::log::{Durability, Log, LogOwner, LogPlace, LogStats, SharedDurability};
+use crate::log::{Bookmark, Durability, Log, LogOwner, LogPlace, LogStats, SharedDurability};
 
 /// Vertices that may come before everything is prepared for more.
 const SPARE_VERTICES: usize = 1 << 16;
@@ -91,6 +91,8 @@ pub(crate) struct Live {
     log: Option<Log>,
     /// Of commits that name none.
     durability: SharedDurability,
+    /// Where the log ends of which this handle shows everything, and which another process writes.
+    bookmark: Mutex<Option<Bookmark>>,
 }
 
 /// What lies over the newest snapshot, and what was done about it since the database was opened.
@@ -192,13 +194,19 @@ impl Live {
         }
         let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
         let mut replay = Replay::new(self, store);
-        let read = place.read(self.epoch(), &mut |group| replay.add(group));
-        let finished = read.and_then(|_| replay.finish());
-        if finished.is_err() {
-            // What was replayed of it is not shown, and nothing can follow it.
-            self.turn().begin_anew(store);
+        let bookmark = lock(&self.bookmark).take();
+        let read = place.read_on(self.epoch(), bookmark, &mut |group| replay.add(group));
+        match read.and_then(|bookmark| Ok((bookmark, replay.finish()?))) {
+            Ok((bookmark, is_new)) => {
+                *lock(&self.bookmark) = bookmark;
+                Ok(is_new)
+            }
+            Err(error) => {
+                // What was replayed of it is not shown, and nothing can follow it.
+                self.turn().begin_anew(store);
+                Err(error)
+            }
         }
-        finished
     }
 
     /// What follows is laid over the newest snapshot, where that has anything that the one below lacks. What is shown

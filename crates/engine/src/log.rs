@@ -29,7 +29,7 @@ use lama::DatabaseId;
 
 pub use durability::Durability;
 pub(crate) use durability::SharedDurability;
-pub(crate) use read::{Found, LogPlace, LoggedGroup};
+pub(crate) use read::{Bookmark, Found, LogPlace, LoggedGroup};
 
 use self::format::{GROUP_HEADER_BYTES, GroupHeader, group_bytes, seed_of};
 use self::segment::{FIRST_GROUP, Files};

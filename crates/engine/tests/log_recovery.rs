@@ -1,10 +1,11 @@
 //! What was answered is there after any crash, whatever reaches the disk and in what order; and damage is named.
 
+mod hooked;
 mod live_model;
 
 use std::io::ErrorKind as IoKind;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
 use anden_engine::{
@@ -14,6 +15,7 @@ use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::Graph;
+use hooked::HookedStorage;
 use live_model::{Model, NUM_KEYS, Truth, kinds, read};
 use testkit::Random;
 
@@ -250,6 +252,34 @@ fn what_is_found_is_durable_before_anything_follows_it() {
     for seed in 0..50 {
         let after = open(&disk.after_crash(seed)).unwrap_or_else(|error| panic!("disk {seed}: {error}"));
         assert_eq!(after.view().unwrap().num_edges(), 2, "disk {seed}");
+    }
+}
+
+#[test]
+fn nobody_sees_a_durable_commit_before_it_is_synced() {
+    let storage = HookedStorage::default();
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let database = Arc::new(Database::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap());
+    let edge = |number: u64| Update::add_edge(number, number + 1);
+    // Alone, in a group, and a batch that is not copied.
+    let batches = [vec![edge(0)], (1..20).map(edge).collect(), (20..3_000).map(edge).collect()];
+    let mut num_edges = 0;
+    for batch in batches {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (reader, shown) = (Arc::clone(&database), Arc::clone(&seen));
+        storage.set_hook(move |path| {
+            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("wal-")) {
+                shown.lock().unwrap().push((reader.view().unwrap().num_edges(), reader.epoch()));
+            }
+        });
+        let epoch = database.epoch();
+        database.apply_with(&batch, Missing::Lenient, Durability::Sync, pool()).unwrap();
+        storage.clear_hook();
+        // A write and a sync, at least: the hook is called before each.
+        let seen = seen.lock().unwrap();
+        assert!(seen.len() >= 2 && seen.iter().all(|&found| found == (num_edges, epoch)), "{seen:?}");
+        num_edges += batch.len() as u64;
+        assert_eq!(database.view().unwrap().num_edges(), num_edges);
     }
 }
 

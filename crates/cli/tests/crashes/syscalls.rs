@@ -66,6 +66,8 @@ fn a_call_that_fails_ends_writing_by_name_and_loses_nothing() {
         ("fdatasync:error=ENOSPC:when=3", "cannot sync"),
         ("pwrite64:error=EIO:when=8", "cannot write"),
         ("pwrite64:error=ENOSPC:when=8", "cannot write"),
+        // A call that writes nothing and says so; files that may not grow meet one that writes a part.
+        ("pwrite64:retval=0:when=8", "cannot write"),
     ] {
         let (answered, is_well, said) = tampered(&database, injection, &[]).end();
         assert!(!is_well && said.contains(expected) && said.contains("wal-"), "{injection}: {said}");

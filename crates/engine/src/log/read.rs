@@ -3,6 +3,9 @@
 //! A record that is not what it should be ends the log, as a power cut leaves it: what was not synced reaches a disk in
 //! any order. But where anything that was written later says that the log was durable past the record, it is damage.
 //! What the manifest has is not looked for: a bad record before that is skipped.
+//!
+//! Who reads again and again, as a reader in another process does, goes on where the last group ended. Where anything
+//! looks wrong from there, all is read again: only the whole log says what is damage.
 
 use std::path::{Path, PathBuf};
 
@@ -45,6 +48,20 @@ pub(crate) struct Found {
     /// The highest number of a segment, and the highest generation.
     pub(super) number: u32,
     pub(super) generation: u32,
+    /// Where the last group ends.
+    pub(crate) bookmark: Option<Bookmark>,
+}
+
+/// Where a group of a log ends.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bookmark {
+    /// Of the segment.
+    number: u32,
+    generation: u32,
+    offset: usize,
+    chain: u32,
+    /// Of the group.
+    epoch: u64,
 }
 
 /// A segment of a log.
@@ -124,6 +141,32 @@ impl LogPlace<'_> {
     }
 }
 
+impl LogPlace<'_> {
+    /// As [`read`](Self::read), for who has read up to the epoch `after`, and the place of that if it is known. Gives the
+    /// place where the log ends, if any group was read.
+    ///
+    /// Cost: what follows that place is read, and the names in the directory.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
+    pub(crate) fn read_on(
+        self,
+        after: u64,
+        bookmark: Option<Bookmark>,
+        replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
+    ) -> Result<Option<Bookmark>> {
+        let Some(bookmark) = bookmark.filter(|bookmark| bookmark.epoch == after) else {
+            return Ok(self.read(after, replay)?.bookmark);
+        };
+        let found = Found { through: after, bookmark: Some(bookmark), ..Found::default() };
+        let mut reading = Reading { place: self, seed: seed_of(self.id), after, found };
+        match reading.go_on(bookmark, replay)? {
+            true => Ok(reading.found.bookmark),
+            false => Ok(self.read(reading.found.through, replay)?.bookmark.or(reading.found.bookmark)),
+        }
+    }
+}
+
 /// What stands at a place of a segment.
 enum Record<'a> {
     Group {
@@ -163,13 +206,16 @@ impl Reading<'_> {
         });
         let mut offset = SEGMENT_HEADER_BYTES;
         loop {
-            let what = match record(bytes, offset, self.seed) {
+            let what = match record(bytes.get(offset..).unwrap_or_default(), offset, self.seed) {
                 Record::End => return Ok(None),
                 Record::Group { header: group, crc, payload } => {
                     if group.chain == chain && group.epoch == expected && group.generation == header.generation {
                         self.group(path, offset, expected, payload, replay)?;
-                        (chain, expected) = (crc, expected + 1);
                         offset += group_bytes(payload.len());
+                        let generation = header.generation;
+                        self.found.bookmark =
+                            Some(Bookmark { number, generation, offset, chain: crc, epoch: expected });
+                        (chain, expected) = (crc, expected + 1);
                         continue;
                     }
                     "a record does not follow the one before it"
@@ -185,6 +231,42 @@ impl Reading<'_> {
                 None => return Ok(None),
             }
         }
+    }
+
+    /// Reads what follows a group; false where that is not certain to be right. What was read until then is.
+    fn go_on(&mut self, from: Bookmark, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<bool> {
+        let segments = self.place.segments()?;
+        let Ok(place) = segments.binary_search_by_key(&from.number, |(number, _)| *number) else { return Ok(false) };
+        let (path, later) = (&segments[place].1, &segments[place + 1..]);
+        let storage = self.place.storage;
+        let Some(len) = storage.file_len(path)?.checked_sub(from.offset as u64) else { return Ok(false) };
+        let mut bytes = vec![0; len as usize];
+        storage.read_at(path, from.offset as u64, &mut bytes)?;
+        let Bookmark { generation, mut chain, .. } = from;
+        let mut start = 0;
+        loop {
+            let offset = from.offset + start;
+            match record(bytes.get(start..).unwrap_or_default(), offset, self.seed) {
+                Record::End => break,
+                Record::Group { header, crc, payload } => {
+                    let epoch = self.found.through + 1;
+                    if (header.chain, header.epoch, header.generation) != (chain, epoch, generation) {
+                        return Ok(false);
+                    }
+                    self.group(path, offset, epoch, payload, replay)?;
+                    start += group_bytes(payload.len());
+                    chain = crc;
+                    self.found.bookmark = Some(Bookmark { offset: from.offset + start, chain, epoch, ..from });
+                }
+                Record::Bad(_) => return Ok(false),
+            }
+        }
+        for (number, path) in later {
+            if self.segment(*number, path, &storage.read_copy(path)?, replay)?.is_some() {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 
     fn group(
@@ -259,8 +341,8 @@ fn headers(bytes: &[u8], offset: usize, seed: u32) -> impl Iterator<Item = (usiz
     })
 }
 
-fn record(bytes: &[u8], offset: usize, seed: u32) -> Record<'_> {
-    let rest = bytes.get(offset..).unwrap_or_default();
+/// What `rest` begins with, which stands at `offset`.
+fn record(rest: &[u8], offset: usize, seed: u32) -> Record<'_> {
     let header = rest.first_chunk::<GROUP_HEADER_BYTES>();
     let Some((header, crc)) = header.and_then(|header| GroupHeader::decode(header, seed, offset as u64)) else {
         return match rest.iter().all(|&byte| byte == 0) {

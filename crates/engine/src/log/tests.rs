@@ -229,3 +229,72 @@ fn a_large_log_goes_on_in_another_segment() {
     assert_eq!(scene.segments().len(), 2);
     assert_eq!(scene.epochs(0).len() as u64, num_groups);
 }
+
+#[test]
+fn who_reads_on_reads_what_is_new() {
+    let scene = Scene::new();
+    let append = |epoch: u64| scene.log.append(epoch, &epoch.to_le_bytes(), Durability::Sync).unwrap();
+    let place = LogPlace { storage: &scene.disk, directory: Path::new("db"), id: ID };
+    let read_on = |after: u64, bookmark: Option<Bookmark>| {
+        let mut epochs = Vec::new();
+        let read = place.read_on(after, bookmark, &mut |group| {
+            assert_eq!(group.payload, group.epoch.to_le_bytes());
+            epochs.push(group.epoch);
+            Ok(())
+        });
+        read.map(|bookmark| (bookmark, epochs))
+    };
+    let (none, nothing) = read_on(0, None).unwrap();
+    assert!(none.is_none() && nothing.is_empty());
+    (1..=3).for_each(append);
+    let (first, epochs) = read_on(0, None).unwrap();
+    assert_eq!(epochs, [1, 2, 3]);
+    let (same, nothing) = read_on(3, first).unwrap();
+    assert!(same.is_some() && nothing.is_empty());
+    (4..=5).for_each(append);
+    // Another segment, and one that has nothing yet.
+    scene.log.rotate();
+    (6..=7).for_each(append);
+    scene.log.rotate();
+    let path = &scene.segments()[0];
+    let whole = scene.disk.contents(path).unwrap();
+    let mut bytes = whole.clone();
+    bytes[FIRST_GROUP as usize + 1] ^= 1;
+    scene.disk.set_contents(path, &bytes);
+    // What is before the place is not looked at.
+    let (second, epochs) = read_on(3, first).unwrap();
+    assert_eq!(epochs, [4, 5, 6, 7]);
+    assert!(read_on(0, None).is_err(), "that it was durable is known");
+    // A place that is not the right one, or is not there any more, is as good as none.
+    assert!(read_on(4, first).is_ok_and(|(_, epochs)| epochs == [5, 6, 7]));
+    scene.disk.set_contents(path, &whole);
+    scene.disk.set_contents(&scene.segments()[1], b"");
+    assert!(read_on(7, second).is_ok_and(|(_, epochs)| epochs.is_empty()));
+}
+
+#[test]
+fn who_reads_on_meets_a_group_that_is_not_whole_yet() {
+    let scene = Scene::new();
+    let append = |epoch: u64| scene.log.append(epoch, &epoch.to_le_bytes(), Durability::Sync).unwrap();
+    (1..=2).for_each(append);
+    let place = LogPlace { storage: &scene.disk, directory: Path::new("db"), id: ID };
+    let read_on = |after: u64, bookmark: Option<Bookmark>| {
+        let mut epochs = Vec::new();
+        let bookmark = place.read_on(after, bookmark, &mut |group| {
+            epochs.push(group.epoch);
+            Ok(())
+        });
+        (bookmark.unwrap(), epochs)
+    };
+    let (bookmark, _) = read_on(0, None);
+    (3..=4).for_each(append);
+    let whole = scene.disk.contents(&scene.segments()[0]).unwrap();
+    let fourth = FIRST_GROUP as usize + 3 * group_bytes(8);
+    let mut torn = whole.clone();
+    torn[fourth + 20..].fill(0);
+    scene.disk.set_contents(&scene.segments()[0], &torn);
+    let (bookmark, epochs) = read_on(2, bookmark);
+    assert_eq!(epochs, [3]);
+    scene.disk.set_contents(&scene.segments()[0], &whole);
+    assert_eq!(read_on(3, bookmark).1, [4]);
+}
