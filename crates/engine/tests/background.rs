@@ -175,8 +175,8 @@ fn who_commits_faster_than_is_written_waits() {
         most_bytes = most_bytes.max(stats.delta_bytes);
         stats.automatic_checkpoints >= 5
     });
-    // Four times the limit may be frozen, and twice the limit come after it; a batch goes beyond on either side.
-    assert!(most_bytes < 7 * LIMIT, "{most_bytes} bytes of changes in memory");
+    // Six times the limit may be frozen, and three times the limit come after it; a batch goes beyond on either side.
+    assert!(most_bytes < 10 * LIMIT, "{most_bytes} bytes of changes in memory");
     assert_eq!(arcs(&writer.database.view().unwrap()), writer.arcs());
 }
 

@@ -69,6 +69,14 @@ impl PageChanges {
         self.weights.clear();
     }
 
+    /// The bytes that it has room in.
+    pub fn num_bytes(&self) -> usize {
+        let Self { vertices, targets, weights } = self;
+        vertices.capacity() * size_of::<VertexChanges>()
+            + targets.capacity() * size_of::<VertexId>()
+            + weights.capacity() * size_of::<u64>()
+    }
+
     /// Whether nothing changed.
     pub fn is_empty(&self) -> bool {
         self.vertices.is_empty()

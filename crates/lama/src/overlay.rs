@@ -198,9 +198,20 @@ impl Underlay {
     ///
     /// Cost: 8 bytes for each 1,024 vertices and four bits a vertex.
     pub fn new(view: &View, capacity: usize) -> Self {
+        Self::lasting(view, capacity, false)
+    }
+
+    /// The same, where another one takes its place within seconds: what is made for it is cheap to make, and a little
+    /// slower to read.
+    pub fn brief(view: &View, capacity: usize) -> Self {
+        Self::lasting(view, capacity, true)
+    }
+
+    fn lasting(view: &View, capacity: usize, is_brief: bool) -> Self {
         let capacity = capacity.max(view.out_side().num_pages() << crate::table::PAGE_SHIFT);
         let bits = || Arc::new(AtomicBitmap::new(capacity));
-        let touchable = |side: &Side| Touchable { lists: side.underlay(capacity), touched: bits(), cut: bits() };
+        let touchable =
+            |side: &Side| Touchable { lists: side.underlay(capacity, is_brief), touched: bits(), cut: bits() };
         let r#in = match view.options().direction {
             Direction::Directed => view.side(run::Side::In).map(touchable),
             Direction::Undirected => None,

@@ -116,19 +116,25 @@ impl Ground<'_> {
 }
 
 impl PatchedPage {
-    /// The page of `ground` after `changes`, whose weights are verified; written to `room` if that is worth it.
+    /// The page of `ground` after `changes`, whose weights are verified; written to a room if that is worth it, briefly or
+    /// for long. `whole` is memory that is used again.
     ///
     /// Cost: the entries of the page, or those that change and those of the lists that are written anew.
     ///
     /// # Errors
     /// What is wrong: something removed is not there, or something added is.
-    pub fn new(ground: &Ground<'_>, changes: &PageChanges, room: Option<&Arc<Room>>) -> Result<Self, String> {
+    pub fn new(
+        ground: &Ground<'_>,
+        changes: &PageChanges,
+        room: Option<(&Arc<Room>, bool)>,
+        whole: &mut WholePage,
+    ) -> Result<Self, String> {
         let (num_added, num_removed) = changes.num_changes();
         let num_arcs = (ground.targets.len() + num_added).saturating_sub(num_removed);
         let is_worth_it = num_arcs <= SMALL_PAGE || (num_added + num_removed) * MUCH_CHANGED >= num_arcs;
-        if let Some(room) = room.filter(|_| is_worth_it) {
-            let whole = WholePage::new(ground, changes)?;
-            if let Some(page) = room.store(&whole) {
+        if let Some((room, is_brief)) = room.filter(|_| is_worth_it) {
+            whole.fill(ground, changes)?;
+            if let Some(page) = room.store(whole, is_brief) {
                 let largest_target = whole.targets.iter().copied().max();
                 return Ok(Self { form: Form::Rewritten(page), num_arcs: whole.targets.len() as u64, largest_target });
             }
@@ -359,20 +365,10 @@ pub(crate) struct WholePage {
 }
 
 impl WholePage {
-    /// The page of `ground` after `changes`, whose weights are verified.
+    /// Becomes the page of `ground` after `changes`, whose weights are verified, instead of what it was.
     ///
     /// # Errors
     /// What is wrong: something removed is not there, something added is, or the page has too many entries.
-    pub fn new(ground: &Ground<'_>, changes: &PageChanges) -> Result<Self, String> {
-        let mut page = Self::default();
-        page.fill(ground, changes)?;
-        Ok(page)
-    }
-
-    /// The same, instead of what it held.
-    ///
-    /// # Errors
-    /// As [`new`](Self::new).
     pub fn fill(&mut self, ground: &Ground<'_>, changes: &PageChanges) -> Result<(), String> {
         let Self { offsets, targets, weights } = self;
         offsets.clear();
@@ -395,6 +391,14 @@ impl WholePage {
             next = local + 1;
         }
         self.copy(ground, next..PAGE_VERTICES)
+    }
+
+    /// The bytes that it has room in.
+    pub fn num_bytes(&self) -> usize {
+        let Self { offsets, targets, weights } = self;
+        offsets.capacity() * size_of::<u32>()
+            + targets.capacity() * size_of::<VertexId>()
+            + weights.capacity() * size_of::<u64>()
     }
 
     fn end_list(&mut self) -> Result<(), String> {

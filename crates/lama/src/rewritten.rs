@@ -1,7 +1,9 @@
 //! Pages of a view that were written anew, in memory behind the lists of the base run.
 //!
 //! The room behind the targets and behind the weights is one: an entry has the same index in both. Pages that no view
-//! has any more give their room back. The offsets of the pages that a view has read are at home in a table of its own,
+//! has any more give their room back. Pages for a version that is there only *briefly*, because others follow fast, are
+//! not moved to huge pages, and of the memory that they leave, as much is kept for the next ones as is in use: fresh
+//! memory costs more than what is written to it. The offsets of the pages that a view has read are at home in a table of its own,
 //! so that a list is found and read as in a plain CSR, and nobody asks whether its page was written anew.
 
 use std::collections::BTreeMap;
@@ -34,9 +36,33 @@ pub(crate) struct Room {
     weights: Option<WeightAnnex>,
     /// The room is given out in multiples of so many entries, which are whole pages of memory.
     unit: usize,
-    /// What is free: where, and how much. Neighbours are joined.
-    free: Mutex<BTreeMap<usize, usize>>,
+    free: Mutex<FreeRoom>,
     memory: Arc<Memory>,
+}
+
+/// The room that no page has.
+#[derive(Debug, Default)]
+struct FreeRoom {
+    /// Without memory.
+    fresh: Ranges,
+    /// With the memory of brief pages that are gone; not more than there is in use of them.
+    kept: Ranges,
+    /// Entries of the brief pages that are there.
+    num_brief: usize,
+}
+
+/// Ranges of entries: where each starts, and its length. Neighbours are joined.
+#[derive(Debug, Default)]
+struct Ranges {
+    by_start: BTreeMap<usize, usize>,
+    num_entries: usize,
+}
+
+/// Room that was given out.
+struct Given {
+    entries: Range<usize>,
+    /// Whether its memory is there already.
+    is_kept: bool,
 }
 
 /// The memory that rewritten pages may take, of all sides of a base run.
@@ -51,6 +77,7 @@ pub(crate) struct Memory {
 pub(crate) struct RewrittenPage {
     room: Arc<Room>,
     entries: Range<usize>,
+    is_brief: bool,
     offsets: Vec<u32>,
 }
 
@@ -122,7 +149,9 @@ impl RoomyLists {
             None => (None, None),
             Some(extended) => extended.ok().map(|(weights, annex)| (Some(weights), Some(annex)))?,
         };
-        let free = Mutex::new(BTreeMap::from([(start, len)]));
+        let mut free = FreeRoom::default();
+        free.fresh.add(start..start + len);
+        let free = Mutex::new(free);
         let memory = Arc::clone(memory);
         let room = Arc::new(Room { targets: target_annex, weights: weight_annex, unit, free, memory });
         Some(Self { targets, weights, room })
@@ -141,75 +170,134 @@ fn extended(weights: &Weights, room: Range<usize>) -> std::io::Result<(Weights, 
     })
 }
 
-impl Room {
-    /// Writes a page; `None` where there is no room or no memory for it.
-    pub fn store(self: &Arc<Self>, page: &WholePage) -> Option<RewrittenPage> {
-        let entries = self.allocate(page.targets.len())?;
-        // From here on, the room is given back whatever happens.
-        let stored = RewrittenPage { room: Arc::clone(self), entries, offsets: page.offsets.clone() };
-        self.targets.write(stored.edge_base(), &page.targets).ok()?;
-        if let Some(weights) = &self.weights {
-            for_weights!(weights, annex => write_bits(annex, stored.edge_base(), &page.weights)).ok()?;
-            for_weights!(weights, annex => annex.settle(stored.entries.clone())).ok()?;
+impl Ranges {
+    /// The first of so many entries, of the first range that has them.
+    fn take(&mut self, len: usize) -> Option<Range<usize>> {
+        let (start, found) =
+            self.by_start.iter().find(|(_, found)| **found >= len).map(|(start, len)| (*start, *len))?;
+        self.by_start.remove(&start);
+        if found > len {
+            self.by_start.insert(start + len, found - len);
         }
-        self.targets.settle(stored.entries.clone()).ok()?;
-        Some(stored)
-    }
-
-    fn allocate(&self, num_entries: usize) -> Option<Range<usize>> {
-        let len = num_entries.max(1).next_multiple_of(self.unit);
-        if !self.memory.take(self.num_bytes(len)) {
-            return None;
-        }
-        let mut free = self.free();
-        let Some((start, free_len)) = free.iter().find(|(_, free)| **free >= len).map(|(start, free)| (*start, *free))
-        else {
-            drop(free);
-            self.memory.give_back(self.num_bytes(len));
-            return None;
-        };
-        free.remove(&start);
-        if free_len > len {
-            free.insert(start + len, free_len - len);
-        }
+        self.num_entries -= len;
         Some(start..start + len)
     }
 
+    /// Takes the first range, but not more than so many entries of it.
+    fn take_some(&mut self, most: usize) -> Option<Range<usize>> {
+        let len = self.by_start.values().next().map(|len| most.min(*len))?;
+        self.take(len)
+    }
+
+    fn add(&mut self, entries: Range<usize>) {
+        self.num_entries += entries.len();
+        let (mut start, mut end) = (entries.start, entries.end);
+        if let Some((&before, &len)) = self.by_start.range(..start).next_back()
+            && before + len == start
+        {
+            self.by_start.remove(&before);
+            start = before;
+        }
+        if let Some(len) = self.by_start.remove(&end) {
+            end += len;
+        }
+        self.by_start.insert(start, end - start);
+    }
+}
+
+impl Room {
+    /// Writes a page; `None` where there is no room or no memory for it.
+    pub fn store(self: &Arc<Self>, page: &WholePage, is_brief: bool) -> Option<RewrittenPage> {
+        let Given { entries, is_kept } = self.allocate(page.targets.len(), is_brief)?;
+        // From here on, the room is given back whatever happens.
+        let stored = RewrittenPage { room: Arc::clone(self), entries, is_brief, offsets: page.offsets.clone() };
+        self.targets.write(stored.edge_base(), &page.targets).ok()?;
+        if let Some(weights) = &self.weights {
+            for_weights!(weights, annex => write_bits(annex, stored.edge_base(), &page.weights)).ok()?;
+        }
+        if !is_kept {
+            settle(&self.targets, stored.entries.clone(), is_brief).ok()?;
+            if let Some(weights) = &self.weights {
+                for_weights!(weights, annex => settle(annex, stored.entries.clone(), is_brief)).ok()?;
+            }
+        }
+        Some(stored)
+    }
+
+    fn allocate(&self, num_entries: usize, is_brief: bool) -> Option<Given> {
+        let len = num_entries.max(1).next_multiple_of(self.unit);
+        let mut free = self.free();
+        if is_brief && let Some(entries) = free.kept.take(len) {
+            if self.memory.take(OFFSET_BYTES) {
+                free.num_brief += len;
+                return Some(Given { entries, is_kept: true });
+            }
+            free.kept.add(entries);
+        }
+        while !self.memory.take(self.num_bytes(len) + OFFSET_BYTES) {
+            let entries = free.kept.take_some(len)?;
+            self.clear(entries.clone());
+            free.fresh.add(entries);
+        }
+        let Some(entries) = free.fresh.take(len) else {
+            self.memory.give_back(self.num_bytes(len) + OFFSET_BYTES);
+            return None;
+        };
+        if is_brief {
+            free.num_brief += len;
+        }
+        Some(Given { entries, is_kept: false })
+    }
+
     /// Takes back what [`allocate`](Self::allocate) gave.
-    fn free_again(&self, entries: Range<usize>) {
+    fn free_again(&self, entries: Range<usize>, is_brief: bool) {
+        self.memory.give_back(OFFSET_BYTES);
+        if !is_brief {
+            self.clear(entries.clone());
+            self.free().fresh.add(entries);
+            return;
+        }
+        let mut free = self.free();
+        free.num_brief -= entries.len();
+        free.kept.add(entries);
+        while let Some(excess) = free.kept.num_entries.checked_sub(free.num_brief).filter(|&excess| excess > 0) {
+            let Some(entries) = free.kept.take_some(excess) else { break };
+            // Nobody waits for the system.
+            drop(free);
+            self.clear(entries.clone());
+            free = self.free();
+            free.fresh.add(entries);
+        }
+    }
+
+    /// Gives the memory of free room back.
+    fn clear(&self, entries: Range<usize>) {
         // Where the system keeps the memory, the next page takes it over.
         let _ = self.targets.clear(entries.clone());
         if let Some(weights) = &self.weights {
             let _ = for_weights!(weights, annex => annex.clear(entries.clone()));
         }
         self.memory.give_back(self.num_bytes(entries.len()));
-        let mut free = self.free();
-        let (mut start, mut end) = (entries.start, entries.end);
-        if let Some((&before, &len)) = free.range(..start).next_back()
-            && before + len == start
-        {
-            free.remove(&before);
-            start = before;
-        }
-        if let Some(len) = free.remove(&end) {
-            end += len;
-        }
-        free.insert(start, end - start);
     }
 
-    /// What a page of so many entries takes.
+    /// What so many entries take.
     fn num_bytes(&self, num_entries: usize) -> u64 {
         fn entry_bytes<W>(_: &Annex<W>) -> usize {
             size_of::<W>()
         }
         let weight_bytes =
             self.weights.as_ref().map_or(0, |weights| for_weights!(weights, annex => entry_bytes(annex)));
-        num_entries as u64 * (size_of::<VertexId>() + weight_bytes) as u64 + OFFSET_BYTES
+        num_entries as u64 * (size_of::<VertexId>() + weight_bytes) as u64
     }
 
-    fn free(&self) -> MutexGuard<'_, BTreeMap<usize, usize>> {
+    fn free(&self) -> MutexGuard<'_, FreeRoom> {
         self.free.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+/// Entries are there, briefly or for long.
+fn settle<T: bytemuck::Pod>(annex: &Annex<T>, entries: Range<usize>, is_brief: bool) -> std::io::Result<()> {
+    if is_brief { annex.settle_as_is(entries) } else { annex.settle(entries) }
 }
 
 fn write_bits<W: Weight>(annex: &Annex<W>, place: usize, bits: &[u64]) -> std::io::Result<()> {
@@ -230,7 +318,7 @@ impl RewrittenPage {
 
 impl Drop for RewrittenPage {
     fn drop(&mut self) {
-        self.room.free_again(self.entries.clone());
+        self.room.free_again(self.entries.clone(), self.is_brief);
     }
 }
 
@@ -292,24 +380,61 @@ mod tests {
             lists.targets[range.start]
         };
         // Two units, three, and the rest.
-        let first = lists.room.store(&page(2 * unit, 100)).unwrap();
-        let second = lists.room.store(&page(2 * unit + 1, 200)).unwrap();
-        let third = lists.room.store(&page(5 * unit, 300)).unwrap();
-        assert!(lists.room.store(&page(unit, 0)).is_none());
+        let first = lists.room.store(&page(2 * unit, 100), false).unwrap();
+        let second = lists.room.store(&page(2 * unit + 1, 200), false).unwrap();
+        let third = lists.room.store(&page(5 * unit, 300), false).unwrap();
+        assert!(lists.room.store(&page(unit, 0), false).is_none());
         assert_eq!((show(&first, 2 * unit), show(&second, 2 * unit + 1), show(&third, 9)), (100, 200, 300));
         // What is freed is joined, on both sides.
         drop(first);
         drop(third);
-        assert!(lists.room.store(&page(8 * unit, 0)).is_none());
+        assert!(lists.room.store(&page(8 * unit, 0), false).is_none());
         assert_eq!(show(&second, 2 * unit + 1), 200);
         drop(second);
-        assert_eq!(lists.room.free().len(), 1);
-        let all = lists.room.store(&page(10 * unit, 400)).unwrap();
+        assert_eq!(lists.room.free().fresh.by_start.len(), 1);
+        let all = lists.room.store(&page(10 * unit, 400), false).unwrap();
         assert_eq!(show(&all, 10 * unit), 400);
         drop(all);
         assert_eq!(memory.taken.load(Ordering::Relaxed), 0);
         memory.set_limit(0);
-        assert!(lists.room.store(&page(1, 1)).is_none());
+        assert!(lists.room.store(&page(1, 1), false).is_none());
+    }
+
+    #[test]
+    fn as_much_memory_of_brief_pages_as_is_in_use_is_kept() {
+        let unit = annex_alignment() / 4;
+        let memory = Memory::new(4 * 20 * unit as u64 + 20 * OFFSET_BYTES);
+        let lists = RoomyLists::new(&MappedSlice::empty(), None, &memory).unwrap();
+        let num_units = || {
+            let free = lists.room.free();
+            [free.num_brief, free.kept.num_entries, free.fresh.num_entries].map(|num_entries| num_entries / unit)
+        };
+        let all = num_units()[2];
+        let mut pages: Vec<_> = (0..8).map(|i| lists.room.store(&page(unit, 100 * i), true).unwrap()).collect();
+        assert_eq!(num_units(), [8, 0, all - 8]);
+        let old: Vec<_> = pages.drain(..3).collect();
+        let places: Vec<usize> = old.iter().map(RewrittenPage::edge_base).collect();
+        drop(old);
+        assert_eq!(num_units(), [5, 3, all - 8]);
+        let again: Vec<_> = (0..3).map(|i| lists.room.store(&page(unit, 7_000 + i), true).unwrap()).collect();
+        assert_eq!(again.iter().map(RewrittenPage::edge_base).collect::<Vec<_>>(), places);
+        assert_eq!(again.iter().map(|page| lists.targets[page.edge_base()]).collect::<Vec<_>>(), [7_000, 7_001, 7_002]);
+        assert_eq!(num_units(), [8, 0, all - 8]);
+        // Others get no memory that was left, and leave none.
+        let lasting = lists.room.store(&page(unit, 1), false).unwrap();
+        assert_eq!(num_units(), [8, 0, all - 9]);
+        drop(lasting);
+        pages.truncate(1);
+        assert_eq!(num_units(), [4, 4, all - 8]);
+        drop(again);
+        assert_eq!(num_units(), [1, 1, all - 2]);
+        // What is kept is given back before there is no room.
+        memory.set_limit(memory.taken.load(Ordering::Relaxed) + OFFSET_BYTES + 4 * unit as u64);
+        let large = lists.room.store(&page(2 * unit, 1), true).unwrap();
+        assert_eq!(num_units(), [3, 0, all - 3]);
+        assert!(lists.room.store(&page(unit, 1), true).is_none());
+        drop((pages, large));
+        assert_eq!((num_units(), memory.taken.load(Ordering::Relaxed)), ([0, 0, all], 0));
     }
 
     #[test]
@@ -350,7 +475,7 @@ mod tests {
         assert!(RoomyLists::new(&MappedSlice::empty(), None, &Memory::new(0)).is_none());
         let unit = annex_alignment() as u64;
         let lists = RoomyLists::new(&MappedSlice::empty(), None, &Memory::new(8 * unit)).unwrap();
-        assert!(lists.room.store(&page(2 * unit as usize, 1)).is_none());
-        assert!(lists.room.store(&page(1, 1)).is_some());
+        assert!(lists.room.store(&page(2 * unit as usize, 1), false).is_none());
+        assert!(lists.room.store(&page(1, 1), false).is_some());
     }
 }

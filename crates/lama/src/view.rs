@@ -317,6 +317,7 @@ fn sides(parts: &ViewParts, steps: &[(Level, Sense)], show: Show, fault: &Fault)
             vertex_bound: parts.vertex_bound,
             multigraph: options.multigraph,
             weight_type: options.list_weights(),
+            is_brief: false,
             path: parts.path.clone(),
         };
         Side::new(recipe, fault)

@@ -25,9 +25,9 @@ const CHECKPOINT_BYTES: u64 = 64 << 20;
 /// After a snapshot that took some time, none is made for so many times as long,
 const REST: u32 = 15;
 /// unless changes wait that take so many times the bytes that one is made of.
-const MUCH: u64 = 3;
+const MUCH: u64 = 4;
 /// So many times as much may wait behind one that is being written.
-const BEHIND: u64 = 2;
+const BEHIND: u64 = 3;
 /// The bytes of a second that upkeep writes at most: a fraction of what a disk takes.
 const WRITE_RATE: u64 = 100 << 20;
 /// Stands for no limit.

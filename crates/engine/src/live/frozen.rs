@@ -122,7 +122,8 @@ impl Writing<'_> {
     fn prepare(&self, store: &Store) -> Result<View> {
         let view = store.view()?;
         self.look_at(&view);
-        let next = Arc::new(Underlay::new(&view, self.version.underlay.capacity()));
+        // Where something is committed meanwhile, the next snapshot is not far.
+        let next = Arc::new(Underlay::brief(&view, self.version.underlay.capacity()));
         let mut turn = self.live.turn();
         if let Some(writer) = turn.writer.as_mut().filter(|writer| writer.underlay.capacity() <= next.capacity()) {
             // What is touched from now on, both learn; what was touched before, the newest version has.
@@ -272,7 +273,7 @@ impl Writer {
     /// Lays the delta over `view`, which has what is frozen; gives that back.
     fn rest_on(&mut self, view: &View) -> Option<Frozen> {
         let next = self.next_underlay.take().unwrap_or_else(|| {
-            let next = Arc::new(Underlay::new(view, self.underlay.capacity()));
+            let next = Arc::new(Underlay::brief(view, self.underlay.capacity()));
             self.newest.touch_changed(&self.underlay, &next, self.sides());
             next
         });

@@ -33,6 +33,9 @@ pub(crate) struct StoredPlace {
     target: usize,
 }
 
+/// So many entries are looked at one after the other before the place is searched: the next one asked for is often near.
+const FEW: usize = 8;
+
 /// Where the changes of one list are among all of its page.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct StoredList {
@@ -70,10 +73,7 @@ impl<'a> StoredPage<'a> {
     /// The changes of the list of a vertex, if there are any. `place` is at or before it, and moves there.
     pub fn list(&self, local: u16, place: &mut StoredPlace) -> Option<StoredList> {
         let entry = |index: usize| self.vertices.get(index).map(|&bits| VertexEntry::decode(bits));
-        while let Some(other) = entry(place.vertex).filter(|other| other.local < local) {
-            place.vertex += 1;
-            place.target += (other.num_added + other.num_removed) as usize;
-        }
+        self.seek(local, place);
         let (mut num_added, mut num_removed) = (0, 0);
         let mut next = place.vertex;
         while let Some(entry) = entry(next).filter(|entry| entry.local == local) {
@@ -83,6 +83,24 @@ impl<'a> StoredPage<'a> {
         }
         let added = place.target..place.target + num_added;
         (next > place.vertex).then(|| StoredList { removed: added.end..added.end + num_removed, added })
+    }
+
+    /// Moves to the first entry at or behind a vertex.
+    #[inline]
+    fn seek(&self, local: u16, place: &mut StoredPlace) {
+        let rest = &self.vertices[place.vertex..];
+        let is_before = |bits: u32| VertexEntry::decode(bits).local < local;
+        let mut num_before = rest.iter().take(FEW).take_while(|&&bits| is_before(bits)).count();
+        if num_before == FEW {
+            num_before += rest[FEW..].partition_point(|&bits| is_before(bits));
+        }
+        let num_targets = |&bits: &u32| {
+            let entry = VertexEntry::decode(bits);
+            entry.num_added + entry.num_removed
+        };
+        // A page has fewer than 2^32 changes, and the sum of many needs no branch.
+        place.target += rest[..num_before].iter().map(num_targets).sum::<u32>() as usize;
+        place.vertex += num_before;
     }
 
     /// The entries of a part of a list, and the bits of their weights; none in a graph without weights.

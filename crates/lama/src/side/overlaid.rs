@@ -12,7 +12,7 @@ use base::VertexId;
 use base::bitmap::AtomicBitmap;
 use graph::{Weight, vertices_of};
 
-use super::{EMPTY, Found, LISTS_READY, OVERLAID, READY, Side, home};
+use super::{EMPTY, Found, LISTS_READY, OVERLAID, READY, Recipe, Side, home};
 use crate::overlay::{Added, ChangedPart, ListChanges, Overlay, TouchedLists, without};
 use crate::run;
 use crate::table::{PAGE_SHIFT, num_pages, page_of, place_in_page};
@@ -80,10 +80,11 @@ pub(super) fn for_each_run(
 }
 
 impl Side {
-    /// The same lists, ready to have something laid over those of vertices below `capacity`.
-    pub fn underlay(&self, capacity: usize) -> Self {
+    /// The same lists, ready to have something laid over those of vertices below `capacity`, briefly or for long.
+    pub fn underlay(&self, capacity: usize, is_brief: bool) -> Self {
         let num_pages = num_pages(capacity).max(self.num_pages());
-        Self::with_pages(self.shared.recipe.clone(), num_pages, &self.shared.fault)
+        let recipe = Recipe { is_brief, ..self.shared.recipe.clone() };
+        Self::with_pages(recipe, num_pages, &self.shared.fault)
     }
 
     /// From now on the list of `vertex` may differ, in versions whose overlay says so.

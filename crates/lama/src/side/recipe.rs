@@ -1,5 +1,6 @@
 //! How the lists of a side are made from a base run and levels.
 
+use std::cell::Cell;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use graph::WeightType;
 use crate::base_run::{BaseLists, BaseRun};
 use crate::changes::{ComposeScratch, PageChanges, compose, join};
 use crate::level::{Level, StoredPage};
-use crate::patched::{Ground, NO_OFFSETS, PatchedPage};
+use crate::patched::{Ground, NO_OFFSETS, PatchedPage, WholePage};
 use crate::rewritten::Room;
 use crate::run;
 
@@ -42,6 +43,8 @@ pub(crate) struct Recipe {
     pub vertex_bound: usize,
     pub multigraph: bool,
     pub weight_type: Option<WeightType>,
+    /// Whether others take its place soon: then pages that are written anew are not worth huge pages of memory.
+    pub is_brief: bool,
     /// Named where its parts do not fit together.
     pub path: PathBuf,
 }
@@ -54,6 +57,26 @@ pub(crate) struct PageScratch {
     pub(super) starts: Vec<usize>,
     /// What all parts together change.
     pub(super) all: PageChanges,
+}
+
+/// Memory that pages are patched in, one after the other.
+#[derive(Debug, Default)]
+struct PatchScratch {
+    page: PageScratch,
+    whole: WholePage,
+}
+
+/// A thread keeps so many bytes of it for the next page at most.
+const MOST_KEPT: usize = 4 << 20;
+
+thread_local!(static SCRATCH: Cell<PatchScratch> = Cell::default());
+
+impl PageScratch {
+    fn num_bytes(&self) -> usize {
+        let parts: usize = self.parts.iter().map(PageChanges::num_bytes).sum();
+        // What sums take follows from what is summed up.
+        parts + self.all.num_bytes()
+    }
 }
 
 impl Recipe {
@@ -142,18 +165,37 @@ impl Recipe {
             self.check_largest(page, shared.largest_target())?;
             return Ok(Some(shared));
         }
-        let mut scratch = PageScratch::default();
-        if !self.changes(page, &mut scratch)? {
-            return Ok(None);
-        }
-        let ground = self.ground(page)?;
-        let patched = PatchedPage::new(&ground, &scratch.all, room).map_err(|what| self.corrupt(page, &what))?;
+        let patched = SCRATCH.with(|scratch| {
+            let mut scratch = scratch.take();
+            let patched = self.patch_with(page, room, &mut scratch);
+            let PatchScratch { page, whole } = &scratch;
+            if whole.num_bytes() + page.num_bytes() <= MOST_KEPT {
+                SCRATCH.set(scratch);
+            }
+            patched
+        });
+        let Some(patched) = patched? else { return Ok(None) };
         self.check_largest(page, patched.largest_target())?;
         let patched = Arc::new(patched);
         if self.show == Show::Everything {
             self.base.remember_patched((self.side, page, version), &patched);
         }
         Ok(Some(patched))
+    }
+
+    fn patch_with(
+        &self,
+        page: usize,
+        room: Option<&Arc<Room>>,
+        scratch: &mut PatchScratch,
+    ) -> base::Result<Option<PatchedPage>> {
+        let PatchScratch { page: changes, whole } = scratch;
+        if !self.changes(page, changes)? {
+            return Ok(None);
+        }
+        let ground = self.ground(page)?;
+        let patched = PatchedPage::new(&ground, &changes.all, room.map(|room| (room, self.is_brief)), whole);
+        patched.map(Some).map_err(|what| self.corrupt(page, &what))
     }
 
     /// The version, nearest to the base run, at which the page is as it is after all steps; `None` where none of them
