@@ -385,6 +385,11 @@ impl Graph for ChosenWeights {
         self.graph.for_each_out_fragment_of(word, wanted, body);
     }
 
+    #[inline(always)]
+    fn rough_out_degree(&self, vertex: VertexId) -> usize {
+        self.graph.rough_out_degree(vertex)
+    }
+
     #[inline]
     fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, body: impl FnMut(VertexId, usize)) {
         self.graph.for_each_rough_out_degree_of(word, wanted, body);

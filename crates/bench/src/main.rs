@@ -109,10 +109,10 @@ struct Options {
     /// Only these parts of `snapshots`.
     #[arg(long, value_enum, value_name = "PART")]
     part: Vec<snapshots::Part>,
-    /// A real network of roads with weights, for `transactions`.
+    /// A real network of roads with weights, for `transactions` and `updates`.
     #[arg(long, value_name = "FILE")]
     roads: Option<PathBuf>,
-    /// A social graph with weights, for `transactions`.
+    /// A social graph with weights, for `transactions` and `updates`.
     #[arg(long, value_name = "FILE")]
     social: Option<PathBuf>,
     /// Where to write files; what is made there is used again [default: a temporary directory].

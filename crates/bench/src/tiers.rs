@@ -97,13 +97,14 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, report: &mut Report) -> Resul
             ControlFlow::Continue(())
         });
     }
-    let mut default = Filled::new(setting, &Options::default(), &arcs, csr)?;
-    let default_bytes = default.terrace.memory().live_bytes as f64;
+    let default_bytes = Filled::new(setting, &Options::default(), &arcs, csr)?.terrace.memory().live_bytes as f64;
     report.line(Line::figure("the defaults, bytes an arc", "B", default_bytes / arcs.len() as f64, ""));
     for (name, options) in settings() {
         if setting.kernel.as_deref().is_some_and(|wanted| wanted != name) {
             continue;
         }
+        // Both are new: a container that has seen batches has its nodes elsewhere.
+        let mut default = Filled::new(setting, &Options::default(), &arcs, csr)?;
         let mut filled = Filled::new(setting, &options, &arcs, csr)?;
         let bytes = filled.terrace.memory().live_bytes as f64;
         report.line(Line {

@@ -4,13 +4,17 @@
 //! The graph and the batches are R-MAT with the parameters that the literature on dynamic containers
 //! uses; each trial has a batch of its own, with ids relabelled at random. A batch is inserted, and then
 //! removed again. Ours publishes a version with each, and is measured with the whole graph live, and over
-//! a base in a plain CSR that each edge is looked up in; the container alone, and through a database.
+//! a base in a plain CSR that each edge is looked up in; the container alone, and through a database. Where a social
+//! graph is given, the container alone is measured on that too; and of this graph, of a network of roads and of a
+//! serialized graph, the memory that they take wholly live.
 
 mod database;
+mod memory;
 mod readers;
 mod rivals;
 
 use std::collections::{BTreeSet, HashSet};
+use std::path::Path;
 
 use anyhow::Result;
 use base::VertexId;
@@ -32,8 +36,6 @@ static SIZES: [(usize, usize); 7] =
     [(10, 2000), (100, 1000), (1000, 300), (10_000, 60), (100_000, 20), (1_000_000, 7), (10_000_000, 3)];
 /// A quick run leaves out the large ones, and tries the others less often.
 static QUICK_SIZES: [(usize, usize); 5] = [(10, 200), (100, 100), (1000, 30), (10_000, 10), (100_000, 3)];
-/// Larger batches take the rivals too long.
-const LARGEST_OF_RIVALS: usize = 1_000_000;
 /// Rivals have fewer trials.
 const RIVAL_SHARE: usize = 4;
 
@@ -149,11 +151,11 @@ fn measure(
     setting: &Setting,
     report: &mut Report,
     name: &str,
-    container: &mut dyn Container,
+    (container, scale): (&mut dyn Container, u32),
     sizes: &[(usize, usize)],
 ) -> Result<()> {
     let pool = &setting.pool;
-    let mut supply = Supply::new(setting.origin.scale(), 77)?;
+    let mut supply = Supply::new(scale, 77)?;
     for &(len, num_trials) in sizes {
         let (mut inserts, mut pairs) = (Vec::new(), Pairs::default());
         for trial in 0..num_trials + 1 {
@@ -194,28 +196,30 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
     let edges = generator.edges(pool);
     let sizes = sizes(is_quick);
     containers(setting, report, &edges, is_quick)?;
+    if let Some(path) = &setting.social {
+        social(setting, report, path, sizes)?;
+    }
+    if is_wanted(setting, "memory") {
+        memory::run(setting, report)?;
+    }
     if is_wanted(setting, "database") {
         let mut live = ThroughDatabase::empty()?;
         live.insert(pool, &edges)?;
-        measure(setting, report, "database", &mut live, sizes)?;
+        measure(setting, report, "database", (&mut live, scale), sizes)?;
         one_edge(setting, report, "database", &mut live)?;
         readers::measure(setting, report, "database", &mut live, is_quick)?;
     }
     if is_wanted(setting, "database with a log") {
         let mut live = ThroughDatabase::logged(&setting.scratch)?;
         live.insert(pool, &edges)?;
-        measure(setting, report, "database with a log", &mut live, sizes)?;
+        measure(setting, report, "database with a log", (&mut live, scale), sizes)?;
     }
     if is_wanted(setting, "database over a base") {
         let mut live = ThroughDatabase::over(&generator, pool, &setting.scratch)?;
-        measure(setting, report, "database over a base", &mut live, sizes)?;
+        measure(setting, report, "database over a base", (&mut live, scale), sizes)?;
         readers::measure(setting, report, "database over a base", &mut live, is_quick)?;
     }
-    let rival_sizes: Vec<_> = sizes
-        .iter()
-        .filter(|(len, _)| *len <= LARGEST_OF_RIVALS)
-        .map(|&(len, num_trials)| (len, num_trials.div_ceil(RIVAL_SHARE)))
-        .collect();
+    let rival_sizes: Vec<_> = sizes.iter().map(|&(len, num_trials)| (len, num_trials.div_ceil(RIVAL_SHARE))).collect();
     let rivals: [(&str, Box<dyn Container>); 4] = [
         ("sorted vectors", Box::new(SetEach::<Vec<u32>>::new(num_vertices))),
         ("B-tree sets", Box::new(SetEach::<BTreeSet<u32>>::new(num_vertices))),
@@ -225,7 +229,7 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
     for (name, mut rival) in rivals {
         if is_wanted(setting, name) {
             rival.insert(pool, &edges)?;
-            measure(setting, report, name, &mut *rival, &rival_sizes)?;
+            measure(setting, report, name, (&mut *rival, scale), &rival_sizes)?;
         }
     }
     Ok(())
@@ -234,22 +238,36 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
 /// The container alone: wholly live, and over a plain CSR.
 fn containers(setting: &Setting, report: &mut Report, edges: Batch<'_>, is_quick: bool) -> Result<()> {
     let sizes = sizes(is_quick);
-    let num_vertices = 1_usize << setting.origin.scale();
+    let scale = setting.origin.scale();
+    let num_vertices = 1_usize << scale;
     let csr = plain_csr(num_vertices, edges.to_vec())?;
     if is_wanted(setting, "live") {
         let mut live = Ours::new(num_vertices, None)?;
         live.insert(&setting.pool, edges)?;
-        let memory = live.terrace.memory();
-        let csr_bytes = (4 * csr.num_arcs() + 8 * num_vertices as u64) as f64;
-        let bound = format!("{:.2} times the plain CSR", memory.live_bytes as f64 / csr_bytes);
-        report.line(Line::figure("live graph, bytes", "MB", memory.live_bytes as f64 / 1e6, bound));
-        measure(setting, report, "live", &mut live, sizes)?;
+        report.line(memory::line("live graph, bytes", &live.terrace, &csr, ""));
+        measure(setting, report, "live", (&mut live, scale), sizes)?;
         one_edge(setting, report, "live", &mut live)?;
         readers::measure(setting, report, "live", &mut live, is_quick)?;
     }
     if is_wanted(setting, "over a base") {
         let mut over = Ours::new(num_vertices, Some(csr.out_lists()))?;
-        measure(setting, report, "over a base", &mut over, sizes)?;
+        measure(setting, report, "over a base", (&mut over, scale), sizes)?;
+    }
+    Ok(())
+}
+
+/// The container alone on a real graph.
+fn social(setting: &Setting, report: &mut Report, path: &Path, sizes: &[(usize, usize)]) -> Result<()> {
+    let csr = memory::real(setting, path)?;
+    let scale = csr.vertex_bound().next_power_of_two().ilog2();
+    if is_wanted(setting, "live on a social graph") {
+        let mut live = Ours::new(1 << scale, None)?;
+        live.insert(&setting.pool, &memory::arcs(&csr))?;
+        measure(setting, report, "live on a social graph", (&mut live, scale), sizes)?;
+    }
+    if is_wanted(setting, "over a social graph") {
+        let mut over = Ours::new(1 << scale, Some(csr.out_lists()))?;
+        measure(setting, report, "over a social graph", (&mut over, scale), sizes)?;
     }
     Ok(())
 }

@@ -61,6 +61,12 @@ pub trait Graph: WillNeed + Sync {
     /// The length of the out-list of `vertex`.
     fn out_degree(&self, vertex: VertexId) -> usize;
 
+    /// About the length of the out-list of `vertex`: a storage that keeps changes apart from its lists may leave them out.
+    #[inline(always)]
+    fn rough_out_degree(&self, vertex: VertexId) -> usize {
+        self.out_degree(vertex)
+    }
+
     /// Calls `body` with about the lengths of the out-lists of those of 64 vertices, from `64 * word` on, whose bits are
     /// set in `wanted`, in any order: a storage that keeps changes apart from its lists may leave them out.
     ///

@@ -174,6 +174,11 @@ impl<G: Graph> Graph for Transposed<'_, G> {
     }
 
     #[inline(always)]
+    fn rough_out_degree(&self, vertex: VertexId) -> usize {
+        self.graph.rough_out_degree(vertex)
+    }
+
+    #[inline(always)]
     fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, body: impl FnMut(VertexId, usize)) {
         self.graph.for_each_rough_out_degree_of(word, wanted, body);
     }

@@ -23,7 +23,7 @@ use crate::Context;
 pub(crate) const CHUNK: usize = 4096;
 
 /// Ids of a list that a worker takes at a time.
-const LIST_CHUNK: usize = 1024;
+pub(crate) const LIST_CHUNK: usize = 1024;
 
 /// A set of vertices of one graph.
 #[derive(Clone, Debug)]

@@ -485,6 +485,11 @@ impl Graph for View {
         self.out_side.for_each_fragment_of(word, wanted, body);
     }
 
+    #[inline(always)]
+    fn rough_out_degree(&self, vertex: VertexId) -> usize {
+        self.out_side.rough_degree(vertex)
+    }
+
     #[inline]
     fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, body: impl FnMut(VertexId, usize)) {
         self.out_side.for_each_rough_degree_of(word, wanted, body);

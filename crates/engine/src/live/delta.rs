@@ -190,9 +190,10 @@ impl DeltaVersion {
 
     /// How much of a list changes.
     pub(crate) fn num_changes(&self, side: Side, vertex: VertexId) -> ListChanges {
-        for_weights!(Self, self, version => ListChanges {
-            removed: version.lists(planes_of(side).removed()).degree(vertex),
-            added: version.lists(planes_of(side).added()).degree(vertex),
+        for_weights!(Self, self, version => {
+            let removed = version.lists(planes_of(side).removed());
+            let num_removed = if removed.num_arcs() > 0 { removed.degree(vertex) } else { 0 };
+            ListChanges { removed: num_removed, added: version.lists(planes_of(side).added()).degree(vertex) }
         })
     }
 

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::VertexId;
 use graph::InEdges;
 
-use crate::vertex_subset::VertexSubset;
+use super::FAR;
+use crate::vertex_subset::{LIST_CHUNK, Members, VertexSubset};
 use crate::{Context, Error, Result};
 
 /// Who decides between push and pull. Where a graph has no in-edges, everything is pushed.
@@ -107,16 +108,27 @@ impl Policy<'_> {
     }
 }
 
-/// The number of edges that leave the frontier.
+/// About the number of edges that leave the frontier.
 pub(super) fn out_arcs<G: InEdges>(ctx: &Context<'_>, graph: &G, frontier: &VertexSubset) -> u64 {
     // One counter a worker, far enough apart that they do not share a cache line.
     #[repr(align(128))]
     struct Counter(AtomicU64);
     let counters: Vec<Counter> = (0..ctx.pool.num_threads()).map(|_| Counter(AtomicU64::new(0))).collect();
-    frontier.for_each(ctx.pool, |worker, v: VertexId| {
+    let add = |worker: usize, v: VertexId| {
         let count = &counters[worker].0;
-        count.store(count.load(Ordering::Relaxed) + graph.out_degree(v) as u64, Ordering::Relaxed);
-    });
+        count.store(count.load(Ordering::Relaxed) + graph.rough_out_degree(v) as u64, Ordering::Relaxed);
+    };
+    match frontier.members() {
+        Members::Sparse(list) => ctx.pool.for_each_chunk(0..list.len(), LIST_CHUNK, |worker, chunk| {
+            for index in chunk {
+                if let Some(&ahead) = list.get(index + FAR) {
+                    graph.prefetch_out(ahead);
+                }
+                add(worker, list[index]);
+            }
+        }),
+        Members::All | Members::Dense(..) => frontier.for_each(ctx.pool, add),
+    }
     counters.iter().map(|c| c.0.load(Ordering::Relaxed)).sum()
 }
 

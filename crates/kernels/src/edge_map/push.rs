@@ -5,11 +5,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
+use base::parallel::Pool;
 use graph::{InEdges, Page, vertices_of};
 
 use super::lists::Lists;
 use super::{EdgeFunctor, FAR, Run, announce, list_of};
-use crate::vertex_subset::{CHUNK, Members, VertexSubset, WorkerLists, each_word};
+use crate::vertex_subset::{CHUNK, LIST_CHUNK, Members, VertexSubset, WorkerLists, each_word};
 
 /// The least edges that are worth a piece of their own.
 const MIN_PIECE: u64 = 1024;
@@ -27,11 +28,12 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         let list = list_of(frontier);
         let bound = self.graph.vertex_bound();
         self.graph.will_need_out(list);
-        let starts = edge_starts(list, |index| {
+        let starts = edge_starts(self.ctx.pool, list.len(), |index| {
             if let Some(&ahead) = list.get(index + FAR) {
                 self.graph.prefetch_out(ahead);
             }
-            self.graph.out_degree(list[index])
+            // It may be more than is known here.
+            self.graph.rough_out_degree(list[index]).max(1)
         });
         let num_edges = starts.last().copied().unwrap_or(0);
         let seen = AtomicBitmap::new(if self.distinct { bound } else { 0 });
@@ -45,6 +47,8 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
                 let edges = edges.start as u64..edges.end as u64;
                 for_each_part(&starts, edges, |index, part| {
                     announce(self.graph, list, index);
+                    let is_last = part.end as u64 == starts[index + 1] - starts[index];
+                    let part = part.start..if is_last { usize::MAX } else { part.end };
                     self.push_part(list[index], part, &mut |target| {
                         if !self.distinct || seen.set(target as usize) {
                             next.push(target);
@@ -129,15 +133,17 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
     }
 }
 
-/// How many edges lead out of the vertices before each, and out of all, from the degree of each by its index.
-pub(crate) fn edge_starts(list: &[VertexId], degree: impl Fn(usize) -> usize) -> Vec<u64> {
-    let mut starts = Vec::with_capacity(list.len() + 1);
+/// How many edges lead out of the vertices before each of `len`, and out of all, from the degree of each by its index.
+pub(crate) fn edge_starts(pool: &Pool, len: usize, degree: impl Fn(usize) -> usize + Sync) -> Vec<u64> {
+    let mut starts = vec![0; len + 1];
+    pool.for_each_part_mut(&mut starts[1..], LIST_CHUNK, |first, part| {
+        part.iter_mut().zip(first..).for_each(|(start, index)| *start = degree(index) as u64);
+    });
     let mut sum = 0;
-    starts.push(0);
-    starts.extend((0..list.len()).map(|index| {
-        sum += degree(index) as u64;
-        sum
-    }));
+    for start in &mut starts {
+        sum += *start;
+        *start = sum;
+    }
     starts
 }
 
@@ -162,7 +168,7 @@ mod tests {
     #[test]
     fn pieces_of_edges_cover_every_list_once() {
         let degrees = [0, 3, 0, 10, 1, 0];
-        let starts = edge_starts(&[0, 1, 2, 3, 4, 5], |index| degrees[index]);
+        let starts = edge_starts(&Pool::new(1).unwrap(), 6, |index| degrees[index]);
         assert_eq!(starts, [0, 0, 3, 3, 13, 14, 14]);
         for piece in 1..15 {
             let mut seen = vec![0; 6];

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::VertexId;
-use base::bitmap::AtomicBitmap;
+use base::bitmap::{AtomicBitmap, ones};
 use graph::{Weight, vertices_of};
 
 use super::{EMPTY, Found, LISTS_READY, OVERLAID, READY, Recipe, Side, home};
@@ -155,6 +155,18 @@ impl Side {
         }
     }
 
+    /// Whatever is laid over them, 64 lists of a page that has them in one slice with its offsets: that slice, and where
+    /// each of them ends in it, the first being the end of the one before.
+    #[inline(always)]
+    fn lists_of_word(&self, word: usize) -> Option<(&[VertexId], &[u32; 65])> {
+        let first = (word * 64) as VertexId;
+        let (state, base) = self.pages[page_of(first)].load(Ordering::Acquire);
+        if state & !OVERLAID > LISTS_READY {
+            return None;
+        }
+        Some((&self.targets[base..], self.offsets[home(first)..].first_chunk()?))
+    }
+
     /// Those of the wanted lists that may differ, if any. `is_all_added` where nothing is below.
     #[inline(always)]
     fn touched_of(&self, word: usize, wanted: u64, is_all_added: bool) -> Option<(&SideOverlay, TouchedLists)> {
@@ -177,8 +189,15 @@ impl Side {
         let touched = self.touched_of(word, wanted, is_nothing_below);
         if !is_nothing_below {
             let untouched = wanted & !touched.map_or(0, |(_, lists)| lists.wanted);
-            for vertex in vertices_of(word, untouched) {
-                let _ = self.for_each_fragment_without(vertex, &[], |list| body(vertex, list));
+            if let Some((targets, ends)) = self.lists_of_word(word) {
+                for bit in ones(untouched) {
+                    let list = &targets[ends[bit] as usize..ends[bit + 1] as usize];
+                    let _ = body((word * 64 + bit) as VertexId, list);
+                }
+            } else {
+                for vertex in vertices_of(word, untouched) {
+                    let _ = self.for_each_fragment_without(vertex, &[], |list| body(vertex, list));
+                }
             }
         }
         let Some((overlay, lists)) = touched else { return };
@@ -189,12 +208,30 @@ impl Side {
         });
     }
 
+    /// About the length of a list: without what changes in it where its page has others.
+    #[inline(always)]
+    pub fn rough_degree(&self, vertex: VertexId) -> usize {
+        match self.list(vertex, LISTS_READY) {
+            Some(list) => list.len(),
+            None => self.rough_degree_elsewhere(vertex),
+        }
+    }
+
+    #[inline(never)]
+    fn rough_degree_elsewhere(&self, vertex: VertexId) -> usize {
+        if self.state(page_of(vertex), false) < EMPTY { self.degree_below(vertex) } else { self.degree(vertex) }
+    }
+
     /// Calls `body` with the lengths of those of 64 lists that are wanted, in any order; without what changes in lists
     /// of a page that has others.
     #[inline]
     pub fn for_each_rough_degree_of(&self, word: usize, wanted: u64, mut body: impl FnMut(VertexId, usize)) {
         if self.state(page_of((word * 64) as VertexId), false) < EMPTY {
-            vertices_of(word, wanted).for_each(|vertex| body(vertex, self.degree_below(vertex)));
+            match self.lists_of_word(word) {
+                Some((_, ends)) => ones(wanted)
+                    .for_each(|bit| body((word * 64 + bit) as VertexId, (ends[bit + 1] - ends[bit]) as usize)),
+                None => vertices_of(word, wanted).for_each(|vertex| body(vertex, self.degree_below(vertex))),
+            }
         } else if let Some((overlay, lists)) = self.touched_of(word, wanted, true) {
             let mut changed = |vertex, changes: ListChanges| body(vertex, changes.added);
             overlay.overlay.for_each_num_changes(overlay.side, lists, &mut changed);
