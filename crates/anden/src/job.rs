@@ -189,6 +189,7 @@ impl Job {
     /// A source that does not exist, a parameter outside its bounds, a graph that lacks what the
     /// kernel needs, too small a memory budget, damage met on the way, cancellation.
     pub(crate) fn run(&self, view: &View) -> Result<JobOutput> {
+        view.all_lists();
         let before = reset_heap_peak();
         let start = Instant::now();
         let outcome = (self.kernel.run)(view, &self.parameters)?;

@@ -94,7 +94,7 @@ impl View {
     /// # Errors
     /// See above.
     pub fn has_edge(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<bool> {
-        Ok(query::has_edge(self.lists(), self.vertex(source)?, self.vertex(target)?)?)
+        Ok(query::has_edge(self.single_lists(), self.vertex(source)?, self.vertex(target)?)?)
     }
 
     /// The neighbours of a vertex, each once, by ascending id.
@@ -107,7 +107,7 @@ impl View {
             Side::In => Neighbors::In,
             Side::Both => Neighbors::Both,
         };
-        self.keys(&query::neighbors(self.lists(), self.vertex(vertex)?, which)?)
+        self.keys(&query::neighbors(self.single_lists(), self.vertex(vertex)?, which)?)
     }
 
     /// The vertices within `num_hops` steps, without the vertex itself, by ascending id.
@@ -115,7 +115,7 @@ impl View {
     /// # Errors
     /// See above; cancellation.
     pub fn khop(&self, vertex: impl Into<Key>, num_hops: u32) -> Result<Vec<Key>> {
-        self.keys(&query::khop(&self.context(), self.lists(), self.vertex(vertex)?, num_hops)?)
+        self.keys(&query::khop(&self.context(), self.single_lists(), self.vertex(vertex)?, num_hops)?)
     }
 
     /// Friends of friends: the vertices two steps away and no fewer, by ascending id.
@@ -123,7 +123,7 @@ impl View {
     /// # Errors
     /// See above; cancellation.
     pub fn fof(&self, vertex: impl Into<Key>) -> Result<Vec<Key>> {
-        self.keys(&query::friends_of_friends(&self.context(), self.lists(), self.vertex(vertex)?)?)
+        self.keys(&query::friends_of_friends(&self.context(), self.single_lists(), self.vertex(vertex)?)?)
     }
 
     /// Whether there is a path; a vertex reaches itself.
@@ -132,7 +132,7 @@ impl View {
     /// See above; cancellation.
     pub fn is_reachable(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<bool> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        Ok(query::path(&self.context(), self.lists(), source, target)?.is_some())
+        Ok(query::path(&self.context(), self.single_lists(), source, target)?.is_some())
     }
 
     /// A path of the fewest edges; `None` where there is no path.
@@ -141,7 +141,7 @@ impl View {
     /// See above; cancellation.
     pub fn path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let Some(path) = query::path(&self.context(), self.lists(), source, target)? else { return Ok(None) };
+        let Some(path) = query::path(&self.context(), self.single_lists(), source, target)? else { return Ok(None) };
         let length = PathLength::Hops(path.length() as u64);
         Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
     }
@@ -157,7 +157,7 @@ impl View {
         limit: usize,
     ) -> Result<Option<ShortestPaths>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found = query::shortest_paths(&self.context(), self.lists(), source, target, limit)?;
+        let found = query::shortest_paths(&self.context(), self.single_lists(), source, target, limit)?;
         let Some(found) = found else { return Ok(None) };
         let paths = found.paths.iter().map(|path| self.keys(&path.vertices)).collect::<Result<_>>()?;
         Ok(Some(ShortestPaths { length: found.length as u64, count: found.count, paths }))

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, OnceLock};
 
 use base::VertexId;
-use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
+use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges, WillNeed};
 use kernels::Context;
 use kernels::sssp::{WeightStatistics, scan_weights};
 
@@ -78,6 +78,22 @@ impl View {
     }
 
     pub(crate) fn lists(&self) -> &lama::View {
+        &self.graph
+    }
+
+    /// The lists, for a question about a few of them: where they are larger than memory, nothing beside those is read.
+    pub(crate) fn single_lists(&self) -> &lama::View {
+        if self.graph.is_listening() && self.session.prefetch() != Prefetch::Sequential {
+            self.graph.advise_lists(base::mapped::Advice::Random);
+        }
+        &self.graph
+    }
+
+    /// The lists, for work on all of them, which says what it reads or reads them in their order.
+    pub(crate) fn all_lists(&self) -> &lama::View {
+        if self.graph.is_listening() {
+            self.graph.advise_lists(base::mapped::Advice::Normal);
+        }
         &self.graph
     }
 

@@ -325,6 +325,14 @@ impl WillNeed for ChosenWeights {
         self.graph.will_need_in(vertices);
     }
 
+    fn will_need_out_runs(&self, runs: &[Range<VertexId>]) {
+        self.graph.will_need_out_runs(runs);
+    }
+
+    fn will_need_in_runs(&self, runs: &[Range<VertexId>]) {
+        self.graph.will_need_in_runs(runs);
+    }
+
     fn forget_needs(&self) {
         self.graph.forget_needs();
     }

@@ -211,6 +211,12 @@ pub trait WillNeed {
     /// The in-lists of these vertices will be read soon.
     fn will_need_in(&self, _vertices: &[VertexId]) {}
 
+    /// The out-lists of these runs of consecutive vertices will be read soon, and none between them.
+    fn will_need_out_runs(&self, _runs: &[Range<VertexId>]) {}
+
+    /// The in-lists of these runs of consecutive vertices will be read soon, and none between them.
+    fn will_need_in_runs(&self, _runs: &[Range<VertexId>]) {}
+
     /// What was announced so far was read by now, or will not be: what nobody has acted upon is not wanted any more.
     fn forget_needs(&self) {}
 }

@@ -51,6 +51,7 @@
 //! PPoPP 2013, section 4. S. Beamer, K. Asanović, D. Patterson: Direction-optimizing breadth-first
 //! search, SC 2012. Ours differs: pieces of equally many edges, 64 targets skipped at a time.
 
+mod ahead;
 mod lists;
 mod policy;
 mod pull;
@@ -190,6 +191,7 @@ fn run<W: Copy, G: InEdges, L: Lists<W, Offset = G::Offset>, F: EdgeFunctor<W>>(
     if frontier.is_empty() {
         return Ok(VertexSubset::empty(bound));
     }
+    graph.forget_needs();
     let run = Run { ctx, graph, lists, functor, distinct: options.distinct };
     let mut form = options.policy.choose(ctx, graph, frontier)?;
     if form == policy::Form::SparsePush && options.lean {

@@ -167,8 +167,9 @@ fn search_nearby<G: Graph>(
         if level == end {
             break;
         }
-        graph.will_need_out(&found[level..end]);
+        graph.forget_needs();
         for place in level..end {
+            announce_ahead(graph, &found[level..end], place - level, G::will_need_out);
             if place % POLL == 0 {
                 ctx.progress.check()?;
             }
@@ -187,6 +188,22 @@ fn search_nearby<G: Graph>(
         level = end;
     }
     Ok(level)
+}
+
+/// How many lists are announced at once, and how many ahead of the one that is read.
+const ANNOUNCED: usize = 256;
+const LISTS_AHEAD: usize = 1024;
+
+/// Announces, where somebody listens, the lists that are read some time after that of `vertices[place]`, so that each is
+/// announced once by who goes through all of them.
+fn announce_ahead<G: Graph>(graph: &G, vertices: &[VertexId], place: usize, announce: impl Fn(&G, &[VertexId])) {
+    if place.is_multiple_of(ANNOUNCED) && graph.is_listening() {
+        let end = vertices.len().min(place + LISTS_AHEAD);
+        let start = if place == 0 { 0 } else { place + LISTS_AHEAD - ANNOUNCED };
+        if start < end {
+            announce(graph, &vertices[start..end]);
+        }
+    }
 }
 
 /// Vertices between two looks at whether the work is cancelled.

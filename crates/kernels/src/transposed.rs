@@ -114,6 +114,10 @@ impl<G: Graph> WillNeed for Transposed<'_, G> {
         self.graph.will_need_out(vertices);
     }
 
+    fn will_need_out_runs(&self, runs: &[Range<VertexId>]) {
+        self.graph.will_need_out_runs(runs);
+    }
+
     fn forget_needs(&self) {
         self.graph.forget_needs();
     }

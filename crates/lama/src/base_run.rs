@@ -4,10 +4,12 @@
 
 use std::collections::HashMap;
 use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
+use base::checksum::BLOCK_BYTES;
 use base::mapped::{Advice, MappedSlice};
 use graph::{Weight, WeightType, Weights};
 
@@ -157,8 +159,13 @@ pub(crate) struct BaseLists {
     /// Bits by page: what was checked, and found to be whole.
     verified_lists: AtomicBitmap,
     verified_weights: AtomicBitmap,
+    verified_offsets: AtomicBitmap,
+    /// Bits by vertex, since the first list that was verified alone.
+    single_lists: OnceLock<AtomicBitmap>,
     /// How the system was told last that targets are read.
     advice: Mutex<Advice>,
+    /// Whether it reads nothing ahead by itself.
+    is_exact: AtomicBool,
 }
 
 /// A page that was verified.
@@ -193,10 +200,23 @@ impl BaseLists {
         let num_pages = index.len();
         index.push(IndexEntry { edge_base: targets.len() as u64, slot: 0, kind: PageKind::Empty });
         let verified = || AtomicBitmap::new(num_pages);
-        let (verified_lists, verified_weights) = (verified(), verified());
-        let roomy = OnceLock::new();
+        let (verified_lists, verified_weights, verified_offsets) = (verified(), verified(), verified());
+        let (roomy, single_lists, is_exact) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
         let advice = Mutex::new(Advice::Normal);
-        Ok(Self { index, offsets, targets, weights, rules, roomy, verified_lists, verified_weights, advice })
+        Ok(Self {
+            index,
+            offsets,
+            targets,
+            weights,
+            rules,
+            roomy,
+            verified_lists,
+            verified_weights,
+            verified_offsets,
+            single_lists,
+            advice,
+            is_exact,
+        })
     }
 
     /// The number of stored entries.
@@ -269,10 +289,21 @@ impl BaseLists {
 
     /// Tells the system how targets are read from now on, unless that is how they were read so far.
     pub fn advise(&self, advice: Advice) {
+        if advice == Advice::Random && self.is_exact.load(Ordering::Relaxed) {
+            return;
+        }
         let mut last = self.advice.lock().unwrap_or_else(|e| e.into_inner());
         if *last != advice {
             self.targets().bytes().advise(advice);
+            self.is_exact.store(advice == Advice::Random, Ordering::Relaxed);
             *last = advice;
+        }
+    }
+
+    /// Has the system read these targets now, where it reads nothing ahead by itself.
+    fn read_ahead(&self, edges: &Range<usize>) {
+        if self.is_exact.load(Ordering::Relaxed) && edges.len() > BLOCK_BYTES / size_of::<VertexId>() {
+            self.targets().bytes().read_ahead(edges.start * size_of::<VertexId>()..edges.end * size_of::<VertexId>());
         }
     }
 
@@ -306,6 +337,50 @@ impl BaseLists {
             self.verified_lists.set(page);
         }
         Ok(Some(self.verified_page(page)))
+    }
+
+    /// The targets of the list of `vertex`, verified now if they were not before, and no others; none where the page has
+    /// no edges.
+    ///
+    /// # Errors
+    /// The offsets of the page are damaged, or the list is.
+    pub fn list(&self, vertex: VertexId) -> base::Result<Range<usize>> {
+        let Some(edges) = self.unverified_list(vertex)? else { return Ok(0..0) };
+        if self.verified_lists.get(page_of(vertex)) {
+            return Ok(edges);
+        }
+        let verified = self.single_lists.get_or_init(|| AtomicBitmap::new(self.rules.vertex_bound));
+        if !verified.get(vertex as usize) {
+            self.read_ahead(&edges);
+            let targets = self.targets.touch(edges.clone())?;
+            let what = self.rules.check(targets, std::iter::once(targets.len()));
+            what.map_err(|what| self.targets.corrupt(edges.start, what))?;
+            verified.set(vertex as usize);
+        }
+        Ok(edges)
+    }
+
+    /// The length of the list of `vertex`; none of its targets is read.
+    ///
+    /// # Errors
+    /// The offsets of the page are damaged.
+    pub fn degree(&self, vertex: VertexId) -> base::Result<usize> {
+        Ok(self.unverified_list(vertex)?.map_or(0, |edges| edges.len()))
+    }
+
+    /// Where the list of `vertex` is, after the offsets of its page, which are verified; `None` where it has no edges.
+    fn unverified_list(&self, vertex: VertexId) -> base::Result<Option<Range<usize>>> {
+        let page = page_of(vertex);
+        if !self.is_dense(page) {
+            return Ok(None);
+        }
+        if !self.verified_offsets.get(page) {
+            self.check_offsets(page)?;
+            self.verified_offsets.set(page);
+        }
+        let (place, base) = (self.place(page) + place_in_page(vertex), self.edge_base(page) as usize);
+        let ends = &self.offsets()[place..place + 2];
+        Ok(Some(base + ends[0] as usize..base + ends[1] as usize))
     }
 
     /// Verifies the weights of a page, if they were not before.
@@ -348,23 +423,32 @@ impl BaseLists {
 
     /// Checks a dense page: checksums, offsets, lists.
     fn check_lists(&self, page: usize) -> base::Result<()> {
-        let (offsets, targets) = (&self.offsets, &self.targets);
+        let page_offsets = self.check_offsets(page)?;
         let edges = self.edges(page);
+        self.read_ahead(&edges);
+        let page_targets = self.targets.touch(edges.clone())?;
+        let ends = page_offsets[1..].iter().map(|&end| end as usize);
+        self.rules.check(page_targets, ends).map_err(|what| self.targets.corrupt(edges.start, what))
+    }
+
+    /// Checks the offsets of a dense page, and gives them.
+    fn check_offsets(&self, page: usize) -> base::Result<&[u32]> {
+        let num_edges = self.edges(page).len();
         let start = self.place(page);
-        let page_offsets = offsets.touch(start..start + PAGE_OFFSETS)?;
+        let page_offsets = self.offsets.touch(start..start + PAGE_OFFSETS)?;
         let num_vertices = (self.rules.vertex_bound - page * PAGE_VERTICES).min(PAGE_VERTICES);
-        let num_edges = page_offsets[num_vertices];
+        let end = page_offsets[num_vertices];
         let in_order = page_offsets[0] == 0
             && page_offsets.is_sorted()
-            && num_edges as usize == edges.len()
-            && num_edges == page_offsets[PAGE_VERTICES];
-        if !in_order {
-            let what = format!("offsets of a page do not ascend from 0 to {}", edges.len());
-            return Err(offsets.corrupt(start, what));
+            && end as usize == num_edges
+            && end == page_offsets[PAGE_VERTICES];
+        match in_order {
+            true => Ok(page_offsets),
+            false => {
+                let what = format!("offsets of a page do not ascend from 0 to {num_edges}");
+                Err(self.offsets.corrupt(start, what))
+            }
         }
-        let page_targets = targets.touch(edges.clone())?;
-        let ends = page_offsets[1..].iter().map(|&end| end as usize);
-        self.rules.check(page_targets, ends).map_err(|what| targets.corrupt(edges.start, what))
     }
 }
 

@@ -14,6 +14,9 @@ pub trait Listener: Debug + Send + Sync {
     /// These lists will be read soon, in about this order.
     fn will_need(&self, side: Side, vertices: &[VertexId]);
 
+    /// The lists of these runs of vertices will be read soon, in about this order, and none between them.
+    fn will_need_runs(&self, side: Side, runs: &[Range<VertexId>]);
+
     /// The lists of these vertices, more than a page of them, are read from now on, and probably those behind them.
     fn will_scan(&self, side: Side, vertices: Range<VertexId>);
 

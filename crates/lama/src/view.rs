@@ -137,9 +137,14 @@ impl View {
     }
 
     /// The same, and `listener` hears what will be read next; `None`: nobody does.
+    ///
+    /// Where somebody listens, bytes count: a list that is asked for alone is read and verified alone, and a degree reads
+    /// no list. Otherwise that happens to a page at once.
     #[must_use]
     pub fn with_listener(&self, listener: Option<Arc<dyn Listener>>) -> Self {
-        Self { listener, ..self.clone() }
+        let is_heard = listener.is_some();
+        let in_side = self.in_side.as_ref().map(|side| side.sparing(is_heard));
+        Self { listener, out_side: self.out_side.sparing(is_heard), in_side, ..self.clone() }
     }
 
     /// All entries of the lists of a side as they are in the base run; `None` where the view has none of them.
@@ -414,6 +419,18 @@ impl WillNeed for View {
     fn will_need_in(&self, vertices: &[VertexId]) {
         if let Some(listener) = &self.listener {
             listener.will_need(run::Side::In, vertices);
+        }
+    }
+
+    fn will_need_out_runs(&self, runs: &[Range<VertexId>]) {
+        if let Some(listener) = &self.listener {
+            listener.will_need_runs(run::Side::Out, runs);
+        }
+    }
+
+    fn will_need_in_runs(&self, runs: &[Range<VertexId>]) {
+        if let Some(listener) = &self.listener {
+            listener.will_need_runs(run::Side::In, runs);
         }
     }
 

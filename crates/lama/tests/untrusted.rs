@@ -15,6 +15,7 @@ use base::checksum::{BLOCK_BYTES, crc32c};
 use base::parallel::Pool;
 use base::storage::{FaultStorage, Storage};
 use graph::{Graph, InEdges, SingleFragment, WeightedEdges};
+use model::deaf::Deaf;
 use model::samples;
 
 fn u32_at(bytes: &[u8], at: usize) -> usize {
@@ -91,6 +92,16 @@ fn read_everything(disk: FaultStorage, pool: &Pool) -> Result<()> {
         assert!(list.iter().all(|&target| (target as usize) < bound));
         ControlFlow::Continue(())
     };
+    let heard = store.view()?.with_listener(Some(Arc::new(Deaf)));
+    for v in 0..bound as u32 {
+        let degree = heard.out_degree(v);
+        let _ = heard.for_each_out_fragment(v, |list| {
+            assert_eq!(list.len(), degree);
+            check(list)
+        });
+        let _ = heard.for_each_in_fragment(v, check);
+        let _ = heard.out_list(v).map(check);
+    }
     for v in 0..bound as u32 {
         let _ = view.for_each_out_fragment(v, check);
         let _ = view.for_each_in_fragment(v, check);

@@ -1,7 +1,7 @@
 //! What hears, for one view, what will be read, and makes requests of it.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 
 use base::VertexId;
@@ -34,8 +34,6 @@ pub(super) struct Attached {
     policy: Prefetch,
     /// Requests of older epochs are stale.
     epoch: AtomicU64,
-    /// The advice that was given last, as a number.
-    advice: AtomicU8,
     scans: [Mutex<Scan>; 2],
 }
 
@@ -56,7 +54,6 @@ impl Attached {
             view,
             policy,
             epoch: AtomicU64::new(0),
-            advice: AtomicU8::new(u8::MAX),
             scans: Default::default(),
         })
     }
@@ -71,14 +68,6 @@ impl Attached {
 
     pub fn is_stale(&self, epoch: u64) -> bool {
         self.epoch.load(Ordering::Relaxed) != epoch
-    }
-
-    /// Tells the system how the lists are read from now on.
-    fn advise(&self, advice: Advice) {
-        if self.advice.load(Ordering::Relaxed) != advice as u8 {
-            self.advice.store(advice as u8, Ordering::Relaxed);
-            self.view.advise_lists(advice);
-        }
     }
 
     fn request(&self, side: Side, policy: Policy, what: What) {
@@ -98,7 +87,7 @@ impl Listener for Attached {
             Prefetch::Neighbourhood => Policy::Neighbourhood,
             Prefetch::Sequential | Prefetch::Off => return,
         };
-        self.advise(Advice::Random);
+        self.view.advise_lists(Advice::Random);
         self.counters(policy).requested.add(vertices.len() as u64);
         if policy == Policy::Frontier && vertices.len() <= FEW_LISTS {
             return Request::read_now(self, side, vertices);
@@ -108,13 +97,26 @@ impl Listener for Attached {
         }
     }
 
+    fn will_need_runs(&self, side: Side, runs: &[Range<VertexId>]) {
+        if !matches!(self.policy, Prefetch::Auto | Prefetch::Frontier) {
+            // Nobody reads ahead of who walks over them, then, but the system.
+            return self.view.advise_lists(Advice::Normal);
+        }
+        self.view.advise_lists(Advice::Random);
+        for runs in runs.chunks(REQUEST_LISTS) {
+            let what = What::Runs(runs.into());
+            self.counters(Policy::Frontier).requested.add(what.num_lists());
+            self.request(side, Policy::Frontier, what);
+        }
+    }
+
     fn will_scan(&self, side: Side, vertices: Range<VertexId>) {
         if !matches!(self.policy, Prefetch::Auto | Prefetch::Sequential) {
             return;
         }
         // Another worker of the same scan is announcing; it will do for both.
         let Ok(mut scan) = self.scans[side as usize].try_lock() else { return };
-        self.advise(Advice::Normal);
+        self.view.advise_lists(Advice::Normal);
         self.counters(Policy::Sequential).requested.add(vertices.len() as u64);
         let here = self.view.stored_lists(side, vertices);
         let num_bytes = self.view.stored_targets(side).map_or(0, |targets| targets.len());

@@ -25,6 +25,8 @@ const MAX_NEIGHBOURS: usize = 256;
 pub(super) enum What {
     /// The lists of these vertices.
     Lists(Box<[VertexId]>),
+    /// The lists of these runs of vertices.
+    Runs(Box<[Range<VertexId>]>),
     /// These bytes of the lists, by a scan.
     Bytes(Range<usize>),
     /// Not these any more: a scan has passed them.
@@ -54,6 +56,7 @@ impl What {
     pub fn num_lists(&self) -> u64 {
         match self {
             Self::Lists(vertices) => vertices.len() as u64,
+            Self::Runs(runs) => runs.iter().map(|run| run.len() as u64).sum(),
             Self::Bytes(_) => 1,
             Self::Passed(_) => 0,
         }
@@ -78,15 +81,20 @@ impl Request {
                 return self.listener.counters(self.policy).dropped.add(self.what.num_lists());
             }
             What::Bytes(bytes) => return ask(&self.listener, self.policy, targets, bytes.clone()),
-            What::Lists(vertices) => {
-                pieces.clear();
-                match self.policy {
-                    Policy::Neighbourhood => self.neighbours(vertices, targets, pieces),
-                    Policy::Frontier | Policy::Sequential => pieces.extend(vertices.iter().map(|&v| self.list(v))),
-                }
+            What::Runs(runs) => {
+                pieces.extend(runs.iter().map(|run| self.view().stored_lists(self.side, run.clone())));
             }
+            What::Lists(vertices) => match self.policy {
+                Policy::Neighbourhood => self.neighbours(vertices, targets, pieces),
+                Policy::Frontier | Policy::Sequential => pieces.extend(vertices.iter().map(|&v| self.list(v))),
+            },
         }
         join(pieces);
+        // Readers may have gone on while places were looked up.
+        if self.listener.is_stale(self.epoch) {
+            self.listener.counters(self.policy).dropped.add(self.what.num_lists());
+            return pieces.clear();
+        }
         for piece in pieces.drain(..) {
             ask(&self.listener, self.policy, targets, piece);
         }

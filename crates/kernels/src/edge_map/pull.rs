@@ -7,6 +7,7 @@ use base::VertexId;
 use base::bitmap::{AtomicBitmap, ones};
 use graph::{InEdges, Page, vertices_of};
 
+use super::ahead::{PAGE, PagesAhead};
 use super::lists::Lists;
 use super::{EdgeFunctor, Run, merge_word};
 use crate::vertex_subset::{CHUNK, Members, VertexSubset, each_word};
@@ -34,39 +35,74 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
     {
         let bound = self.graph.vertex_bound();
         let (next, count) = (AtomicBitmap::new(bound), AtomicUsize::new(0));
+        let wanted = |word: usize| {
+            let first = (word * 64) as VertexId;
+            let num_targets = (bound - word * 64).min(64) as u32;
+            self.functor.condition_word(first, num_targets) & (!0 >> (64 - num_targets))
+        };
+        let announce = |runs: &[Range<VertexId>]| self.graph.will_need_in_runs(runs);
+        let ahead = self.graph.is_listening().then_some(PagesAhead { bound, wanted, announce });
+        ahead.iter().for_each(PagesAhead::begin);
         self.ctx.pool.for_each_chunk(0..bound, CHUNK, |_, chunk| {
             if self.ctx.progress.is_cancelled() {
                 return;
             }
-            let mut found = 0;
-            self.lists.in_pages(chunk.start as VertexId..chunk.end as VertexId, |page| match page {
-                Page::Dense(page) => self.each_word(page.vertices(), |word_index, todo| {
-                    let mut hits = 0;
-                    for bit in ones(todo) {
-                        let target = (word_index * 64 + bit) as VertexId;
-                        let list = page.list((target - page.first()) as usize);
-                        if list.is_empty() {
-                            self.functor.no_sources(target);
-                            continue;
-                        }
-                        let (hit, _) = self.pull_list(target, list, self.lists.dense_weights(list.len()), &in_frontier);
-                        hits |= u64::from(hit) << bit;
-                    }
-                    found += hits.count_ones() as usize;
-                    merge_word(&next, word_index, hits);
-                }),
-                Page::Patched(vertices) => self.each_word(vertices, |word_index, todo| {
-                    let hits = self.pull_fragments(word_index, todo, &in_frontier);
-                    found += hits.count_ones() as usize;
-                    merge_word(&next, word_index, hits);
-                }),
-                Page::Empty(vertices) => self.each_word(vertices, |word_index, todo| {
-                    ones(todo).for_each(|bit| self.functor.no_sources((word_index * 64 + bit) as VertexId));
-                }),
-            });
+            let vertices = chunk.start as VertexId..chunk.end as VertexId;
+            let found = match &ahead {
+                None => self.pull_pages(vertices, &in_frontier, &next),
+                Some(ahead) => {
+                    ahead.go_on(chunk.start);
+                    let pages = chunk
+                        .step_by(PAGE)
+                        .map(|start| start as VertexId..vertices.end.min((start + PAGE) as VertexId));
+                    let wanted = pages.filter(|page| ahead.wants(page));
+                    wanted.map(|page| self.pull_pages(page, &in_frontier, &next)).sum()
+                }
+            };
             count.fetch_add(found, Ordering::Relaxed);
         });
         VertexSubset::dense(next, count.into_inner())
+    }
+
+    /// Pulls to those of these targets that meet the condition; gives how many belong in the result.
+    #[inline(always)]
+    fn pull_pages<W: Copy>(
+        &self,
+        vertices: Range<VertexId>,
+        in_frontier: &(impl Fn(VertexId) -> bool + Sync),
+        next: &AtomicBitmap,
+    ) -> usize
+    where
+        L: Lists<W>,
+        F: EdgeFunctor<W>,
+    {
+        let mut found = 0;
+        self.lists.in_pages(vertices, |page| match page {
+            Page::Dense(page) => self.each_word(page.vertices(), |word_index, todo| {
+                let mut hits = 0;
+                for bit in ones(todo) {
+                    let target = (word_index * 64 + bit) as VertexId;
+                    let list = page.list((target - page.first()) as usize);
+                    if list.is_empty() {
+                        self.functor.no_sources(target);
+                        continue;
+                    }
+                    let (hit, _) = self.pull_list(target, list, self.lists.dense_weights(list.len()), in_frontier);
+                    hits |= u64::from(hit) << bit;
+                }
+                found += hits.count_ones() as usize;
+                merge_word(next, word_index, hits);
+            }),
+            Page::Patched(vertices) => self.each_word(vertices, |word_index, todo| {
+                let hits = self.pull_fragments(word_index, todo, in_frontier);
+                found += hits.count_ones() as usize;
+                merge_word(next, word_index, hits);
+            }),
+            Page::Empty(vertices) => self.each_word(vertices, |word_index, todo| {
+                ones(todo).for_each(|bit| self.functor.no_sources((word_index * 64 + bit) as VertexId));
+            }),
+        });
+        found
     }
 
     /// Calls `body` with each word's index and the bits of those of its targets that lie in `vertices`

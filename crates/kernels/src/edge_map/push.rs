@@ -8,6 +8,7 @@ use base::bitmap::AtomicBitmap;
 use base::parallel::Pool;
 use graph::{InEdges, Page, vertices_of};
 
+use super::ahead::{self, PagesAhead, announce_edges};
 use super::lists::Lists;
 use super::{EdgeFunctor, FAR, Run, announce, list_of};
 use crate::vertex_subset::{CHUNK, LIST_CHUNK, Members, VertexSubset, WorkerLists, each_word};
@@ -26,8 +27,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         F: EdgeFunctor<W>,
     {
         let list = list_of(frontier);
-        let bound = self.graph.vertex_bound();
-        self.graph.will_need_out(list);
+        let (bound, is_heard) = (self.graph.vertex_bound(), self.graph.is_listening());
         let starts = edge_starts(self.ctx.pool, list.len(), |index| {
             if let Some(&ahead) = list.get(index + FAR) {
                 self.graph.prefetch_out(ahead);
@@ -37,7 +37,11 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         });
         let num_edges = starts.last().copied().unwrap_or(0);
         let seen = AtomicBitmap::new(if self.distinct { bound } else { 0 });
-        let piece = (num_edges / (self.ctx.pool.num_threads() as u64 * PIECES_PER_WORKER)).max(MIN_PIECE);
+        let mut piece = (num_edges / (self.ctx.pool.num_threads() as u64 * PIECES_PER_WORKER)).max(MIN_PIECE);
+        if is_heard {
+            piece = piece.min(ahead::MAX_PIECE);
+            announce_edges(self.graph, list, &starts, &(0..0));
+        }
         let lists = WorkerLists::new(self.ctx.pool);
         self.ctx.pool.for_each_chunk(0..num_edges as usize, piece as usize, |worker, edges| {
             if self.ctx.progress.is_cancelled() {
@@ -45,6 +49,9 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
             }
             lists.with(worker, |next| {
                 let edges = edges.start as u64..edges.end as u64;
+                if is_heard {
+                    announce_edges(self.graph, list, &starts, &edges);
+                }
                 for_each_part(&starts, edges, |index, part| {
                     announce(self.graph, list, index);
                     let is_last = part.end as u64 == starts[index + 1] - starts[index];
@@ -106,13 +113,25 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         };
         let bound = self.graph.vertex_bound();
         let (next, count) = (AtomicBitmap::new(bound), AtomicUsize::new(0));
+        let announce = |runs: &[Range<VertexId>]| self.graph.will_need_out_runs(runs);
+        let ahead = self.graph.is_listening().then(|| PagesAhead { bound, wanted: word, announce });
+        ahead.iter().for_each(PagesAhead::begin);
         self.ctx.pool.for_each_chunk(0..bound, CHUNK / 4, |_, chunk| {
             if self.ctx.progress.is_cancelled() {
                 return;
             }
+            let vertices = chunk.start as VertexId..chunk.end as VertexId;
+            if let Some(ahead) = &ahead {
+                if chunk.start.is_multiple_of(CHUNK) {
+                    ahead.go_on(chunk.start);
+                }
+                if !ahead.wants(&vertices) {
+                    return;
+                }
+            }
             let mut found = 0;
             let mut accept = |target| found += usize::from(next.set(target as usize));
-            self.lists.out_pages(chunk.start as VertexId..chunk.end as VertexId, |page| match page {
+            self.lists.out_pages(vertices, |page| match page {
                 Page::Dense(page) => each_word(page.vertices(), |index, mask| {
                     for source in vertices_of(index, word(index) & mask) {
                         let targets = page.list((source - page.first()) as usize);

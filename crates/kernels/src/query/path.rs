@@ -15,7 +15,7 @@ use base::simd::prefetch;
 use graph::{Direction, InEdges};
 
 use super::table::{Scratch, Table, with_scratch};
-use super::{POLL, require_room};
+use super::{POLL, announce_ahead, require_room};
 use crate::context::require_vertex;
 use crate::{Context, Result};
 
@@ -135,6 +135,12 @@ impl<G: InEdges> Search<'_, G> {
 
     /// Looks up how much leads on from a frontier, and has it fetched: what is near in a graph is often not in the cache.
     fn count_edges(&mut self, end: u32) {
+        if self.graph.is_listening() {
+            // Lists that are on a disk would be read for this, one after the other.
+            let frontier = &self.scratch.ends[end as usize].frontier;
+            self.scratch.ends[end as usize].num_edges = frontier.iter().map(|&v| self.degree(end, v)).sum();
+            return;
+        }
         let mut num_edges = 0;
         let mut count = |list: &[VertexId]| {
             num_edges += list.len();
@@ -166,16 +172,16 @@ impl<G: InEdges> Search<'_, G> {
     /// to lies on a shortest path if all that this search met before were unknown to the other.
     fn advance(&mut self, end: u32) -> Result<Option<Meeting>> {
         let frontier = std::mem::take(&mut self.scratch.ends[end as usize].frontier);
-        if end == FORWARD {
-            self.graph.will_need_out(&frontier);
-        } else {
-            self.graph.will_need_in(&frontier);
-        }
+        self.graph.forget_needs();
         let mut next = std::mem::take(&mut self.scratch.next);
         next.clear();
         let mut meeting = None;
         let are_out_lists = end == FORWARD || self.graph.direction() == Direction::Undirected;
         for (place, &u) in frontier.iter().enumerate() {
+            match end == FORWARD {
+                true => announce_ahead(self.graph, &frontier, place, G::will_need_out),
+                false => announce_ahead(self.graph, &frontier, place, G::will_need_in),
+            }
             if place % POLL == 0 {
                 self.ctx.progress.check()?;
             }

@@ -53,11 +53,13 @@ pub fn shortest_paths<G: InEdges>(
         let go_forward =
             !graph.has_in_edges() || out_edges <= backward.frontier.iter().map(|&v| graph.in_degree(v)).sum::<usize>();
         if go_forward {
+            graph.forget_needs();
             graph.will_need_out(&forward.frontier);
             let room = |num_seen, v| require(ctx, graph, num_seen + backward.steps.len(), graph.out_degree(v));
             forward.advance(ctx, room, |v, body| graph.for_each_out_fragment(v, body))?;
             meeting = forward.met(&backward);
         } else {
+            graph.forget_needs();
             graph.will_need_in(&backward.frontier);
             let room = |num_seen, v| require(ctx, graph, num_seen + forward.steps.len(), graph.in_degree(v));
             backward.advance(ctx, room, |v, body| graph.for_each_in_fragment(v, body))?;

@@ -176,6 +176,16 @@ impl Side {
         (wanted != 0).then_some((overlay, TouchedLists { word, wanted, cut, is_all_added }))
     }
 
+    /// Whether the page of these 64 vertices has no edges, whatever is laid over it.
+    #[inline]
+    fn is_nothing_below(&self, word: usize) -> bool {
+        let page = page_of((word * 64) as VertexId);
+        match self.spared(page) {
+            Some(lists) => !lists.is_dense(page),
+            None => self.state(page, false) >= EMPTY,
+        }
+    }
+
     /// Calls `body` with the fragments of those of 64 lists that are wanted, list after list, in any order; to break
     /// leaves a list.
     #[inline]
@@ -185,7 +195,7 @@ impl Side {
         wanted: u64,
         mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
-        let is_nothing_below = self.state(page_of((word * 64) as VertexId), false) >= EMPTY;
+        let is_nothing_below = self.is_nothing_below(word);
         let touched = self.touched_of(word, wanted, is_nothing_below);
         if !is_nothing_below {
             let untouched = wanted & !touched.map_or(0, |(_, lists)| lists.wanted);
@@ -219,14 +229,17 @@ impl Side {
 
     #[inline(never)]
     fn rough_degree_elsewhere(&self, vertex: VertexId) -> usize {
-        if self.state(page_of(vertex), false) < EMPTY { self.degree_below(vertex) } else { self.degree(vertex) }
+        match self.is_nothing_below(vertex as usize / 64) {
+            true => self.degree(vertex),
+            false => self.degree_below(vertex),
+        }
     }
 
     /// Calls `body` with the lengths of those of 64 lists that are wanted, in any order; without what changes in lists
     /// of a page that has others.
     #[inline]
     pub fn for_each_rough_degree_of(&self, word: usize, wanted: u64, mut body: impl FnMut(VertexId, usize)) {
-        if self.state(page_of((word * 64) as VertexId), false) < EMPTY {
+        if !self.is_nothing_below(word) {
             match self.lists_of_word(word) {
                 Some((_, ends)) => ones(wanted)
                     .for_each(|bit| body((word * 64 + bit) as VertexId, (ends[bit + 1] - ends[bit]) as usize)),

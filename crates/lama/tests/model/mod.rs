@@ -1,6 +1,7 @@
 //! Graphs in memory, written to a database and compared with what it shows.
 #![allow(dead_code, reason = "every test uses a part of it")]
 
+pub mod deaf;
 pub mod past;
 pub mod properties;
 pub mod samples;

@@ -1,0 +1,15 @@
+//! A listener that hears nothing: views with one read lists one by one.
+
+use std::ops::Range;
+
+use anden_lama::{Listener, Side};
+
+#[derive(Debug)]
+pub struct Deaf;
+
+impl Listener for Deaf {
+    fn will_need(&self, _side: Side, _vertices: &[u32]) {}
+    fn will_need_runs(&self, _side: Side, _runs: &[Range<u32>]) {}
+    fn will_scan(&self, _side: Side, _vertices: Range<u32>) {}
+    fn forget(&self) {}
+}
