@@ -123,7 +123,7 @@ impl Database {
     /// # Errors
     /// As [`open_read_only`](Self::open_read_only).
     pub fn open_read_only_in(path: impl AsRef<Path>, session: &Session) -> Result<Self> {
-        Ok(Self::new(engine::Database::open_read_only(path.as_ref())?, session))
+        Ok(Self::new(engine::Database::open_read_only_with(path.as_ref(), session.io())?, session))
     }
 
     /// Creates a database from files. Nothing is left behind if that fails.

@@ -74,7 +74,7 @@ impl Session {
         Self { prefetch, ..self }
     }
 
-    /// Chooses how files of databases are read that are opened with it; at first [`Io::Mmap`].
+    /// Chooses how files of databases are read that are opened with it for reading only; at first [`Io::Mmap`].
     #[must_use]
     pub fn with_io(self, io: Io) -> Self {
         Self { io, ..self }

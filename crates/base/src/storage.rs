@@ -8,6 +8,7 @@
 //!   file.
 //! - A sync that failed may have dropped the data: it is never retried.
 
+mod called;
 mod disk;
 mod fault;
 mod memory;
@@ -15,6 +16,7 @@ mod memory;
 use std::fmt::Debug;
 use std::path::Path;
 
+pub use called::CalledStorage;
 pub use disk::DiskStorage;
 pub use fault::{FaultPlan, FaultStorage};
 pub use memory::MemoryStorage;

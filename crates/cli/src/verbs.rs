@@ -19,11 +19,11 @@ mod versions;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden::{Database, Io, PolicyStats, PrefetchStats, Session, View};
+use anden::{Database, PolicyStats, PrefetchStats, Session, View};
 use serde_json::json;
 
 use crate::args::{Cli, Global, Selection, Verb};
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::watch::Watch;
 
 /// Executes the command line.
@@ -57,6 +57,11 @@ fn session(global: &Global) -> Result<(Session, Arc<Watch>)> {
     Ok((session.with_memory(global.memory).with_progress(watch.clone()), watch))
 }
 
+/// Opens a database for reading, in the way that is asked for.
+fn open_selected(path: &Path, session: &Session, selection: &Selection) -> Result<Database> {
+    open(path, &session.clone().with_io(selection.io.unwrap_or_default()))
+}
+
 /// Opens a database for reading.
 fn open(path: &Path, session: &Session) -> Result<Database> {
     Ok(Database::open_read_only_in(path, session)?)
@@ -69,9 +74,6 @@ fn open_to_write(path: &Path, session: &Session) -> Result<Database> {
 
 /// The version of the graph that is asked for, and who reads ahead of it.
 fn view(database: &Database, selection: &Selection) -> Result<View> {
-    if selection.io == Some(Io::Pread) {
-        return Err(Failure::not_yet("--io pread"));
-    }
     let view = match (&selection.snapshot, &selection.window) {
         (Some(snapshot), _) => database.snapshot(snapshot)?,
         (None, Some(window)) => database.window(window.clone())?,

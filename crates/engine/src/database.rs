@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
-use base::storage::{DiskStorage, MemoryStorage, Storage};
+use base::storage::{CalledStorage, DiskStorage, MemoryStorage, Storage};
 use graph::formats::InputPath;
 use lama::{
     Dictionary, DictionaryKeys, Diff, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention, SnapshotInfo, Stats,
@@ -20,7 +20,7 @@ use crate::commit::{CommitStats, Commits};
 use crate::live::{Applied, Background, EdgePairs, Live, LiveStats, Missing, Turn, Update};
 use crate::load::{LoadOptions, LoadReport};
 use crate::log::Durability;
-use crate::{Error, Result};
+use crate::{Error, Io, Result};
 
 /// How often a reader looks again because a writer removed what it was reading.
 const MAX_RETRIES: usize = 100;
@@ -146,7 +146,19 @@ impl Database {
     /// # Errors
     /// There is none, it is of a newer version, or it is damaged.
     pub fn open_read_only(path: &Path) -> Result<Self> {
-        Self::open_read_only_in(Arc::new(DiskStorage), path)
+        Self::open_read_only_with(path, Io::Mmap)
+    }
+
+    /// As [`open_read_only`](Self::open_read_only), with files read as `io` says.
+    ///
+    /// # Errors
+    /// As [`open_read_only`](Self::open_read_only); with [`Io::Pread`], files that do not fit in the memory that is free,
+    /// and reads that fail.
+    pub fn open_read_only_with(path: &Path, io: Io) -> Result<Self> {
+        match io {
+            Io::Mmap => Self::open_read_only_in(Arc::new(DiskStorage), path),
+            Io::Pread => Self::open_read_only_in(Arc::new(CalledStorage), path),
+        }
     }
 
     /// As [`open_read_only`](Self::open_read_only), on any storage.

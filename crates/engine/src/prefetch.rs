@@ -17,6 +17,7 @@ mod counters;
 mod ring;
 mod scout;
 mod settings;
+mod worth;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};

@@ -346,7 +346,8 @@ impl BaseLists {
     /// The offsets of the page are damaged, or the list is.
     pub fn list(&self, vertex: VertexId) -> base::Result<Range<usize>> {
         let Some(edges) = self.unverified_list(vertex)? else { return Ok(0..0) };
-        if self.verified_lists.get(page_of(vertex)) {
+        // Ids at the end of the last page are of no vertex of the run, and perhaps of one that is laid over it.
+        if edges.is_empty() || self.verified_lists.get(page_of(vertex)) {
             return Ok(edges);
         }
         let verified = self.single_lists.get_or_init(|| AtomicBitmap::new(self.rules.vertex_bound));

@@ -3,6 +3,7 @@
 //! All of it concerns the system's cache of the file, which all maps of it share, and nothing of it changes a byte.
 
 use std::ops::Range;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::{FileBytes, Owner};
@@ -44,6 +45,22 @@ impl FileBytes {
         match file.as_ref().and_then(|file| num_cached_pages(file, first as u64, len as u64)) {
             Some(num_cached) => Some(len.div_ceil(page).saturating_sub(num_cached)),
             None => num_absent_pages(&map[first..first + len]),
+        }
+    }
+
+    /// How many pages of `part` this process has read through this map, or neighbours of them, and could read again without
+    /// a look at the system's cache; `None` where the system does not say.
+    ///
+    /// Cost: a call, and some nanoseconds a page.
+    pub fn num_touched_pages(&self, part: Range<usize>) -> Option<usize> {
+        let (start, end) = (part.start.min(self.len()), part.end.min(self.len()));
+        match &*self.owner {
+            Owner::Mapped(map, _) if start < end => {
+                let page = page_bytes();
+                let first = (self.range.start + start) / page * page;
+                num_present_pages(&map[first..self.range.start + end])
+            }
+            _ => None,
         }
     }
 
@@ -137,6 +154,27 @@ fn num_absent_pages(_bytes: &[u8]) -> Option<usize> {
     None
 }
 
+/// The pages of `bytes`, which begin a page of a map, that are in the page table of this process: proc_pid_pagemap(5).
+#[cfg(target_os = "linux")]
+fn num_present_pages(bytes: &[u8]) -> Option<usize> {
+    use std::os::unix::fs::FileExt;
+
+    /// The bit of an entry that says that the page is there.
+    const PRESENT: u64 = 1 << 63;
+    static PAGE_MAP: OnceLock<Option<std::fs::File>> = OnceLock::new();
+
+    let page_map = PAGE_MAP.get_or_init(|| std::fs::File::open("/proc/self/pagemap").ok()).as_ref()?;
+    let mut entries = vec![0_u64; bytes.len().div_ceil(page_bytes())];
+    let offset = bytes.as_ptr().addr() / page_bytes() * size_of::<u64>();
+    page_map.read_exact_at(bytemuck::cast_slice_mut(&mut entries), offset as u64).ok()?;
+    Some(entries.iter().filter(|&entry| entry & PRESENT != 0).count())
+}
+
+#[cfg(not(target_os = "linux"))]
+fn num_present_pages(_bytes: &[u8]) -> Option<usize> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -151,7 +189,9 @@ mod tests {
         let bytes = FileBytes::map(&file).unwrap();
         let part = bytes.slice(5000..2 * MIN_FILE_BYTES as u64).unwrap();
         assert_eq!(part.as_slice()[0], 1);
+        assert!(part.num_touched_pages(0..1).is_none_or(|pages| pages == 1));
         part.release(0..part.len());
+        assert!(part.num_touched_pages(9_000..part.len() - 9_000).is_none_or(|pages| pages == 0));
         let missing = part.num_missing_pages(0..part.len());
         part.read_ahead(7..usize::MAX);
         assert_eq!(part.as_slice(), &content[5000..2 * MIN_FILE_BYTES]);

@@ -22,7 +22,7 @@ pub struct Selection {
     /// What is read ahead of a graph larger than memory: auto, off, neighbourhood, sequential, frontier [default: auto]
     #[arg(long, global = true, value_name = "POLICY", hide_possible_values = true, value_parser = prefetch_policies())]
     pub prefetch: Option<Prefetch>,
-    /// How files are read: mmap [default], or pread, where a disk that fails gives an error (in this version: mmap)
+    /// How files are read: mmap [default], or pread: to memory, and a disk that fails gives an error
     #[arg(long, global = true, value_name = "WAY", hide_possible_values = true, value_parser = ways_to_read())]
     pub io: Option<Io>,
 }

@@ -7,7 +7,7 @@ use anden::{
 };
 use serde_json::{Value, json};
 
-use super::{add_prefetch_json, degrees, fragments, open, session, view};
+use super::{add_prefetch_json, degrees, fragments, open_selected, session, view};
 use crate::args::{Global, Query, QueryArgs, VertexSide};
 use crate::console::{Console, Table, count};
 use crate::failure::Result;
@@ -40,7 +40,7 @@ struct Vertex {
 /// Answers one question.
 pub fn execute(global: &Global, args: &QueryArgs) -> Result {
     let (session, watch) = session(global)?;
-    let database = open(&args.database, &session)?;
+    let database = open_selected(&args.database, &session, &args.selection)?;
     let view = view(&database, &args.selection)?;
     let start = Instant::now();
     let answer = answer(&view, &args.query);

@@ -5,7 +5,7 @@ use std::path::Path;
 use anden::{Job, JobOutput, Key, Output, Parameters, Value, Values, View, write_file};
 use serde_json::{Map, json};
 
-use super::{add_prefetch_json, open, session, view};
+use super::{add_prefetch_json, open_selected, session, view};
 use crate::args::{Global, RunArgs};
 use crate::console::{Console, Table, count, duration, scores, size};
 use crate::failure::{Failure, Result};
@@ -19,7 +19,7 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
         return Err(Failure::Usage("--output - and --json both want standard output: give --output a file".into()));
     }
     let (session, watch) = session(global)?;
-    let database = open(&args.database, &session)?;
+    let database = open_selected(&args.database, &session, &args.selection)?;
     let view = view(&database, &args.selection)?;
     let mut runs = Runs::default();
     let output = runs.repeat(&job, &view, args.repeat);

@@ -71,10 +71,24 @@ fn a_kernel_refuses_what_it_does_not_take() {
 }
 
 #[test]
-fn what_comes_later_is_refused_by_name() {
+fn how_files_are_read_changes_no_answer() {
     let scene = Scene::with_small(&[]);
-    scene.anden(&["run", "db", "wcc", "--io", "pread"]).failed(&["--io pread", "not in this version yet"]);
-    assert_eq!(scene.names(), ["db", "small.txt"]);
+    let answer = |options: &[&str]| {
+        let wcc = scene.anden(&[&["run", "db", "wcc", "--output", "-"], options].concat());
+        let khop = scene.anden(&[&["query", "db", "khop", "1", "2"], options].concat());
+        [wcc.succeeded().stdout.clone(), khop.succeeded().stdout.clone()]
+    };
+    let expected = answer(&[]);
+    assert_eq!(answer(&["--io", "pread"]), expected);
+    for policy in ["auto", "off", "neighbourhood", "sequential", "frontier"] {
+        assert_eq!(answer(&["--prefetch", policy]), expected, "{policy}");
+    }
+    let khop = ["query", "db", "khop", "1", "2", "--json"];
+    assert!(!scene.anden(&khop).succeeded().stdout.contains("prefetch"));
+    let counted = scene.anden(&[&khop[..], &["--prefetch", "frontier"]].concat());
+    assert!(counted.succeeded().stdout.contains(r#""prefetch":{"requested":"#));
+    scene.anden(&["run", "db", "wcc", "--prefetch", "ahead"]).refused(&["ahead"]);
+    scene.anden(&["run", "db", "wcc", "--io", "tape"]).refused(&["tape"]);
 }
 
 #[test]

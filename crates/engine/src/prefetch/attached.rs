@@ -10,6 +10,7 @@ use lama::{Listener, Side, View};
 
 use super::counters::{Policy, PolicyCounters};
 use super::scout::{Request, What};
+use super::worth::Verdict;
 use super::{Prefetch, Shared};
 
 /// The most lists of a request: scouts start on the first ones soon, and one call of theirs covers many.
@@ -18,8 +19,15 @@ pub(super) const REQUEST_LISTS: usize = 256;
 /// So few lists are asked for by whoever reads them: to wake a scout would take longer.
 const FEW_LISTS: usize = 2;
 
-/// How far ahead of a scan is read, in bytes.
-const WINDOW_BYTES: usize = 16 << 20;
+/// How far ahead of a scan is read, in bytes, where there is memory; and the least, which hides the time of a disk.
+const WINDOW_BYTES: Range<u64> = 2 << 20..16 << 20;
+
+/// The window takes one in so many bytes of what is free.
+const WINDOW_SHARE: u64 = 8;
+
+/// What a scan passes in the first bytes of a file stays: one in so many of what is free. All of it would have gone when
+/// the next scan comes there, if the last bytes took its memory.
+const KEPT_SHARE: u64 = 2;
 
 /// The bytes of a request of a scan.
 const SPAN_BYTES: usize = 2 << 20;
@@ -35,19 +43,23 @@ pub(super) struct Attached {
     /// Requests of older epochs are stale.
     epoch: AtomicU64,
     scans: [Mutex<Scan>; 2],
+    window_bytes: usize,
 }
 
 /// How far a scan of one side has come, in bytes of its lists.
 #[derive(Debug, Default)]
 struct Scan {
+    is_begun: bool,
     /// Everything from where it is up to here was asked for.
     asked: usize,
-    /// Everything behind it from `kept` up to here was released.
+    /// Everything behind it, but for what is kept, was released up to here.
     released: usize,
 }
 
 impl Attached {
     pub fn new(shared: &Arc<Shared>, view: View, policy: Prefetch) -> Arc<Self> {
+        let window = base::memory::available() / WINDOW_SHARE;
+        let window_bytes = window.clamp(WINDOW_BYTES.start, WINDOW_BYTES.end) as usize;
         Arc::new_cyclic(|me| Self {
             shared: Arc::clone(shared),
             me: Weak::clone(me),
@@ -55,6 +67,7 @@ impl Attached {
             policy,
             epoch: AtomicU64::new(0),
             scans: Default::default(),
+            window_bytes,
         })
     }
 
@@ -68,6 +81,21 @@ impl Attached {
 
     pub fn is_stale(&self, epoch: u64) -> bool {
         self.epoch.load(Ordering::Relaxed) != epoch
+    }
+
+    /// Counts an announcement, and says whether to act upon it. The system reads nothing ahead by itself meanwhile, unless
+    /// nobody else does.
+    fn is_wanted(&self, policy: Policy, num_lists: u64) -> bool {
+        let counters = self.counters(policy);
+        counters.requested.add(num_lists);
+        let verdict = counters.worth.verdict();
+        if verdict == Verdict::Wasteful {
+            counters.dropped.add(num_lists);
+            self.view.advise_lists(Advice::Normal);
+        } else {
+            self.view.advise_lists(Advice::Random);
+        }
+        verdict == Verdict::Act
     }
 
     fn request(&self, side: Side, policy: Policy, what: What) {
@@ -87,8 +115,9 @@ impl Listener for Attached {
             Prefetch::Neighbourhood => Policy::Neighbourhood,
             Prefetch::Sequential | Prefetch::Off => return,
         };
-        self.view.advise_lists(Advice::Random);
-        self.counters(policy).requested.add(vertices.len() as u64);
+        if !self.is_wanted(policy, vertices.len() as u64) {
+            return;
+        }
         if policy == Policy::Frontier && vertices.len() <= FEW_LISTS {
             return Request::read_now(self, side, vertices);
         }
@@ -102,11 +131,11 @@ impl Listener for Attached {
             // Nobody reads ahead of who walks over them, then, but the system.
             return self.view.advise_lists(Advice::Normal);
         }
-        self.view.advise_lists(Advice::Random);
-        for runs in runs.chunks(REQUEST_LISTS) {
-            let what = What::Runs(runs.into());
-            self.counters(Policy::Frontier).requested.add(what.num_lists());
-            self.request(side, Policy::Frontier, what);
+        let num_lists = runs.iter().map(|run| run.len() as u64).sum();
+        if self.is_wanted(Policy::Frontier, num_lists) {
+            for runs in runs.chunks(REQUEST_LISTS) {
+                self.request(side, Policy::Frontier, What::Runs(runs.into()));
+            }
         }
     }
 
@@ -114,24 +143,29 @@ impl Listener for Attached {
         if !matches!(self.policy, Prefetch::Auto | Prefetch::Sequential) {
             return;
         }
+        let counters = self.counters(Policy::Sequential);
+        counters.requested.add(vertices.len() as u64);
         // Another worker of the same scan is announcing; it will do for both.
         let Ok(mut scan) = self.scans[side as usize].try_lock() else { return };
         self.view.advise_lists(Advice::Normal);
-        self.counters(Policy::Sequential).requested.add(vertices.len() as u64);
         let here = self.view.stored_lists(side, vertices);
         let num_bytes = self.view.stored_targets(side).map_or(0, |targets| targets.len());
-        // A scan that begins anew.
-        if here.end + 2 * WINDOW_BYTES < scan.asked {
-            *scan = Scan { asked: here.start, released: here.start };
+        if !scan.is_begun || here.end + 2 * self.window_bytes < scan.asked {
+            let kept = (base::memory::available() / KEPT_SHARE) as usize;
+            *scan = Scan { is_begun: true, asked: here.start, released: here.start.max(kept) };
         }
         scan.asked = scan.asked.max(here.start);
-        let goal = (here.end + WINDOW_BYTES).min(num_bytes);
+        let goal = (here.end + self.window_bytes).min(num_bytes);
         while scan.asked < goal {
             let end = (scan.asked + SPAN_BYTES).min(num_bytes);
-            self.request(side, Policy::Sequential, What::Bytes(scan.asked..end));
+            match counters.worth.verdict() {
+                Verdict::Act => self.request(side, Policy::Sequential, What::Bytes(scan.asked..end)),
+                Verdict::Wasteful => counters.dropped.add(1),
+                Verdict::Resident => {}
+            }
             scan.asked = end;
         }
-        let passed = here.start.saturating_sub(WINDOW_BYTES);
+        let passed = here.start.saturating_sub(self.window_bytes);
         if passed >= scan.released + SPAN_BYTES {
             self.request(side, Policy::Sequential, What::Passed(scan.released..passed));
             scan.released = passed;

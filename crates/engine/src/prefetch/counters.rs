@@ -3,6 +3,8 @@
 use std::ops::Add;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::worth::Worth;
+
 /// What was read ahead, by policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -29,9 +31,9 @@ pub struct PolicyStats {
     pub bytes: u64,
     /// Pieces that were in memory, and not asked for.
     pub already_resident: u64,
-    /// Of the pieces that were looked at again later: those that were in memory when they were read.
+    /// Of the pieces that were looked at again some time later: those that had been read by then.
     pub useful: u64,
-    /// Of the same, those that had gone unread, or that nobody had read.
+    /// Of the same, those that nobody had read, or that had gone.
     pub wasted: u64,
 }
 
@@ -90,6 +92,7 @@ pub(super) struct PolicyCounters {
     pub already_resident: Counter,
     pub useful: Counter,
     pub wasted: Counter,
+    pub worth: Worth,
 }
 
 /// A number that several threads add to.

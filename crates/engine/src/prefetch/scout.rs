@@ -1,5 +1,6 @@
 //! What scouts do with a request: find the bytes, order and join them, and ask for those that are not in memory.
 
+use std::collections::VecDeque;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,7 +10,7 @@ use lama::{Side, View};
 
 use super::Shared;
 use super::attached::Attached;
-use super::counters::Policy;
+use super::counters::{Policy, PolicyCounters};
 
 /// Pieces that are so close are read as one: less than a disk reads in the time of another request.
 const GAP_BYTES: usize = 16 << 10;
@@ -45,9 +46,64 @@ pub(super) struct Request {
 
 /// Serves requests until there will be no more.
 pub(super) fn serve(shared: &Shared) {
-    let mut pieces = Vec::new();
+    let (mut pieces, mut samples) = (Vec::new(), Samples::default());
     while let Some(request) = shared.ring.next() {
-        request.serve(&mut pieces);
+        request.serve(&mut pieces, &mut samples);
+        samples.judge(shared);
+    }
+}
+
+/// Some of the pieces that were read ahead, to see later what became of them.
+#[derive(Default)]
+struct Samples {
+    num_issued: u64,
+    num_bytes: u64,
+    waiting: VecDeque<Sample>,
+}
+
+struct Sample {
+    targets: FileBytes,
+    piece: Range<usize>,
+    policy: Policy,
+    /// The bytes that were asked for up to it.
+    num_bytes: u64,
+}
+
+/// One piece in so many is a sample.
+const SAMPLED: u64 = 8;
+
+/// A sample is looked at when so many bytes were asked for after it: announcements are not that far ahead of readers.
+const JUDGED_AFTER: u64 = 8 << 20;
+
+/// What is read for the shortest list.
+const LEAST_BYTES: u64 = 4096;
+
+impl Samples {
+    fn note(&mut self, targets: &FileBytes, piece: &Range<usize>, policy: Policy) {
+        self.num_issued += 1;
+        self.num_bytes += (piece.len() as u64).max(LEAST_BYTES);
+        if self.num_issued.is_multiple_of(SAMPLED) {
+            let (targets, piece, num_bytes) = (targets.clone(), piece.clone(), self.num_bytes);
+            self.waiting.push_back(Sample { targets, piece, policy, num_bytes });
+        }
+    }
+
+    fn judge(&mut self, shared: &Shared) {
+        let is_due = |sample: &Sample| self.num_bytes - sample.num_bytes >= JUDGED_AFTER;
+        while self.waiting.front().is_some_and(is_due)
+            && let Some(sample) = self.waiting.pop_front()
+        {
+            judge(shared.counters.of(sample.policy), &sample.targets, sample.piece);
+        }
+    }
+}
+
+/// Looks whether a piece that was read ahead was read by anybody.
+fn judge(counters: &PolicyCounters, targets: &FileBytes, piece: Range<usize>) {
+    if let Some(num_touched) = targets.num_touched_pages(piece) {
+        let counter = if num_touched > 0 { &counters.useful } else { &counters.wasted };
+        counter.add(1);
+        counters.worth.judge(num_touched > 0);
     }
 }
 
@@ -69,18 +125,21 @@ impl Request {
         let Some(targets) = listener.view().stored_targets(side) else { return };
         for &vertex in vertices {
             let piece = listener.view().stored_lists(side, vertex..vertex.saturating_add(1));
-            ask(listener, Policy::Frontier, targets, piece);
+            ask(listener, Policy::Frontier, targets, &piece);
         }
     }
 
-    fn serve(&self, pieces: &mut Vec<Range<usize>>) {
+    fn serve(&self, pieces: &mut Vec<Range<usize>>, samples: &mut Samples) {
         let Some(targets) = self.listener.view().stored_targets(self.side) else { return };
         match &self.what {
-            What::Passed(passed) => return targets.release(passed.clone()),
+            What::Passed(passed) => {
+                self.look_at(targets, passed);
+                return targets.release(passed.clone());
+            }
             _ if self.listener.is_stale(self.epoch) => {
                 return self.listener.counters(self.policy).dropped.add(self.what.num_lists());
             }
-            What::Bytes(bytes) => return ask(&self.listener, self.policy, targets, bytes.clone()),
+            What::Bytes(bytes) => pieces.push(bytes.clone()),
             What::Runs(runs) => {
                 pieces.extend(runs.iter().map(|run| self.view().stored_lists(self.side, run.clone())));
             }
@@ -96,7 +155,19 @@ impl Request {
             return pieces.clear();
         }
         for piece in pieces.drain(..) {
-            ask(&self.listener, self.policy, targets, piece);
+            let is_issued = ask(&self.listener, self.policy, targets, &piece);
+            // With levels, lists are read through another map than this one, which knows nothing of it. What a scan asks
+            // for is looked at when it is released.
+            if is_issued && self.policy != Policy::Sequential && !self.view().has_levels() {
+                samples.note(targets, &piece, self.policy);
+            }
+        }
+    }
+
+    /// Looks whether a scan read what it passed.
+    fn look_at(&self, targets: &FileBytes, passed: &Range<usize>) {
+        if !self.view().has_levels() {
+            judge(self.listener.counters(self.policy), targets, passed.clone());
         }
     }
 
@@ -127,19 +198,22 @@ impl Request {
     }
 }
 
-/// Asks the system for a piece, unless all of it is in memory.
-fn ask(listener: &Attached, policy: Policy, targets: &FileBytes, piece: Range<usize>) {
+/// Asks the system for a piece, unless all of it is in memory; whether it did.
+fn ask(listener: &Attached, policy: Policy, targets: &FileBytes, piece: &Range<usize>) -> bool {
     if piece.is_empty() {
-        return;
+        return false;
     }
     let counters = listener.counters(policy);
-    if targets.num_missing_pages(piece.clone()) == Some(0) {
+    let is_resident = targets.num_missing_pages(piece.clone()) == Some(0);
+    counters.worth.found(is_resident);
+    if is_resident {
         counters.already_resident.add(1);
-        return;
+        return false;
     }
     counters.issued.add(1);
     counters.bytes.add(piece.len() as u64);
-    targets.read_ahead(piece);
+    targets.read_ahead(piece.clone());
+    true
 }
 
 /// Puts pieces in order, and makes one of those that lie close together.

@@ -27,7 +27,8 @@ pub enum Io {
     /// As memory: the fastest. A file that fails or shrinks while it is mapped ends the process.
     #[default]
     Mmap,
-    /// By calls, each of which can fail: an error names the file and the offset.
+    /// By calls, to memory, when a database is opened: a call that fails gives an error that names the file and the
+    /// offset. Files that are larger than the memory that is free are refused.
     Pread,
 }
 

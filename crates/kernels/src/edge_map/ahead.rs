@@ -17,6 +17,9 @@ const CHUNKS_AHEAD: usize = 8;
 /// How far ahead of a worker that goes through a list of vertices is announced, in edges.
 const EDGES_AHEAD: u64 = 1 << 20;
 
+/// And the most lists: each takes a page of memory at least.
+const LISTS_AHEAD: usize = 2048;
+
 /// The most edges of a piece of such work where it is announced: a worker should not wait for more of them at once.
 pub(super) const MAX_PIECE: u64 = 1 << 16;
 
@@ -72,12 +75,19 @@ impl<W: Fn(usize) -> u64, A: Fn(&[Range<VertexId>])> PagesAhead<W, A> {
 ///
 /// `starts` are the numbers of edges before each vertex, and of all; who begins gives no edges.
 pub(super) fn announce_edges(graph: &impl Graph, list: &[VertexId], starts: &[u64], edges: &Range<u64>) {
-    let index = |edge: u64| starts.partition_point(|&start| start < edge).min(list.len());
-    let from = if edges.is_empty() { 0 } else { index(edges.start + EDGES_AHEAD) };
-    let to = index(edges.end + EDGES_AHEAD);
-    if from < to {
-        graph.will_need_out(&list[from..to]);
+    let ahead = lists_ahead(starts, edges);
+    if !ahead.is_empty() {
+        graph.will_need_out(&list[ahead]);
     }
+}
+
+/// Which lists to announce before these edges are read; those who read all edges announce each list once.
+fn lists_ahead(starts: &[u64], edges: &Range<u64>) -> Range<usize> {
+    let num_lists = starts.len().saturating_sub(1);
+    let index = |edge: u64| starts.partition_point(|&start| start < edge).min(num_lists);
+    let ahead = |edge: u64| index(edge + EDGES_AHEAD).min(index(edge) + LISTS_AHEAD).min(num_lists);
+    let from = if edges.is_empty() { 0 } else { ahead(edges.start) };
+    from..ahead(edges.end)
 }
 
 #[cfg(test)]
@@ -89,7 +99,8 @@ mod tests {
     #[test]
     fn every_wanted_list_is_announced_once_and_in_time() {
         let bound = 20 * CHUNK + 100;
-        let is_wanted = |vertex: usize| vertex % 3 == 0 && vertex / 640 % 2 == 0 || vertex + 1 == bound;
+        let is_wanted =
+            |vertex: usize| vertex.is_multiple_of(3) && (vertex / 640).is_multiple_of(2) || vertex + 1 == bound;
         let wanted = |word: usize| {
             let bit = |bit: usize| word * 64 + bit < bound && is_wanted(word * 64 + bit);
             (0..64).fold(0, |bits, place| bits | u64::from(bit(place)) << place)
@@ -108,5 +119,24 @@ mod tests {
         }
         assert!(announced.borrow().iter().all(|&count| count <= 1));
         assert!(ahead.wants(&(0..64)) && !ahead.wants(&(640..1280)));
+    }
+
+    #[test]
+    fn lists_of_a_frontier_are_announced_once_and_in_time() {
+        for degree in [1_u64, 300, EDGES_AHEAD / 3, 5 * EDGES_AHEAD] {
+            let num_lists = 3 * LISTS_AHEAD + 77;
+            let starts: Vec<u64> = (0..=num_lists as u64).map(|list| list * degree).collect();
+            let num_edges = num_lists as u64 * degree;
+            let mut announced = lists_ahead(&starts, &(0..0)).end;
+            let piece = (num_edges / 100).max(1);
+            for first in (0..num_edges).step_by(piece as usize) {
+                let edges = first..num_edges.min(first + piece);
+                let ahead = lists_ahead(&starts, &edges);
+                assert_eq!(ahead.start, announced, "degree {degree}, {edges:?}");
+                announced = ahead.end;
+                assert!(announced as u64 * degree >= edges.end.min(num_edges), "degree {degree}, {edges:?}");
+            }
+            assert_eq!(announced, num_lists);
+        }
     }
 }

@@ -114,7 +114,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         let bound = self.graph.vertex_bound();
         let (next, count) = (AtomicBitmap::new(bound), AtomicUsize::new(0));
         let announce = |runs: &[Range<VertexId>]| self.graph.will_need_out_runs(runs);
-        let ahead = self.graph.is_listening().then(|| PagesAhead { bound, wanted: word, announce });
+        let ahead = self.graph.is_listening().then_some(PagesAhead { bound, wanted: word, announce });
         ahead.iter().for_each(PagesAhead::begin);
         self.ctx.pool.for_each_chunk(0..bound, CHUNK / 4, |_, chunk| {
             if self.ctx.progress.is_cancelled() {

@@ -1,0 +1,127 @@
+//! The real disk, read by calls.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use super::{DiskStorage, Storage, StorageFile};
+use crate::mapped::FileBytes;
+use crate::{Error, Result};
+
+/// The most bytes that one call reads.
+const CALL_BYTES: usize = 1 << 20;
+
+/// The file system of the machine, with files read to memory by `pread` in place of maps.
+///
+/// A disk that fails, or a file that somebody cuts, then gives an error that names the file and the offset, where a map
+/// would end the process. The price is memory for all of a file: one that does not fit in what is free is refused.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CalledStorage;
+
+impl CalledStorage {
+    fn read_open(file: &File, path: &Path, available: u64) -> Result<FileBytes> {
+        let len = file.metadata().map_err(|e| Error::io("look at", path, e))?.len();
+        if len > available {
+            let what = format!("reading it without a map takes {len} bytes of memory, and {available} are free");
+            return Err(Error::io("read", path, std::io::Error::new(std::io::ErrorKind::OutOfMemory, what)));
+        }
+        let num_bytes = usize::try_from(len).map_err(|e| Error::io("read", path, std::io::Error::other(e)))?;
+        let mut words = crate::memory::zeroed_huge::<u64>(num_bytes.div_ceil(size_of::<u64>()));
+        let bytes = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..num_bytes];
+        for (call, part) in bytes.chunks_mut(CALL_BYTES).enumerate() {
+            let offset = (call * CALL_BYTES) as u64;
+            file.read_exact_at(part, offset).map_err(|error| {
+                let what = format!("{} bytes from byte {offset} on: {error}", part.len());
+                Error::io("read", path, std::io::Error::new(error.kind(), what))
+            })?;
+        }
+        let read = FileBytes::owned(words, num_bytes);
+        read.ok_or_else(|| Error::io("read", path, std::io::ErrorKind::InvalidData.into()))
+    }
+}
+
+impl Storage for CalledStorage {
+    fn read(&self, path: &Path) -> Result<FileBytes> {
+        let file = File::open(path).map_err(|e| Error::io("open", path, e))?;
+        Self::read_open(&file, path, crate::memory::available())
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<()> {
+        DiskStorage.create_dir(path)
+    }
+
+    fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
+        DiskStorage.create(path)
+    }
+
+    fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
+        DiskStorage.open_write(path)
+    }
+
+    fn read_copy(&self, path: &Path) -> Result<Vec<u8>> {
+        DiskStorage.read_copy(path)
+    }
+
+    fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> Result<()> {
+        DiskStorage.read_at(path, offset, into)
+    }
+
+    fn file_len(&self, path: &Path) -> Result<u64> {
+        DiskStorage.file_len(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
+        DiskStorage.rename(from, to)
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<()> {
+        DiskStorage.remove_file(path)
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<()> {
+        DiskStorage.remove_dir(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> Result<()> {
+        DiskStorage.sync_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<String>> {
+        DiskStorage.list(path)
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        DiskStorage.exists(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>> {
+        DiskStorage.lock(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_fails_is_named_with_its_place() {
+        let path = std::env::temp_dir().join(format!("anden-called-{}", std::process::id()));
+        let content: Vec<u8> = (0..2 * CALL_BYTES + 5).map(|i| (i % 251) as u8).collect();
+        std::fs::write(&path, &content).unwrap();
+        assert_eq!(CalledStorage.read(&path).unwrap().as_slice(), content);
+        let file = File::open(&path).unwrap();
+        let error = CalledStorage::read_open(&file, &path, 1 << 20).unwrap_err().to_string();
+        assert!(
+            error.contains("anden-called-") && error.contains("takes 2097157 bytes of memory, and 1048576"),
+            "{error}"
+        );
+        std::fs::remove_file(&path).unwrap();
+        assert!(CalledStorage.read(&path).unwrap_err().to_string().contains("anden-called-"));
+        // A directory can be opened, and fails when it is read.
+        let folder = std::env::temp_dir();
+        let error = CalledStorage::read_open(&File::open(&folder).unwrap(), &folder, u64::MAX).unwrap_err().to_string();
+        assert!(error.contains("from byte 0 on"), "{error}");
+        let empty = File::open("/dev/null").unwrap();
+        assert!(CalledStorage::read_open(&empty, "null".as_ref(), 0).unwrap().is_empty());
+    }
+}
