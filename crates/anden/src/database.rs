@@ -28,6 +28,13 @@ impl std::fmt::Debug for Database {
 
 impl From<engine::Error> for Error {
     fn from(error: engine::Error) -> Self {
+        let error = match error {
+            engine::Error::Memory { what, needed, budget }
+            | engine::Error::Lama(lama::Error::Memory { what, needed, budget }) => {
+                return Self::Memory { what, needed, budget };
+            }
+            error => error,
+        };
         let text = error.to_string();
         match error.kind() {
             ErrorKind::NotFound => Self::NotFound(text),
@@ -162,6 +169,7 @@ impl Database {
     fn new(inner: engine::Database, session: &Session) -> Self {
         if let Some(bytes) = session.patch_memory() {
             inner.set_patch_memory(bytes);
+            inner.set_memory(session.memory());
         }
         Self { inner, session: session.clone(), pins: Arc::default() }
     }

@@ -29,6 +29,16 @@ pub enum Error {
     /// The operating system refused.
     #[error("{0}")]
     Io(String),
+    /// The memory that may be used does not suffice: nothing was done.
+    #[error("a budget of {budget} bytes of memory is too small: {what} needs at least {needed}")]
+    Memory {
+        /// What it is for.
+        what: String,
+        /// The least that it can do with, all in all.
+        needed: u64,
+        /// What may be used.
+        budget: u64,
+    },
     /// Nobody reads any more what is written.
     #[error("nobody reads the output any more")]
     ClosedPipe,
@@ -78,6 +88,7 @@ impl From<kernels::Error> for Error {
         match error {
             kernels::Error::Base(error) => error.into(),
             kernels::Error::Unsupported { .. } => Self::Unsupported(error.to_string()),
+            kernels::Error::Memory { kernel, needed, budget } => Self::Memory { what: kernel.into(), needed, budget },
             kernels::Error::NoVertex { .. } => Self::NotFound(error.to_string()),
             error => Self::InvalidInput(error.to_string()),
         }

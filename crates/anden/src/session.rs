@@ -12,6 +12,9 @@ use crate::Result;
 /// Pages of views that are not in the files as they are may take one in so many bytes of the budget.
 const PATCH_SHARE: u64 = 4;
 
+/// What the program has in memory before it works: its tables, the stacks of its threads, what is known of each page.
+const PROGRAM_BYTES: u64 = 8 << 20;
+
 /// Without a budget, one in so many bytes of what is free stays so: files are read through it.
 const FREE_SHARE: u64 = 8;
 
@@ -55,8 +58,9 @@ impl Session {
         Self { workers: Arc::new(Workers::new(split)), ..self }
     }
 
-    /// Limits the bytes that a load or a kernel may allocate at once; `None`: most of what the system, and the control
-    /// group that the process is in, have free when it begins.
+    /// Limits the bytes that loads, appends, merges, snapshots and kernels may have in memory at once, files that are
+    /// mapped left out; `None`: most of what the system, and the control group that the process is in, have free when
+    /// one begins. What does not fit is refused before it begins ([`Error::Memory`](crate::Error::Memory)).
     #[must_use]
     pub fn with_memory(self, memory: Option<u64>) -> Self {
         Self { memory, ..self }
@@ -137,11 +141,35 @@ impl Session {
     /// What a kernel works with on a view that may have such pages, and for which `taken` bytes are in memory already.
     pub(crate) fn context(&self, has_patches: bool, taken: u64) -> Context<'_> {
         let memory = match self.memory {
-            Some(memory) => memory.saturating_sub(taken),
+            Some(memory) => memory.saturating_sub(PROGRAM_BYTES + taken),
             // What is taken is not free any more.
             None => base::memory::available() / FREE_SHARE * (FREE_SHARE - 1),
         };
         let patches = if has_patches { memory / PATCH_SHARE } else { 0 };
         Context { pool: &self.pool, progress: &*self.progress, memory: Some(memory - patches) }
+    }
+    /// The budget with which [`context`](Self::context) lets a kernel have `needed` bytes.
+    pub(crate) fn memory_for(&self, needed: u64, has_patches: bool, taken: u64) -> u64 {
+        // A quarter of what a kernel may have goes to the pages, so a third is added to what it needs.
+        let patches = if has_patches { needed.saturating_sub(1) / (PATCH_SHARE - 1) } else { 0 };
+        needed.saturating_add(patches + PROGRAM_BYTES + taken)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_kernel_gets_what_it_asked_for() {
+        let session = Session::new(1).unwrap();
+        for needed in [0, 1, 2, 3, 1000, 1001, 123_456_789] {
+            for (has_patches, taken) in [(false, 0), (true, 0), (true, 77)] {
+                let budget = session.memory_for(needed, has_patches, taken);
+                let with = |memory| session.clone().with_memory(Some(memory)).context(has_patches, taken).memory;
+                assert_eq!(with(budget), Some(needed), "{has_patches}, {taken}");
+                assert!(needed == 0 || with(budget - 1) < Some(needed));
+            }
+        }
     }
 }

@@ -33,6 +33,8 @@ struct Seen {
     name: OnceLock<String>,
     /// Where the name is not given, that of the newest snapshot.
     newest: Option<u32>,
+    /// What pages take that levels change, once somebody has a budget for it.
+    least_patch_bytes: OnceLock<u64>,
 }
 
 /// The weights that were chosen last, and what they are like.
@@ -58,12 +60,20 @@ impl std::fmt::Debug for View {
 
 impl View {
     pub(crate) fn new(graph: lama::View, session: Session, pin: Pin, name: String) -> Self {
-        Self::seen(graph, session, Seen { _pin: pin, name: OnceLock::from(name), newest: None })
+        Self::seen(
+            graph,
+            session,
+            Seen { _pin: pin, name: OnceLock::from(name), newest: None, least_patch_bytes: OnceLock::new() },
+        )
     }
 
     /// Of everything that is committed; the newest snapshot is called `newest`.
     pub(crate) fn of_everything(graph: lama::View, session: Session, pin: Pin, newest: Option<u32>) -> Self {
-        Self::seen(graph, session, Seen { _pin: pin, name: OnceLock::new(), newest })
+        Self::seen(
+            graph,
+            session,
+            Seen { _pin: pin, name: OnceLock::new(), newest, least_patch_bytes: OnceLock::new() },
+        )
     }
 
     fn seen(graph: lama::View, session: Session, seen: Seen) -> Self {
@@ -135,8 +145,16 @@ impl View {
 
     /// What kernels work with beside the graph, for algorithms of one's own.
     pub fn context(&self) -> Context<'_> {
-        let taken = self.chosen().map_or(0, ChosenWeights::num_bytes);
-        self.session.context(self.graph.has_levels(), taken)
+        self.session.context(self.graph.has_levels(), self.taken())
+    }
+
+    /// The bytes that are in memory for this view, or may be: chosen weights, and what levels change.
+    fn taken(&self) -> u64 {
+        let chosen = self.chosen().map_or(0, ChosenWeights::num_bytes);
+        let is_counted = self.session.memory().is_some() && self.graph.has_levels();
+        // Where an index is damaged, whoever reads the lists says so.
+        let patches = || self.graph.least_patch_bytes().unwrap_or(0);
+        chosen + if is_counted { *self.seen.least_patch_bytes.get_or_init(patches) } else { 0 }
     }
 
     /// What is seen: `snapshot 1`.
@@ -224,6 +242,13 @@ impl View {
             )),
             _ => error.into(),
         }
+    }
+
+    /// An error of a kernel, with all memory that there must be where it has what the kernel must have.
+    pub(crate) fn in_all(&self, error: Error) -> Error {
+        let (Error::Memory { what, needed, .. }, Some(budget)) = (&error, self.session.memory()) else { return error };
+        let needed = self.session.memory_for(*needed, self.graph.has_levels(), self.taken());
+        Error::Memory { what: what.clone(), needed, budget }
     }
 
     /// Whether an id below the bound is a vertex.

@@ -137,6 +137,13 @@ pub fn resident_peak() -> u64 {
     available::in_kib(&status, "VmHWM:").unwrap_or(0)
 }
 
+/// What is resident of this process now and no part of a mapped file, in bytes: its heap, its stacks, and memory that
+/// it shares; 0 if unknown.
+pub fn resident_beside_files() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    ["RssAnon:", "RssShmem:"].iter().filter_map(|name| available::in_kib(&status, name)).sum()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -154,6 +161,7 @@ mod tests {
     fn the_system_knows_our_peak() {
         let big = vec![1_u8; 64 << 20];
         assert!(resident_peak() >= big.len() as u64);
+        assert!((64 << 20..128 << 20).contains(&resident_beside_files()));
         drop(big);
         // Too small for a mapping of their own each: the allocator keeps them.
         let small: Vec<Vec<u8>> = (0..64 << 10).map(|_| vec![1; 1000]).collect();

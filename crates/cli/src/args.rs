@@ -52,7 +52,7 @@ pub struct Global {
     /// Worker threads [default: one for each core]
     #[arg(long, global = true, value_name = "N", value_parser = parse::threads, help_heading = "Options of every verb")]
     pub threads: Option<usize>,
-    /// Hard memory budget of load, append, run and query: 512M, 4G; otherwise most of what is free
+    /// Hard memory budget of what loads, writes and computes, beside mapped files: 512M, 4G; otherwise most of what is free
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse::bytes, help_heading = "Options of every verb")]
     pub memory: Option<u64>,
     /// No progress bars, and no report where the result is a file

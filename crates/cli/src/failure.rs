@@ -85,6 +85,7 @@ pub fn complain(text: &str) {
 fn advice(error: &anden::Error) -> Option<&'static str> {
     match error {
         anden::Error::Corrupt(_) => Some("restore the database from a copy, or load it again from its source"),
+        anden::Error::Memory { .. } => Some("give it that much with --memory, or close what has it"),
         anden::Error::Locked(_) => Some("wait until the other process has closed it"),
         _ => None,
     }

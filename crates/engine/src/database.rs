@@ -181,6 +181,14 @@ impl Database {
         self.store.set_patch_memory(num_bytes);
     }
 
+    /// Sets the memory, in bytes, that merges and snapshots may take, what was committed since the newest snapshot
+    /// included: of that a snapshot is made in the background the earlier the less there is. `None`: as much as is
+    /// fastest. What does not fit is refused before it begins, with the number that does.
+    pub fn set_memory(&self, num_bytes: Option<u64>) {
+        self.store.set_memory(num_bytes);
+        self.background.set_checkpoint_bytes(Some(crate::live::checkpoint_bytes(num_bytes)));
+    }
+
     /// Makes a snapshot of what `inputs` add and [`AppendOptions::remove`] removes.
     ///
     /// Removals come first: an edge that is removed and added is there afterwards, and a removed vertex
@@ -331,10 +339,12 @@ impl Database {
     /// committed meanwhile is in the log, and not in this snapshot.
     ///
     /// # Errors
-    /// The handle cannot write, the name is no name or taken, or the disk failed: what is committed stays. Where
+    /// The handle cannot write, the name is no name or taken, the memory does not suffice
+    /// ([`set_memory`](Self::set_memory)), or the disk failed: what is committed stays. Where
     /// something was committed meanwhile, the next snapshot is then preceded by one of what this one was to have.
     pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
         self.require_writer()?;
+        self.live.require_memory(&self.store)?;
         let snapshot = self.live.checkpoint(&self.store, name)?;
         self.background.has_succeeded();
         Ok(snapshot)
@@ -508,7 +518,8 @@ impl Database {
     /// Cost: with [`MergeScope::All`], that of writing the graph anew.
     ///
     /// # Errors
-    /// The handle cannot write, the disk failed, or the caller wanted it: the database is as it was.
+    /// The handle cannot write, the memory does not suffice ([`set_memory`](Self::set_memory)), the disk failed, or the
+    /// caller wanted it: the database is as it was.
     pub fn merge(&self, scope: MergeScope, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
         self.require_writer()?;
         Ok(self.store.merge(scope, pool, progress)?)

@@ -69,6 +69,16 @@ pub enum Error {
         /// Their edges, as far as they were counted.
         num_edges: u64,
     },
+    /// The memory that may be used does not suffice.
+    #[error("a budget of {budget} bytes of memory is too small: {what} needs at least {needed}")]
+    Memory {
+        /// What it is for.
+        what: String,
+        /// The least that it can do with.
+        needed: u64,
+        /// What may be used.
+        budget: u64,
+    },
     /// What was asked for is not possible, or what was given to be written breaks a rule of the format.
     #[error("{0}")]
     Input(String),

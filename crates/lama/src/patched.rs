@@ -31,6 +31,12 @@ const SMALL_PAGE: usize = 1 << 17;
 /// A larger one is if one in so many of its entries changes.
 const MUCH_CHANGED: usize = 64;
 
+/// What a page takes at most that is not written anew, besides what [`CHANGE_BYTES`] says: a head for each vertex.
+pub(crate) const PIECES_BYTES: u64 = 10 << 10;
+
+/// And for each arc that levels add or remove: two pieces, the entry, its weight.
+pub(crate) const CHANGE_BYTES: u64 = 64;
+
 /// A page that levels change.
 #[derive(Debug)]
 pub(crate) struct PatchedPage {
@@ -132,14 +138,18 @@ impl PatchedPage {
         let (num_added, num_removed) = changes.num_changes();
         let num_arcs = (ground.targets.len() + num_added).saturating_sub(num_removed);
         let is_worth_it = num_arcs <= SMALL_PAGE || (num_added + num_removed) * MUCH_CHANGED >= num_arcs;
+        let mut saves = false;
         if let Some((room, is_brief)) = room.filter(|_| is_worth_it) {
-            whole.fill(ground, changes)?;
-            if let Some(page) = room.store(whole, is_brief) {
-                let largest_target = whole.targets.iter().copied().max();
-                return Ok(Self { form: Form::Rewritten(page), num_arcs: whole.targets.len() as u64, largest_target });
+            if room.has_room_for(num_arcs) {
+                whole.fill(ground, changes)?;
+                if let Some(page) = room.store(whole, is_brief) {
+                    let (num_arcs, largest_target) = (whole.targets.len() as u64, whole.targets.iter().copied().max());
+                    return Ok(Self { form: Form::Rewritten(page), num_arcs, largest_target });
+                }
             }
+            saves = true;
         }
-        let mut builder = Builder::new(ground);
+        let mut builder = Builder::new(ground, saves);
         for list in changes.lists() {
             builder.add(&list)?;
         }
@@ -259,17 +269,22 @@ impl Pieces {
     }
 }
 
-/// Whether a list that changes is written anew.
-fn is_rewritten(ground: &Ground<'_>, list: &ChangedList<'_>) -> bool {
+/// Whether a list that changes is written anew. `saves`: only where it must be.
+fn is_rewritten(ground: &Ground<'_>, list: &ChangedList<'_>, saves: bool) -> bool {
     let old_len = ground.list(list.local.into()).len();
     // Of equal entries with several weights, only `apply` knows which go.
     let is_ambiguous = ground.multigraph && !list.removed.is_empty();
+    if saves {
+        return is_ambiguous;
+    }
     old_len + list.added.len() <= SHORT_LIST || list.removed.len() * MAX_CUTS > old_len || is_ambiguous
 }
 
 /// Builds a page in pieces.
 struct Builder<'a> {
     ground: &'a Ground<'a>,
+    /// Memory has run out: nothing is copied that is in the base run.
+    saves: bool,
     heads: Vec<Head>,
     pieces: Vec<Piece>,
     targets: Vec<VertexId>,
@@ -278,10 +293,10 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(ground: &'a Ground<'a>) -> Self {
+    fn new(ground: &'a Ground<'a>, saves: bool) -> Self {
         let heads = Vec::with_capacity(PAGE_VERTICES);
         let (pieces, targets, bits, old_bits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut builder = Self { ground, heads, pieces, targets, bits, old_bits };
+        let mut builder = Self { ground, saves, heads, pieces, targets, bits, old_bits };
         for local in 0..PAGE_VERTICES {
             let list = ground.list(local);
             let head = builder.head(Source::Base, list.start, list.len());
@@ -308,7 +323,7 @@ impl<'a> Builder<'a> {
     fn add(&mut self, list: &ChangedList<'_>) -> Result<(), String> {
         let old = self.ground.list(list.local.into());
         let start = self.targets.len();
-        let head = if is_rewritten(self.ground, list) {
+        let head = if is_rewritten(self.ground, list, self.saves) {
             self.old_bits.clear();
             self.ground.copy_bits(old.clone(), &mut self.old_bits);
             let old = (&self.ground.targets[old], &self.old_bits[..]);
@@ -322,6 +337,7 @@ impl<'a> Builder<'a> {
                 pieces.push(Piece { source: Source::Memory, start, len: list.added.len() });
             }
             match pieces[..] {
+                [] => self.head(Source::Base, 0, 0),
                 [Piece { source, start, len }] => self.head(source, start, len),
                 _ => self.head_of_pieces(&pieces),
             }
@@ -332,7 +348,12 @@ impl<'a> Builder<'a> {
 
     fn finish(self) -> Pieces {
         let weights = self.ground.weight_type.map(|weight_type| weights(weight_type, &self.bits));
-        Pieces { heads: self.heads, pieces: self.pieces, targets: self.targets, weights }
+        let Self { heads, mut pieces, mut targets, .. } = self;
+        if self.saves {
+            pieces.shrink_to_fit();
+            targets.shrink_to_fit();
+        }
+        Pieces { heads, pieces, targets, weights }
     }
 }
 

@@ -21,6 +21,9 @@ use crate::table::PAGE_OFFSETS;
 /// What the offsets of a page take.
 const OFFSET_BYTES: u64 = (PAGE_OFFSETS * size_of::<u32>()) as u64;
 
+/// No page takes more than one in so many bytes of the memory for all.
+const PAGE_SHARE: u64 = 8;
+
 /// The lists of a side with room for pages behind them.
 #[derive(Debug)]
 pub(crate) struct RoomyLists {
@@ -206,6 +209,11 @@ impl Ranges {
 }
 
 impl Room {
+    /// Whether a page of so many entries is not too large to be made, which takes as much memory a few times over.
+    pub fn has_room_for(&self, num_entries: usize) -> bool {
+        self.num_bytes(num_entries.max(1).next_multiple_of(self.unit)) <= self.memory.limit() / PAGE_SHARE
+    }
+
     /// Writes a page; `None` where there is no room or no memory for it.
     pub fn store(self: &Arc<Self>, page: &WholePage, is_brief: bool) -> Option<RewrittenPage> {
         let Given { entries, is_kept } = self.allocate(page.targets.len(), is_brief)?;

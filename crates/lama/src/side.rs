@@ -10,6 +10,7 @@ mod apart;
 mod origin;
 mod overlaid;
 mod recipe;
+mod sizes;
 
 use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
@@ -98,6 +99,9 @@ const EMPTY: u64 = 5;
 const DAMAGED: u64 = 6;
 /// Nobody has looked at it.
 const UNTOUCHED: u64 = 7;
+
+/// What a view keeps in memory for each page of its lists, of both sides, before it reads any.
+pub(crate) const STATE_BYTES: u64 = 128;
 
 /// Added to the state of a page once something is laid over a list of it: no list is then where the page has it.
 const OVERLAID: u64 = 8;

@@ -15,7 +15,7 @@ mod state;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use base::storage::Storage;
@@ -53,6 +53,8 @@ pub struct Store {
     writer: Option<Mutex<Writer>>,
     /// Held by who merges everything, which takes long: others write meanwhile. It is taken before `writer`.
     merging: Mutex<()>,
+    /// The bytes that merges may take; the largest number stands for no limit.
+    memory: AtomicU64,
     /// The time of new snapshots; `None` asks the clock.
     unix_time: Option<u64>,
     /// What the disk holds of the manifest is not known.
@@ -143,8 +145,8 @@ impl Store {
         let options = state.manifest.created.options;
         let state = RwLock::new(Arc::new(state));
         let merging = Mutex::default();
-        let is_poisoned = Arc::default();
-        Self { storage, path: path.to_owned(), options, state, writer, merging, unix_time: None, is_poisoned }
+        let (memory, is_poisoned) = (AtomicU64::new(u64::MAX), Arc::default());
+        Self { storage, path: path.to_owned(), options, state, writer, merging, memory, unix_time: None, is_poisoned }
     }
 
     /// Gives new snapshots this time, in seconds since 1970, in place of the clock's: the same input gives the same
@@ -160,6 +162,17 @@ impl Store {
     /// before the first view.
     pub fn set_patch_memory(&self, num_bytes: u64) {
         self.state().base.memory().set_limit(num_bytes);
+    }
+
+    /// Sets the memory, in bytes, that a merge may take in all; `None`: as much as is fastest. A merge for which it does
+    /// not suffice is refused, with the number that does, before it begins.
+    pub fn set_memory(&self, num_bytes: Option<u64>) {
+        self.memory.store(num_bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// The memory, in bytes, that a merge may take; `None`: as much as is fastest.
+    pub fn memory(&self) -> Option<u64> {
+        Some(self.memory.load(Ordering::Relaxed)).filter(|&limit| limit != u64::MAX)
     }
 
     /// Shows what a writer in another process has published since; true where that is anything. A handle that writes

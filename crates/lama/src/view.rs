@@ -197,6 +197,19 @@ impl View {
         }
     }
 
+    /// The bytes that a reader of all lists keeps in memory at least because levels change them: what they add and
+    /// remove. Pages that are written anew, while there is memory for them, come on top.
+    ///
+    /// Cost: a look at the indexes of all levels.
+    ///
+    /// # Errors
+    /// An index is damaged.
+    pub fn least_patch_bytes(&self) -> Result<u64> {
+        let sides = [Some(&self.out_side), self.in_side.as_ref()];
+        let bytes = sides.into_iter().flatten().map(Side::least_patch_bytes).collect::<base::Result<Vec<_>>>()?;
+        Ok(bytes.into_iter().sum())
+    }
+
     /// The ids below the bound that are no vertices, ascending.
     pub(crate) fn dead(&self) -> Vec<VertexId> {
         self.shared.dead.as_ref().map_or(Vec::new(), |dead| dead.iter_ones().map(|v| v as VertexId).collect())

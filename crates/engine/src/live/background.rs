@@ -28,10 +28,22 @@ const REST: u32 = 15;
 const MUCH: u64 = 4;
 /// So many times as much may wait behind one that is being written.
 const BEHIND: u64 = 3;
+/// With a budget, of changes that take this part of what it leaves: a few times as many may wait, and writing them takes
+/// a few times as much again, however densely they lie.
+const CHECKPOINT_SHARE: u64 = 48;
+/// A snapshot of less is not worth while.
+const LEAST_CHECKPOINT_BYTES: u64 = 1 << 20;
 /// The bytes of a second that upkeep writes at most: a fraction of what a disk takes.
 const WRITE_RATE: u64 = 100 << 20;
 /// Stands for no limit.
 const UNLIMITED: u64 = u64::MAX;
+
+/// The bytes of changes from which on a snapshot is made with so much memory.
+pub(crate) fn checkpoint_bytes(memory: Option<u64>) -> u64 {
+    let Some(memory) = memory else { return CHECKPOINT_BYTES };
+    let free = memory.saturating_sub(super::checkpoint::FIXED_BYTES);
+    (free / CHECKPOINT_SHARE).clamp(LEAST_CHECKPOINT_BYTES, CHECKPOINT_BYTES)
+}
 
 /// The threads that work by themselves, and what they are told; dropped, they end.
 #[derive(Debug)]

@@ -5,11 +5,17 @@ use graph::Graph;
 use lama::{Key, KeyScheme, LevelChanges, Side, SnapshotInfo, Store};
 use terrace::Plane;
 
+use super::Live;
 use super::delta::planes_of;
 use super::version::LiveVersion;
 use crate::append::order;
 use crate::load::VertexKeys;
 use crate::{Error, Result};
+
+/// What making a snapshot holds whatever is in it: the program, and the buffers of its file.
+pub(super) const FIXED_BYTES: u64 = 24 << 20;
+/// A changed arc on its way from the container to the file: as it is sorted, and as it is written.
+const ARC_BYTES: u64 = 48;
 
 /// Makes a snapshot in which nothing changes.
 ///
@@ -18,6 +24,26 @@ use crate::{Error, Result};
 pub(super) fn write_empty_level(store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
     let vertex_bound = store.view()?.vertex_bound();
     Ok(store.append(&LevelChanges { vertex_bound, ..LevelChanges::default() }, name)?)
+}
+
+impl Live {
+    /// Refuses a snapshot of what is committed that takes more memory than there may be.
+    ///
+    /// # Errors
+    /// [`Error::Memory`], with what it takes.
+    pub(crate) fn require_memory(&self, store: &Store) -> Result<()> {
+        let (Some(budget), Some(newest)) = (store.memory(), self.newest()) else { return Ok(()) };
+        // What is frozen already is written for itself; until then it is there too.
+        let planes = [Plane::Out, Plane::In, Plane::OutRemoved, Plane::InRemoved];
+        let num_arcs = |version: &LiveVersion| planes.iter().map(|&plane| version.delta.num_arcs(plane)).sum::<u64>();
+        let most_arcs = newest.frozen.as_ref().map_or(0, |frozen| num_arcs(frozen)).max(num_arcs(&newest));
+        let needed = FIXED_BYTES + self.stats().delta_bytes + ARC_BYTES * most_arcs;
+        if needed > budget {
+            let what = "a snapshot of what was committed, which must be in memory,".into();
+            return Err(Error::Memory { what, needed, budget });
+        }
+        Ok(())
+    }
 }
 
 impl LiveVersion {

@@ -321,6 +321,16 @@ impl Level {
         Ok(self.index(side)?.iter().map(|entry| entry.page).collect())
     }
 
+    /// The pages of a side that have changes, ascending, each with the number of arcs added and removed.
+    ///
+    /// # Errors
+    /// The index is damaged.
+    pub fn page_arcs(&self, side: Side) -> base::Result<Vec<(u32, u64)>> {
+        let (pages, targets) = (self.index(side)?, &self.shared.sides[side_index(side)].targets);
+        let num_arcs = |place| part(targets, pages, place, |entry| entry.targets_start as usize).len() as u64;
+        Ok(pages.iter().enumerate().map(|(place, entry)| (entry.page, num_arcs(place))).collect())
+    }
+
     /// Whether a page of a side has changes; also true where that cannot be read, so that
     /// [`read_page`](Self::read_page) says why.
     ///

@@ -165,8 +165,10 @@ impl LevelWriter {
     }
 
     fn try_append_arcs(&mut self, side: Side, added: &[ChangedArc], removed: &[ChangedArc]) -> Result<()> {
-        self.check_side(side)?;
+        let place = self.check_side(side)?;
         let has_weights = self.options.list_weights().is_some();
+        // A large level is in memory once, not once and a half while it grows.
+        self.sides[place].reserve(added.len() + removed.len(), self.options.list_weights());
         if let Some(pair) = [added, removed].into_iter().flat_map(|arcs| arcs.windows(2)).find(|pair| pair[0] > pair[1])
         {
             return Err(Error::Input(format!("changes out of order: {:?} before {:?}", pair[0], pair[1])));
@@ -298,6 +300,12 @@ fn no_level() -> Error {
 }
 
 impl SideBuffer {
+    /// Makes room for so many arcs.
+    fn reserve(&mut self, num_arcs: usize, weight_type: Option<WeightType>) {
+        self.targets.reserve(num_arcs);
+        self.weights.reserve(num_arcs * weight_type.map_or(0, WeightType::num_bytes));
+    }
+
     /// Appends checked changes to the level with these counts.
     fn append(&mut self, counts: &mut SideCounts, page: usize, changes: &PageChanges) -> Result<()> {
         let last = self.pages.last().filter(|_| counts.num_pages > 0);

@@ -189,6 +189,12 @@ impl StoredProperties {
         Ok(column)
     }
 
+    /// The bytes of the values of a column that levels change; 0 where they cannot be read.
+    pub(crate) fn changed_bytes(&self, number: u32) -> u64 {
+        let changes = self.steps.iter().filter_map(|(level, _)| level.property_changes(number).ok().flatten());
+        changes.map(|changes| changes.num_bytes() as u64).sum()
+    }
+
     /// Whether the levels between the base run and the version change a column.
     pub(crate) fn has_changed(&self, number: u32) -> bool {
         self.steps.iter().any(|(level, _)| level.changes_property(number))

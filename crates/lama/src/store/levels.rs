@@ -30,6 +30,9 @@ pub(crate) const SMALL_FILE_BYTES: u64 = 1 << 20;
 /// A packed file is not begun anew before it has so many bytes.
 const PACKED_FILE_BYTES: u64 = 16 << 20;
 
+/// Nor of more than this part of the memory that may be used: it is there as a whole.
+const PACKED_SHARE: u64 = 16;
+
 /// About the bytes of the frame of a file.
 const FRAME_BYTES: u64 = 5000;
 
@@ -133,13 +136,14 @@ impl Draft<'_> {
         let mut places = HashMap::new();
         let mut files = HashMap::new();
         let mut jobs = jobs.into_iter().peekable();
+        let most_bytes = self.store.memory().map_or(u64::MAX, |memory| memory / PACKED_SHARE).min(PACKED_FILE_BYTES);
         while let Some(first) = jobs.peek() {
             let is_large = first.num_bytes >= SMALL_FILE_BYTES;
             let number = self.next_file();
             let mut writer = self.level_writer(number)?;
             let (mut index, mut num_bytes) = (0, 0);
             let fits = |job: &Job<'_>, index: u32, num_bytes: u64| {
-                let joins = !is_large && job.num_bytes < SMALL_FILE_BYTES && num_bytes < PACKED_FILE_BYTES;
+                let joins = !is_large && job.num_bytes < SMALL_FILE_BYTES && num_bytes < most_bytes;
                 index == 0 || joins
             };
             while let Some(job) = jobs.next_if(|job| fits(job, index, num_bytes)) {

@@ -1,16 +1,19 @@
 //! Merges levels into runs, so that readers have fewer of them to look at. No snapshot is lost by it.
 
+mod room;
+
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use base::parallel::Pool;
 use base::progress::Progress;
 use graph::{Graph, Weight, WeightType};
 
+use self::room::{Room, require_for_level};
 use super::draft::Draft;
 use super::{State, Store};
-use crate::Result;
 use crate::chain::DeltaRun;
 use crate::file::{FileKind, WrittenFile};
+use crate::level::Level;
 use crate::manifest::Manifest;
 use crate::patched::WholePage;
 use crate::property::{NewColumns, write_columns};
@@ -18,12 +21,16 @@ use crate::run::{RunWriter, Side};
 use crate::side::PageScratch;
 use crate::table::PAGE_VERTICES;
 use crate::view::View;
+use crate::{Error, Result};
 
 /// A base run is worth while once this part of its entries has changed.
 const MERGE_SHARE: u64 = 16;
 
 /// So few changes do not slow anybody down.
 const MIN_CHANGED_ARCS: u64 = 4096;
+
+/// Upkeep, which goes on beside other work, takes one in so many bytes of the memory that may be used.
+const UPKEEP_SHARE: u64 = 2;
 
 /// Bytes that may be written for each byte that was loaded or appended.
 const WRITE_AMPLIFICATION: u64 = 4;
@@ -54,21 +61,25 @@ impl Store {
     /// Cost: of [`MergeScope::All`], the graph is read and written once, a few pages at a time; of
     /// [`MergeScope::Newest`], these levels are.
     ///
+    /// Memory: that of [`set_memory`](Self::set_memory) at most.
+    ///
     /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory): that does not suffice, which is found out before anything is written.
     /// The graph is damaged, the caller wanted it, the handle is read-only or poisoned, or the disk failed; the
     /// database is then as before.
     pub fn merge(&self, scope: MergeScope, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
         match scope {
             MergeScope::All => {
                 let merging = self.merging.lock().unwrap_or_else(PoisonError::into_inner);
-                self.merge_all(&merging, pool, progress)
+                self.merge_all(&merging, self.memory(), pool, progress)
             }
             MergeScope::Newest(num_levels) => self.begin()?.merge_newest(num_levels),
         }
     }
 
     /// Merges everything if enough changed since the last time, and if that does not write more than four times what
-    /// was loaded and appended; once as much has changed as there is, in any case. `None`: there was no need.
+    /// was loaded and appended; once as much has changed as there is, in any case. `None`: there was no need, or half of
+    /// the memory that may be used ([`set_memory`](Self::set_memory)) does not suffice.
     ///
     /// # Errors
     /// As [`merge`](Self::merge).
@@ -77,11 +88,24 @@ impl Store {
         let draft = self.begin()?;
         let is_needed = needs_merge(&draft.state);
         draft.end();
-        if is_needed { self.merge_all(&merging, pool, progress).map(Some) } else { Ok(None) }
+        if !is_needed {
+            return Ok(None);
+        }
+        // Who only wanted to add something has what he wanted, also where there is no room for more.
+        match self.merge_all(&merging, self.memory().map(|memory| memory / UPKEEP_SHARE), pool, progress) {
+            Err(Error::Memory { .. }) => Ok(None),
+            merged => merged.map(Some),
+        }
     }
 
     /// Merges everything up to the newest version, while younger ones may come.
-    fn merge_all(&self, _: &MutexGuard<'_, ()>, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
+    fn merge_all(
+        &self,
+        _: &MutexGuard<'_, ()>,
+        memory: Option<u64>,
+        pool: &Pool,
+        progress: &dyn Progress,
+    ) -> Result<MergeReport> {
         let mut draft = self.begin()?;
         let state = Arc::clone(&draft.state);
         let (newest, anchor) = (state.manifest.chain.newest().number, state.manifest.chain.anchor);
@@ -89,13 +113,15 @@ impl Store {
             draft.end();
             return Ok(MergeReport::default());
         }
+        let view = state.view(newest, &self.path)?;
+        let room = Room::new(&state, &view, pool, memory)?;
         let aside = Aside(self);
         let number = draft.set_aside(|number| {
             let columns = crate::run::columns(&self.options).into_iter();
             columns.map(|kind| crate::names::run(number, crate::run::column_name(kind))).collect()
         });
         draft.end();
-        let run = self.write_run(&state, number, pool, progress)?;
+        let run = self.write_run((view, newest), number, room, pool, progress)?;
         let mut draft = self.begin()?;
         let report = match draft.state.manifest.chain.index(newest) {
             Some(_) => draft.publish_run(run, &state),
@@ -103,22 +129,26 @@ impl Store {
                 // The version was given up meanwhile: now nobody else may write.
                 draft.add_aside(Vec::new());
                 let state = Arc::clone(&draft.state);
-                draft.merge_alone(&state, pool, progress)
+                draft.merge_alone(&state, memory, pool, progress)
             }
         };
         drop(aside);
         report
     }
 
-    /// Writes the base run of the newest version of `state`.
-    fn write_run(&self, state: &State, number: u32, pool: &Pool, progress: &dyn Progress) -> Result<NewRun> {
-        let manifest = &state.manifest;
-        let version = manifest.chain.newest().number;
-        let view = state.view(version, &self.path)?;
-        let (bound, id) = (view.vertex_bound(), manifest.created.id);
+    /// Writes the base run of a version.
+    fn write_run(
+        &self,
+        (view, version): (View, u32),
+        number: u32,
+        room: Room,
+        pool: &Pool,
+        progress: &dyn Progress,
+    ) -> Result<NewRun> {
+        let (bound, id) = (view.vertex_bound(), self.id());
         let writer = RunWriter::create(&*self.storage, &self.path, &self.options, id, bound, number)?;
         progress.stage("merging", Some(view.num_arcs()));
-        write_lists(&view, &writer, pool, progress)?;
+        write_lists(&view, &writer, room, pool, progress)?;
         let files = writer.finish_with_dead(&view.dead())?.files;
         Ok(NewRun { view, version, number, files })
     }
@@ -180,9 +210,18 @@ impl Drop for Aside<'_> {
 
 impl Draft<'_> {
     /// Merges everything while nobody else writes.
-    fn merge_alone(mut self, state: &State, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
+    fn merge_alone(
+        mut self,
+        state: &State,
+        memory: Option<u64>,
+        pool: &Pool,
+        progress: &dyn Progress,
+    ) -> Result<MergeReport> {
         let number = self.next_file();
-        let run = self.store.write_run(state, number, pool, &Unslowed(progress))?;
+        let version = state.manifest.chain.newest().number;
+        let view = state.view(version, &self.store.path)?;
+        let room = Room::new(state, &view, pool, memory)?;
+        let run = self.store.write_run((view, version), number, room, pool, &Unslowed(progress))?;
         self.publish_run(run, state)
     }
 
@@ -239,6 +278,7 @@ impl Draft<'_> {
             return Ok(MergeReport { levels_before, levels_after: levels_before, bytes_written: 0 });
         };
         let levels = self.state.levels_between(from, to);
+        require_for_level(levels.iter().map(Level::num_bytes).sum(), self.store.memory())?;
         let level = self.write_composed(levels, from, to)?;
         manifest.chain = manifest.chain.with_delta_run(DeltaRun { from, to, level });
         let levels_after = manifest.chain.steps(newest).len();
@@ -248,8 +288,8 @@ impl Draft<'_> {
     }
 }
 
-/// Writes all lists of a view. While one worker writes pages, the others make the next ones.
-fn write_lists(view: &View, writer: &RunWriter, pool: &Pool, progress: &dyn Progress) -> Result<()> {
+/// Writes all lists of a view. While one worker writes pages, the others make the next ones, where there is room for them.
+fn write_lists(view: &View, writer: &RunWriter, room: Room, pool: &Pool, progress: &dyn Progress) -> Result<()> {
     let num_pages = view.vertex_bound().div_ceil(PAGE_VERTICES);
     for side in [Side::Out, Side::In] {
         let Some(lists) = view.side(side) else { continue };
@@ -259,7 +299,16 @@ fn write_lists(view: &View, writer: &RunWriter, pool: &Pool, progress: &dyn Prog
             Ok(lists.read_whole_page(page, scratch, whole)?)
         };
         let take = |(page, whole): &mut (usize, WholePage)| append(writer, view, side, *page, whole, progress);
-        pool.in_order(0..num_pages, PageScratch::default, make, take)?;
+        match room {
+            Room::ForMany => pool.in_order(0..num_pages, PageScratch::default, make, take)?,
+            Room::ForOne => {
+                let (mut scratch, mut piece) = Default::default();
+                (0..num_pages).try_for_each(|page| {
+                    make(&mut scratch, page, &mut piece)?;
+                    take(&mut piece)
+                })?;
+            }
+        }
     }
     Ok(())
 }

@@ -1,0 +1,167 @@
+//! Loads, appends, merges, snapshots and kernels keep to their budget of memory, or say beforehand what they need.
+//!
+//! One test alone in its own program: the account of the heap is the process's, and so is what is resident.
+
+use std::io::Write;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use anden::{
+    AppendOptions, Database, Durability, Error, InputPath, Job, Key, LoadOptions, Maintenance, Options, Parameters,
+    Result, Session, Update, WeightType,
+};
+use base::memory::{CountingAllocator, heap_peak, reset_heap_peak, resident_beside_files};
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+const NUM_VERTICES: u64 = 60_000;
+const NUM_EDGES: u64 = 2_000_000;
+/// What the test has in memory before it begins.
+const PROGRAM_BYTES: usize = 1 << 20;
+/// Enough to load with, and much less than the files.
+const BUDGET: u64 = 40 << 20;
+
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % limit
+    }
+
+    /// Low ones are drawn more often.
+    fn vertex(&mut self) -> u64 {
+        self.below(NUM_VERTICES).min(self.below(NUM_VERTICES))
+    }
+}
+
+fn write_edges(path: &Path, num_edges: u64, seed: u64) {
+    let mut random = Random(seed);
+    let mut file = std::io::BufWriter::new(std::fs::File::create(path).unwrap());
+    for _ in 0..num_edges {
+        writeln!(file, "{} {} {}", random.vertex(), random.vertex(), random.below(1000)).unwrap();
+    }
+    file.flush().unwrap();
+}
+
+/// The most bytes at once while `body` runs: on the heap, and of what is resident and no part of a file. What the
+/// allocator keeps from what ran before is taken off.
+fn peak<R>(body: impl FnOnce() -> R) -> (u64, R) {
+    base::memory::give_back_unused();
+    reset_heap_peak();
+    let before = resident_beside_files();
+    let (resident, has_ended) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicBool::new(false)));
+    let watcher = std::thread::spawn({
+        let (resident, has_ended) = (Arc::clone(&resident), Arc::clone(&has_ended));
+        move || {
+            while !has_ended.load(Ordering::Relaxed) {
+                resident.fetch_max(resident_beside_files(), Ordering::Relaxed);
+                std::thread::sleep(std::time::Duration::from_micros(500));
+            }
+        }
+    });
+    let result = body();
+    has_ended.store(true, Ordering::Relaxed);
+    watcher.join().unwrap();
+    let grown = resident.load(Ordering::Relaxed).saturating_sub(before);
+    (heap_peak().max(PROGRAM_BYTES + grown as usize) as u64, result)
+}
+
+/// Runs `body` with a budget of nothing, which must be refused, then with what it says that it needs.
+fn least<R>(name: &str, body: impl Fn(u64) -> Result<R>) -> R {
+    let Err(Error::Memory { needed, budget: 1, .. }) = body(1) else {
+        panic!("{name}: a budget of a byte is too small")
+    };
+    assert!(matches!(body(needed - 1), Err(Error::Memory { .. })), "{name} does with less than {needed}");
+    let (bytes, result) = peak(|| body(needed));
+    println!("{name}: {bytes} bytes of {needed}");
+    assert!(bytes <= needed, "{name}: {bytes} bytes of {needed}");
+    result.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn within_budget<R>(name: &str, body: impl FnOnce() -> Result<R>) -> R {
+    let (bytes, result) = peak(body);
+    println!("{name}: {bytes} bytes of {BUDGET}");
+    assert!(bytes <= BUDGET, "{name}: {bytes} bytes of {BUDGET}");
+    result.unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
+fn session(memory: u64) -> Session {
+    Session::new(2).unwrap().with_memory(Some(memory))
+}
+
+fn check_kernels(path: &Path) {
+    let source = vec![Key::from(1)];
+    let jobs = [
+        ("bfs", Parameters { source: source.clone(), ..Parameters::default() }),
+        ("sssp", Parameters { source: source.clone(), ..Parameters::default() }),
+        ("bc", Parameters { source, ..Parameters::default() }),
+        ("pagerank", Parameters { iterations: Some(3), ..Parameters::default() }),
+        ("wcc", Parameters::default()),
+        ("scc", Parameters::default()),
+        ("triangles", Parameters::default()),
+        ("lcc", Parameters::default()),
+        ("cdlp", Parameters { iterations: Some(2), ..Parameters::default() }),
+        ("kcore", Parameters::default()),
+    ];
+    assert_eq!(jobs.len(), Job::table().len(), "a kernel is missing here");
+    for (name, parameters) in jobs {
+        let job = Job::new(name, parameters).unwrap();
+        let run = |memory| Database::open_read_only_in(path, &session(memory))?.view()?.run(&job);
+        let summary = least(name, run).summary;
+        // Sums of floating numbers depend on their order.
+        assert!(["bc", "pagerank", "lcc"].contains(&name) || summary == run(1 << 30).unwrap().summary, "{name}");
+    }
+}
+
+#[test]
+fn budgets_are_kept_or_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let [path, edges, more] = ["db", "edges.txt", "more.txt"].map(|name| folder.path().join(name));
+    write_edges(&edges, NUM_EDGES, 0x2545_f491_4f6c_dd1d);
+    write_edges(&more, 20_000, 0x9e37_79b9_7f4a_7c15);
+    let graph = Options { weight_type: Some(WeightType::U32), ..Options::default() };
+    let options = LoadOptions { graph, ..LoadOptions::default() };
+    let input = |path: &Path| [InputPath::File(path.to_owned())];
+    let refused = Database::load(&path, &input(&edges), &options, &session(1)).map(drop);
+    assert!(matches!(refused, Err(Error::Memory { .. })) && !path.exists());
+    let loaded = within_budget("load", || Database::load(&path, &input(&edges), &options, &session(BUDGET)));
+    let num_bytes = loaded.1.bytes;
+    assert!(num_bytes > BUDGET * 3 / 4, "{num_bytes} bytes are too few for this test");
+    drop(loaded);
+
+    let append = AppendOptions { maintenance: Maintenance::Never, ..AppendOptions::default() };
+    let open = |memory| Database::open_in(&path, &session(memory));
+    for _ in 0..3 {
+        within_budget("append", || open(BUDGET)?.append_files(&input(&more), &append));
+    }
+    let num_edges = open(BUDGET).unwrap().view().unwrap().num_edges();
+    check_kernels(&path);
+    least("merge of levels", |memory| open(memory)?.merge_newest(2));
+    let merged = least("merge", |memory| open(memory)?.merge());
+    assert!(merged.bytes_written > num_bytes * 3 / 4, "{merged:?}");
+    check_kernels(&path);
+
+    let mut random = Random(7);
+    let database = open(BUDGET).unwrap();
+    database.set_durability(Durability::None);
+    let snapshots = database.snapshots().len();
+    within_budget("apply", || -> Result<()> {
+        for _ in 0..200 {
+            let edge = |random: &mut Random| Update::add_weighted_edge(random.vertex(), random.vertex(), 3);
+            let updates: Vec<Update> = (0..1000).map(|_| edge(&mut random)).collect();
+            database.apply(&updates)?;
+        }
+        Ok(())
+    });
+    assert!(database.snapshots().len() > snapshots, "with so little memory, snapshots are made soon");
+    within_budget("checkpoint", || database.checkpoint(None));
+    drop(database);
+    let view = open(BUDGET).unwrap();
+    assert!(view.view().unwrap().num_edges() > num_edges);
+    view.verify().unwrap();
+}
