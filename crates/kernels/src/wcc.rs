@@ -61,7 +61,7 @@ pub struct WccResult {
 /// The weakly connected components of the graph.
 ///
 /// *Cost*: a few entries of each list, and all edges of the vertices outside the largest component;
-/// all edges of a directed graph without in-edges. *Memory*: 8 bytes a vertex and some bits. *Determinism*: the
+/// all edges of a directed graph without in-edges, and of one whose lists are read from a disk, in their order. *Memory*: 8 bytes a vertex and some bits. *Determinism*: the
 /// same at any number of threads.
 ///
 /// # Errors
@@ -77,9 +77,14 @@ fn afforest<G: InEdges>(ctx: &Context<'_>, graph: &G) -> Result<WccResult> {
     ctx.progress.stage("connected components", Some(3 * bound as u64));
     let mut labels = zeroed_huge::<VertexId>(bound);
     let run = Run { ctx, graph, forest: Forest(as_atomic_u32(&mut labels)) };
-    let common = match run.hub() {
-        Some(hub) => run.link_outside_core(hub)?,
-        None => run.link_outside_sample()?,
+    let common = if graph.is_listening() {
+        // The lists come from a disk.
+        run.link_in_order()?
+    } else {
+        match run.hub() {
+            Some(hub) => run.link_outside_core(hub)?,
+            None => run.link_outside_sample()?,
+        }
     };
     let (components, largest) = run.sizes(common)?;
     graph.check()?;
@@ -123,6 +128,16 @@ impl<G: InEdges> Run<'_, G> {
         });
         self.ctx.progress.advance(bound as u64);
         Ok(self.ctx.progress.check()?)
+    }
+
+    /// Links each vertex to all its out-neighbours in the order in which the lists are stored: of a graph that does not
+    /// fit in memory, every byte is read once, while ways that skip lists read most of them several times. Gives a vertex
+    /// of the largest tree.
+    fn link_in_order(&self) -> Result<Option<VertexId>> {
+        let (forest, graph) = (&self.forest, self.graph);
+        self.each_chunk(|chunk| forest.plant(chunk))?;
+        self.each_chunk(|chunk| forest.link_out_lists(graph, chunk, None))?;
+        Ok(forest.sample_largest(graph))
     }
 
     /// Links two neighbours of each vertex, then the rest outside the largest tree; gives a vertex of it.
@@ -185,28 +200,39 @@ mod tests {
     use base::parallel::Pool;
     use testkit::{Pieces, for_each_graph};
 
-    /// The components by one of the two ways, whichever the graph asks for.
-    fn by<G: InEdges>(pool: &Pool, graph: &G, hub: Option<VertexId>) -> WccResult {
+    /// How components are found.
+    #[derive(Clone, Copy, Debug)]
+    enum Way {
+        InOrder,
+        Sampled,
+        Around(VertexId),
+    }
+
+    fn by<G: InEdges>(pool: &Pool, graph: &G, way: Way) -> WccResult {
         let ctx = Context::new(pool);
         let mut labels = vec![0; graph.vertex_bound()];
         let run = Run { ctx: &ctx, graph, forest: Forest(as_atomic_u32(&mut labels)) };
-        let common = hub.map_or_else(|| run.link_outside_sample(), |hub| run.link_outside_core(hub)).unwrap();
+        let common = match way {
+            Way::InOrder => run.link_in_order(),
+            Way::Sampled => run.link_outside_sample(),
+            Way::Around(hub) => run.link_outside_core(hub),
+        };
+        let common = common.unwrap();
         let (components, largest) = run.sizes(common).unwrap();
         WccResult { labels, components, largest }
     }
 
     fn check<G: InEdges>(pool: &Pool, graph: &G, what: &str) {
         let bound = graph.vertex_bound() as VertexId;
-        for hub in [None, Some(0), Some(bound / 2), Some(bound.saturating_sub(1))] {
-            if hub.is_none_or(|hub| hub < bound) {
-                let result = by(pool, graph, hub);
-                assert_eq!(verify(graph, &WccParams::default(), &result), Ok(()), "{what}, hub {hub:?}");
-            }
+        let hubs = [0, bound / 2, bound.saturating_sub(1)].into_iter().filter(|&hub| hub < bound).map(Way::Around);
+        for way in [Way::InOrder, Way::Sampled].into_iter().chain(hubs) {
+            let result = by(pool, graph, way);
+            assert_eq!(verify(graph, &WccParams::default(), &result), Ok(()), "{what}, {way:?}");
         }
     }
 
     #[test]
-    fn both_ways_find_the_components_of_every_graph() {
+    fn all_ways_find_the_components_of_every_graph() {
         for threads in [1, 3] {
             let pool = Pool::new(threads).unwrap();
             for_each_graph(|name, csr| {
