@@ -40,6 +40,7 @@ mod view;
 mod weighted;
 mod work;
 
+pub use base::mapped::say_where_pages_are_lost;
 pub use base::memory::{CountingAllocator, resident_peak};
 pub use base::progress::Progress;
 pub use base::{NO_VERTEX, VertexId};

@@ -10,6 +10,7 @@
 
 mod aligned;
 mod annex;
+mod lost;
 mod residency;
 
 use std::marker::PhantomData;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 pub use annex::{Annex, annex_alignment};
+pub use lost::say_where_pages_are_lost;
 
 pub(crate) use annex::memory_file;
 

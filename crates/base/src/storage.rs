@@ -10,6 +10,7 @@
 
 mod called;
 mod disk;
+mod evict;
 mod fault;
 mod memory;
 
@@ -18,6 +19,7 @@ use std::path::Path;
 
 pub use called::CalledStorage;
 pub use disk::DiskStorage;
+pub use evict::evict;
 pub use fault::{FaultPlan, FaultStorage};
 pub use memory::MemoryStorage;
 

@@ -20,7 +20,12 @@ use failure::{Failure, complain};
 #[global_allocator]
 static ALLOCATOR: anden::CountingAllocator = anden::CountingAllocator;
 
+/// Said where a part of a file of the database is gone while it is read.
+const LOST: &str = "anden: a file of the database, or of the input, became shorter while it was read, or the disk failed; \
+                    look with `anden verify`, and restore the database from a copy if it is damaged\n";
+
 fn main() -> ExitCode {
+    anden::say_where_pages_are_lost(LOST, 1);
     std::panic::set_hook(Box::new(|panic| {
         let text = panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         complain(&format!("a fault of this program, please report it: {text}"));

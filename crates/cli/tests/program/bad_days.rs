@@ -1,0 +1,61 @@
+//! Too little memory, and files that go while they are read: a message, and nothing lost.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::Stdio;
+
+use crate::scene::Scene;
+
+#[test]
+fn too_little_memory_is_refused_with_what_it_takes() {
+    let scene = Scene::with_small(&[]);
+    scene.write("more.txt", "1 5 2\n2 6 3\n");
+    scene.anden(&["append", "db", "more.txt", "--no-maintenance"]).succeeded();
+    // The last one leaves no level to merge.
+    let verbs: [&[&str]; 4] = [
+        &["run", "db", "wcc"],
+        &["append", "db", "more.txt", "--no-maintenance"],
+        &["load", "other", "more.txt"],
+        &["merge", "db"],
+    ];
+    for arguments in verbs {
+        let before = scene.json(&["info", "db"]);
+        let with = |memory: &str| scene.anden(&[arguments, &["--memory", memory]].concat());
+        let ran = with("4000").failed(&["4000 bytes of memory is too small", "at least", "--memory"]);
+        let needed = ran.stderr.split("at least ").nth(1).and_then(|rest| rest.split(';').next()).unwrap();
+        assert_eq!(scene.json(&["info", "db"])["levels"], before["levels"], "{arguments:?}");
+        with(needed).succeeded();
+    }
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
+#[test]
+fn a_file_that_becomes_shorter_ends_the_program_with_a_message() {
+    let scene = Scene::with_small(&[]);
+    let arguments = ["apply", "db", "-", "--batch", "1", "--durability", "batched", "--acks", "-"];
+    let mut command = scene.command(&arguments);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let (mut stdin, stdout) = (child.stdin.take().unwrap(), child.stdout.take().unwrap());
+    stdin.write_all(b"+ 1 77\n+ 1 78\n").unwrap();
+    let mut acks = BufReader::new(stdout).lines();
+    assert_eq!(acks.next().unwrap().unwrap(), "1");
+    let lists: Vec<String> = scene.names_in("db").into_iter().filter(|name| name.starts_with("run-")).collect();
+    let whole: Vec<Vec<u8>> = lists.iter().map(|name| std::fs::read(scene.path("db").join(name)).unwrap()).collect();
+    for name in &lists {
+        std::fs::OpenOptions::new().write(true).open(scene.path("db").join(name)).unwrap().set_len(0).unwrap();
+    }
+    // Who reads the input may wait for a line after the one that it hands on.
+    let _ = stdin.write_all(b"+ 3 2\n+ 4 1\n+ 2 1\n");
+    drop(stdin);
+    let status = child.wait().unwrap();
+    let mut stderr = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut stderr).unwrap();
+    assert_eq!(status.code(), Some(1), "{stderr}");
+    assert!(stderr.starts_with("anden: ") && stderr.lines().count() == 1, "{stderr}");
+    assert!(stderr.contains("became shorter while it was read"), "{stderr}");
+    scene.anden(&["run", "db", "wcc"]).failed(&["run-"]);
+    for (name, bytes) in lists.iter().zip(&whole) {
+        std::fs::write(scene.path("db").join(name), bytes).unwrap();
+    }
+    scene.anden(&["verify", "db"]).succeeded();
+    assert_eq!(scene.json(&["query", "db", "edge", "1", "77"])["result"], true);
+}
