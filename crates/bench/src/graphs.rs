@@ -106,6 +106,15 @@ impl<'a> Graphs<'a> {
         self.forms(serialized, "plain", None)
     }
 
+    /// The database of the graph without weights, not open.
+    pub fn database(&self) -> Result<PathBuf> {
+        let directory = self.setting.scratch.join("plain.anden");
+        if !directory.exists() {
+            drop(self.plain()?);
+        }
+        Ok(directory)
+    }
+
     /// The graph with weights from 1 to 255, as GAP has them.
     pub fn weighted(&self) -> Result<Forms> {
         let serialized = match &self.setting.origin {

@@ -14,6 +14,7 @@ mod kernels;
 mod live;
 mod load;
 mod machine;
+mod outofcore;
 mod report;
 mod setting;
 mod snapshots;
@@ -62,6 +63,14 @@ enum Benchmark {
     Live(Options),
     /// Short queries, analyses and commits, each alone and beside the others.
     Transactions(Options),
+    /// A graph several times larger than memory, which is limited: scans, queries with the advisor and without, growth.
+    Outofcore(Options),
+    /// A measurement of `outofcore`, in a process of its own.
+    #[command(hide = true)]
+    OutofcoreChild {
+        /// What is measured, as the parent writes it.
+        task: String,
+    },
     /// All on a small graph with few repetitions: do they run, and is nothing far off?
     Quick(Options),
     /// What changed between two reports beyond their noise.
@@ -103,7 +112,7 @@ struct Options {
     #[arg(long)]
     gap_pairs: Option<usize>,
     /// Only this kernel, by the name in the report (kernels, snapshots), this side (updates, tiers), or this part
-    /// (transactions).
+    /// (transactions, outofcore).
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
     /// Only these parts of `snapshots`.
@@ -123,14 +132,17 @@ struct Options {
 /// How large and how often, where the options do not say.
 struct Defaults {
     scale: u32,
+    degree: u32,
     num_pairs: usize,
     num_gap_pairs: usize,
     /// Few snapshots.
     is_quick: bool,
 }
 
-const FULL: Defaults = Defaults { scale: 22, num_pairs: 15, num_gap_pairs: 5, is_quick: false };
-const QUICK: Defaults = Defaults { scale: 16, num_pairs: 3, num_gap_pairs: 1, is_quick: true };
+const FULL: Defaults = Defaults { scale: 22, degree: 16, num_pairs: 15, num_gap_pairs: 5, is_quick: false };
+/// So many edges a vertex that the state of all vertices fits in a ninth of the lists.
+const OUT_OF_CORE: Defaults = Defaults { scale: 20, degree: 64, num_pairs: 7, ..FULL };
+const QUICK: Defaults = Defaults { scale: 16, degree: 16, num_pairs: 3, num_gap_pairs: 1, is_quick: true };
 
 fn main() -> ExitCode {
     match run(Arguments::parse().benchmark) {
@@ -151,8 +163,10 @@ fn run(benchmark: Benchmark) -> Result<()> {
         Benchmark::Tiers(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["tiers"]),
         Benchmark::Live(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["live"]),
         Benchmark::Transactions(options) => measure(&options, &FULL, &["transactions"]),
+        Benchmark::Outofcore(options) => measure(&options, &OUT_OF_CORE, &["outofcore"]),
+        Benchmark::OutofcoreChild { task } => outofcore::run_child(&task),
         Benchmark::Quick(options) => {
-            measure(&options, &QUICK, &["load", "kernels", "snapshots", "updates", "live", "transactions"])
+            measure(&options, &QUICK, &["load", "kernels", "snapshots", "updates", "live", "transactions", "outofcore"])
         }
         Benchmark::Compare { before, after } => compare::compare(&before, &after),
         Benchmark::Tables { reports } => tables::print(&reports),
@@ -172,7 +186,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
     std::fs::create_dir_all(&scratch)?;
     let pool = Pool::new(options.threads)?;
     let threads = pool.num_threads();
-    let generated = || options.graph.clone().unwrap_or(Origin::Rmat { scale: defaults.scale, degree: 16 });
+    let generated = || options.graph.clone().unwrap_or(Origin::Rmat { scale: defaults.scale, degree: defaults.degree });
     let setting = Setting {
         gapbs: options.gapbs.as_deref().map(|dir| Gapbs::new(dir, threads)).transpose()?,
         pool,
@@ -197,6 +211,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
             "live" => live::run(&setting, &graphs, &mut report)?,
             "updates" => updates::run(&setting, defaults.is_quick, &mut report)?,
             "transactions" => transactions::run(&setting, defaults.is_quick, &mut report)?,
+            "outofcore" => outofcore::run(&setting, &graphs, defaults.is_quick, &mut report)?,
             "tiers" => tiers::run(&setting, &graphs, &mut report)?,
             "snapshots" => snapshots::run(&setting, &graphs, defaults.is_quick, &mut report)?,
             _ => kernels::run(&setting, &graphs, &mut report)?,

@@ -1,0 +1,116 @@
+//! `outofcore`: a graph several times larger than memory.
+//!
+//! Every measurement is a process of its own in a group that may have a part of the database's bytes in memory, the
+//! files in its cache included, and begins with none of them there. Its first phase is *cold*; the second goes on with
+//! what the first left.
+//!
+//! The workloads are those of "Buffer Management for LLAMA" and of LLAMA's own evaluation out of core (Macko, Marathe,
+//! Margo, Seltzer, ICDE 2015): queries with the recency model, and kernels.
+
+mod child;
+mod disk;
+mod growth;
+mod limit;
+mod queries;
+mod scans;
+mod sequence;
+mod side;
+mod work;
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+
+use crate::graphs::Graphs;
+use crate::report::{Line, Report};
+use crate::setting::Setting;
+use child::Ended;
+use limit::Group;
+
+pub use child::run as run_child;
+
+/// What can be measured alone.
+const PARTS: [&str; 3] = ["scans", "queries", "growth"];
+
+/// The parts of the database that fit in memory: one in so many.
+const SHARES: [u64; 2] = [3, 9];
+
+/// The least memory that a process can do with, besides the state of vertices.
+const LEAST_BYTES: u64 = 16 << 20;
+
+/// The database, and how much of it fits.
+struct Ground<'a> {
+    setting: &'a Setting,
+    database: PathBuf,
+    /// The bytes of its files.
+    num_bytes: u64,
+    is_quick: bool,
+}
+
+impl Ground<'_> {
+    /// A group that may have one in `share` bytes of the database.
+    fn group(&self, share: u64) -> Result<Group> {
+        Group::new((self.num_bytes / share).max(LEAST_BYTES))
+    }
+
+    /// Passes on what was measured, or says that the state of the vertices did not fit. In a quick run, that must not
+    /// be.
+    fn unless_it_fits<T>(&self, name: &str, measured: Result<T>, report: &mut Report) -> Result<Option<T>> {
+        match measured {
+            Err(error) if !self.is_quick && error.is::<Ended>() => {
+                report.line(Line::figure(format!("{name}, not measured"), "", 0.0, error.to_string()));
+                Ok(None)
+            }
+            measured => measured.map(Some),
+        }
+    }
+
+    /// The file with the lists that a scan reads.
+    fn lists(&self) -> Result<PathBuf> {
+        let mut largest = (0, None);
+        for entry in std::fs::read_dir(&self.database)? {
+            let entry = entry?;
+            let len = entry.metadata()?.len();
+            if len > largest.0 {
+                largest = (len, Some(entry.path()));
+            }
+        }
+        largest.1.ok_or_else(|| anyhow::anyhow!("{}: no files", self.database.display()))
+    }
+}
+
+/// Runs the benchmark; where no memory can be limited it says so, and of quick benchmarks nothing else.
+pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut Report) -> Result<()> {
+    if let Some(part) = setting.kernel.as_ref().filter(|part| !PARTS.contains(&part.as_str())) {
+        bail!("--kernel {part}: one of {} expected", PARTS.join(", "));
+    }
+    let is_wanted = |part| setting.kernel.as_deref().is_none_or(|wanted| wanted == part);
+    match Group::new(1 << 30) {
+        Ok(group) => drop(group),
+        Err(error) if is_quick => {
+            report.line(Line::figure("skipped", "", 0.0, format!("{error:#}")));
+            return Ok(());
+        }
+        Err(error) => return Err(error),
+    }
+    let database = graphs.database()?;
+    let num_bytes = bytes_of(&database)?;
+    let ground = Ground { setting, database, num_bytes, is_quick };
+    report.line(Line::figure("database", "MB", num_bytes as f64 / 1e6, "all files"));
+    if is_wanted("scans") {
+        scans::lines(&ground, report)?;
+    }
+    if is_wanted("queries") {
+        queries::lines(&ground, report)?;
+    }
+    // Several graphs are made for it.
+    if !is_quick && is_wanted("growth") {
+        growth::lines(&ground, report)?;
+    }
+    Ok(())
+}
+
+/// The bytes of the files of a directory.
+fn bytes_of(directory: &Path) -> Result<u64> {
+    std::fs::read_dir(directory)?.map(|entry| Ok(entry?.metadata()?.len())).sum()
+}

@@ -1,0 +1,141 @@
+//! A process of its own for each measurement: it joins the group first, so that all that it reads counts there.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, anyhow};
+use base::VertexId;
+use base::parallel::Pool;
+use engine::Database;
+use serde_json::{Value, json};
+
+use super::limit::{self, Group};
+use super::sequence;
+use super::side::Side;
+use super::work::{Phase, Work, phase};
+
+/// What a child does.
+#[derive(Clone, Debug)]
+pub(super) struct Task {
+    pub(super) database: PathBuf,
+    pub(super) work: Work,
+    pub(super) side: Side,
+    /// The file of the sequence, where the work has one; a part of it for each phase.
+    pub(super) sequence: Option<PathBuf>,
+    pub(super) threads: usize,
+    pub(super) num_phases: usize,
+}
+
+/// What it found.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Outcome {
+    /// The first begins with nothing in memory.
+    pub(super) phases: Vec<Phase>,
+    /// Bytes that were read ahead, and of those the ones that nobody read.
+    pub(super) bytes_ahead: u64,
+    /// The most that the group had in memory at once, files included.
+    pub(super) peak: u64,
+}
+
+/// A child said that its work does not fit, or was killed because it did not.
+#[derive(Debug)]
+pub(super) struct Ended {
+    side: &'static str,
+    status: String,
+}
+
+impl std::fmt::Display for Ended {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}: {}", self.side, self.status)
+    }
+}
+
+impl std::error::Error for Ended {}
+
+impl Task {
+    /// Evicts the database and has a child do the work, in `group` where there is one.
+    ///
+    /// # Errors
+    /// [`Ended`]: the work failed, or the child was killed: it did not fit.
+    pub(super) fn run(&self, group: Option<&Group>) -> Result<Outcome> {
+        for entry in std::fs::read_dir(&self.database)? {
+            base::storage::evict(&entry?.path())?;
+        }
+        if let Some(group) = group {
+            group.reset_peak();
+        }
+        let members = group.map(Group::members);
+        let text = self.json(members.as_deref()).to_string();
+        let program = std::env::current_exe()?;
+        let output = Command::new(program).args(["outofcore-child", &text]).stderr(Stdio::inherit()).output()?;
+        if !output.status.success() {
+            return Err(Ended { side: self.side.name(), status: output.status.to_string() }.into());
+        }
+        let value: Value = serde_json::from_slice(&output.stdout).context("a child gave no report")?;
+        let mut outcome = Outcome::of(&value).ok_or_else(|| anyhow!("a child gave a strange report: {value}"))?;
+        outcome.peak = group.map_or(0, Group::peak);
+        Ok(outcome)
+    }
+
+    fn json(&self, members: Option<&Path>) -> Value {
+        json!({
+            "database": self.database,
+            "members": members,
+            "work": self.work.name(),
+            "side": self.side.name(),
+            "sequence": self.sequence,
+            "threads": self.threads,
+            "num_phases": self.num_phases,
+        })
+    }
+
+    fn of(value: &Value) -> Result<Self> {
+        let text = |name: &str| value[name].as_str().ok_or_else(|| anyhow!("{name}: text expected"));
+        let number = |name: &str| value[name].as_u64().ok_or_else(|| anyhow!("{name}: a number expected"));
+        Ok(Self {
+            database: text("database")?.into(),
+            work: Work::named(text("work")?)?,
+            side: Side::named(text("side")?)?,
+            sequence: value["sequence"].as_str().map(PathBuf::from),
+            threads: number("threads")? as usize,
+            num_phases: number("num_phases")? as usize,
+        })
+    }
+}
+
+impl Outcome {
+    fn json(&self) -> Value {
+        let phases = self.phases.iter().map(|phase| json!([phase.seconds, phase.digest])).collect::<Vec<_>>();
+        json!({ "phases": phases, "bytes_ahead": self.bytes_ahead })
+    }
+
+    fn of(value: &Value) -> Option<Self> {
+        let phase = |pair: &Value| Some(Phase { seconds: pair[0].as_f64()?, digest: pair[1].as_u64()? });
+        let phases = value["phases"].as_array()?.iter().map(phase).collect::<Option<Vec<_>>>()?;
+        Some(Self { phases, bytes_ahead: value["bytes_ahead"].as_u64()?, peak: 0 })
+    }
+}
+
+/// What a child is: does the task that `text` says, and prints what it found.
+pub fn run(text: &str) -> Result<()> {
+    let value: Value = serde_json::from_str(text).context("a task as the parent writes it expected")?;
+    if let Some(members) = value["members"].as_str() {
+        limit::join(Path::new(members))?;
+    }
+    let task = Task::of(&value)?;
+    let sequence = task.sequence.as_deref().map(sequence::read).transpose()?.unwrap_or_default();
+    let pool = Pool::new(task.threads)?;
+    let view = Database::open_read_only(&task.database)?.view()?;
+    let (view, advisor) = task.side.attach(&view);
+    let parts: Vec<&[VertexId]> = match sequence.len().div_ceil(task.num_phases.max(1)) {
+        0 => vec![&[]; task.num_phases],
+        len => sequence.chunks(len).collect(),
+    };
+    let mut outcome = Outcome::default();
+    for part in parts {
+        outcome.phases.push(phase(task.work, &pool, &view, part, task.side.is_oracle())?);
+    }
+    outcome.bytes_ahead = advisor.stats().total().bytes;
+    println!("{}", outcome.json());
+    Ok(())
+}

@@ -1,0 +1,121 @@
+//! What the disk can do: the bytes a second of a file that is read from one end to the other, past the system's cache.
+
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use anyhow::{Context, Result, bail};
+
+use crate::harness::seconds;
+
+/// Bytes of a read.
+const BLOCK_BYTES: usize = 1 << 20;
+/// Reads that the disk has at once.
+const DEPTH: usize = 8;
+/// Of memory and places in a file that are read past the cache.
+const ALIGNMENT: usize = 4096;
+/// `O_DIRECT` of Linux on x86-64 and most others.
+#[cfg(not(any(target_arch = "aarch64", target_arch = "arm", target_arch = "powerpc64")))]
+const DIRECT: i32 = 0o40000;
+#[cfg(any(target_arch = "aarch64", target_arch = "arm", target_arch = "powerpc64"))]
+const DIRECT: i32 = 0o200_000;
+
+/// Who says what the disk can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Probe {
+    /// The program of that name.
+    Fio,
+    /// Reads of our own.
+    Own,
+}
+
+impl Probe {
+    /// fio, where there is one.
+    pub(super) fn new() -> Self {
+        let found = Command::new("fio").arg("--version").output().is_ok_and(|output| output.status.success());
+        if found { Self::Fio } else { Self::Own }
+    }
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Fio => "fio",
+            Self::Own => "direct reads of 1 MB, 8 at once (fio is not installed)",
+        }
+    }
+
+    /// Bytes a second of reading the whole file.
+    pub(super) fn rate(self, path: &Path) -> Result<f64> {
+        match self {
+            Self::Fio => fio(path),
+            Self::Own => own(path),
+        }
+    }
+}
+
+fn fio(path: &Path) -> Result<f64> {
+    let output = Command::new("fio")
+        .args(["--name=read", "--rw=read", "--bs=1M", "--direct=1", "--ioengine=libaio", "--iodepth=8", "--readonly"])
+        .arg("--output-format=json")
+        .arg(format!("--filename={}", path.display()))
+        .output()?;
+    let report: serde_json::Value = serde_json::from_slice(&output.stdout).context("fio: cannot read its report")?;
+    match report["jobs"][0]["read"]["bw_bytes"].as_f64() {
+        Some(rate) if rate > 0.0 => Ok(rate),
+        _ => bail!("fio: no rate of reading in its report"),
+    }
+}
+
+fn own(path: &Path) -> Result<f64> {
+    let named = || format!("{}: cannot read", path.display());
+    // Some file systems have only reads through the cache, from which the file is gone.
+    let file = match OpenOptions::new().read(true).custom_flags(DIRECT).open(path) {
+        Ok(file) => file,
+        Err(_) => {
+            base::storage::evict(path)?;
+            File::open(path).with_context(named)?
+        }
+    };
+    let len = file.metadata().with_context(named)?.len();
+    let next = AtomicU64::new(0);
+    let (time, results) = seconds(|| {
+        std::thread::scope(|scope| {
+            let readers: Vec<_> = (0..DEPTH).map(|_| scope.spawn(|| read_blocks(&file, len, &next))).collect();
+            readers.into_iter().map(|reader| reader.join().unwrap_or(Ok(0))).collect::<Vec<_>>()
+        })
+    });
+    let num_read: u64 = results.into_iter().collect::<std::io::Result<Vec<_>>>().with_context(named)?.iter().sum();
+    if num_read < len {
+        bail!("{}: {num_read} of {len} bytes read", path.display());
+    }
+    Ok(len as f64 / time)
+}
+
+fn read_blocks(file: &File, len: u64, next: &AtomicU64) -> std::io::Result<u64> {
+    let mut memory = vec![0; BLOCK_BYTES + ALIGNMENT];
+    let start = memory.as_ptr().align_offset(ALIGNMENT);
+    let block = &mut memory[start..start + BLOCK_BYTES];
+    let mut num_read = 0;
+    loop {
+        let offset = next.fetch_add(BLOCK_BYTES as u64, Ordering::Relaxed);
+        if offset >= len {
+            return Ok(num_read);
+        }
+        num_read += file.read_at(block, offset)? as u64;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_is_read_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("file");
+        std::fs::write(&path, vec![1; 3 * BLOCK_BYTES + 77]).unwrap();
+        assert!(own(&path).unwrap() > 0.0);
+        assert!(own(&dir.path().join("none")).is_err());
+    }
+}

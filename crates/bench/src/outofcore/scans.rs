@@ -1,0 +1,94 @@
+//! Whole-graph scans against what the disk can do, and against the same with everything in memory.
+
+use anyhow::{Result, bail};
+
+use super::child::{Outcome, Task};
+use super::disk::Probe;
+use super::limit::Group;
+use super::side::Side;
+use super::work::{ITERATIONS, Work};
+use super::{Ground, SHARES};
+use crate::harness::{Pairs, median};
+use crate::report::{Line, Report};
+
+/// What a scan may take: so many times the slower of disk and memory.
+const TARGET: &str = "≤ 1.18";
+
+const SCANS: [Work; 3] = [Work::Degrees, Work::Wcc, Work::PageRank];
+
+/// The rate of the disk, and each scan with a part of the database in memory.
+pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
+    let (probe, lists) = (Probe::new(), ground.lists()?);
+    let rates = (0..ground.setting.num_pairs).map(|_| probe.rate(&lists)).collect::<Result<Vec<_>>>()?;
+    report.line(Line::figure("disk", "MB/s", median(&rates) / 1e6, probe.name()));
+    let num_bytes = lists.metadata()?.len() as f64;
+    for work in SCANS {
+        let in_memory = in_memory(ground, work)?;
+        report.line(Line::figure(format!("{} in memory", work.name()), "s", in_memory.phases[1].seconds, ""));
+        for share in SHARES {
+            let group = ground.group(share)?;
+            let disk = || Ok(passes(work) * num_bytes / probe.rate(&lists)?);
+            let scan = Scan { ground, work, name: format!("{} at 1/{share}", work.name()), in_memory: &in_memory };
+            let compared = scan.compare(&group, disk, report);
+            ground.unless_it_fits(&scan.name, compared, report)?;
+        }
+    }
+    Ok(())
+}
+
+/// A scan with a part of the database in memory.
+struct Scan<'a> {
+    ground: &'a Ground<'a>,
+    work: Work,
+    name: String,
+    in_memory: &'a Outcome,
+}
+
+impl Scan<'_> {
+    fn compare(&self, group: &Group, disk: impl Fn() -> Result<f64>, report: &mut Report) -> Result<()> {
+        let Self { ground, work, name, in_memory } = self;
+        let mut pairs = [Pairs::default(), Pairs::default()];
+        let (mut beside_off, mut peak) = (Pairs::default(), 0);
+        for _ in 0..ground.setting.num_pairs {
+            let disk = disk()?;
+            let on = measure(ground, *work, Side::On, Some(group))?;
+            let off = measure(ground, *work, Side::Off, Some(group))?;
+            for outcome in [&on, &off] {
+                if outcome.phases.iter().any(|phase| phase.digest != in_memory.phases[0].digest) {
+                    bail!("{name}: another result than in memory");
+                }
+            }
+            peak = on.peak.max(peak);
+            for (pairs, place) in pairs.iter_mut().zip(0..) {
+                pairs.push(on.phases[place].seconds, disk.max(in_memory.phases[1].seconds));
+            }
+            beside_off.push(on.phases[0].seconds, off.phases[0].seconds);
+        }
+        report.line(Line::compared(format!("{name}, cold"), &pairs[0], "disk or memory", TARGET));
+        report.line(Line::compared(format!("{name}, warm"), &pairs[1], "disk or memory", TARGET));
+        report.line(Line::compared(format!("{name}, cold"), &beside_off, "advisor off", "≤ 1.03"));
+        report.line(Line::figure(format!("{name}, peak"), "MB", peak as f64 / 1e6, "of the group, files included"));
+        Ok(())
+    }
+}
+
+/// How often a phase reads the lists at least.
+fn passes(work: Work) -> f64 {
+    if work == Work::PageRank { f64::from(ITERATIONS) } else { 1.0 }
+}
+
+/// The work with everything in memory in its second phase.
+fn in_memory(ground: &Ground<'_>, work: Work) -> Result<Outcome> {
+    let mut outcomes = Vec::new();
+    for _ in 0..ground.setting.num_pairs.div_ceil(3) {
+        outcomes.push(measure(ground, work, Side::Off, None)?);
+    }
+    outcomes.sort_by(|a, b| a.phases[1].seconds.total_cmp(&b.phases[1].seconds));
+    Ok(outcomes.swap_remove(outcomes.len() / 2))
+}
+
+fn measure(ground: &Ground<'_>, work: Work, side: Side, group: Option<&Group>) -> Result<Outcome> {
+    let threads = ground.setting.pool.num_threads();
+    let task = Task { database: ground.database.clone(), work, side, sequence: None, threads, num_phases: 2 };
+    task.run(group)
+}
