@@ -14,7 +14,7 @@ fn too_little_memory_is_refused_with_what_it_takes() {
     let verbs: [&[&str]; 4] = [
         &["run", "db", "wcc"],
         &["append", "db", "more.txt", "--no-maintenance"],
-        &["load", "other", "more.txt"],
+        &["load", "other", "more.txt", "--ids", "dense"],
         &["merge", "db"],
     ];
     for arguments in verbs {
