@@ -14,9 +14,14 @@
 //! The lines at the front are never handed out and stay zero, so handle 0 reads as a node without
 //! content of whatever kind: an empty page, or a directory of empty pages.
 
+mod newest;
 mod slots;
 
+pub(crate) use newest::{Limit, Newest};
 pub(crate) use slots::{Slots, Stock, slot_lines};
+
+use std::ops::RangeInclusive;
+use std::sync::atomic::AtomicU64;
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 
@@ -137,6 +142,51 @@ impl Arena {
 impl std::fmt::Debug for Arena {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Arena").field("num_lines", &self.num_lines).finish()
+    }
+}
+
+/// Numbers that threads share, all zero at first, which take memory where they were written.
+pub(crate) struct Zeros {
+    /// Owns the range; nobody reads through it.
+    _map: Option<MmapMut>,
+    words: *const AtomicU64,
+    len: usize,
+}
+
+// SAFETY: the pointer leads to memory that the range owns, and that is used as atomic numbers only.
+unsafe impl Send for Zeros {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Zeros {}
+
+impl Zeros {
+    /// Reserves addresses for as many numbers as the system grants, of these; for none, where it does not.
+    fn reserve(lens: RangeInclusive<usize>) -> Self {
+        let mut len = *lens.end();
+        while len >= *lens.start() {
+            let num_bytes = len * size_of::<AtomicU64>();
+            if let Ok(mut map) = MmapOptions::new().len(num_bytes).no_reserve_swap().map_anon() {
+                let small = SMALL_BYTES.min(num_bytes);
+                // A hint, as for nodes.
+                let _ = map.advise_range(Advice::HugePage, small, num_bytes - small);
+                let words = map.as_mut_ptr().cast::<AtomicU64>().cast_const();
+                return Self { _map: Some(map), words, len };
+            }
+            len /= 2;
+        }
+        Self { _map: None, words: std::ptr::NonNull::dangling().as_ptr(), len: 0 }
+    }
+
+    #[inline(always)]
+    fn words(&self) -> &[AtomicU64] {
+        // SAFETY: so many words are mapped for as long as `self` lives, from the start of a page of memory on; every bit
+        // pattern is a number, and nobody uses them in another way. Without a map there are none.
+        unsafe { std::slice::from_raw_parts(self.words, self.len) }
+    }
+}
+
+impl std::fmt::Debug for Zeros {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Zeros").field("len", &self.len).finish()
     }
 }
 

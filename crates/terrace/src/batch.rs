@@ -2,7 +2,7 @@
 
 use base::VertexId;
 
-use crate::arena::{Arena, Handle, LINE_WORDS, NOTHING};
+use crate::arena::{Arena, Handle, LINE_WORDS, NOTHING, Newest};
 use crate::builder::Builder;
 use crate::change::{Applied, Change, Outcome, Sink};
 use crate::directory::{Cursor, Directory, NewPage};
@@ -21,6 +21,7 @@ const MAX_LINES_AHEAD: usize = 6;
 pub(crate) struct Target<'a> {
     pub(crate) tiers: &'a Tiers,
     pub(crate) directory: Directory,
+    pub(crate) newest: &'a Newest,
 }
 
 /// The changes of one list among those of a batch.
@@ -31,9 +32,9 @@ pub(crate) struct Group {
     page: Handle,
 }
 
-fn group<W, C: Change<W>>(arena: &Arena, directory: Directory, changes: &[C], groups: &mut Vec<Group>) {
+fn group<W, C: Change<W>>(arena: &Arena, target: Target<'_>, changes: &[C], groups: &mut Vec<Group>) {
     groups.clear();
-    let mut pages = Cursor::new(arena, directory);
+    let mut pages = Cursor::new(arena, target.newest, target.directory);
     let mut last = None;
     for (start, change) in changes.iter().enumerate() {
         let source = change.source();
@@ -57,7 +58,7 @@ pub(crate) fn apply_sorted<W: Value, C: Change<W>, S: Sink<C>>(
     let layout = &target.tiers.layout;
     let mut applied = Applied::default();
     let mut groups = std::mem::take(&mut work.groups);
-    group(arena, target.directory, changes, &mut groups);
+    group(arena, target, changes, &mut groups);
     let fetch = Fetch { arena, layout, groups: &groups };
     (0..PAGES_AHEAD).for_each(|i| fetch.page(i));
     (0..LEAVES_AHEAD).for_each(|i| fetch.leaf::<W>(i));

@@ -1,7 +1,7 @@
 //! The shallow tree that leads from the number of a page to the page.
 
 use crate::Result;
-use crate::arena::{Arena, Fresh, Handle, LINE_WORDS, NOTHING};
+use crate::arena::{Arena, Fresh, Handle, LINE_WORDS, Limit, NOTHING, Newest};
 use crate::builder::Builder;
 use crate::node::{DIRECTORY_WORDS, FANOUT, FANOUT_BITS, Head};
 
@@ -102,9 +102,11 @@ impl Directory {
     }
 }
 
-/// Looks up pages in a row: where one stands in the same directory as the last, with one read.
+/// Looks up pages of the version that is being made, in a row: where one is not known and stands in the same directory
+/// as the last, with one read.
 pub(crate) struct Cursor<'a> {
     arena: &'a Arena,
+    newest: &'a Newest,
     directory: Directory,
     /// The last directory, by its number among those above pages, and its children.
     parent: Option<u32>,
@@ -112,13 +114,16 @@ pub(crate) struct Cursor<'a> {
 }
 
 impl<'a> Cursor<'a> {
-    pub(crate) fn new(arena: &'a Arena, directory: Directory) -> Self {
-        Self { arena, directory, parent: None, children: &[] }
+    pub(crate) fn new(arena: &'a Arena, newest: &'a Newest, directory: Directory) -> Self {
+        Self { arena, newest, directory, parent: None, children: &[] }
     }
 
     /// As [`Directory::page`].
     #[inline(always)]
     pub(crate) fn page(&mut self, number: u32) -> Handle {
+        if let Some(page) = self.newest.page(number as usize, Limit::of(u64::MAX)) {
+            return page;
+        }
         let parent = number >> FANOUT_BITS;
         if self.parent != Some(parent) {
             self.parent = Some(parent);
@@ -169,6 +174,8 @@ mod tests {
         let (mut slots, mut retired) = (Slots::default(), Vec::new());
         let mut directory = Directory::empty();
         let mut model = BTreeMap::new();
+        let nothing_known = Newest::reserve();
+        (0..1 << 19).for_each(|number| nothing_known.set(number, 0, u64::MAX));
         for group in 1..60 {
             let builder =
                 &mut Builder { arena: &arena, stock: &stock, group, slots: &mut slots, retired: &mut retired };
@@ -186,7 +193,7 @@ mod tests {
             for number in 0..bound.min(4096) {
                 assert_eq!(directory.page(&arena, number), model.get(&number).copied().unwrap_or(0));
             }
-            let mut cursor = Cursor::new(&arena, directory);
+            let mut cursor = Cursor::new(&arena, &nothing_known, directory);
             for (&number, &page) in &model {
                 assert_eq!(cursor.page(number), page, "group {group}");
             }

@@ -16,7 +16,7 @@ pub enum Plane {
     InRemoved = 3,
 }
 
-const NUM_PLANES: usize = 4;
+pub(crate) const NUM_PLANES: usize = 4;
 /// The words of a state, as they are published.
 pub(crate) const WORDS: usize = 3 + 3 * NUM_PLANES;
 

@@ -7,7 +7,7 @@ use base::parallel::Pool;
 use base::{MAX_VERTICES, VertexId};
 use graph::Direction;
 
-use crate::arena::{Arena, LINE_WORDS, Slots, Stock};
+use crate::arena::{Arena, LINE_WORDS, Newest, Slots, Stock};
 use crate::batch::{Target, apply_sorted};
 use crate::builder::Builder;
 use crate::change::{Addition, Applied, Change, Edges, Fate, Removal, Sink, Source, Update};
@@ -122,6 +122,7 @@ impl<W: Value> Terrace<W> {
         let publisher = Publisher::new(published.words());
         let shared = Shared {
             arena,
+            newest: std::array::from_fn(|_| Newest::reserve()),
             seats: Arc::clone(publisher.seats()),
             tiers,
             direction: options.direction,
@@ -376,7 +377,8 @@ impl<W: Value> Terrace<W> {
         let mut worker = lock(&self.workers[worker]);
         let mut work = std::mem::take(&mut worker.work);
         let mut part = Part { applied: Applied::default(), pages: Vec::new(), sink: S::default() };
-        let target = Target { tiers: &self.tiers, directory: self.next.directory(plane) };
+        let newest = &self.shared.newest[plane as usize];
+        let target = Target { tiers: &self.tiers, directory: self.next.directory(plane), newest };
         let mut builder = self.builder(&mut worker);
         part.applied = apply_sorted(&mut builder, target, &mut work, sorted, &mut part.pages, &mut part.sink)?;
         worker.work = work;
@@ -432,6 +434,8 @@ impl<W: Value> Terrace<W> {
             pages.extend_from_slice(&part.pages);
             sinks.push(part.sink);
         }
+        let newest = &self.shared.newest[plane as usize];
+        pages.iter().for_each(|&(number, page)| newest.set(number as usize, page, self.next.epoch));
         let directory = {
             let mut worker = lock(&self.workers[0]);
             self.next.directory(plane).with(&mut self.builder(&mut worker), &mut pages)

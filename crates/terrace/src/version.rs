@@ -12,12 +12,12 @@ use base::VertexId;
 use graph::Direction;
 
 use crate::Value;
-use crate::arena::{Arena, Handle};
+use crate::arena::{Arena, Handle, Limit, Newest};
 use crate::directory::Directory;
 use crate::list::Tiers;
 use crate::node::{self, Block, Child, Home, Layout, Leaf, PAGE_BITS, PAGE_VERTICES};
 use crate::pins::{SeatId, Seats};
-use crate::state::{Plane, State, WORDS};
+use crate::state::{NUM_PLANES, Plane, State, WORDS};
 
 pub use word::ListsOfWord;
 
@@ -25,6 +25,8 @@ pub use word::ListsOfWord;
 #[derive(Debug)]
 pub(crate) struct Shared {
     pub(crate) arena: Arena,
+    /// By plane.
+    pub(crate) newest: [Newest; NUM_PLANES],
     pub(crate) seats: Arc<Seats<WORDS>>,
     pub(crate) tiers: Tiers,
     pub(crate) direction: Direction,
@@ -92,6 +94,8 @@ impl<W: Value> Version<W> {
         Lists {
             arena: &self.shared.arena,
             layout: &self.shared.tiers.layout,
+            newest: &self.shared.newest[plane as usize],
+            limit: Limit::of(self.state.epoch),
             directory: self.state.directory(plane),
             num_arcs: self.state.planes[plane as usize].num_arcs,
             num_loops: self.state.planes[plane as usize].num_loops,
@@ -106,6 +110,8 @@ impl<W: Value> Version<W> {
 pub struct Lists<'a, W> {
     pub(crate) arena: &'a Arena,
     pub(crate) layout: &'a Layout,
+    newest: &'a Newest,
+    limit: Limit,
     pub(crate) directory: Directory,
     pub(crate) num_arcs: u64,
     pub(crate) num_loops: u64,
@@ -124,10 +130,19 @@ impl<'a, W: Value> Lists<'a, W> {
         self.num_loops
     }
 
+    /// The page with this number.
+    #[inline(always)]
+    fn page(&self, number: u32) -> Handle {
+        match self.newest.page(number as usize, self.limit) {
+            Some(page) => page,
+            None => self.directory.page(self.arena, number),
+        }
+    }
+
     #[inline(always)]
     pub(crate) fn block(&self, vertex: VertexId) -> Block<'a, W> {
         assert!((vertex as usize) < self.num_vertices, "vertex {vertex} is not below {}", self.num_vertices);
-        let page = self.directory.page(self.arena, vertex >> PAGE_BITS);
+        let page = self.page(vertex >> PAGE_BITS);
         let page = self.arena.words(page, self.layout.page_words());
         self.layout.block(page, vertex as usize % PAGE_VERTICES)
     }
@@ -219,7 +234,7 @@ impl<'a, W: Value> Lists<'a, W> {
         if self.num_arcs == 0 {
             return;
         }
-        let page = self.directory.page(self.arena, vertex >> PAGE_BITS);
+        let page = self.page(vertex >> PAGE_BITS);
         self.prefetch_block(page, vertex as usize % PAGE_VERTICES);
     }
 

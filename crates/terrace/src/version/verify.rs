@@ -6,7 +6,7 @@ use base::VertexId;
 
 use super::Version;
 use crate::Value;
-use crate::arena::{Arena, Handle, LINE_WORDS, NOTHING, slot_lines};
+use crate::arena::{Arena, Handle, LINE_WORDS, Limit, NOTHING, Newest, slot_lines};
 use crate::directory;
 use crate::list::Tiers;
 use crate::node::{self, Block, Child, DIRECTORY_WORDS, FANOUT_BITS, Head, Home, Leaf, MAX_CHILDREN, PAGE_VERTICES};
@@ -25,6 +25,7 @@ impl<W: Value> Version<W> {
     pub fn verify(&self) -> Result<u64, String> {
         let mut walk = Walk {
             arena: &self.shared.arena,
+            newest: &self.shared.newest[0],
             tiers: &self.shared.tiers,
             epoch: self.state.epoch,
             num_vertices: self.state.num_vertices,
@@ -35,6 +36,7 @@ impl<W: Value> Version<W> {
         };
         for plane in [Plane::Out, Plane::In, Plane::OutRemoved, Plane::InRemoved] {
             (walk.num_arcs, walk.num_loops) = (0, 0);
+            walk.newest = &self.shared.newest[plane as usize];
             let directory = self.state.directory(plane);
             walk.directory::<W>(directory.root, directory.height, 0)?;
             let state = self.state.planes[plane as usize];
@@ -50,6 +52,7 @@ impl<W: Value> Version<W> {
 
 struct Walk<'a> {
     arena: &'a Arena,
+    newest: &'a Newest,
     tiers: &'a Tiers,
     epoch: u64,
     num_vertices: u64,
@@ -71,6 +74,10 @@ impl<'a> Walk<'a> {
     }
 
     fn directory<W: Value>(&mut self, handle: Handle, height: u32, number: u64) -> Result<(), String> {
+        if height == 0 {
+            let known = self.newest.page(number as usize, Limit::of(self.epoch)).unwrap_or(handle);
+            require(known == handle, || format!("page {number} is {handle}, and {known} is known as the newest"))?;
+        }
         if handle == NOTHING {
             return Ok(());
         }

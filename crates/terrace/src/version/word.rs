@@ -35,7 +35,16 @@ impl<'a, W: Value> Lists<'a, W> {
         if self.num_arcs > 0 {
             let first = word * 64;
             assert!(first < self.num_vertices, "vertex {first} is not below {}", self.num_vertices);
-            pages.copy_from_slice(&self.directory.pages_from(self.arena, (first >> PAGE_BITS) as u32)[..PAGES]);
+            let number = first >> PAGE_BITS;
+            for (i, page) in pages.iter_mut().enumerate() {
+                match self.newest.page(number + i, self.limit) {
+                    Some(newest) => *page = newest,
+                    None => {
+                        pages.copy_from_slice(&self.directory.pages_from(self.arena, number as u32)[..PAGES]);
+                        break;
+                    }
+                }
+            }
         }
         ListsOfWord { lists: *self, word, pages }
     }
