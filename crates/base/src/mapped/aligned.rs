@@ -13,16 +13,23 @@ use super::annex_alignment;
 use crate::memory::HUGE_PAGE_BYTES;
 
 /// Moves mapped bytes that start on a page to huge pages, as far as they fill some at the right addresses, for all who
-/// map the same file. A hint: where the system does not, the same bytes are there.
+/// map the same file. A hint: where the system does not, the same bytes are there. `false` where it could not right
+/// now, as while others write to the same bytes or see them for the first time, and may later.
 ///
 /// Cost: a copy of what is not on huge pages yet, and of what is a hole zeros, 2 MB at a time.
-pub(super) fn to_huge_pages(bytes: &[u8]) {
+pub(super) fn to_huge_pages(bytes: &[u8]) -> bool {
     #[cfg(target_os = "linux")]
-    // SAFETY: the range is borrowed, so it stays mapped during the call, and MADV_COLLAPSE changes neither its contents
-    // nor whether it may be read.
-    unsafe {
-        libc::madvise(bytes.as_ptr().cast_mut().cast(), bytes.len(), libc::MADV_COLLAPSE)
-    };
+    {
+        // SAFETY: the range is borrowed, so it stays mapped during the call, and MADV_COLLAPSE changes neither its
+        // contents nor whether it may be read.
+        let result = unsafe { libc::madvise(bytes.as_ptr().cast_mut().cast(), bytes.len(), libc::MADV_COLLAPSE) };
+        result == 0 || Error::last_os_error().kind() != ErrorKind::WouldBlock
+    }
+    #[cfg(not(target_os = "linux"))]
+    {
+        let _ = bytes;
+        true
+    }
 }
 
 /// A read-only map of a part of a file.

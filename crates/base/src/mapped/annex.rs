@@ -46,6 +46,10 @@ struct Grain {
 const WORTH_A_MOVE: usize = HUGE_PAGE_BYTES / 4 * 3;
 /// What is freed splits a huge page. It is moved again once so much came back, so that a byte is copied a few times.
 const WORTH_ANOTHER: usize = HUGE_PAGE_BYTES / 2;
+/// While other threads write to a huge page, the system often cannot move it: one call of six. So often it is asked at
+/// once, and then whenever so much more is there.
+const TRIES: usize = 3;
+const UNTIL_NEXT_TRY: usize = HUGE_PAGE_BYTES / 32;
 
 /// The room behind a slice can start at multiples of this many bytes.
 pub fn annex_alignment() -> usize {
@@ -130,8 +134,11 @@ impl<T: Pod> Annex<T> {
                 }
                 is_full
             });
-            if is_full {
-                to_huge_pages(bytes);
+            if is_full && !(0..TRIES).any(|_| to_huge_pages(bytes)) {
+                self.change_grain(number, |grain| {
+                    grain.num_new = (WORTH_ANOTHER - UNTIL_NEXT_TRY) as u32;
+                    grain.num_moves -= 1;
+                });
             }
         }
         Ok(())
