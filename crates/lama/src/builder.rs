@@ -127,8 +127,8 @@ impl StoreBuilder {
         Ok(())
     }
 
-    /// Writes the properties of `num_rows` edges, by the rows that lists name: `parts` gives, for the property at a place
-    /// of the schema, its rows part by part, each time from the first one. There is one set of rows.
+    /// Writes the properties of `num_rows` edges, by the rows that lists name: `parts` gives, for the property at a
+    /// place of the schema, its rows part by part, each time from the first one. There is one set of rows.
     ///
     /// # Errors
     /// The graph was not to have properties of edges; a property has another number of rows; what `parts` gives; the
@@ -351,8 +351,8 @@ impl Drop for NewDirectory {
     }
 }
 
-/// Whether a directory is what an attempt to create a database left behind: nothing at all, or `LOCK`, which comes first
-/// and goes last, with files of ours and no manifest.
+/// Whether a directory is what an attempt to create a database left behind: nothing at all, or `LOCK`, which comes
+/// first and goes last, with files of ours and no manifest.
 fn is_leftover(storage: &dyn Storage, path: &Path) -> bool {
     storage.list(path).is_ok_and(|list| {
         let is_part = |name: &String| names::is_ours(name) && name != names::MANIFEST;

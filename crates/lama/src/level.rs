@@ -3,8 +3,8 @@
 //! A level holds the net changes of every list, page by page: which arcs are added and which are removed.
 //! Read backwards, it leads from the later version to the earlier one. Most levels are small, so a file holds one
 //! or many of them: its sections are those of the levels one after the other, and a directory says whose is what.
-//! A changed arc takes 4 bytes and its weight; a changed vertex 4, a page with changes 16, a level 104. Where properties
-//! of vertices change, a level holds their new and their old values, column by column.
+//! A changed arc takes 4 bytes and its weight; a changed vertex 4, a page with changes 16, a level 104. Where
+//! properties of vertices change, a level holds their new and their old values, column by column.
 
 mod compose;
 mod properties;

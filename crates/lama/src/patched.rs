@@ -122,8 +122,8 @@ impl Ground<'_> {
 }
 
 impl PatchedPage {
-    /// The page of `ground` after `changes`, whose weights are verified; written to a room if that is worth it, briefly or
-    /// for long. `whole` is memory that is used again.
+    /// The page of `ground` after `changes`, whose weights are verified; written to a room if that is worth it, briefly
+    /// or for long. `whole` is memory that is used again.
     ///
     /// Cost: the entries of the page, or those that change and those of the lists that are written anew.
     ///

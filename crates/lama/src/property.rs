@@ -1,9 +1,9 @@
 //! Properties of vertices and edges: columns of values, versioned with the graph.
 //!
-//! Of vertices: a column is named and typed once for the whole database. The values at the version of the base run are in a file
-//! of their own, row by vertex id; what a version changed is in its level, with the new values and the old ones, so
-//! that it reads both ways like everything in a level. A view asks the levels between the base run and its version,
-//! the one next to the version first, and then the file. Nothing of it is read before somebody asks.
+//! Of vertices: a column is named and typed once for the whole database. The values at the version of the base run are
+//! in a file of their own, row by vertex id; what a version changed is in its level, with the new values and the old
+//! ones, so that it reads both ways like everything in a level. A view asks the levels between the base run and its
+//! version, the one next to the version first, and then the file. Nothing of it is read before somebody asks.
 //!
 //! Of edges: see [`edges`].
 

@@ -3,8 +3,8 @@
 //! The room behind the targets and behind the weights is one: an entry has the same index in both. Pages that no view
 //! has any more give their room back. Pages for a version that is there only *briefly*, because others follow fast, are
 //! not moved to huge pages, and of the memory that they leave, as much is kept for the next ones as is in use: fresh
-//! memory costs more than what is written to it. The offsets of the pages that a view has read are at home in a table of its own,
-//! so that a list is found and read as in a plain CSR, and nobody asks whether its page was written anew.
+//! memory costs more than what is written to it. The offsets of the pages that a view has read are at home in a table
+//! of its own, so that a list is found and read as in a plain CSR, and nobody asks whether its page was written anew.
 
 use std::collections::BTreeMap;
 use std::ops::Range;

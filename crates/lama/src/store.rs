@@ -164,8 +164,8 @@ impl Store {
         self.state().base.memory().set_limit(num_bytes);
     }
 
-    /// Sets the memory, in bytes, that a merge may take in all; `None`: as much as is fastest. A merge for which it does
-    /// not suffice is refused, with the number that does, before it begins.
+    /// Sets the memory, in bytes, that a merge may take in all; `None`: as much as is fastest. A merge for which it
+    /// does not suffice is refused, with the number that does, before it begins.
     pub fn set_memory(&self, num_bytes: Option<u64>) {
         self.memory.store(num_bytes.unwrap_or(u64::MAX), Ordering::Relaxed);
     }

@@ -138,8 +138,8 @@ impl View {
 
     /// The same, and `listener` hears what will be read next; `None`: nobody does.
     ///
-    /// Where somebody listens, bytes count: a list that is asked for alone is read and verified alone, and a degree reads
-    /// no list. Otherwise that happens to a page at once.
+    /// Where somebody listens, bytes count: a list that is asked for alone is read and verified alone, and a degree
+    /// reads no list. Otherwise that happens to a page at once.
     #[must_use]
     pub fn with_listener(&self, listener: Option<Arc<dyn Listener>>) -> Self {
         let is_heard = listener.is_some();
@@ -154,8 +154,8 @@ impl View {
         Some(self.any_side(side)?.base_lists()?.targets().bytes())
     }
 
-    /// Where the lists of these vertices are in [`stored_targets`](Self::stored_targets). What levels and memory change in
-    /// them is elsewhere. Nothing is verified: where files are damaged, it may be any place within the bytes.
+    /// Where the lists of these vertices are in [`stored_targets`](Self::stored_targets). What levels and memory change
+    /// in them is elsewhere. Nothing is verified: where files are damaged, it may be any place within the bytes.
     pub fn stored_lists(&self, side: run::Side, vertices: Range<VertexId>) -> Range<usize> {
         let lists = self.any_side(side).and_then(Side::base_lists);
         lists.map_or(0..0, |lists| lists.list_bytes(vertices))

@@ -1,5 +1,5 @@
-//! Readers in other threads and processes while a writer appends, merges and drops: they see one state or another, whole, and files
-//! that vanish under them do not disturb them.
+//! Readers in other threads and processes while a writer appends, merges and drops: they see one state or another,
+//! whole, and files that vanish under them do not disturb them.
 
 mod model;
 

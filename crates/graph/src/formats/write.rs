@@ -110,8 +110,9 @@ pub fn write_edge_list<E: From<Error>>(
     write_lines(graph, key, output, &Style { delimiter: b' ', may_quote: false })
 }
 
-/// Writes `source,target[,weight]` and properties under a header, in quotes what needs them; returns how many edges. The
-/// names of properties have their types with them, a null is nothing between commas, an empty text stands in quotes.
+/// Writes `source,target[,weight]` and properties under a header, in quotes what needs them; returns how many edges.
+/// The names of properties have their types with them, a null is nothing between commas, an empty text stands in
+/// quotes.
 ///
 /// # Errors
 /// Those of keys, properties and output; a property with the name of another column.

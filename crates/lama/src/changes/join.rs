@@ -11,8 +11,8 @@ use crate::table::PAGE_VERTICES;
 
 /// What changes on a page, without weights, one vertex after the other.
 pub(crate) trait UnweightedPart {
-    /// The place of a vertex in the page, how many arcs are added to its list, and how many are removed. The same vertex
-    /// may come again.
+    /// The place of a vertex in the page, how many arcs are added to its list, and how many are removed. The same
+    /// vertex may come again.
     fn counts(&self) -> impl Iterator<Item = (u16, u32, u32)>;
 
     /// The arcs of all of them.

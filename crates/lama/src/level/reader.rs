@@ -363,7 +363,8 @@ impl Level {
         result.map(|()| true)
     }
 
-    /// The changes of a page, where they are stored; `None` where there are none. `scratch` is memory that is used again.
+    /// The changes of a page, where they are stored; `None` where there are none. `scratch` is memory that is used
+    /// again.
     ///
     /// Cost: a binary search; the first time, that of [`read_page`](Self::read_page).
     ///

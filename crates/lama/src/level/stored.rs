@@ -33,7 +33,8 @@ pub(crate) struct StoredPlace {
     target: usize,
 }
 
-/// So many entries are looked at one after the other before the place is searched: the next one asked for is often near.
+/// So many entries are looked at one after the other before the place is searched: the next one asked for is often
+/// near.
 const FEW: usize = 8;
 
 /// Where the changes of one list are among all of its page.

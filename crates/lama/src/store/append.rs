@@ -26,8 +26,8 @@ use crate::{Error, Result};
 /// old weight is removed, with its new one added.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct LevelChanges<'a> {
-    /// The epoch of the last commit that the snapshot has; 0: none but those that are in the database already. The clock
-    /// never goes back.
+    /// The epoch of the last commit that the snapshot has; 0: none but those that are in the database already. The
+    /// clock never goes back.
     pub epoch: u64,
     /// The vertex bound from now on: vertices from the old bound on are new.
     pub vertex_bound: usize,

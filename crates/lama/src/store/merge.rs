@@ -78,8 +78,8 @@ impl Store {
     }
 
     /// Merges everything if enough changed since the last time, and if that does not write more than four times what
-    /// was loaded and appended; once as much has changed as there is, in any case. `None`: there was no need, or half of
-    /// the memory that may be used ([`set_memory`](Self::set_memory)) does not suffice.
+    /// was loaded and appended; once as much has changed as there is, in any case. `None`: there was no need, or half
+    /// of the memory that may be used ([`set_memory`](Self::set_memory)) does not suffice.
     ///
     /// # Errors
     /// As [`merge`](Self::merge).
@@ -288,7 +288,8 @@ impl Draft<'_> {
     }
 }
 
-/// Writes all lists of a view. While one worker writes pages, the others make the next ones, where there is room for them.
+/// Writes all lists of a view. While one worker writes pages, the others make the next ones, where there is room for
+/// them.
 fn write_lists(view: &View, writer: &RunWriter, room: Room, pool: &Pool, progress: &dyn Progress) -> Result<()> {
     let num_pages = view.vertex_bound().div_ceil(PAGE_VERTICES);
     for side in [Side::Out, Side::In] {
