@@ -72,8 +72,8 @@ bench:
 	for name in $(BENCHMARKS); do $(BENCH) $$name $(BENCH_OPTIONS) >$(TARGET)/bench/$$name.json || exit 1; done
 	$(BENCH) tables $(BENCHMARKS:%=$(TARGET)/bench/%.json) >docs/benchmarks.md
 
-bench-quick:
-	$(BENCH) quick
+bench-quick: release
+	$(TARGET)/release/anden-bench quick
 
 # libFuzzer is written in C++; everything else does without.
 WITH_CXX = if command -v c++ >/dev/null; then $(1); else echo 'skipped: fuzzing needs a C++ compiler'; fi

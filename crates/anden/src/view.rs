@@ -60,24 +60,16 @@ impl std::fmt::Debug for View {
 
 impl View {
     pub(crate) fn new(graph: lama::View, session: Session, pin: Pin, name: String) -> Self {
-        Self::seen(
-            graph,
-            session,
-            Seen { _pin: pin, name: OnceLock::from(name), newest: None, least_patch_bytes: OnceLock::new() },
-        )
+        Self::seen(graph, session, pin, OnceLock::from(name), None)
     }
 
     /// Of everything that is committed; the newest snapshot is called `newest`.
     pub(crate) fn of_everything(graph: lama::View, session: Session, pin: Pin, newest: Option<u32>) -> Self {
-        Self::seen(
-            graph,
-            session,
-            Seen { _pin: pin, name: OnceLock::new(), newest, least_patch_bytes: OnceLock::new() },
-        )
+        Self::seen(graph, session, pin, OnceLock::new(), newest)
     }
 
-    fn seen(graph: lama::View, session: Session, seen: Seen) -> Self {
-        let seen = Arc::new(seen);
+    fn seen(graph: lama::View, session: Session, pin: Pin, name: OnceLock<String>, newest: Option<u32>) -> Self {
+        let seen = Arc::new(Seen { _pin: pin, name, newest, least_patch_bytes: OnceLock::new() });
         let graph = session.advisor().attach(&graph, session.prefetch());
         Self { graph, session, seen, weights: Arc::default(), chosen: None, last_weights: Arc::default() }
     }
