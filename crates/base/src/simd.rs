@@ -86,6 +86,98 @@ pub fn num_below(ascending: &[u32; 16], bound: u32) -> usize {
     mask.trailing_ones() as usize
 }
 
+/// The first `len` of these numbers, and ones in every bit of those behind.
+///
+/// Written whole vector by whole vector, so that it can be read again as vectors without a wait.
+#[inline(always)]
+pub fn with_ones_from(numbers: &[u32; 16], len: usize) -> [u32; 16] {
+    let mut all = [0; 16];
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: SSE2 is part of x86_64; all loads and stores lie within the 64 bytes of either array and need no
+    // alignment.
+    unsafe {
+        let last = _mm_set1_epi32(len as i32 - 1);
+        for (at, places) in places().into_iter().enumerate() {
+            let own = _mm_loadu_si128(numbers.as_ptr().add(4 * at).cast());
+            _mm_storeu_si128(all.as_mut_ptr().add(4 * at).cast(), _mm_or_si128(own, _mm_cmpgt_epi32(places, last)));
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    all.iter_mut().zip(numbers).enumerate().for_each(|(i, (to, &from))| *to = if i < len { from } else { u32::MAX });
+    all
+}
+
+/// These numbers with another one at `position`; those from there on move up by one, and the last falls out.
+#[inline(always)]
+pub fn insert_lane(numbers: &[u32; 16], position: usize, number: u32) -> [u32; 16] {
+    let mut all = [0; 16];
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as in `with_ones_from`.
+    unsafe {
+        let (position, number) = (_mm_set1_epi32(position as i32), _mm_set1_epi32(number as i32));
+        let mut before = _mm_setzero_si128();
+        for (at, places) in places().into_iter().enumerate() {
+            let own = _mm_loadu_si128(numbers.as_ptr().add(4 * at).cast());
+            let moved = _mm_or_si128(_mm_slli_si128::<4>(own), _mm_srli_si128::<12>(before));
+            let (is_behind, is_there) = (_mm_cmpgt_epi32(places, position), _mm_cmpeq_epi32(places, position));
+            let rest = select(is_behind, moved, own);
+            _mm_storeu_si128(all.as_mut_ptr().add(4 * at).cast(), select(is_there, number, rest));
+            before = own;
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    for i in 0..16 {
+        all[i] = match i.cmp(&position) {
+            std::cmp::Ordering::Less => numbers[i],
+            std::cmp::Ordering::Equal => number,
+            std::cmp::Ordering::Greater => numbers[i - 1],
+        };
+    }
+    all
+}
+
+/// These numbers without the one at `position`; those behind it move down by one, and `last` follows.
+#[inline(always)]
+pub fn remove_lane(numbers: &[u32; 16], position: usize, last: u32) -> [u32; 16] {
+    let mut all = [0; 16];
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as in `with_ones_from`.
+    unsafe {
+        let position = _mm_set1_epi32(position as i32);
+        let mut behind = _mm_cvtsi32_si128(last as i32);
+        for (at, places) in places().into_iter().enumerate().rev() {
+            let own = _mm_loadu_si128(numbers.as_ptr().add(4 * at).cast());
+            let moved = _mm_or_si128(_mm_srli_si128::<4>(own), _mm_slli_si128::<12>(behind));
+            _mm_storeu_si128(
+                all.as_mut_ptr().add(4 * at).cast(),
+                select(_mm_cmpgt_epi32(position, places), own, moved),
+            );
+            behind = own;
+        }
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    for i in 0..16 {
+        all[i] = if i < position { numbers[i] } else { numbers.get(i + 1).copied().unwrap_or(last) };
+    }
+    all
+}
+
+/// The places of sixteen lanes.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn places() -> [__m128i; 4] {
+    // SAFETY: SSE2 is part of x86_64, and no memory is touched.
+    unsafe { [0, 4, 8, 12].map(|first| _mm_setr_epi32(first, first + 1, first + 2, first + 3)) }
+}
+
+/// Where the mask is set `yes`, else `no`.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn select(mask: __m128i, yes: __m128i, no: __m128i) -> __m128i {
+    // SAFETY: SSE2 is part of x86_64, and no memory is touched.
+    unsafe { _mm_or_si128(_mm_and_si128(mask, yes), _mm_andnot_si128(mask, no)) }
+}
+
 /// The bytes of one cache line, the unit of [`stream_line`].
 pub const LINE_BYTES: usize = 64;
 
@@ -124,6 +216,25 @@ pub fn stream_fence() {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lanes_move_as_entries_of_a_vector() {
+        let numbers: [u32; 16] = std::array::from_fn(|i| (i as u32 + 1).wrapping_mul(0x1111_1111));
+        for position in 0..=16 {
+            let mut filled = numbers.to_vec();
+            filled[position..].fill(u32::MAX);
+            assert_eq!(with_ones_from(&numbers, position).to_vec(), filled, "{position}");
+        }
+        for position in 0..16 {
+            let mut longer = numbers.to_vec();
+            longer.insert(position, 7);
+            assert_eq!(insert_lane(&numbers, position, 7).to_vec(), longer[..16], "{position}");
+            let mut shorter = numbers.to_vec();
+            shorter.remove(position);
+            shorter.push(9);
+            assert_eq!(remove_lane(&numbers, position, 9).to_vec(), shorter, "{position}");
+        }
+    }
 
     #[test]
     fn and_counts_agree_at_every_length() {

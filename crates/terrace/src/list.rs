@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use base::simd::num_below;
+use base::simd::{insert_lane, num_below, remove_lane};
 use base::{NO_VERTEX, VertexId};
 
 use crate::arena::{Fresh, LINE_WORDS};
@@ -277,20 +277,12 @@ impl InPlace {
 
     #[inline(always)]
     fn insert(&mut self, position: usize, target: VertexId) {
-        let old = self.0;
-        for i in 1..Self::LEN {
-            self.0[i] = if i > position { old[i - 1] } else { old[i] };
-        }
-        self.0[position % Self::LEN] = target;
+        self.0 = insert_lane(&self.0, position, target);
     }
 
     #[inline(always)]
     fn remove(&mut self, position: usize) {
-        let old = self.0;
-        for i in 0..Self::LEN - 1 {
-            self.0[i] = if i >= position { old[i + 1] } else { old[i] };
-        }
-        self.0[Self::LEN - 1] = NO_VERTEX;
+        self.0 = remove_lane(&self.0, position, NO_VERTEX);
     }
 }
 

@@ -15,6 +15,7 @@
 //! behind it stand the degree, the [`Home`], and a spare word. The spare words of the first two blocks
 //! hold the page's birth.
 
+use base::simd::with_ones_from;
 use base::{NO_VERTEX, VertexId};
 use bytemuck::{Pod, Zeroable};
 
@@ -301,13 +302,8 @@ impl<'a, W: Value> Block<'a, W> {
     /// The list, where its home is the block, and behind it numbers that no vertex has; `None` of a block of two lines.
     #[inline(always)]
     pub(crate) fn lanes(&self) -> Option<[VertexId; LINE_WORDS]> {
-        let mut lanes: [u32; LINE_WORDS] = self.words.try_into().ok()?;
-        let degree = self.degree() as u32;
-        // Lane by lane, so that vectors are as wide when they are written as when they are read.
-        for (i, lane) in (0..).zip(&mut lanes) {
-            *lane |= if i < degree { 0 } else { NO_VERTEX };
-        }
-        Some(lanes)
+        const { assert!(NO_VERTEX == u32::MAX) };
+        Some(with_ones_from(self.words.try_into().ok()?, self.degree()))
     }
 
     /// The first `len` children, where the home is another one.
