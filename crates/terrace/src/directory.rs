@@ -5,7 +5,7 @@ use crate::arena::{Arena, Fresh, Handle, LINE_WORDS, Limit, NOTHING, Newest};
 use crate::builder::Builder;
 use crate::node::{DIRECTORY_WORDS, FANOUT, FANOUT_BITS, Head};
 
-/// A page of the version that is being made: its number, and where it is.
+/// A page of the version that is being made, or a directory: its number, and where it is.
 pub(crate) type NewPage = (u32, Handle);
 
 /// The root, and how many directories a look-up passes.
@@ -68,26 +68,37 @@ impl Directory {
         Ok(self)
     }
 
-    /// The same with these pages, which ascend by number, in place of what was there. Uses up the list.
-    pub(crate) fn with(mut self, builder: &mut Builder<'_>, pages: &mut Vec<NewPage>) -> Result<Self> {
-        for level in 0..self.height {
-            let mut to = 0;
-            let mut from = 0;
-            while from < pages.len() {
-                let parent = pages[from].0 >> FANOUT_BITS;
-                let len = pages[from..].iter().take_while(|(number, _)| number >> FANOUT_BITS == parent).count();
-                let old = self.ancestor(builder.arena, parent, level + 1);
-                let node = replaced(builder, old, &pages[from..from + len])?;
-                pages[to] = (parent, node);
-                to += 1;
-                from += len;
-            }
-            pages.truncate(to);
+    /// Makes the lowest directories with these pages, which ascend by number, in place of what was there: the list
+    /// becomes theirs. Who applies a part of a batch that shares none of them with another part does so by himself.
+    pub(crate) fn make_lowest(&self, builder: &mut Builder<'_>, pages: &mut Vec<NewPage>) -> Result<()> {
+        self.raise(builder, 1, pages)
+    }
+
+    /// The same with these lowest directories, which ascend by number, in place of what was there. Uses up the list.
+    pub(crate) fn with(mut self, builder: &mut Builder<'_>, lowest: &mut Vec<NewPage>) -> Result<Self> {
+        for levels in 2..=self.height {
+            self.raise(builder, levels, lowest)?;
         }
-        if let Some((_, root)) = pages.pop() {
+        if let Some((_, root)) = lowest.pop() {
             self.root = root;
         }
         Ok(self)
+    }
+
+    /// From nodes to the directories above them, which stand so many levels above the pages.
+    fn raise(&self, builder: &mut Builder<'_>, levels: u32, nodes: &mut Vec<NewPage>) -> Result<()> {
+        let (mut to, mut from) = (0, 0);
+        while from < nodes.len() {
+            let parent = nodes[from].0 >> FANOUT_BITS;
+            let len = nodes[from..].iter().take_while(|(number, _)| number >> FANOUT_BITS == parent).count();
+            let old = self.ancestor(builder.arena, parent, levels);
+            let node = replaced(builder, old, &nodes[from..from + len])?;
+            nodes[to] = (parent, node);
+            to += 1;
+            from += len;
+        }
+        nodes.truncate(to);
+        Ok(())
     }
 
     /// The directory that stands `levels` above the pages, by its number among those.
@@ -189,7 +200,9 @@ mod tests {
                 pages = model.keys().map(|&number| (number, 0)).collect();
             }
             model.extend(&pages);
-            directory = directory.with(builder, &mut pages.into_iter().collect()).unwrap();
+            let mut nodes = pages.into_iter().collect();
+            directory.make_lowest(builder, &mut nodes).unwrap();
+            directory = directory.with(builder, &mut nodes).unwrap();
             for number in 0..bound.min(4096) {
                 assert_eq!(directory.page(&arena, number), model.get(&number).copied().unwrap_or(0));
             }

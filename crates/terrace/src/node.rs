@@ -24,7 +24,7 @@ use crate::arena::{Arena, Handle, LINE_WORDS};
 
 /// Vertices whose blocks lie in one page; a power of two.
 pub(crate) const PAGE_VERTICES: usize = 1 << PAGE_BITS;
-pub(crate) const PAGE_BITS: u32 = 3;
+pub(crate) const PAGE_BITS: u32 = 2;
 /// Children of a directory.
 pub(crate) const FANOUT: usize = 1 << FANOUT_BITS;
 pub(crate) const FANOUT_BITS: u32 = 6;

@@ -1,7 +1,7 @@
 //! Sorts a batch by (source, target); equal changes keep their order, so that the last can win.
 //!
 //! A large batch is first cut by the highest bits of the source into buckets, so that each fits in a
-//! cache and no page of blocks belongs to two of them. Buckets are then sorted by whoever applies them,
+//! cache and no lowest directory of pages belongs to two of them. Buckets are then sorted by whoever applies them,
 //! least digit first, and are applied while they are in the cache.
 
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::ops::Range;
 use base::parallel::Pool;
 
 use crate::change::{Change, Source};
-use crate::node::PAGE_BITS;
+use crate::node::{FANOUT_BITS, PAGE_BITS};
 
 /// Changes of a bucket, as far as there are enough and not too many buckets.
 const BUCKET_CHANGES: usize = 1024;
@@ -48,8 +48,8 @@ fn id_bits(bound: usize) -> u32 {
 }
 
 impl<C: Copy + Send + Sync> SortSpace<C> {
-    /// Cuts changes of vertices below `bound` into buckets, ascending by source, of which no page of
-    /// vertices has changes in two.
+    /// Cuts changes of vertices below `bound` into buckets, ascending by source, of which no
+    /// lowest directory has pages with changes in two.
     pub(crate) fn buckets<W>(
         &mut self,
         pool: &Pool,
@@ -62,7 +62,7 @@ impl<C: Copy + Send + Sync> SortSpace<C> {
         let Some(some) = changes.first() else { return Vec::new() };
         let bits = id_bits(bound);
         let wanted = (changes.len() / BUCKET_CHANGES).next_power_of_two().ilog2().min(MAX_BUCKET_BITS);
-        let shift = bits.saturating_sub(wanted).max(PAGE_BITS);
+        let shift = bits.saturating_sub(wanted).max(PAGE_BITS + FANOUT_BITS);
         let num_buckets = ((bound.max(1) - 1) >> shift) + 1;
         self.front.resize(changes.len().max(self.front.len()), some);
         self.back.resize(changes.len().max(self.back.len()), some);
@@ -216,8 +216,8 @@ mod tests {
                 assert_eq!(space.sorted(&changes[..], bound as usize), expected, "{len} below {bound}");
                 let buckets = space.buckets::<u32>(&pool, &changes[..], bound as usize);
                 let sorted: Vec<Vec<_>> = buckets.into_iter().map(|bucket| bucket.sort().to_vec()).collect();
-                let page = |change: &Update<u32>| change.source >> PAGE_BITS;
-                assert!(sorted.windows(2).all(|pair| page(&pair[0][pair[0].len() - 1]) < page(&pair[1][0])));
+                let directory = |change: &Update<u32>| change.source >> (PAGE_BITS + FANOUT_BITS);
+                assert!(sorted.windows(2).all(|pair| directory(&pair[0][pair[0].len() - 1]) < directory(&pair[1][0])));
                 assert_eq!(sorted.concat(), expected, "{len} below {bound}, {threads} threads");
             }
         }

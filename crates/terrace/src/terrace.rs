@@ -91,7 +91,8 @@ type View<C, D> = fn(&[C]) -> &[D];
 /// What a part of a batch did.
 struct Part<S> {
     applied: Applied,
-    pages: Vec<NewPage>,
+    /// The lowest directories that it made.
+    directories: Vec<NewPage>,
     sink: S,
 }
 
@@ -105,7 +106,7 @@ struct PartOver<W> {
 
 impl<S> Part<S> {
     fn without_sink(self) -> Part<()> {
-        Part { applied: self.applied, pages: self.pages, sink: () }
+        Part { applied: self.applied, directories: self.directories, sink: () }
     }
 }
 
@@ -376,11 +377,14 @@ impl<W: Value> Terrace<W> {
     ) -> Result<Part<S>> {
         let mut worker = lock(&self.workers[worker]);
         let mut work = std::mem::take(&mut worker.work);
-        let mut part = Part { applied: Applied::default(), pages: Vec::new(), sink: S::default() };
+        let mut part = Part { applied: Applied::default(), directories: Vec::new(), sink: S::default() };
         let newest = &self.shared.newest[plane as usize];
         let target = Target { tiers: &self.tiers, directory: self.next.directory(plane), newest };
         let mut builder = self.builder(&mut worker);
-        part.applied = apply_sorted(&mut builder, target, &mut work, sorted, &mut part.pages, &mut part.sink)?;
+        let pages = &mut part.directories;
+        part.applied = apply_sorted(&mut builder, target, &mut work, sorted, pages, &mut part.sink)?;
+        pages.iter().for_each(|&(number, page)| newest.set(number as usize, page, self.next.epoch));
+        target.directory.make_lowest(&mut builder, pages)?;
         worker.work = work;
         Ok(part)
     }
@@ -395,7 +399,7 @@ impl<W: Value> Terrace<W> {
     ) -> Result<(Part<S>, Part<S>)> {
         let is_any_removed = self.next.planes[side.removed() as usize].num_arcs > 0;
         if base.is_empty() && !is_any_removed {
-            let nothing = Part { applied: Applied::default(), pages: Vec::new(), sink: S::default() };
+            let nothing = Part { applied: Applied::default(), directories: Vec::new(), sink: S::default() };
             touch_lists(base, side.added(), sorted);
             return Ok((self.apply_part::<C, S>(worker, side.added(), sorted)?, nothing));
         }
@@ -424,21 +428,19 @@ impl<W: Value> Terrace<W> {
         Ok(PartOver { applied, effective, added: added.without_sink(), removed: removed.without_sink() })
     }
 
-    /// Hangs the new pages into the directory.
+    /// Hangs the lowest directories that parts made into those above.
     fn finish<S>(&mut self, plane: Plane, parts: Vec<Part<S>>) -> Result<(Applied, Vec<S>)> {
         let mut applied = Applied::default();
-        let mut pages = Vec::with_capacity(parts.iter().map(|part| part.pages.len()).sum());
+        let mut directories = Vec::with_capacity(parts.iter().map(|part| part.directories.len()).sum());
         let mut sinks = Vec::with_capacity(parts.len());
         for part in parts {
             applied.join(part.applied);
-            pages.extend_from_slice(&part.pages);
+            directories.extend_from_slice(&part.directories);
             sinks.push(part.sink);
         }
-        let newest = &self.shared.newest[plane as usize];
-        pages.iter().for_each(|&(number, page)| newest.set(number as usize, page, self.next.epoch));
         let directory = {
             let mut worker = lock(&self.workers[0]);
-            self.next.directory(plane).with(&mut self.builder(&mut worker), &mut pages)
+            self.next.directory(plane).with(&mut self.builder(&mut worker), &mut directories)
         };
         self.is_broken = directory.is_err();
         let state = &mut self.next.planes[plane as usize];

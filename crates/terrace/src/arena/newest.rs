@@ -12,8 +12,8 @@ use std::sync::atomic::Ordering;
 
 use super::{Handle, Zeros};
 
-/// The most entries that are reserved: of 2^32 vertices with eight on a page.
-const MOST_ENTRIES: usize = 1 << 29;
+/// The most entries that are reserved: of 2^32 vertices with four on a page.
+const MOST_ENTRIES: usize = 1 << 30;
 /// The least.
 const LEAST_ENTRIES: usize = 1 << 16;
 /// The group of entries of which nobody may know the page.
