@@ -175,7 +175,16 @@ pub trait WeightedEdges: Graph {
         body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
 
-    /// The same for in-lists.
+    /// The whole out-list of `vertex` with its weights, where both are known to lie in one piece each; `None` says
+    /// nothing: ask for its fragments.
+    ///
+    /// A loop over the fragments of a storage that has them in several places is a call for each; this one is not.
+    #[inline(always)]
+    fn weighted_out_list<W: Weight>(&self, _vertex: VertexId) -> Option<(&[VertexId], &[W])> {
+        None
+    }
+
+    /// As [`for_each_weighted_out_fragment`](Self::for_each_weighted_out_fragment), for in-lists.
     fn for_each_weighted_in_fragment<W: Weight>(
         &self,
         vertex: VertexId,

@@ -445,6 +445,14 @@ impl Side {
         }
     }
 
+    /// The list of `vertex` with its weights, where its page is at home and verified.
+    #[inline(always)]
+    pub fn weighted_list<W: Weight>(&self, vertex: VertexId) -> Option<(&[VertexId], &[W])> {
+        let weights = self.weights.as_ref().and_then(W::of)?;
+        let list = self.list(vertex, READY)?;
+        Some((&self.targets[list.clone()], &weights[list]))
+    }
+
     #[inline(never)]
     fn for_each_weighted_fragment_elsewhere<W: Weight>(
         &self,

@@ -606,6 +606,11 @@ impl WeightedEdges for View {
         self.out_side.for_each_weighted_fragment(vertex, body)
     }
 
+    #[inline(always)]
+    fn weighted_out_list<W: Weight>(&self, vertex: VertexId) -> Option<(&[VertexId], &[W])> {
+        self.out_side.weighted_list(vertex)
+    }
+
     #[inline]
     fn for_each_weighted_in_fragment<W: Weight>(
         &self,

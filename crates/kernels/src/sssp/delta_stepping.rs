@@ -267,16 +267,25 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
 
     #[inline(always)]
     fn relax_list(&self, vertex: VertexId, distance: W::Distance, worker: &mut Worker) {
+        // Nearly all lists are such ones, and this way they take no call.
+        if let Some((targets, weights)) = self.graph.weighted_out_list::<W>(vertex) {
+            return self.put_pieces_in_batch(distance, targets, weights, worker);
+        }
         let mut body = |targets: &[VertexId], weights: &[W]| {
-            for (targets, weights) in targets.chunks(PIECE).zip(weights.chunks(PIECE)) {
-                self.put_in_batch(distance, targets, weights, worker);
-            }
+            self.put_pieces_in_batch(distance, targets, weights, worker);
             ControlFlow::Continue(())
         };
         let _ = match self.is_weighted {
             true => self.graph.for_each_weighted_out_fragment::<W>(vertex, body),
             false => self.graph.for_each_out_fragment(vertex, |list| beside(list, &self.ones, &mut body)),
         };
+    }
+
+    #[inline(always)]
+    fn put_pieces_in_batch(&self, distance: W::Distance, targets: &[VertexId], weights: &[W], worker: &mut Worker) {
+        for (targets, weights) in targets.chunks(PIECE).zip(weights.chunks(PIECE)) {
+            self.put_in_batch(distance, targets, weights, worker);
+        }
     }
 
     #[inline(always)]
