@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 mod available;
 
-pub use available::available;
+pub use available::{available, available_now};
 
 /// The bytes of a huge page.
 pub const HUGE_PAGE_BYTES: usize = 2 << 20;

@@ -5,7 +5,8 @@
 //! as they do in the system's own figure.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 /// How old an answer may be.
@@ -16,17 +17,30 @@ const UNKNOWN: u64 = 1 << 30;
 
 /// Memory that this process could have in addition now, in bytes; 1 GiB where the system does not say. At most a tenth
 /// of a second old.
+///
+/// Cost: mostly a look at the clock, and nobody waits for others.
 pub fn available() -> u64 {
-    static LAST: Mutex<Option<(Instant, u64)>> = Mutex::new(None);
-    let mut last = LAST.lock().unwrap_or_else(PoisonError::into_inner);
-    match *last {
-        Some((then, bytes)) if then.elapsed() < FRESH => bytes,
-        _ => {
-            let bytes = look(Path::new("/proc"), Path::new("/sys/fs/cgroup"));
-            *last = Some((Instant::now(), bytes));
-            bytes
-        }
+    static BEGIN: OnceLock<Instant> = OnceLock::new();
+    /// When the last answer was found, in nanoseconds since the first call, and one more; 0: never.
+    static FOUND_AT: AtomicU64 = AtomicU64::new(0);
+    static BYTES: AtomicU64 = AtomicU64::new(UNKNOWN);
+
+    let now = BEGIN.get_or_init(Instant::now).elapsed().as_nanos() as u64 + 1;
+    let found_at = FOUND_AT.load(Ordering::Acquire);
+    if found_at > 0 && now.saturating_sub(found_at) < FRESH.as_nanos() as u64 {
+        return BYTES.load(Ordering::Relaxed);
     }
+    let bytes = available_now();
+    BYTES.store(bytes, Ordering::Relaxed);
+    FOUND_AT.store(now, Ordering::Release);
+    bytes
+}
+
+/// The same, at this moment; [`available`] does not learn of it.
+///
+/// Cost: some small files of the system are read.
+pub fn available_now() -> u64 {
+    look(Path::new("/proc"), Path::new("/sys/fs/cgroup"))
 }
 
 /// The same, read from these directories.
