@@ -86,7 +86,7 @@ impl View {
     /// The lists, for a question about a few of them: where they are larger than memory, nothing beside those is read.
     pub(crate) fn single_lists(&self) -> &lama::View {
         if self.graph.is_listening() && self.session.prefetch() != Prefetch::Sequential {
-            self.graph.advise_lists(base::mapped::Advice::Random);
+            self.graph.read_exactly(true);
         }
         &self.graph
     }
@@ -94,7 +94,7 @@ impl View {
     /// The lists, for work on all of them, which says what it reads or reads them in their order.
     pub(crate) fn all_lists(&self) -> &lama::View {
         if self.graph.is_listening() {
-            self.graph.advise_lists(base::mapped::Advice::Normal);
+            self.graph.read_exactly(false);
         }
         &self.graph
     }

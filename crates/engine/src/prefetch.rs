@@ -17,13 +17,13 @@ mod counters;
 mod ring;
 mod scout;
 mod settings;
+mod walks;
 mod worth;
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
-use base::mapped::Advice;
 use lama::{Side, View};
 
 use attached::Attached;
@@ -71,7 +71,7 @@ impl Advisor {
     /// Cost: with [`Prefetch::Auto`], a look at how much memory is free; of a graph that fits there nothing follows.
     pub fn attach(&self, view: &View, policy: Prefetch) -> View {
         if policy == Prefetch::Off || policy == Prefetch::Auto && fits_in_memory(view) {
-            view.advise_lists(Advice::Normal);
+            view.read_exactly(false);
             return view.with_listener(None);
         }
         if !self.is_started.swap(true, Ordering::Relaxed) {

@@ -28,6 +28,12 @@ use crate::table::{
 /// The targets on a line of the cache.
 const LINE_ENTRIES: usize = 64 / size_of::<VertexId>();
 
+/// Who walks over lists says where it is after so many edges,
+const STEP_EDGES: u64 = 1 << 17;
+
+/// or after so many pages.
+const STEP_PAGES: usize = 64;
+
 /// A base run, open.
 #[derive(Debug)]
 pub(crate) struct BaseRun {
@@ -162,10 +168,10 @@ pub(crate) struct BaseLists {
     verified_offsets: AtomicBitmap,
     /// Bits by vertex, since the first list that was verified alone.
     single_lists: OnceLock<AtomicBitmap>,
-    /// How the system was told last that targets are read.
-    advice: Mutex<Advice>,
-    /// Whether it reads nothing ahead by itself.
+    /// Whether the system was told last to read nothing around a place by itself.
     is_exact: AtomicBool,
+    /// Taken by who tells it.
+    advising: Mutex<()>,
 }
 
 /// A page that was verified.
@@ -202,7 +208,6 @@ impl BaseLists {
         let verified = || AtomicBitmap::new(num_pages);
         let (verified_lists, verified_weights, verified_offsets) = (verified(), verified(), verified());
         let (roomy, single_lists, is_exact) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
-        let advice = Mutex::new(Advice::Normal);
         Ok(Self {
             index,
             offsets,
@@ -214,8 +219,8 @@ impl BaseLists {
             verified_weights,
             verified_offsets,
             single_lists,
-            advice,
             is_exact,
+            advising: Mutex::default(),
         })
     }
 
@@ -287,22 +292,34 @@ impl BaseLists {
         self.roomy.get_or_init(|| RoomyLists::new(self.targets(), self.weights().as_ref(), memory)).as_ref()
     }
 
-    /// Tells the system how targets are read from now on, unless that is how they were read so far.
-    pub fn advise(&self, advice: Advice) {
-        if advice == Advice::Random && self.is_exact.load(Ordering::Relaxed) {
+    /// Tells the system whether all targets that are read are asked for, so that it reads nothing around them by itself.
+    pub fn read_exactly(&self, is_exact: bool) {
+        if self.is_exact() == is_exact {
             return;
         }
-        let mut last = self.advice.lock().unwrap_or_else(|e| e.into_inner());
-        if *last != advice {
-            self.targets().bytes().advise(advice);
-            self.is_exact.store(advice == Advice::Random, Ordering::Relaxed);
-            *last = advice;
+        let _one = self.advising.lock().unwrap_or_else(|e| e.into_inner());
+        if self.is_exact.swap(is_exact, Ordering::Relaxed) != is_exact {
+            self.targets().bytes().advise(if is_exact { Advice::Random } else { Advice::Normal });
         }
+    }
+
+    /// What was said last.
+    pub fn is_exact(&self) -> bool {
+        self.is_exact.load(Ordering::Relaxed)
+    }
+
+    /// Where a walk over the lists from `first` on may stop to say so: at the end of a page.
+    pub fn end_of_step(&self, first: VertexId) -> VertexId {
+        let page = page_of(first);
+        let start = self.edge_base(page);
+        let is_within = |next: &usize| *next < self.num_pages() && self.edge_base(*next) - start < STEP_EDGES;
+        let end = (page + 1..page + 1 + STEP_PAGES).find(|next| !is_within(next)).unwrap_or(page + 1 + STEP_PAGES);
+        VertexId::try_from(end * PAGE_VERTICES).unwrap_or(VertexId::MAX)
     }
 
     /// Has the system read these targets now, where it reads nothing ahead by itself.
     fn read_ahead(&self, edges: &Range<usize>) {
-        if self.is_exact.load(Ordering::Relaxed) && edges.len() > BLOCK_BYTES / size_of::<VertexId>() {
+        if self.is_exact() && edges.len() > BLOCK_BYTES / size_of::<VertexId>() {
             self.targets().bytes().read_ahead(edges.start * size_of::<VertexId>()..edges.end * size_of::<VertexId>());
         }
     }

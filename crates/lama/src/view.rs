@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use base::VertexId;
 use base::bitmap::Bitmap;
-use base::mapped::{Advice, FileBytes};
+use base::mapped::FileBytes;
 use graph::{Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed};
 
-use crate::base_run::BaseRun;
+use crate::base_run::{BaseLists, BaseRun};
 use crate::dictionary::Dictionary;
 use crate::key::{Key, KeyRef};
 use crate::level::Level;
@@ -161,20 +161,24 @@ impl View {
         lists.map_or(0..0, |lists| lists.list_bytes(vertices))
     }
 
-    /// Tells the system how the stored lists are read from now on, through this and all other views.
-    pub fn advise_lists(&self, advice: Advice) {
+    /// Tells the system whether all that is read of the stored lists is asked for, through this and all other views: then
+    /// it reads nothing around a place by itself.
+    ///
+    /// Cost: where that is so already, a look.
+    pub fn read_exactly(&self, is_exact: bool) {
         let sides = [Some(&self.out_side), self.in_side.as_ref()];
-        sides.into_iter().flatten().filter_map(Side::base_lists).for_each(|lists| lists.advise(advice));
+        sides.into_iter().flatten().filter_map(Side::base_lists).for_each(|lists| lists.read_exactly(is_exact));
     }
 
-    /// Whoever walks over more than a page of vertices probably walks on.
-    #[inline(always)]
-    fn announce_scan(&self, side: run::Side, vertices: &Range<VertexId>) {
-        if let Some(listener) = &self.listener
-            && vertices.len() > PAGE_VERTICES
-        {
-            listener.will_scan(side, vertices.clone());
-        }
+    /// What was [said](Self::read_exactly) last of the lists of a side.
+    pub fn is_exact(&self, side: run::Side) -> bool {
+        self.any_side(side).and_then(Side::base_lists).is_some_and(BaseLists::is_exact)
+    }
+
+    /// Whoever walks over more than a page of vertices tells the listener how far it has come.
+    fn heard_walk<'a>(&'a self, side: run::Side, vertices: &Range<VertexId>) -> Option<Walk<'a>> {
+        let listener = self.listener.as_ref().filter(|_| vertices.len() > PAGE_VERTICES)?;
+        Some(Walk { listener: &**listener, side, lists: self.any_side(side).and_then(Side::base_lists)? })
     }
 
     /// The lists of a side; of an undirected graph, both are one.
@@ -320,6 +324,34 @@ impl View {
             Some(key) => Ok(key),
             None => self.shared.dictionary.key_ref(vertex),
         }
+    }
+}
+
+/// A walk over the lists of a side of which somebody is told.
+struct Walk<'a> {
+    listener: &'a dyn Listener,
+    side: run::Side,
+    lists: &'a BaseLists,
+}
+
+impl Walk<'_> {
+    /// As [`Graph::for_each_out_page`], with word of where it is in between.
+    fn for_each_page(
+        &self,
+        side: &Side,
+        vertices: Range<VertexId>,
+        mut body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let body: &mut dyn FnMut(Page<'_, u32>) -> ControlFlow<()> = &mut body;
+        let mut first = vertices.start;
+        while first < vertices.end {
+            let part = first..self.lists.end_of_step(first).min(vertices.end);
+            self.listener.will_scan(self.side, part.clone());
+            side.for_each_page(part.clone(), &mut *body)?;
+            first = part.end;
+            self.listener.has_scanned(self.side, part);
+        }
+        ControlFlow::Continue(())
     }
 }
 
@@ -531,8 +563,10 @@ impl Graph for View {
         vertices: Range<VertexId>,
         body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.announce_scan(run::Side::Out, &vertices);
-        self.out_side.for_each_page(vertices, body)
+        match self.heard_walk(run::Side::Out, &vertices) {
+            Some(walk) => walk.for_each_page(&self.out_side, vertices, body),
+            None => self.out_side.for_each_page(vertices, body),
+        }
     }
 
     fn check(&self) -> base::Result<()> {
@@ -583,10 +617,10 @@ impl InEdges for View {
         vertices: Range<VertexId>,
         mut body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.announce_scan(run::Side::In, &vertices);
-        match &self.in_side {
-            Some(side) => side.for_each_page(vertices, body),
-            None => body(Page::Empty(vertices)),
+        match (&self.in_side, self.heard_walk(run::Side::In, &vertices)) {
+            (Some(side), Some(walk)) => walk.for_each_page(side, vertices, body),
+            (Some(side), None) => side.for_each_page(vertices, body),
+            (None, _) => body(Page::Empty(vertices)),
         }
     }
 }

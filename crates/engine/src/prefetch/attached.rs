@@ -1,15 +1,15 @@
 //! What hears, for one view, what will be read, and makes requests of it.
 
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use base::VertexId;
-use base::mapped::Advice;
 use lama::{Listener, Side, View};
 
 use super::counters::{Policy, PolicyCounters};
 use super::scout::{Request, What};
+use super::walks::Walks;
 use super::worth::Verdict;
 use super::{Prefetch, Shared};
 
@@ -29,7 +29,7 @@ const WINDOW_SHARE: u64 = 8;
 /// the next scan comes there, if the last bytes took its memory.
 const KEPT_SHARE: u64 = 2;
 
-/// The bytes of a request of a scan.
+/// The most bytes of a request of a scan.
 const SPAN_BYTES: usize = 2 << 20;
 
 /// The listener of one view.
@@ -42,18 +42,10 @@ pub(super) struct Attached {
     policy: Prefetch,
     /// Requests of older epochs are stale.
     epoch: AtomicU64,
-    scans: [Mutex<Scan>; 2],
+    walks: [Mutex<Walks>; 2],
     window_bytes: usize,
-}
-
-/// How far a scan of one side has come, in bytes of its lists.
-#[derive(Debug, Default)]
-struct Scan {
-    is_begun: bool,
-    /// Everything from where it is up to here was asked for.
-    asked: usize,
-    /// Everything behind it, but for what is kept, was released up to here.
-    released: usize,
+    /// What scans pass in the first so many bytes is not released.
+    kept_bytes: AtomicUsize,
 }
 
 impl Attached {
@@ -66,8 +58,9 @@ impl Attached {
             view,
             policy,
             epoch: AtomicU64::new(0),
-            scans: Default::default(),
+            walks: Default::default(),
             window_bytes,
+            kept_bytes: AtomicUsize::new(0),
         })
     }
 
@@ -91,11 +84,13 @@ impl Attached {
         let verdict = counters.worth.verdict();
         if verdict == Verdict::Wasteful {
             counters.dropped.add(num_lists);
-            self.view.advise_lists(Advice::Normal);
-        } else {
-            self.view.advise_lists(Advice::Random);
         }
+        self.view.read_exactly(verdict != Verdict::Wasteful);
         verdict == Verdict::Act
+    }
+
+    fn reads_ahead_of_scans(&self) -> bool {
+        matches!(self.policy, Prefetch::Auto | Prefetch::Sequential)
     }
 
     fn request(&self, side: Side, policy: Policy, what: What) {
@@ -129,7 +124,7 @@ impl Listener for Attached {
     fn will_need_runs(&self, side: Side, runs: &[Range<VertexId>]) {
         if !matches!(self.policy, Prefetch::Auto | Prefetch::Frontier) {
             // Nobody reads ahead of who walks over them, then, but the system.
-            return self.view.advise_lists(Advice::Normal);
+            return self.view.read_exactly(false);
         }
         let num_lists = runs.iter().map(|run| run.len() as u64).sum();
         if self.is_wanted(Policy::Frontier, num_lists) {
@@ -140,35 +135,33 @@ impl Listener for Attached {
     }
 
     fn will_scan(&self, side: Side, vertices: Range<VertexId>) {
-        if !matches!(self.policy, Prefetch::Auto | Prefetch::Sequential) {
+        if !self.reads_ahead_of_scans() || !self.is_wanted(Policy::Sequential, vertices.len() as u64) {
             return;
         }
-        let counters = self.counters(Policy::Sequential);
-        counters.requested.add(vertices.len() as u64);
-        // Another worker of the same scan is announcing; it will do for both.
-        let Ok(mut scan) = self.scans[side as usize].try_lock() else { return };
-        self.view.advise_lists(Advice::Normal);
+        let Some(targets) = self.view.stored_targets(side) else { return };
         let here = self.view.stored_lists(side, vertices);
-        let num_bytes = self.view.stored_targets(side).map_or(0, |targets| targets.len());
-        if !scan.is_begun || here.end + 2 * self.window_bytes < scan.asked {
-            let kept = (base::memory::available() / KEPT_SHARE) as usize;
-            *scan = Scan { is_begun: true, asked: here.start, released: here.start.max(kept) };
+        let mut walks = self.walks[side as usize].lock().unwrap_or_else(PoisonError::into_inner);
+        if walks.begins(&here, self.window_bytes) {
+            let kept = base::memory::available_now() / KEPT_SHARE;
+            self.kept_bytes.store(kept as usize, Ordering::Relaxed);
         }
-        scan.asked = scan.asked.max(here.start);
-        let goal = (here.end + self.window_bytes).min(num_bytes);
-        while scan.asked < goal {
-            let end = (scan.asked + SPAN_BYTES).min(num_bytes);
-            match counters.worth.verdict() {
-                Verdict::Act => self.request(side, Policy::Sequential, What::Bytes(scan.asked..end)),
-                Verdict::Wasteful => counters.dropped.add(1),
-                Verdict::Resident => {}
-            }
-            scan.asked = end;
+        let ahead = walks.go_on(&here, self.window_bytes, targets.len());
+        drop(walks);
+        for start in ahead.clone().step_by(SPAN_BYTES) {
+            self.request(side, Policy::Sequential, What::Bytes(start..ahead.end.min(start + SPAN_BYTES)));
         }
-        let passed = here.start.saturating_sub(self.window_bytes);
-        if passed >= scan.released + SPAN_BYTES {
-            self.request(side, Policy::Sequential, What::Passed(scan.released..passed));
-            scan.released = passed;
+        // What nobody has come to yet is asked for now, for the system reads nothing around it by itself.
+        Request::read_bytes_now(self, targets, &here);
+    }
+
+    fn has_scanned(&self, side: Side, vertices: Range<VertexId>) {
+        if !self.reads_ahead_of_scans() || !self.view.is_exact(side) {
+            return;
+        }
+        let here = self.view.stored_lists(side, vertices);
+        let passed = here.start.max(self.kept_bytes.load(Ordering::Relaxed))..here.end;
+        if !passed.is_empty() {
+            self.request(side, Policy::Sequential, What::Passed(passed));
         }
     }
 

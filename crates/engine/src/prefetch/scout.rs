@@ -129,6 +129,11 @@ impl Request {
         }
     }
 
+    /// Reads what a scan has come to on the thread of whoever scans, unless it was asked for.
+    pub fn read_bytes_now(listener: &Attached, targets: &FileBytes, bytes: &Range<usize>) {
+        ask(listener, Policy::Sequential, targets, bytes);
+    }
+
     fn serve(&self, pieces: &mut Vec<Range<usize>>, samples: &mut Samples) {
         let Some(targets) = self.listener.view().stored_targets(self.side) else { return };
         match &self.what {

@@ -1,0 +1,141 @@
+//! How far those have come who walk over all lists in the order of the file, and what to read ahead of them.
+//!
+//! Workers that share a walk in small parts are one walk: what was asked for ahead of one is what the next begins with.
+//! Workers with large parts are a walk each, and nothing is asked for beyond where the next of them began.
+
+use std::ops::Range;
+
+/// The most walks that are told apart.
+const MAX_WALKS: usize = 8;
+
+/// Who was not heard of during so many announcements walks no more.
+const FORGOTTEN_AFTER: u64 = 64;
+
+/// No less than this is asked for at once, but at the end.
+const LEAST_BYTES: usize = 1 << 20;
+
+/// The walks over one file.
+#[derive(Debug, Default)]
+pub(super) struct Walks {
+    walks: Vec<Walk>,
+    num_calls: u64,
+}
+
+#[derive(Debug)]
+struct Walk {
+    begin: usize,
+    at: usize,
+    /// Everything from where it is up to here was asked for.
+    asked: usize,
+    last_call: u64,
+}
+
+impl Walks {
+    /// Whether nobody who is known has come to the bytes `here`.
+    pub fn begins(&self, here: &Range<usize>, window: usize) -> bool {
+        self.place(here, window).is_none()
+    }
+
+    /// Notes that the bytes `here` are read now, and gives those to ask for: up to `window` bytes further, within
+    /// `num_bytes`, and nothing twice.
+    pub fn go_on(&mut self, here: &Range<usize>, window: usize, num_bytes: usize) -> Range<usize> {
+        self.num_calls += 1;
+        let now = self.num_calls;
+        self.walks.retain(|walk| now - walk.last_call <= FORGOTTEN_AFTER);
+        let place = match self.place(here, window) {
+            Some(place) => place,
+            None => self.begin(here.start, now),
+        };
+        let next = self.walks.iter().map(|walk| walk.begin).filter(|&begin| begin > here.start).min();
+        let end = next.unwrap_or(num_bytes).min(num_bytes);
+        let walk = &mut self.walks[place];
+        walk.last_call = now;
+        walk.at = walk.at.max(here.start);
+        let goal = walk.at.max(here.end).saturating_add(window).min(end);
+        if goal <= walk.asked || goal - walk.asked < LEAST_BYTES && goal < end {
+            return walk.asked..walk.asked;
+        }
+        std::mem::replace(&mut walk.asked, goal)..goal
+    }
+
+    fn place(&self, here: &Range<usize>, window: usize) -> Option<usize> {
+        // Another worker of the same walk may be a little ahead.
+        let is_on = |walk: &Walk| {
+            walk.begin <= here.start && walk.at <= here.start.saturating_add(window) && here.start <= walk.asked
+        };
+        let found = self.walks.iter().enumerate().filter(|(_, walk)| is_on(walk));
+        found.max_by_key(|(_, walk)| walk.last_call).map(|(place, _)| place)
+    }
+
+    /// A new walk; the one that was not heard of for longest makes room.
+    fn begin(&mut self, start: usize, now: u64) -> usize {
+        let walk = Walk { begin: start, at: start, asked: start, last_call: now };
+        if self.walks.len() < MAX_WALKS {
+            self.walks.push(walk);
+            return self.walks.len() - 1;
+        }
+        let oldest = (0..MAX_WALKS).min_by_key(|&place| self.walks[place].last_call).unwrap_or(0);
+        self.walks[oldest] = walk;
+        oldest
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MB: usize = 1 << 20;
+
+    /// Has workers take parts of `num_bytes` in turn, a step of each at a time, and counts how often each step was asked
+    /// for before it was read.
+    fn walk(num_bytes: usize, part: usize, step: usize, num_workers: usize, window: usize) -> (Vec<u32>, usize) {
+        let mut walks = Walks::default();
+        let mut asked = vec![0; num_bytes / step];
+        let (mut next_part, mut far) = (0, 0);
+        let mut workers = vec![0..0; num_workers];
+        loop {
+            for worker in &mut workers {
+                if Range::is_empty(worker) && next_part < num_bytes {
+                    *worker = next_part..(next_part + part).min(num_bytes);
+                    next_part = worker.end;
+                }
+                if Range::is_empty(worker) {
+                    continue;
+                }
+                let here = worker.start..worker.start + step;
+                let ahead = walks.go_on(&here, window, num_bytes);
+                far = far.max(ahead.end.saturating_sub(here.end));
+                (ahead.start / step..ahead.end / step).for_each(|place| asked[place] += 1);
+                assert!(asked[here.start / step] > 0, "{here:?} was not asked for");
+                worker.start += step;
+            }
+            if next_part >= num_bytes && workers.iter().all(Range::is_empty) {
+                return (asked, far);
+            }
+        }
+    }
+
+    #[test]
+    fn everything_is_asked_for_once_and_in_time() {
+        for part in [MB, 2 * MB, 32 * MB] {
+            for num_workers in [1, 2, 3] {
+                let (asked, far) = walk(128 * MB, part, MB / 2, num_workers, 6 * MB);
+                let num_twice = asked.iter().filter(|&&count| count > 1).count();
+                // Where parts meet, a worker may follow another into what that asked for.
+                assert!(num_twice <= asked.len() / 20, "parts of {part} bytes: {num_twice} of {}", asked.len());
+                assert!(far <= 6 * MB + 2 * part.min(2 * MB), "parts of {part} bytes: {far}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_next_pass_begins_anew() {
+        let mut walks = Walks::default();
+        for _ in 0..3 {
+            let ends: Vec<_> =
+                (0..64).map(|step| walks.go_on(&(step * MB..(step + 1) * MB), 4 * MB, 64 * MB)).collect();
+            assert_eq!((ends[0].clone(), ends[63].end), (0..5 * MB, 64 * MB));
+            assert_eq!(ends.iter().map(Range::len).sum::<usize>(), 64 * MB);
+        }
+    }
+}
