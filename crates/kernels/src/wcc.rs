@@ -132,12 +132,12 @@ impl<G: InEdges> Run<'_, G> {
 
     /// Links each vertex to all its out-neighbours in the order in which the lists are stored: of a graph that does not
     /// fit in memory, every byte is read once, while ways that skip lists read most of them several times. Gives a vertex
-    /// of the largest tree.
+    /// of what is probably the largest tree.
     fn link_in_order(&self) -> Result<Option<VertexId>> {
-        let (forest, graph) = (&self.forest, self.graph);
-        self.each_chunk(|chunk| forest.plant(chunk))?;
-        self.each_chunk(|chunk| forest.link_out_lists(graph, chunk, None))?;
-        Ok(forest.sample_largest(graph))
+        self.each_chunk(|chunk| self.forest.plant(chunk))?;
+        let Some(seed) = self.forest.sample_busiest(self.graph) else { return Ok(None) };
+        self.link_around(seed)?;
+        Ok(Some(seed))
     }
 
     /// Links two neighbours of each vertex, then the rest outside the largest tree; gives a vertex of it.

@@ -83,6 +83,38 @@ impl<G: InEdges> Run<'_, G> {
         Ok(Some(first))
     }
 
+    /// Links every vertex to all its out-neighbours, in the order of the lists.
+    ///
+    /// Vertices that are known to be of the component of `seed` are a bitmap, which stays in the cache: of most edges, both
+    /// ends are soon found there, and nothing else is looked at.
+    pub(super) fn link_around(&self, seed: VertexId) -> Result<()> {
+        let core = AtomicBitmap::new(self.graph.vertex_bound());
+        core.set(seed as usize);
+        let link = |v: VertexId, list: &[VertexId]| {
+            if !contains(&core, v) && !list.iter().any(|&u| contains(&core, u)) {
+                return list.iter().for_each(|&u| self.forest.link(v, u));
+            }
+            for w in std::iter::once(v).chain(list.iter().copied()) {
+                if !contains(&core, w) {
+                    core.set(w as usize);
+                    self.forest.link(seed, w);
+                }
+            }
+        };
+        self.each_chunk(|chunk| {
+            self.each_out_page(chunk, |page| match page {
+                Page::Dense(page) => page.lists().for_each(|(v, list)| link(v, list)),
+                Page::Patched(vertices) => each_word(vertices, |index, mask| {
+                    self.graph.for_each_out_fragment_of(index, mask, |v, list| {
+                        link(v, list);
+                        ControlFlow::Continue(())
+                    });
+                }),
+                Page::Empty(_) => {}
+            });
+        })
+    }
+
     fn each_out_page(&self, chunk: Range<VertexId>, body: impl Fn(Page<'_, G::Offset>)) {
         let _ = self.graph.for_each_out_page(chunk, |page| {
             body(page);

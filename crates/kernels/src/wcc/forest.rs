@@ -149,16 +149,26 @@ impl Forest<'_> {
 
     /// The root of most of a sample of the vertices that have edges.
     pub(super) fn sample_largest<G: InEdges>(&self, graph: &G) -> Option<VertexId> {
-        const SAMPLES: u64 = 1024;
-        // Steps of the golden ratio spread over any range of ids, and are the same in every run.
-        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
-        let places = (0..SAMPLES).map(|i| (u128::from(i.wrapping_mul(STEP)) * self.0.len() as u128) >> 64);
-        let vertices = places.map(|place| place as VertexId).filter(|&v| (v as usize) < self.0.len());
         let mut counts = HashMap::new();
-        for v in vertices.filter(|&v| graph.out_degree(v) > 0) {
+        for v in self.sample().filter(|&v| graph.out_degree(v) > 0) {
             *counts.entry(self.root(v)).or_insert(0) += 1;
         }
         counts.into_iter().max_by_key(|&(root, count)| (count, Reverse(root))).map(|(root, _): (_, u64)| root)
+    }
+
+    /// The vertex with the longest out-list in a sample.
+    pub(super) fn sample_busiest<G: InEdges>(&self, graph: &G) -> Option<VertexId> {
+        self.sample().max_by_key(|&v| (graph.out_degree(v), Reverse(v)))
+    }
+
+    /// Vertices that are spread evenly over all.
+    fn sample(&self) -> impl Iterator<Item = VertexId> + use<> {
+        const SAMPLES: u64 = 1024;
+        // Steps of the golden ratio spread over any range of ids, and are the same in every run.
+        const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
+        let bound = self.0.len();
+        let places = (0..SAMPLES).map(move |i| (u128::from(i.wrapping_mul(STEP)) * bound as u128) >> 64);
+        places.map(|place| place as VertexId).filter(move |&v| (v as usize) < bound)
     }
 
     pub(super) fn link_out_lists<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>, skipped: Option<VertexId>) {
