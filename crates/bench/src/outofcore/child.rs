@@ -14,6 +14,9 @@ use super::sequence;
 use super::side::Side;
 use super::work::{Phase, Work, phase};
 
+/// Seconds that no phase takes.
+pub(super) const NO_LIMIT: f64 = 3600.0;
+
 /// What a child does.
 #[derive(Clone, Debug)]
 pub(super) struct Task {
@@ -24,6 +27,8 @@ pub(super) struct Task {
     pub(super) sequence: Option<PathBuf>,
     pub(super) threads: usize,
     pub(super) num_phases: usize,
+    /// What a phase may take; what is not done by then is left.
+    pub(super) most_seconds: f64,
 }
 
 /// What it found.
@@ -86,6 +91,7 @@ impl Task {
             "sequence": self.sequence,
             "threads": self.threads,
             "num_phases": self.num_phases,
+            "most_seconds": self.most_seconds,
         })
     }
 
@@ -99,18 +105,24 @@ impl Task {
             sequence: value["sequence"].as_str().map(PathBuf::from),
             threads: number("threads")? as usize,
             num_phases: number("num_phases")? as usize,
+            most_seconds: value["most_seconds"].as_f64().ok_or_else(|| anyhow!("most_seconds: a number expected"))?,
         })
     }
 }
 
 impl Outcome {
     fn json(&self) -> Value {
-        let phases = self.phases.iter().map(|phase| json!([phase.seconds, phase.digest])).collect::<Vec<_>>();
+        let phase = |phase: &Phase| json!([phase.seconds, phase.digest, phase.num_done, phase.bytes_read]);
+        let phases = self.phases.iter().map(phase).collect::<Vec<_>>();
         json!({ "phases": phases, "bytes_ahead": self.bytes_ahead })
     }
 
     fn of(value: &Value) -> Option<Self> {
-        let phase = |pair: &Value| Some(Phase { seconds: pair[0].as_f64()?, digest: pair[1].as_u64()? });
+        let phase = |all: &Value| {
+            let number = |place: usize| all[place].as_u64();
+            let (digest, num_done, bytes_read) = (number(1)?, number(2)?, number(3)?);
+            Some(Phase { seconds: all[0].as_f64()?, digest, num_done, bytes_read })
+        };
         let phases = value["phases"].as_array()?.iter().map(phase).collect::<Option<Vec<_>>>()?;
         Some(Self { phases, bytes_ahead: value["bytes_ahead"].as_u64()?, peak: 0 })
     }
@@ -133,7 +145,7 @@ pub fn run(text: &str) -> Result<()> {
     };
     let mut outcome = Outcome::default();
     for part in parts {
-        outcome.phases.push(phase(task.work, &pool, &view, part, task.side.is_oracle())?);
+        outcome.phases.push(phase(task.work, &pool, &view, part, task.side.is_oracle(), task.most_seconds)?);
     }
     outcome.bytes_ahead = advisor.stats().total().bytes;
     println!("{}", outcome.json());

@@ -10,7 +10,7 @@ use graph::Direction;
 use graph::formats::{InputPath, write_file};
 use graph::generate::{Generator, RmatParams};
 
-use super::child::Task;
+use super::child::{NO_LIMIT, Task};
 use super::limit::Group;
 use super::side::Side;
 use super::work::{ITERATIONS, Work};
@@ -56,6 +56,7 @@ pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
                 sequence: None,
                 threads: ground.setting.pool.num_threads(),
                 num_phases: 1,
+                most_seconds: NO_LIMIT,
             };
             let times_taken = (0..ground.setting.num_pairs.div_ceil(3))
                 .map(|_| Ok(task.run(Some(&group))?.phases[0].seconds))

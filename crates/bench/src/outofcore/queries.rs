@@ -1,11 +1,15 @@
 //! Queries with the recency model, and kernels that jump, with the advisor and without.
+//!
+//! Plain maps may take a hundred times as long. So one run without the advisor finds how many queries are answered in a
+//! second, and all sides are asked so many.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use base::VertexId;
 use engine::Database;
 
-use super::child::{Outcome, Task};
+use super::child::{NO_LIMIT, Outcome, Task};
 use super::limit::Group;
 use super::sequence::{self, Recency};
 use super::side::Side;
@@ -14,10 +18,19 @@ use super::{Ground, SHARES};
 use crate::harness::Pairs;
 use crate::report::{Line, Report};
 
-/// More of a workload is not measured where a run without the advisor takes longer than this.
-const MOST_SECONDS: f64 = 20.0;
+/// How long a phase of queries may take without the advisor: as many are asked of all sides as are answered in that time.
+const QUERY_SECONDS: f64 = 1.0;
 
-/// A workload with so many queries a phase.
+/// How long a phase of a kernel may take; one that takes longer is cut off and reported as such.
+const KERNEL_SECONDS: f64 = 15.0;
+
+/// Kernels that take longer than this without the advisor are measured in fewer pairs.
+const LONG_SECONDS: f64 = 5.0;
+
+/// Pairs of those.
+const FEW_PAIRS: usize = 3;
+
+/// A workload with so many queries a phase, as far as there is time for them.
 struct Asked {
     work: Work,
     alpha: f64,
@@ -26,13 +39,13 @@ struct Asked {
 }
 
 const FULL: [Asked; 8] = [
-    Asked { work: Work::Fof, alpha: 0.5, num_queries: &[100, 1_000, 10_000, 50_000], target: "≤ 0.4" },
+    Asked { work: Work::Fof, alpha: 0.5, num_queries: &[1_000, 50_000], target: "≤ 0.4" },
     Asked { work: Work::Bfs, alpha: 0.0, num_queries: &[1], target: "≤ 0.4" },
-    Asked { work: Work::Edges, alpha: 0.1, num_queries: &[1_000, 10_000, 100_000, 1_000_000], target: "≤ 0.83" },
-    Asked { work: Work::Edges, alpha: 0.5, num_queries: &[1_000, 10_000, 100_000, 1_000_000], target: "≤ 0.83" },
-    Asked { work: Work::Edges, alpha: 1.0, num_queries: &[1_000, 10_000, 100_000, 1_000_000], target: "≤ 1.03" },
-    Asked { work: Work::Edges, alpha: 0.0, num_queries: &[1_000, 10_000], target: "≤ 1.03" },
-    Asked { work: Work::Paths, alpha: 0.0, num_queries: &[20, 200], target: "≤ 1.03" },
+    Asked { work: Work::Edges, alpha: 0.1, num_queries: &[1_000, 10_000, 1_000_000], target: "≤ 0.83" },
+    Asked { work: Work::Edges, alpha: 0.5, num_queries: &[1_000, 10_000, 1_000_000], target: "≤ 0.83" },
+    Asked { work: Work::Edges, alpha: 1.0, num_queries: &[1_000, 10_000, 1_000_000], target: "≤ 1.03" },
+    Asked { work: Work::Edges, alpha: 0.0, num_queries: &[1_000, 1_000_000], target: "≤ 1.03" },
+    Asked { work: Work::Paths, alpha: 0.0, num_queries: &[1_000], target: "≤ 1.03" },
     Asked { work: Work::Triangles, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
 ];
 
@@ -46,80 +59,155 @@ const QUICK: [Asked; 3] = [
 pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     let all: &[Asked] = if ground.is_quick { &QUICK } else { &FULL };
     for asked in all {
+        let drawn = draw(ground, asked)?;
         for share in SHARES {
-            for &num_queries in asked.num_queries {
-                let path = sequence_file(ground, asked, num_queries)?;
-                let compared = compare(ground, asked, num_queries, share, &path, report);
-                let name = format!("{} at 1/{share}", asked.work.name());
-                let seconds = ground.unless_it_fits(&name, compared, report)?;
-                if seconds.is_none_or(|seconds| seconds > MOST_SECONDS / 10.0) {
-                    // Ten times as many take too long.
-                    break;
-                }
-            }
+            let name = format!("{} at 1/{share}", asked.work.name());
+            let group = ground.group(share)?;
+            let compared = Comparison { ground, asked, drawn: &drawn, share, group: &group }.lines(report);
+            ground.unless_it_fits(&name, compared, report)?;
         }
     }
     Ok(())
 }
 
-/// The vertices of both phases.
-fn sequence_file(ground: &Ground<'_>, asked: &Asked, num_queries: usize) -> Result<PathBuf> {
-    let path = ground.setting.scratch.join("outofcore.sequence");
-    let recency = Recency { alpha: asked.alpha, seed: 1 + num_queries as u64 };
-    let ends = if asked.work == Work::Paths { 2 } else { 1 };
+/// The vertices of two phases of the most queries.
+fn draw(ground: &Ground<'_>, asked: &Asked) -> Result<Vec<VertexId>> {
+    let most = asked.num_queries.last().copied().unwrap_or(0);
     // Read with nothing limited, and unmapped before anything is measured.
     let view = Database::open_read_only(&ground.database)?.view()?;
-    sequence::write(&path, &sequence::draw(&view, recency, 2 * ends * num_queries))?;
-    Ok(path)
+    Ok(sequence::draw(&view, Recency { alpha: asked.alpha, seed: 1 }, 2 * asked.work.num_ends() * most))
 }
 
-/// All sides in turn; the median seconds of the cold phase without the advisor.
-fn compare(
-    ground: &Ground<'_>,
-    asked: &Asked,
-    num_queries: usize,
+/// A workload with a part of the database in memory.
+struct Comparison<'a> {
+    ground: &'a Ground<'a>,
+    asked: &'a Asked,
+    drawn: &'a [VertexId],
     share: u64,
-    path: &std::path::Path,
-    report: &mut Report,
-) -> Result<f64> {
-    let group = ground.group(share)?;
-    let measure = |side| measure(ground, asked.work, side, path, &group);
-    let (mut on_off, mut oracle_off) = ([Pairs::default(), Pairs::default()], Pairs::default());
-    let mut digests = None;
-    for pair in 0..ground.setting.num_pairs {
-        let (on, off) = match pair % 2 {
-            0 => (measure(Side::On)?, measure(Side::Off)?),
-            _ => {
-                let off = measure(Side::Off)?;
-                (measure(Side::On)?, off)
-            }
-        };
-        let oracle = measure(Side::Oracle)?;
-        for outcome in [&on, &off, &oracle] {
-            let found: Vec<u64> = outcome.phases.iter().map(|phase| phase.digest).collect();
-            if *digests.get_or_insert_with(|| found.clone()) != found {
-                bail!("{}: the sides have different results", asked.work.name());
-            }
-        }
-        for (place, pairs) in on_off.iter_mut().enumerate() {
-            pairs.push(on.phases[place].seconds, off.phases[place].seconds);
-        }
-        oracle_off.push(oracle.phases[0].seconds, off.phases[0].seconds);
-    }
-    let name = match asked.work {
-        Work::Edges | Work::Fof => {
-            format!("{} α={} n={num_queries} at 1/{share}", asked.work.name(), asked.alpha)
-        }
-        Work::Paths => format!("{} n={num_queries} at 1/{share}", asked.work.name()),
-        _ => format!("{} at 1/{share}", asked.work.name()),
-    };
-    report.line(Line::compared(format!("{name}, cold"), &on_off[0], "advisor off", asked.target));
-    report.line(Line::compared(format!("{name}, warm"), &on_off[1], "advisor off", asked.target));
-    report.line(Line::compared(format!("{name}, oracle, cold"), &oracle_off, "advisor off", "what could be had"));
-    Ok(on_off[0].other())
+    group: &'a Group,
 }
 
-fn measure(ground: &Ground<'_>, work: Work, side: Side, path: &std::path::Path, group: &Group) -> Result<Outcome> {
-    let (threads, sequence) = (ground.setting.pool.num_threads(), Some(path.to_owned()));
-    Task { database: ground.database.clone(), work, side, sequence, threads, num_phases: 2 }.run(Some(group))
+impl Comparison<'_> {
+    /// All numbers of queries that there is time for without the advisor, or, where that is none of them, as many as there
+    /// is time for.
+    fn lines(&self, report: &mut Report) -> Result<()> {
+        let (work, num_queries) = (self.asked.work, self.asked.num_queries);
+        let most = num_queries.last().copied().unwrap_or(0);
+        let most_seconds = if work.is_asked() { QUERY_SECONDS } else { KERNEL_SECONDS };
+        let alone = self.measure(Side::Off, &self.sequence(most)?, most_seconds)?;
+        let num_done = alone.phases.iter().map(|phase| phase.num_done as usize).min().unwrap_or(0);
+        if num_done == 0 {
+            return self.cut_off(&alone, most_seconds, report);
+        }
+        let is_long = alone.phases[0].seconds > LONG_SECONDS;
+        let num_pairs = self.ground.setting.num_pairs;
+        let num_pairs = if is_long { num_pairs.min(FEW_PAIRS) } else { num_pairs };
+        let mut sizes: Vec<usize> = num_queries.iter().copied().filter(|&size| size <= num_done).collect();
+        // A line for what there is time for tells more than none where that is far from all of these.
+        if sizes.last().is_none_or(|&last| last < num_done / 4) {
+            sizes.push(round(num_done));
+        }
+        for size in sizes {
+            self.pairs(size, num_pairs, report)?;
+        }
+        Ok(())
+    }
+
+    /// What can be said where a run without the advisor does not end in time.
+    fn cut_off(&self, off: &Outcome, most_seconds: f64, report: &mut Report) -> Result<()> {
+        let on = self.measure(Side::On, &self.sequence(1)?, most_seconds)?;
+        for (side, outcome) in [(Side::Off, off), (Side::On, &on)] {
+            let is_cut = outcome.phases[0].num_done == 0;
+            let what = if is_cut { "or more: cut off" } else { "one run" };
+            let name = format!("{} at 1/{}, cold, {}", self.asked.work.name(), self.share, side.name());
+            report.line(Line::figure(name, "s", outcome.phases[0].seconds, what));
+        }
+        Ok(())
+    }
+
+    /// All sides in turn.
+    fn pairs(&self, num_queries: usize, num_pairs: usize, report: &mut Report) -> Result<()> {
+        let (work, path) = (self.asked.work, self.sequence(num_queries)?);
+        let measure = |side| self.measure(side, &path, NO_LIMIT);
+        let (mut on_off, mut oracle_off) = ([Pairs::default(), Pairs::default()], Pairs::default());
+        let mut digests = None;
+        for pair in 0..num_pairs {
+            let (on, off) = match pair % 2 {
+                0 => (measure(Side::On)?, measure(Side::Off)?),
+                _ => {
+                    let off = measure(Side::Off)?;
+                    (measure(Side::On)?, off)
+                }
+            };
+            let mut outcomes = vec![&on, &off];
+            let oracle = if work.is_asked() { Some(measure(Side::Oracle)?) } else { None };
+            outcomes.extend(&oracle);
+            for outcome in outcomes {
+                let found: Vec<u64> = outcome.phases.iter().map(|phase| phase.digest).collect();
+                if *digests.get_or_insert_with(|| found.clone()) != found {
+                    bail!("{}: the sides have different results", work.name());
+                }
+            }
+            for (place, pairs) in on_off.iter_mut().enumerate() {
+                pairs.push(on.phases[place].seconds, off.phases[place].seconds);
+            }
+            if let Some(oracle) = oracle {
+                oracle_off.push(oracle.phases[0].seconds, off.phases[0].seconds);
+            }
+        }
+        let name = self.name(num_queries);
+        report.line(Line::compared(format!("{name}, cold"), &on_off[0], "advisor off", self.asked.target));
+        report.line(Line::compared(format!("{name}, warm"), &on_off[1], "advisor off", "≤ 1.03"));
+        if work.is_asked() {
+            let name = format!("{name}, oracle, cold");
+            report.line(Line::compared(name, &oracle_off, "advisor off", "what could be had"));
+        }
+        Ok(())
+    }
+
+    fn name(&self, num_queries: usize) -> String {
+        let (name, alpha, share) = (self.asked.work.name(), self.asked.alpha, self.share);
+        match self.asked.work {
+            Work::Edges | Work::Fof => format!("{name} α={alpha} n={num_queries} at 1/{share}"),
+            Work::Paths => format!("{name} n={num_queries} at 1/{share}"),
+            _ => format!("{name} at 1/{share}"),
+        }
+    }
+
+    /// The file of the first vertices that were drawn, for two phases of so many queries.
+    fn sequence(&self, num_queries: usize) -> Result<PathBuf> {
+        let path = self.ground.setting.scratch.join("outofcore.sequence");
+        let len = (2 * self.asked.work.num_ends() * num_queries).min(self.drawn.len());
+        sequence::write(&path, &self.drawn[..len])?;
+        Ok(path)
+    }
+
+    fn measure(&self, side: Side, sequence: &Path, most_seconds: f64) -> Result<Outcome> {
+        let task = Task {
+            database: self.ground.database.clone(),
+            work: self.asked.work,
+            side,
+            sequence: Some(sequence.to_owned()),
+            threads: self.ground.setting.pool.num_threads(),
+            num_phases: 2,
+            most_seconds,
+        };
+        task.run(Some(self.group))
+    }
+}
+
+/// A number with one digit that counts, and no more than `number`.
+fn round(number: usize) -> usize {
+    let unit = 10_usize.pow(number.checked_ilog10().unwrap_or(0));
+    number / unit * unit
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_queries_are_round() {
+        assert_eq!([0, 1, 9, 10, 19, 4_321].map(round), [0, 1, 9, 10, 10, 4_000]);
+    }
 }

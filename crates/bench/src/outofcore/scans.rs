@@ -2,7 +2,7 @@
 
 use anyhow::{Result, bail};
 
-use super::child::{Outcome, Task};
+use super::child::{NO_LIMIT, Outcome, Task};
 use super::disk::Probe;
 use super::limit::Group;
 use super::side::Side;
@@ -49,6 +49,7 @@ impl Scan<'_> {
         let Self { ground, work, name, in_memory } = self;
         let mut pairs = [Pairs::default(), Pairs::default()];
         let (mut beside_off, mut peak) = (Pairs::default(), 0);
+        let (mut read, mut read_off) = (Vec::new(), Vec::new());
         for _ in 0..ground.setting.num_pairs {
             let disk = disk()?;
             let on = measure(ground, *work, Side::On, Some(group))?;
@@ -63,10 +64,15 @@ impl Scan<'_> {
                 pairs.push(on.phases[place].seconds, disk.max(in_memory.phases[1].seconds));
             }
             beside_off.push(on.phases[0].seconds, off.phases[0].seconds);
+            for (outcome, all) in [(&on, &mut read), (&off, &mut read_off)] {
+                all.extend(outcome.phases.iter().map(|phase| phase.bytes_read as f64 / 1e6));
+            }
         }
         report.line(Line::compared(format!("{name}, cold"), &pairs[0], "disk or memory", TARGET));
         report.line(Line::compared(format!("{name}, warm"), &pairs[1], "disk or memory", TARGET));
         report.line(Line::compared(format!("{name}, cold"), &beside_off, "advisor off", "≤ 1.03"));
+        let off = format!("a phase; without advisor {:.0}", median(&read_off));
+        report.line(Line::figure(format!("{name}, read"), "MB", median(&read), off));
         report.line(Line::figure(format!("{name}, peak"), "MB", peak as f64 / 1e6, "of the group, files included"));
         Ok(())
     }
@@ -89,6 +95,14 @@ fn in_memory(ground: &Ground<'_>, work: Work) -> Result<Outcome> {
 
 fn measure(ground: &Ground<'_>, work: Work, side: Side, group: Option<&Group>) -> Result<Outcome> {
     let threads = ground.setting.pool.num_threads();
-    let task = Task { database: ground.database.clone(), work, side, sequence: None, threads, num_phases: 2 };
+    let task = Task {
+        database: ground.database.clone(),
+        work,
+        side,
+        sequence: None,
+        threads,
+        num_phases: 2,
+        most_seconds: NO_LIMIT,
+    };
     task.run(group)
 }

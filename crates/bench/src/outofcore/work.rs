@@ -2,12 +2,14 @@
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use base::VertexId;
 use base::parallel::Pool;
+use base::progress::Progress;
 use engine::View;
-use graph::{Graph, Page};
+use graph::{Graph, Page, WillNeed};
 use kernels::Context;
 use kernels::bfs::{BfsParams, bfs};
 use kernels::pagerank::{PageRankParams, pagerank};
@@ -24,6 +26,9 @@ pub(super) const ITERATIONS: u32 = 5;
 const ORACLE_AHEAD: usize = 64;
 /// And says it for so many at once.
 const ORACLE_BATCH: usize = 16;
+
+/// One in so many of the shortest queries looks at the clock.
+const CHECKED: usize = 16;
 
 /// Vertices of a piece of a scan.
 const SCAN_VERTICES: usize = 64 << 10;
@@ -62,6 +67,16 @@ impl Work {
         }
     }
 
+    /// Whether it is made of queries.
+    pub(super) fn is_asked(self) -> bool {
+        matches!(self, Self::Edges | Self::Fof | Self::Paths)
+    }
+
+    /// The vertices of a query.
+    pub(super) fn num_ends(self) -> usize {
+        if self == Self::Paths { 2 } else { 1 }
+    }
+
     pub(super) fn named(name: &str) -> Result<Self> {
         match Self::ALL.into_iter().find(|work| work.name() == name) {
             Some(work) => Ok(work),
@@ -75,66 +90,118 @@ impl Work {
 pub(super) struct Phase {
     pub(super) seconds: f64,
     pub(super) digest: u64,
+    /// The queries, or the one kernel, that were done before the time was up.
+    pub(super) num_done: u64,
+    /// What was read from disks meanwhile; 0 where the system does not say.
+    pub(super) bytes_read: u64,
 }
 
-/// Does the work once over `sequence`, which some need, and says what came out.
-pub(super) fn phase(work: Work, pool: &Pool, view: &View, sequence: &[VertexId], is_oracle: bool) -> Result<Phase> {
+/// What this process had read from disks so far.
+fn bytes_read() -> u64 {
+    let text = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
+    let number = text.lines().find_map(|line| line.strip_prefix("read_bytes: "));
+    number.and_then(|number| number.trim().parse().ok()).unwrap_or(0)
+}
+
+/// How long a phase may take.
+struct Deadline {
+    begin: Instant,
+    most_seconds: f64,
+}
+
+impl Progress for Deadline {
+    fn is_cancelled(&self) -> bool {
+        self.begin.elapsed().as_secs_f64() > self.most_seconds
+    }
+}
+
+/// Does the work once over `sequence`, which some need, for at most about so many seconds, and says what came out.
+pub(super) fn phase(
+    work: Work,
+    pool: &Pool,
+    view: &View,
+    sequence: &[VertexId],
+    is_oracle: bool,
+    most_seconds: f64,
+) -> Result<Phase> {
+    let read_before = bytes_read();
+    let deadline = &Deadline { begin: Instant::now(), most_seconds };
     // As a session without a budget of its own has it.
-    let ctx = &Context { memory: Some(base::memory::available() / 8 * 7), ..Context::new(pool) };
-    let (seconds, digest) = seconds(|| -> Result<u64> {
-        let source = sequence.first().copied().unwrap_or(0);
-        Ok(match work {
-            Work::Edges => edges(view, sequence, is_oracle),
-            Work::Fof => {
-                let mut sum = 0_u64;
-                for (place, &vertex) in sequence.iter().enumerate() {
-                    announce(view, sequence, place, is_oracle);
-                    sum = sum.wrapping_add(friends_of_friends(ctx, view, vertex)?.len() as u64);
-                }
-                sum
+    let memory = Some(base::memory::available() / 8 * 7);
+    let ctx = &Context { memory, progress: deadline, ..Context::new(pool) };
+    let (seconds, done) = seconds(|| match work {
+        // As everybody has it who asks for single lists through the façade.
+        work if work.is_asked() => {
+            if view.is_listening() {
+                view.read_exactly(true);
             }
-            Work::Paths => {
-                let mut sum = 0_u64;
-                for pair in sequence.chunks_exact(2) {
-                    sum += path(ctx, view, pair[0], pair[1])?.map_or(0, |path| path.vertices.len() as u64);
-                }
-                sum
-            }
-            Work::Bfs => bfs(ctx, view, &BfsParams { source, ..BfsParams::default() })?.reached,
-            Work::PageRank => {
-                let params = PageRankParams { iterations: Some(ITERATIONS), ..PageRankParams::default() };
-                // Equal to 1e-9 of a sum of 1.
-                (pagerank(ctx, view, &params)?.sum * 1e9).round() as u64
-            }
-            Work::Triangles => triangles(ctx, view, &TriangleParams::default())?.triangles,
-            Work::Wcc => wcc(ctx, view, &WccParams::default())?.components,
-            Work::Degrees => degrees(pool, view),
-        })
+            queries(ctx, work, view, sequence, is_oracle)
+        }
+        _ => match kernel(ctx, work, pool, view, sequence.first().copied().unwrap_or(0)) {
+            Err(_) if deadline.is_cancelled() => Ok((0, 0)),
+            digest => Ok((1, digest?)),
+        },
     });
-    let digest = digest?;
+    let (num_done, digest) = done?;
     view.check()?;
-    Ok(Phase { seconds, digest })
+    Ok(Phase { seconds, digest, num_done, bytes_read: bytes_read() - read_before })
 }
 
-/// Says what the queries after `place` will read, as nobody else can know.
-fn announce(view: &View, sequence: &[VertexId], place: usize, is_oracle: bool) {
-    use graph::WillNeed;
+/// How many queries of a sequence were made in time, and the sum of what they found.
+fn queries(ctx: &Context<'_>, work: Work, view: &View, sequence: &[VertexId], is_oracle: bool) -> Result<(u64, u64)> {
+    let (mut num_done, mut sum) = (0, 0_u64);
+    for (place, query) in sequence.chunks_exact(work.num_ends()).enumerate() {
+        announce(view, sequence, work, place, is_oracle);
+        let found = match work {
+            Work::Fof => friends_of_friends(ctx, view, query[0]).map(|friends| friends.len() as u64),
+            Work::Paths => {
+                path(ctx, view, query[0], query[1]).map(|path| path.map_or(0, |path| path.vertices.len() as u64))
+            }
+            _ => Ok(list_sum(view, query[0])),
+        };
+        match found {
+            Err(_) if ctx.progress.is_cancelled() => break,
+            found => sum = sum.wrapping_add(found?),
+        }
+        num_done += 1;
+        if (work != Work::Edges || place.is_multiple_of(CHECKED)) && ctx.progress.is_cancelled() {
+            break;
+        }
+    }
+    Ok((num_done, sum))
+}
+
+/// What a kernel found, as a number.
+fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &View, source: VertexId) -> Result<u64> {
+    Ok(match work {
+        Work::Bfs => bfs(ctx, view, &BfsParams { source, ..BfsParams::default() })?.reached,
+        Work::PageRank => {
+            let params = PageRankParams { iterations: Some(ITERATIONS), ..PageRankParams::default() };
+            // Equal to 1e-9 of a sum of 1.
+            (pagerank(ctx, view, &params)?.sum * 1e9).round() as u64
+        }
+        Work::Triangles => triangles(ctx, view, &TriangleParams::default())?.triangles,
+        Work::Wcc => wcc(ctx, view, &WccParams::default())?.components,
+        Work::Degrees => degrees(pool, view),
+        Work::Edges | Work::Fof | Work::Paths => bail!("{}: no kernel", work.name()),
+    })
+}
+
+/// Says what the queries after `place` will read first, as nobody else can know.
+fn announce(view: &View, sequence: &[VertexId], work: Work, place: usize, is_oracle: bool) {
     if is_oracle && place.is_multiple_of(ORACLE_BATCH) {
         let from = if place == 0 { 0 } else { place + ORACLE_AHEAD };
-        let next = &sequence[from.min(sequence.len())..(place + ORACLE_AHEAD + ORACLE_BATCH).min(sequence.len())];
-        view.will_need_out(next);
+        let part = [from, place + ORACLE_AHEAD + ORACLE_BATCH].map(|end| (end * work.num_ends()).min(sequence.len()));
+        view.will_need_out(&sequence[part[0]..part[1]]);
     }
 }
 
-fn edges(view: &View, sequence: &[VertexId], is_oracle: bool) -> u64 {
+fn list_sum(view: &View, vertex: VertexId) -> u64 {
     let mut sum = 0_u64;
-    for (place, &vertex) in sequence.iter().enumerate() {
-        announce(view, sequence, place, is_oracle);
-        let _ = view.for_each_out_fragment(vertex, |targets| {
-            sum = targets.iter().fold(sum, |sum, &target| sum.wrapping_add(u64::from(target)));
-            ControlFlow::Continue(())
-        });
-    }
+    let _ = view.for_each_out_fragment(vertex, |targets| {
+        sum = targets.iter().fold(sum, |sum, &target| sum.wrapping_add(u64::from(target)));
+        ControlFlow::Continue(())
+    });
     sum
 }
 
