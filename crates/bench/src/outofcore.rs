@@ -12,6 +12,7 @@ mod disk;
 mod growth;
 mod limit;
 mod queries;
+mod resident;
 mod scans;
 mod sequence;
 mod side;
@@ -30,7 +31,7 @@ use limit::Group;
 pub use child::run as run_child;
 
 /// What can be measured alone.
-const PARTS: [&str; 3] = ["scans", "queries", "growth"];
+const PARTS: [&str; 4] = ["scans", "queries", "resident", "growth"];
 
 /// The parts of the database that fit in memory: one in so many.
 const SHARES: [u64; 2] = [3, 9];
@@ -102,6 +103,9 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
     }
     if is_wanted("queries") {
         queries::lines(&ground, report)?;
+    }
+    if !is_quick && is_wanted("resident") {
+        resident::lines(&ground, report)?;
     }
     // Several graphs are made for it.
     if !is_quick && is_wanted("growth") {

@@ -1,0 +1,80 @@
+//! What the advisor costs where it has nothing to do: everything in memory, and nobody asking.
+
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use engine::{Advisor, Database, Prefetch};
+use graph::WillNeed;
+
+use super::Ground;
+use super::child::{NO_LIMIT, Outcome, Task};
+use super::side::Side;
+use super::work::Work;
+use crate::harness::Pairs;
+use crate::report::{Line, Report};
+
+const WORKS: [Work; 5] = [Work::Degrees, Work::Wcc, Work::PageRank, Work::Bfs, Work::Triangles];
+
+/// Phases of a run: the first reads the files, and the fastest of the others counts.
+const NUM_PHASES: usize = 6;
+
+/// How long nobody asks anything.
+const IDLE: Duration = Duration::from_secs(3);
+
+/// Kernels with everything in memory, with the advisor and without, and the time that idle scouts take.
+pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
+    for work in WORKS {
+        let mut pairs = Pairs::default();
+        for pair in 0..ground.setting.num_pairs {
+            let (on, off) = match pair % 2 {
+                0 => (measure(ground, work, Side::On)?, measure(ground, work, Side::Off)?),
+                _ => {
+                    let off = measure(ground, work, Side::Off)?;
+                    (measure(ground, work, Side::On)?, off)
+                }
+            };
+            if on.phases[0].digest != off.phases[0].digest {
+                bail!("{}: the sides have different results", work.name());
+            }
+            pairs.push(warm_seconds(&on), warm_seconds(&off));
+        }
+        report.line(Line::compared(format!("{} in memory", work.name()), &pairs, "advisor off", "≤ 1.01"));
+    }
+    let millis = idle_millis(ground)?;
+    let what = format!("of processor time in {} s with an advisor that nobody asks", IDLE.as_secs());
+    report.line(Line::figure("idle", "ms", millis, what));
+    Ok(())
+}
+
+fn warm_seconds(outcome: &Outcome) -> f64 {
+    outcome.phases.iter().skip(1).map(|phase| phase.seconds).fold(f64::INFINITY, f64::min)
+}
+
+fn measure(ground: &Ground<'_>, work: Work, side: Side) -> Result<Outcome> {
+    // Triangles take seconds.
+    let num_phases = if work == Work::Triangles { 2 } else { NUM_PHASES };
+    let threads = ground.setting.pool.num_threads();
+    let (database, sequence, most_seconds) = (ground.database.clone(), None, NO_LIMIT);
+    Task { database, work, side, sequence, threads, num_phases, most_seconds }.run(None)
+}
+
+/// The processor time of this process, of all its threads, while its scouts have nothing to do; they had something before.
+fn idle_millis(ground: &Ground<'_>) -> Result<f64> {
+    let advisor = Advisor::default();
+    let view = advisor.attach(&Database::open_read_only(&ground.database)?.view()?, Prefetch::Frontier);
+    view.will_need_out(&(0..1000).collect::<Vec<_>>());
+    std::thread::sleep(IDLE / 10);
+    let before = processor_nanos()?;
+    std::thread::sleep(IDLE);
+    Ok((processor_nanos()? - before) as f64 / 1e6)
+}
+
+/// Nanoseconds that all threads of this process had a processor.
+fn processor_nanos() -> Result<u64> {
+    let mut sum = 0;
+    for thread in std::fs::read_dir("/proc/self/task")? {
+        let text = std::fs::read_to_string(thread?.path().join("schedstat")).unwrap_or_default();
+        sum += text.split(' ').next().and_then(|number| number.parse::<u64>().ok()).unwrap_or(0);
+    }
+    Ok(sum)
+}
