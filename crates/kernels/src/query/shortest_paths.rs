@@ -13,7 +13,7 @@ use graph::{Graph, InEdges};
 
 use super::path::Path;
 use super::visited::IdHasher;
-use super::{POLL, require_room, table_bytes};
+use super::{POLL, announce_ahead, require_room, table_bytes};
 use crate::context::require_vertex;
 use crate::{Context, Result};
 
@@ -54,15 +54,15 @@ pub fn shortest_paths<G: InEdges>(
             !graph.has_in_edges() || out_edges <= backward.frontier.iter().map(|&v| graph.in_degree(v)).sum::<usize>();
         if go_forward {
             graph.forget_needs();
-            graph.will_need_out(&forward.frontier);
             let room = |num_seen, v| require(ctx, graph, num_seen + backward.steps.len(), graph.out_degree(v));
-            forward.advance(ctx, room, |v, body| graph.for_each_out_fragment(v, body))?;
+            let ahead = |frontier: &[VertexId], place| announce_ahead(graph, frontier, place, G::will_need_out);
+            forward.advance(ctx, room, ahead, |v, body| graph.for_each_out_fragment(v, body))?;
             meeting = forward.met(&backward);
         } else {
             graph.forget_needs();
-            graph.will_need_in(&backward.frontier);
             let room = |num_seen, v| require(ctx, graph, num_seen + forward.steps.len(), graph.in_degree(v));
-            backward.advance(ctx, room, |v, body| graph.for_each_in_fragment(v, body))?;
+            let ahead = |frontier: &[VertexId], place| announce_ahead(graph, frontier, place, G::will_need_in);
+            backward.advance(ctx, room, ahead, |v, body| graph.for_each_in_fragment(v, body))?;
             meeting = backward.met(&forward);
         }
     }
@@ -113,6 +113,7 @@ impl Search {
         &mut self,
         ctx: &Context<'_>,
         room: impl Fn(usize, VertexId) -> Result<()>,
+        announce: impl Fn(&[VertexId], usize),
         fragments: impl Fn(VertexId, &mut dyn FnMut(&[VertexId]) -> ControlFlow<()>) -> ControlFlow<()>,
     ) -> Result<()> {
         let depth = self.depth + 1;
@@ -122,6 +123,7 @@ impl Search {
                 ctx.progress.check()?;
             }
             room(self.steps.len(), u)?;
+            announce(&self.frontier, place);
             let num_ways = self.steps.get(&u).map_or(0, |step| step.num_ways);
             let steps = &mut self.steps;
             let _ = fragments(u, &mut |list| {
