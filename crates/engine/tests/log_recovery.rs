@@ -405,6 +405,13 @@ fn a_log_that_is_cut_anywhere_ends_there_or_is_refused() {
                 Some(found) if index == 0 => assert_eq!(found, num_edges, "{len} bytes of the first segment"),
                 Some(found) => {
                     assert!(found >= found_before && found <= num_edges, "{len} bytes: {found} edges");
+                    // What a later commit stands behind is whole.
+                    let copy = disk.duplicate();
+                    copy.set_contents(path, &bytes[..len]);
+                    let database = open(&copy).unwrap();
+                    database.apply(&[Update::add_edge(70, 71)], Missing::Lenient, pool()).unwrap();
+                    let copy = kill(&copy, database);
+                    assert_eq!(edges_of(&copy, &format!("{len} bytes and a commit")), Some(found + 1));
                     found_before = found;
                 }
             }
