@@ -22,7 +22,10 @@ use ground::Ground;
 use navigation::Question;
 
 /// What can be measured alone.
-const PARTS: [&str; 5] = ["navigation", "mixed", "commits", "conflicts", "recovery"];
+const PARTS: [&str; 6] = ["navigation", "mixed", CHECKED, "commits", "conflicts", "recovery"];
+
+/// Runs only where it is asked for: it takes as long as all analyses that it checks would alone, several times.
+const CHECKED: &str = "checked";
 
 /// Vertices a row, and rows, of the network that is made.
 const WIDTH: u64 = 1000;
@@ -44,7 +47,8 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
     let made = [("grid", None)].into_iter();
     let given = setting.roads.iter().map(|path| ("roads", Some(path)));
     for (name, path) in made.chain(given) {
-        if ["navigation", "mixed"].into_iter().any(is_wanted) {
+        let checks_all = setting.kernel.as_deref() == Some(CHECKED);
+        if checks_all || ["navigation", "mixed"].into_iter().any(is_wanted) {
             let ground = match path {
                 None => Ground::grid(setting, name, width)?,
                 Some(path) => Ground::roads(setting, name, path)?,
@@ -54,6 +58,9 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
             }
             if is_wanted("mixed") {
                 mixed::lines(setting, &ground, is_quick, report)?;
+            }
+            if checks_all {
+                mixed::checked(setting, &ground, report)?;
             }
         }
     }

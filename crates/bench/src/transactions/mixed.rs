@@ -23,8 +23,8 @@ const ARRIVALS_A_SECOND: usize = 100_000;
 const BATCH: usize = 1000;
 /// What is in memory before a snapshot is made, where that is not 64 MB.
 const RARE_CHECKPOINT_BYTES: u64 = 1 << 30;
-/// Results of a run that are held against a plain graph.
-const MOST_CHECKED: usize = 4;
+/// How long results are held against plain graphs; of each run, those of one kernel after those of the other.
+const CHECK_TIME: Duration = Duration::from_secs(8);
 
 /// What an analysis found.
 enum Finding {
@@ -37,8 +37,7 @@ struct Analysis {
     seconds: f64,
     /// How many edges there were.
     num_edges: u64,
-    /// Kept of a few.
-    finding: Option<Finding>,
+    finding: Finding,
 }
 
 /// What a client did.
@@ -91,7 +90,7 @@ fn analyst<'a>(ground: &'a Ground, workers: &'a Workers) -> Client<'a, Done> {
                     Ok::<_, anyhow::Error>((view.num_edges(), Finding::of(&Context::new(pool), &view, number)?))
                 });
                 let (num_edges, finding) = found?;
-                Ok(Analysis { seconds, num_edges, finding: (number < MOST_CHECKED).then_some(finding) })
+                Ok(Analysis { seconds, num_edges, finding })
             })?;
             done.push(analysis?);
         }
@@ -182,14 +181,24 @@ fn ingest(ground: &Ground, arrivals: &[Vec<Update>], clock: &Clock<'_>) -> Resul
     Ok(times)
 }
 
-/// Holds what was found against kernels on a graph that is built of the edges that had arrived by then. A number of
-/// edges that no whole transaction leads to is a fault too.
-fn check(setting: &Setting, ground: &Ground, edges: &[WeightedEdge], analyses: &[Analysis]) -> Result<usize> {
+/// Holds what was found against kernels on a graph that is built of the edges that had arrived by then, as far as that
+/// is done in `time`; gives how many results were looked at. A number of edges that no whole transaction leads to is a
+/// fault too.
+fn check(
+    setting: &Setting,
+    ground: &Ground,
+    edges: &[WeightedEdge],
+    analyses: &[Analysis],
+    time: Duration,
+) -> Result<usize> {
     let base = ground.edges()?;
     let ctx = Context::new(&setting.pool);
-    let mut num_checked = 0;
+    let (mut num_checked, begin) = (0, Instant::now());
     for analysis in analyses {
-        let Some(finding) = &analysis.finding else { continue };
+        if begin.elapsed() >= time {
+            break;
+        }
+        let finding = &analysis.finding;
         let num_new = (analysis.num_edges - base.len() as u64) as usize;
         ensure!(num_new.is_multiple_of(BATCH), "{}: an analysis saw {num_new} new edges", ground.name);
         let plain = ground.plain(&base, &edges[..num_new])?;
@@ -246,10 +255,30 @@ pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: 
         let latency = quantile(&mut mixed.commits, per_mille) * 1e6;
         report.line(Line::figure(format!("{name}: a transaction of these, {what}"), "µs", latency, ""));
     }
-    let num_checked =
-        check(setting, ground, &edges, &default.analyses)? + check(setting, ground, &edges, &mixed.analyses)?;
+    let mut num_checked = 0;
+    for analyses in [&default.analyses, &mixed.analyses] {
+        num_checked += check(setting, ground, &edges, analyses, CHECK_TIME)?;
+    }
     let num_analyses = default.analyses.len() + mixed.analyses.len();
+    report.line(checked_line(name, num_checked, num_analyses));
+    Ok(())
+}
+
+fn checked_line(name: &str, num_checked: usize, num_analyses: usize) -> Line {
     let of = format!("of {num_analyses}, each the same as of a plain graph of that moment");
-    report.line(Line::figure(format!("{name}: analyses checked"), "", num_checked as f64, of));
+    Line::figure(format!("{name}: analyses checked"), "", num_checked as f64, of)
+}
+
+/// Queries and analyses beside arrivals, with every analysis held against a plain graph of its moment.
+pub(super) fn checked(setting: &Setting, ground: &Ground, report: &mut Report) -> Result<()> {
+    let time = Duration::from_secs(10);
+    let num_batches = (time.as_secs_f64() * ARRIVALS_A_SECOND as f64) as usize / BATCH;
+    let edges = ground.new_edges(num_batches * BATCH)?;
+    let arrivals: Vec<Vec<Update>> = edges.chunks(BATCH).map(|batch| updates(batch, true)).collect();
+    let shared = Split::of_cores(setting.pool.num_threads());
+    let cast = Cast { num_askers: shared.navigational, has_analyst: true, ingests: true };
+    let analyses = play(ground, shared, cast, &arrivals, time)?.analyses;
+    let num_checked = check(setting, ground, &edges, &analyses, Duration::MAX)?;
+    report.line(checked_line(ground.name, num_checked, analyses.len()));
     Ok(())
 }

@@ -93,7 +93,7 @@ pub(super) fn navigation(
     is_quick: bool,
     report: &mut Report,
 ) -> Result<()> {
-    let (num_pairs, num_queries) = if is_quick { (1, 3) } else { (7, 10) };
+    let (num_pairs, num_queries) = if is_quick { (1, 3) } else { (7, 100) };
     let sqlite = Sqlite::create(&fresh(&setting.scratch, "navigation.sqlite")?, "OFF")?;
     sqlite.fill(ground)?;
     let connection = sqlite.connection();
