@@ -61,14 +61,15 @@ pub trait Graph: WillNeed + Sync {
     /// The length of the out-list of `vertex`.
     fn out_degree(&self, vertex: VertexId) -> usize;
 
-    /// About the length of the out-list of `vertex`: a storage that keeps changes apart from its lists may leave them out.
+    /// About the length of the out-list of `vertex`: a storage that keeps changes apart from its lists may leave them
+    /// out.
     #[inline(always)]
     fn rough_out_degree(&self, vertex: VertexId) -> usize {
         self.out_degree(vertex)
     }
 
-    /// Calls `body` with about the lengths of the out-lists of those of 64 vertices, from `64 * word` on, whose bits are
-    /// set in `wanted`, in any order: a storage that keeps changes apart from its lists may leave them out.
+    /// Calls `body` with about the lengths of the out-lists of those of 64 vertices, from `64 * word` on, whose bits
+    /// are set in `wanted`, in any order: a storage that keeps changes apart from its lists may leave them out.
     ///
     /// For choosing vertices of patched pages by what they roughly are, as
     /// [`for_each_out_fragment_of`](Self::for_each_out_fragment_of).
@@ -176,7 +177,7 @@ pub trait WeightedEdges: Graph {
     ) -> ControlFlow<()>;
 
     /// The whole out-list of `vertex` with its weights, where both are known to lie in one piece each; `None` says
-    /// nothing: ask for its fragments.
+    /// nothing: ask for its fragments. As there, `W` is the graph's [`weight_type`](Self::weight_type).
     ///
     /// A loop over the fragments of a storage that has them in several places is a call for each; this one is not.
     #[inline(always)]

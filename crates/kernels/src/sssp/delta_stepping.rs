@@ -268,7 +268,9 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
     #[inline(always)]
     fn relax_list(&self, vertex: VertexId, distance: W::Distance, worker: &mut Worker) {
         // Nearly all lists are such ones, and this way they take no call.
-        if let Some((targets, weights)) = self.graph.weighted_out_list::<W>(vertex) {
+        if self.is_weighted
+            && let Some((targets, weights)) = self.graph.weighted_out_list::<W>(vertex)
+        {
             return self.put_pieces_in_batch(distance, targets, weights, worker);
         }
         let mut body = |targets: &[VertexId], weights: &[W]| {
