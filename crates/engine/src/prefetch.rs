@@ -1,10 +1,10 @@
 //! The advisor: who reads ahead of algorithms on graphs that are larger than memory.
 //!
-//! Algorithms say through the seam which lists they will read ([`graph::WillNeed`]), and a scan shows by itself where it
-//! goes. A view with an advisor passes that on: cut into requests of some hundred lists, through a [`ring`] that never
-//! makes a reader wait, to [`scout`]s that sleep while there is nothing to do. They find where the lists are, put close
-//! ones together, leave out what is in memory, and ask the system for the rest. A request is worth nothing once its
-//! reader has gone on, so each carries the epoch of its announcement, and one that is out of date is dropped.
+//! Algorithms say through the seam which lists they will read ([`graph::WillNeed`]), and a scan shows by itself where
+//! it goes. A view with an advisor passes that on: cut into requests of some hundred lists, through a [`ring`] that
+//! never makes a reader wait, to [`scout`]s that sleep while there is nothing to do. They find where the lists are, put
+//! close ones together, leave out what is in memory, and ask the system for the rest. A request is worth nothing once
+//! its reader has gone on, so each carries the epoch of its announcement, and one that is out of date is dropped.
 //!
 //! While a graph fits in the memory that the process may have, nobody listens, and nothing of this costs anything.
 //!
@@ -34,7 +34,8 @@ use scout::Request;
 pub use counters::{PolicyStats, PrefetchStats};
 pub use settings::{Io, Prefetch};
 
-/// Requests that may wait. Each is of at most [`attached::REQUEST_LISTS`] lists: more would be stale when their turn comes.
+/// Requests that may wait. Each is of at most [`attached::REQUEST_LISTS`] lists: more would be stale when their turn
+/// comes.
 const RING_REQUESTS: usize = 512;
 
 /// One asks the system for what another is still looking for; more would wait for the same disk.

@@ -61,8 +61,8 @@ pub struct WccResult {
 /// The weakly connected components of the graph.
 ///
 /// *Cost*: a few entries of each list, and all edges of the vertices outside the largest component;
-/// all edges of a directed graph without in-edges, and of one whose lists are read from a disk, in their order. *Memory*: 8 bytes a vertex and some bits. *Determinism*: the
-/// same at any number of threads.
+/// all edges of a directed graph without in-edges, and of one whose lists are read from a disk, in their order.
+/// *Memory*: 8 bytes a vertex and some bits. *Determinism*: the same at any number of threads.
 ///
 /// # Errors
 /// The budget is too small, the graph is damaged, or the work was cancelled.
@@ -131,8 +131,8 @@ impl<G: InEdges> Run<'_, G> {
     }
 
     /// Links each vertex to all its out-neighbours in the order in which the lists are stored: of a graph that does not
-    /// fit in memory, every byte is read once, while ways that skip lists read most of them several times. Gives a vertex
-    /// of what is probably the largest tree.
+    /// fit in memory, every byte is read once, while ways that skip lists read most of them several times. Gives a
+    /// vertex of what is probably the largest tree.
     fn link_in_order(&self) -> Result<Option<VertexId>> {
         self.each_chunk(|chunk| self.forest.plant(chunk))?;
         let Some(seed) = self.forest.sample_busiest(self.graph) else { return Ok(None) };

@@ -160,7 +160,8 @@ pub(crate) struct BaseLists {
     targets: Column<VertexId>,
     weights: Option<WeightColumn>,
     rules: ListRules,
-    /// The lists again, with room behind them, since the first view that changes them; `None` where the system has none.
+    /// The lists again, with room behind them, since the first view that changes them; `None` where the system has
+    /// none.
     roomy: OnceLock<Option<RoomyLists>>,
     /// Bits by page: what was checked, and found to be whole.
     verified_lists: AtomicBitmap,
@@ -292,7 +293,8 @@ impl BaseLists {
         self.roomy.get_or_init(|| RoomyLists::new(self.targets(), self.weights().as_ref(), memory)).as_ref()
     }
 
-    /// Tells the system whether all targets that are read are asked for, so that it reads nothing around them by itself.
+    /// Tells the system whether all targets that are read are asked for, so that it reads nothing around them by
+    /// itself.
     pub fn read_exactly(&self, is_exact: bool) {
         if self.is_exact() == is_exact {
             return;
@@ -356,8 +358,8 @@ impl BaseLists {
         Ok(Some(self.verified_page(page)))
     }
 
-    /// The targets of the list of `vertex`, verified now if they were not before, and no others; none where the page has
-    /// no edges.
+    /// The targets of the list of `vertex`, verified now if they were not before, and no others; none where the page
+    /// has no edges.
     ///
     /// # Errors
     /// The offsets of the page are damaged, or the list is.

@@ -17,7 +17,8 @@ pub trait Listener: Debug + Send + Sync {
     /// The lists of these runs of vertices will be read soon, in about this order, and none between them.
     fn will_need_runs(&self, side: Side, runs: &[Range<VertexId>]);
 
-    /// The lists of these vertices are read now, as a part of a walk over more than a page, and probably those behind them.
+    /// The lists of these vertices are read now, as a part of a walk over more than a page, and probably those behind
+    /// them.
     fn will_scan(&self, side: Side, vertices: Range<VertexId>);
 
     /// Such a walk has passed the lists of these vertices.

@@ -197,9 +197,9 @@ impl Side {
         Self { pages, offsets, targets, weights, overlay: None, is_sparing: false, shared }
     }
 
-    /// The same lists. With `is_sparing`, no more of a page is read from its file than what is asked for: the offsets for
-    /// a degree, one list for a list. Otherwise the first reader of a page has it all read and verified, which is faster
-    /// for those who follow.
+    /// The same lists. With `is_sparing`, no more of a page is read from its file than what is asked for: the offsets
+    /// for a degree, one list for a list. Otherwise the first reader of a page has it all read and verified, which is
+    /// faster for those who follow.
     pub fn sparing(&self, is_sparing: bool) -> Self {
         let recipe = &self.shared.recipe;
         let is_plain =

@@ -161,8 +161,8 @@ impl View {
         lists.map_or(0..0, |lists| lists.list_bytes(vertices))
     }
 
-    /// Tells the system whether all that is read of the stored lists is asked for, through this and all other views: then
-    /// it reads nothing around a place by itself.
+    /// Tells the system whether all that is read of the stored lists is asked for, through this and all other views:
+    /// then it reads nothing around a place by itself.
     ///
     /// Cost: where that is so already, a look.
     pub fn read_exactly(&self, is_exact: bool) {

@@ -178,8 +178,8 @@ impl Zeros {
 
     #[inline(always)]
     fn words(&self) -> &[AtomicU64] {
-        // SAFETY: so many words are mapped for as long as `self` lives, from the start of a page of memory on; every bit
-        // pattern is a number, and nobody uses them in another way. Without a map there are none.
+        // SAFETY: so many words are mapped for as long as `self` lives, from the start of a page of memory on; every
+        // bit pattern is a number, and nobody uses them in another way. Without a map there are none.
         unsafe { std::slice::from_raw_parts(self.words, self.len) }
     }
 }

@@ -1,5 +1,5 @@
-//! Graphs of one to nine times the memory: whether time grows as the graph does (LLAMA's figures 7 and 8, and its tables
-//! I and III).
+//! Graphs of one to nine times the memory: whether time grows as the graph does (LLAMA's figures 7 and 8, and its
+//! tables I and III).
 
 use std::path::PathBuf;
 

@@ -18,7 +18,8 @@ use super::{Ground, SHARES};
 use crate::harness::Pairs;
 use crate::report::{Line, Report};
 
-/// How long a phase of queries may take without the advisor: as many are asked of all sides as are answered in that time.
+/// How long a phase of queries may take without the advisor: as many are asked of all sides as are answered in that
+/// time.
 const QUERY_SECONDS: f64 = 1.0;
 
 /// How long a phase of a kernel may take; one that takes longer is cut off and reported as such.
@@ -88,8 +89,8 @@ struct Comparison<'a> {
 }
 
 impl Comparison<'_> {
-    /// All numbers of queries that there is time for without the advisor, or, where that is none of them, as many as there
-    /// is time for.
+    /// All numbers of queries that there is time for without the advisor, or, where that is none of them, as many as
+    /// there is time for.
     fn lines(&self, report: &mut Report) -> Result<()> {
         let (work, num_queries) = (self.asked.work, self.asked.num_queries);
         let most = num_queries.last().copied().unwrap_or(0);

@@ -58,7 +58,8 @@ fn measure(ground: &Ground<'_>, work: Work, side: Side) -> Result<Outcome> {
     Task { database, work, side, sequence, threads, num_phases, most_seconds }.run(None)
 }
 
-/// The processor time of this process, of all its threads, while its scouts have nothing to do; they had something before.
+/// The processor time of this process, of all its threads, while its scouts have nothing to do; they had something
+/// before.
 fn idle_millis(ground: &Ground<'_>) -> Result<f64> {
     let advisor = Advisor::default();
     let view = advisor.attach(&Database::open_read_only(&ground.database)?.view()?, Prefetch::Frontier);

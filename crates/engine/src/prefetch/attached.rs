@@ -25,8 +25,8 @@ const WINDOW_BYTES: Range<u64> = 2 << 20..16 << 20;
 /// The window takes one in so many bytes of what is free.
 const WINDOW_SHARE: u64 = 8;
 
-/// What a scan passes in the first bytes of a file stays: one in so many of what is free. All of it would have gone when
-/// the next scan comes there, if the last bytes took its memory.
+/// What a scan passes in the first bytes of a file stays: one in so many of what is free. All of it would have gone
+/// when the next scan comes there, if the last bytes took its memory.
 const KEPT_SHARE: u64 = 2;
 
 /// The most bytes of a request of a scan.
@@ -76,8 +76,8 @@ impl Attached {
         self.epoch.load(Ordering::Relaxed) != epoch
     }
 
-    /// Counts an announcement, and says whether to act upon it. The system reads nothing ahead by itself meanwhile, unless
-    /// nobody else does.
+    /// Counts an announcement, and says whether to act upon it. The system reads nothing ahead by itself meanwhile,
+    /// unless nobody else does.
     fn is_wanted(&self, policy: Policy, num_lists: u64) -> bool {
         let counters = self.counters(policy);
         counters.requested.add(num_lists);

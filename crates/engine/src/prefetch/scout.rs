@@ -161,8 +161,8 @@ impl Request {
         }
         for piece in pieces.drain(..) {
             let is_issued = ask(&self.listener, self.policy, targets, &piece);
-            // With levels, lists are read through another map than this one, which knows nothing of it. What a scan asks
-            // for is looked at when it is released.
+            // With levels, lists are read through another map than this one, which knows nothing of it. What a scan
+            // asks for is looked at when it is released.
             if is_issued && self.policy != Policy::Sequential && !self.view().has_levels() {
                 samples.note(targets, &piece, self.policy);
             }

@@ -86,8 +86,8 @@ mod tests {
 
     const MB: usize = 1 << 20;
 
-    /// Has workers take parts of `num_bytes` in turn, a step of each at a time, and counts how often each step was asked
-    /// for before it was read.
+    /// Has workers take parts of `num_bytes` in turn, a step of each at a time, and counts how often each step was
+    /// asked for before it was read.
     fn walk(num_bytes: usize, part: usize, step: usize, num_workers: usize, window: usize) -> (Vec<u32>, usize) {
         let mut walks = Walks::default();
         let mut asked = vec![0; num_bytes / step];

@@ -85,8 +85,8 @@ impl<G: InEdges> Run<'_, G> {
 
     /// Links every vertex to all its out-neighbours, in the order of the lists.
     ///
-    /// Vertices that are known to be of the component of `seed` are a bitmap, which stays in the cache: of most edges, both
-    /// ends are soon found there, and nothing else is looked at.
+    /// Vertices that are known to be of the component of `seed` are a bitmap, which stays in the cache: of most edges,
+    /// both ends are soon found there, and nothing else is looked at.
     pub(super) fn link_around(&self, seed: VertexId) -> Result<()> {
         let core = AtomicBitmap::new(self.graph.vertex_bound());
         core.set(seed as usize);

@@ -1,9 +1,9 @@
 //! Where the newest page of each number is: for most readers, a way to it past all directories.
 //!
-//! An entry holds a page and the group that the page was born in. Versions are a line, so a page that is no younger than
-//! a version, and that nothing replaced before it, is the one that the version's directories lead to. Entries are
-//! written before the version that has them is published: whoever pinned it finds that page, or a younger one, which its
-//! group gives away; then the directories know.
+//! An entry holds a page and the group that the page was born in. Versions are a line, so a page that is no younger
+//! than a version, and that nothing replaced before it, is the one that the version's directories lead to. Entries are
+//! written before the version that has them is published: whoever pinned it finds that page, or a younger one, which
+//! its group gives away; then the directories know.
 //!
 //! The same entries of a table that is changed in place stay in the cache of a reader from one small batch to the next,
 //! where directories are written anew, at another place each time.
