@@ -23,7 +23,7 @@ const ARRIVALS_A_SECOND: usize = 100_000;
 const BATCH: usize = 1000;
 /// What is in memory before a snapshot is made, where that is not 64 MB.
 const RARE_CHECKPOINT_BYTES: u64 = 1 << 30;
-/// How long results of a run are held against plain graphs, in the order in which they were found: of the kernels in turn.
+/// How long results of a run are held against plain graphs, in the order in which they were found.
 const CHECK_TIME: Duration = Duration::from_secs(8);
 
 /// What an analysis found.
