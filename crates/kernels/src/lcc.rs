@@ -14,8 +14,8 @@
 //!
 //! # Source
 //! A. Iosup et al.: LDBC Graphalytics, VLDB 2016, section 2.2.3 (LCC). T. Schank, D. Wagner: Finding,
-//! Counting and Listing All Triangles in Large Graphs, WEA 2005. Ours differs: rows of bits, and third
-//! corners noted once an edge.
+//! Counting and Listing All Triangles in Large Graphs, WEA 2005. Ours differs: rows of bits, and counts
+//! of each worker's own.
 
 mod verify;
 
@@ -23,7 +23,7 @@ use std::time::Instant;
 
 use graph::{Direction, InEdges};
 
-use crate::triangles::corners::{self, Corners};
+use crate::triangles::corners;
 use crate::triangles::oriented::Oriented;
 use crate::{Context, Result};
 
@@ -53,7 +53,7 @@ pub struct LccResult {
 /// The local clustering coefficient of every vertex.
 ///
 /// *Cost*: that of counting the triangles, about twice. *Memory*: 4 bytes an edge (an arc, where edges
-/// have directions), up to 40 bytes a vertex and 5 a vertex and worker, and the rows of the hubs, twice
+/// have directions), up to 44 bytes a vertex and 10 a vertex and worker, and the rows of the hubs, twice
 /// where edges have directions; they are left out where the budget forbids them. *Determinism*: the same
 /// bits in every run.
 ///
@@ -65,11 +65,11 @@ pub fn lcc(ctx: &Context<'_>, graph: &impl InEdges, params: &LccParams) -> Resul
     let num_hubs = corners::affordable_hubs(ctx, graph, "lcc", params.num_hubs, by_arcs)?;
     ctx.progress.stage("lcc: orient", None);
     let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as u32)?;
-    let ranks = ranks.of;
     let preparation_seconds = started.elapsed().as_secs_f64();
 
     ctx.progress.stage("lcc: count", Some(graph.vertex_bound() as u64));
-    let Corners { counts, degrees } = corners::count(ctx, &oriented, num_hubs, by_arcs)?;
+    let counts = corners::count(ctx, &oriented, num_hubs, by_arcs)?;
+    let degrees = corners::degrees(ctx, &oriented);
     let copy_bytes = oriented.copy_bytes() + corners::row_bytes(num_hubs, by_arcs);
     drop(oriented);
     let arcs_an_edge = if by_arcs { 1.0 } else { 2.0 };

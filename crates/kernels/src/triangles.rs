@@ -89,9 +89,9 @@ pub struct TriangleResult {
 /// Counts the triangles of `graph`.
 ///
 /// Work: at most the number of edges times the square root of it, in practice much less. Memory: 4
-/// bytes an edge for the oriented copy (an arc, where edges have directions), 24 bytes a vertex and
+/// bytes an edge for the oriented copy (an arc, where edges have directions), 20 to 28 bytes a vertex and
 /// one a vertex and worker, and the rows of the hubs, which are left out where the budget forbids
-/// them. By vertex, up to 16 bytes a vertex and 4 a vertex and worker come to that. Deterministic.
+/// them. By vertex, up to 16 bytes a vertex and 9 a vertex and worker come to that. Deterministic.
 ///
 /// # Errors
 /// The budget is too small, the graph is damaged, or the work was cancelled.
@@ -129,10 +129,9 @@ fn by_vertex(ctx: &Context<'_>, graph: &impl InEdges, num_hubs: Option<usize>) -
     let num_hubs = corners::affordable_hubs(ctx, graph, "triangles", num_hubs, false)?;
     ctx.progress.stage("triangles: orient", None);
     let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
-    let ranks = ranks.of;
     let preparation_seconds = started.elapsed().as_secs_f64();
     ctx.progress.stage("triangles: count", Some(graph.vertex_bound() as u64));
-    let counts = corners::count(ctx, &oriented, num_hubs, false)?.counts;
+    let counts = corners::count(ctx, &oriented, num_hubs, false)?;
     let copy_bytes = oriented.copy_bytes() + corners::row_bytes(num_hubs, false);
     drop(oriented);
     let by_vertex: Vec<u64> = ranks.iter().map(|&rank| counts[rank as usize]).collect();

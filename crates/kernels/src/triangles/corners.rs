@@ -5,32 +5,25 @@
 //! the bits in the row of `v` and in that of `u` are then the triangles with the edge from `u` to `v`,
 //! whatever the third corner, and `v` gets their number while `u` gets half of the sum over all such
 //! `v`. Where `v` is no hub, the entries of the list of `v` that are marked are gathered without a
-//! branch, and a number beside the mark of each counts how often it was one of them; so the third
-//! corner is written to once for each edge of `u`, and not once for each triangle.
+//! branch, and each is counted. Every worker has counts of its own, which are added up at the end, so
+//! nothing is locked.
 
 use std::ops::Range;
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use base::VertexId;
-use base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
+use base::memory::zeroed_huge;
 use base::simd::and_count_ones;
 use graph::Graph;
 
 use super::GRAIN;
-use super::oriented::Oriented;
+use super::oriented::{Oriented, gather};
 use super::rows::Rows;
 use crate::context::FIXED_BYTES;
 use crate::{Context, Result};
 
-/// What was counted, by rank.
-pub(crate) struct Corners {
-    /// For each vertex, the edges that join two of its neighbours: as many as it has triangles; or the
-    /// arcs that do, so that an edge with two arcs counts twice.
-    pub(crate) counts: Vec<u64>,
-    /// The number of its neighbours in either direction.
-    pub(crate) degrees: Vec<u32>,
-}
+/// Vertices whose sums are added up at a time.
+const SUM_GRAIN: usize = 1 << 14;
 
 /// As many hubs as the budget allows: those that are wanted, or none.
 ///
@@ -44,14 +37,14 @@ pub(crate) fn affordable_hubs(
     by_arcs: bool,
 ) -> Result<usize> {
     let (bound, num_threads) = (graph.vertex_bound(), ctx.pool.num_threads());
-    // Beside the copy and the ranks: a count, a degree and a result, and by worker a mark and a number.
-    let bytes_a_vertex = 8 + 4 + 8 + 5 * num_threads as u64;
+    // Beside the copy and the ranks: a sum and a result, and by worker a count and a mark.
+    let bytes_a_vertex = 8 + 8 + 9 * num_threads as u64;
     // A list as it was met, by class, and what is found in it, each in up to twice the room that it takes.
     let list_bytes = 64 * Oriented::longest_list(graph) * num_threads as u64;
     let least = Oriented::num_bytes(graph, num_threads) + bytes_a_vertex * bound as u64 + list_bytes + FIXED_BYTES;
     ctx.require_memory(kernel, least)?;
     let num_hubs = wanted.unwrap_or_else(|| super::default_corner_hubs(bound)).min(bound);
-    let hub_bytes = row_bytes(num_hubs, by_arcs) + (size_of::<HubSum>() * num_hubs * num_threads) as u64;
+    let hub_bytes = row_bytes(num_hubs, by_arcs) + (size_of::<u64>() * num_hubs * num_threads) as u64;
     Ok(if ctx.allows(least + hub_bytes) { num_hubs } else { 0 })
 }
 
@@ -60,22 +53,16 @@ pub(crate) fn row_bytes(num_hubs: usize, by_arcs: bool) -> u64 {
     Rows::num_bytes(num_hubs) * (1 + u64::from(by_arcs))
 }
 
-/// Counts the triangles at every vertex; by arcs, each as often as arcs join the two other corners.
+/// Counts the triangles at every vertex, by rank: the edges that join two of its neighbours. By arcs, the arcs that do,
+/// so that an edge with two arcs counts twice.
 ///
 /// # Errors
 /// The work was cancelled.
-pub(crate) fn count(ctx: &Context<'_>, oriented: &Oriented, num_hubs: usize, by_arcs: bool) -> Result<Corners> {
+pub(crate) fn count(ctx: &Context<'_>, oriented: &Oriented, num_hubs: usize, by_arcs: bool) -> Result<Vec<u64>> {
     let bound = oriented.num_vertices();
     let hubs = Rows::build(ctx.pool, num_hubs, |rank| oriented.list(rank));
     let doubles = Rows::build(ctx.pool, if by_arcs { num_hubs } else { 0 }, |rank| oriented.parts(rank)[0]);
-    let (mut counts, mut degrees) = (zeroed_huge(bound), zeroed_huge(bound));
-    let shared = Shared {
-        oriented,
-        hubs: &hubs,
-        doubles: &doubles,
-        counts: as_atomic_u64(&mut counts),
-        degrees: as_atomic_u32(&mut degrees),
-    };
+    let shared = Shared { oriented, hubs: &hubs, doubles: &doubles };
     let counters: Vec<_> = (0..ctx.pool.num_threads()).map(|_| Mutex::new(Counter::new(shared))).collect();
     ctx.pool.for_each_chunk(0..bound, GRAIN, |worker, ranks| {
         if !ctx.progress.is_cancelled() {
@@ -90,14 +77,40 @@ pub(crate) fn count(ctx: &Context<'_>, oriented: &Oriented, num_hubs: usize, by_
         }
     });
     ctx.progress.check()?;
-    let sums = counters.into_iter().map(|counter| counter.into_inner().unwrap_or_else(|e| e.into_inner()).hub_sums);
-    let sums: Vec<_> = sums.collect();
-    for hub in 0..num_hubs {
-        let sum = |figure: fn(&HubSum) -> u64| sums.iter().map(|sums| figure(&sums[hub])).sum::<u64>();
-        counts[hub] += sum(|hub| hub.once) + sum(|hub| hub.twice) / 2;
-        degrees[hub] += sum(|hub| hub.degree) as u32;
+    let counters = counters.into_iter().map(|counter| counter.into_inner().unwrap_or_else(|e| e.into_inner()));
+    let (by_worker, twice): (Vec<_>, Vec<_>) = counters.map(|counter| (counter.counts, counter.twice)).unzip();
+    let mut counts = sum(ctx, by_worker);
+    for (hub, count) in counts[..num_hubs].iter_mut().enumerate() {
+        *count += twice.iter().map(|twice| twice[hub]).sum::<u64>() / 2;
     }
-    Ok(Corners { counts, degrees })
+    Ok(counts)
+}
+
+/// The sums of what workers counted, vertex by vertex.
+fn sum<T: Copy + Send + Sync + std::ops::AddAssign>(ctx: &Context<'_>, by_worker: Vec<Vec<T>>) -> Vec<T> {
+    let mut by_worker = by_worker.into_iter();
+    let mut sums = by_worker.next().unwrap_or_default();
+    for counts in by_worker {
+        ctx.pool.for_each_part_mut(&mut sums, SUM_GRAIN, |start, sums| {
+            sums.iter_mut().zip(&counts[start..]).for_each(|(sum, &count)| *sum += count);
+        });
+    }
+    sums
+}
+
+/// The number of neighbours of every vertex in either direction, by rank.
+pub(crate) fn degrees(ctx: &Context<'_>, oriented: &Oriented) -> Vec<u32> {
+    let bound = oriented.num_vertices();
+    let counters: Vec<Mutex<Vec<u32>>> = (0..ctx.pool.num_threads()).map(|_| Mutex::new(zeroed_huge(bound))).collect();
+    ctx.pool.for_each_chunk(0..bound, SUM_GRAIN, |worker, ranks| {
+        let mut degrees = counters[worker].lock().unwrap_or_else(|e| e.into_inner());
+        for rank in ranks {
+            let list = oriented.list(rank);
+            degrees[rank] += list.len() as u32;
+            list.iter().for_each(|&v| degrees[v as usize] += 1);
+        }
+    });
+    sum(ctx, counters.into_iter().map(|counter| counter.into_inner().unwrap_or_else(|e| e.into_inner())).collect())
 }
 
 /// What all workers see.
@@ -107,45 +120,35 @@ struct Shared<'a> {
     hubs: &'a Rows,
     /// The hubs that arcs join both ways; none unless arcs are counted.
     doubles: &'a Rows,
-    counts: &'a [AtomicU64],
-    degrees: &'a [AtomicU32],
 }
 
-/// What a worker found at one hub. Hubs are met too often to be shared.
-#[derive(Clone, Copy, Default)]
-struct HubSum {
-    /// Triangles.
-    once: u64,
-    /// The same, each met along both of its edges at this hub.
-    twice: u64,
-    degree: u64,
-}
-
-/// The scratch space of one worker.
+/// The scratch space and the sums of one worker.
 struct Counter<'a> {
     shared: Shared<'a>,
-    hub_sums: Vec<HubSum>,
+    /// What was found at each vertex.
+    counts: Vec<u64>,
+    /// What was found at each hub along both of its edges.
+    twice: Vec<u64>,
     /// The hubs in the list at hand, as a row, and those joined both ways.
     row: Vec<u64>,
     double_row: Vec<u64>,
     /// For each vertex in the list at hand, how many arcs join it.
     marks: Vec<u8>,
-    /// How many edges of other vertices in the list lead to it.
-    hits: Vec<u32>,
     /// The entries of a list that are marked.
     found: Vec<VertexId>,
 }
 
 impl<'a> Counter<'a> {
     fn new(shared: Shared<'a>) -> Self {
-        let (bound, row_words) = (shared.oriented.num_vertices(), shared.hubs.len().div_ceil(64));
+        let (bound, num_hubs) = (shared.oriented.num_vertices(), shared.hubs.len());
+        let row = vec![0; num_hubs.div_ceil(64)];
         Self {
             shared,
-            hub_sums: vec![HubSum::default(); shared.hubs.len()],
-            row: vec![0; row_words],
-            double_row: vec![0; row_words],
+            counts: zeroed_huge(bound),
+            twice: vec![0; num_hubs],
+            row: row.clone(),
+            double_row: row,
             marks: zeroed_huge(bound),
-            hits: zeroed_huge(bound),
             found: Vec::new(),
         }
     }
@@ -155,20 +158,16 @@ impl<'a> Counter<'a> {
         let num_hubs = self.shared.hubs.len();
         for rank in ranks {
             let list = self.shared.oriented.list(rank);
-            let (to_hubs, to_others) = list.split_at(list.partition_point(|&v| (v as usize) < num_hubs));
-            to_hubs.iter().for_each(|&v| self.hub_sums[v as usize].degree += 1);
-            for &v in to_others {
-                self.shared.degrees[v as usize].fetch_add(1, Ordering::Relaxed);
-            }
-            self.add_degree(rank, list.len());
             if rank < num_hubs {
-                self.add_hub::<BY_ARCS>(rank, to_hubs);
+                self.add_hub::<BY_ARCS>(rank, list);
                 continue;
             }
+            self.fetch_ahead(rank);
             if list.len() < 2 {
                 continue;
             }
-            let num_doubles = self.shared.oriented.parts(rank)[0].len();
+            let (to_hubs, to_others) = list.split_at(list.partition_point(|&v| (v as usize) < num_hubs));
+            let num_doubles = if BY_ARCS { self.shared.oriented.parts(rank)[0].len() } else { 0 };
             let found = if to_hubs.len() < 2 {
                 0
             } else if to_hubs.len() / 2 < lines_of(to_hubs) {
@@ -177,28 +176,29 @@ impl<'a> Counter<'a> {
                 self.add_hubs::<BY_ARCS>(to_hubs, num_doubles)
             };
             let found = found + if to_others.is_empty() { 0 } else { self.add_others::<BY_ARCS>(rank, list) };
-            self.add_count(rank, found);
+            self.counts[rank] += found;
         }
     }
 
-    #[inline]
-    fn add_count(&mut self, rank: usize, count: u64) {
-        if count == 0 {
-        } else if let Some(hub) = self.hub_sums.get_mut(rank) {
-            hub.once += count;
-        } else {
-            self.shared.counts[rank].fetch_add(count, Ordering::Relaxed);
+    /// Lists are short, and where those of their entries lie is looked up at random: what the ranks after this one take
+    /// is on its way to the cache before it is needed.
+    #[inline(always)]
+    fn fetch_ahead(&self, rank: usize) {
+        /// How many ranks ahead, first for the place of a list and its count, then for the list.
+        const FAR: usize = 16;
+        const NEAR: usize = 8;
+        /// Entries of a longer list are read beside each other anyway.
+        const MOST: usize = 8;
+        let oriented = self.shared.oriented;
+        let others = |ahead: usize| {
+            let list = if rank + ahead < oriented.num_vertices() { oriented.list(rank + ahead) } else { &[] };
+            list[list.len().saturating_sub(MOST)..].iter().map(|&v| v as usize)
+        };
+        for v in others(FAR) {
+            oriented.prefetch_place(v);
+            base::simd::prefetch(&self.counts, v);
         }
-    }
-
-    #[inline]
-    fn add_degree(&mut self, rank: usize, degree: usize) {
-        match self.hub_sums.get_mut(rank) {
-            Some(hub) => hub.degree += degree as u64,
-            None => {
-                self.shared.degrees[rank].fetch_add(degree as u32, Ordering::Relaxed);
-            }
-        }
+        others(NEAR).for_each(|v| oriented.prefetch_list(v));
     }
 
     /// Counts triangles of three hubs, each along its three edges.
@@ -215,9 +215,9 @@ impl<'a> Counter<'a> {
                 there += and_count_ones(doubles.row(rank), other);
             }
             sum += here;
-            self.hub_sums[v as usize].twice += there;
+            self.twice[v as usize] += there;
         }
-        self.hub_sums[rank].twice += sum;
+        self.twice[rank] += sum;
     }
 
     /// Counts pairs of hubs in the list at hand; gives how many there are.
@@ -245,7 +245,7 @@ impl<'a> Counter<'a> {
                 there += and_count_ones(double_row, other);
             }
             twice += here;
-            self.hub_sums[v as usize].once += there;
+            self.counts[v as usize] += there;
         }
         to_hubs.iter().for_each(|&v| self.row[v as usize / 64] = 0);
         if is_double {
@@ -264,57 +264,62 @@ impl<'a> Counter<'a> {
                 let bit = self.shared.hubs.bit(v, w);
                 sum += bit + if BY_ARCS { self.shared.doubles.bit(v, w) } else { 0 };
                 at_v += bit * arcs_to(j);
-                self.hub_sums[w as usize].once += bit * arcs_to(i);
+                self.counts[w as usize] += bit * arcs_to(i);
             }
-            self.hub_sums[v as usize].once += at_v;
+            self.counts[v as usize] += at_v;
         }
         sum
     }
 
     /// Counts pairs in the list at hand whose later vertex is no hub; gives how many there are.
     fn add_others<const BY_ARCS: bool>(&mut self, rank: usize, list: &[VertexId]) -> u64 {
+        if BY_ARCS {
+            return self.add_others_by_arcs(rank, list);
+        }
         let num_hubs = self.shared.hubs.len();
-        let parts = self.shared.oriented.parts(rank);
-        let arcs = [2, 1, 2].map(|arcs| if BY_ARCS { arcs } else { 1 });
-        for (part, arcs) in parts.into_iter().zip(arcs) {
-            part.iter().for_each(|&v| self.marks[v as usize] = arcs);
-        }
+        list.iter().for_each(|&v| self.marks[v as usize] = 1);
         let mut sum = 0;
-        for (part, arcs_to_v) in parts.into_iter().zip(arcs) {
-            for &v in part.iter().filter(|&&v| v as usize >= num_hubs) {
-                let mut at_v = 0;
-                for (part, arcs_between) in self.shared.oriented.parts(v as usize).into_iter().zip(arcs) {
-                    let num_found = self.find(part);
-                    sum += (num_found * usize::from(arcs_between)) as u64;
-                    for &w in &self.found[..num_found] {
-                        self.hits[w as usize] += u32::from(arcs_to_v);
-                        at_v += u64::from(self.marks[w as usize]);
-                    }
-                }
-                self.add_count(v as usize, at_v);
-            }
+        for &v in list.iter().filter(|&&v| v as usize >= num_hubs) {
+            let num_found = self.find(self.shared.oriented.list(v as usize));
+            self.found[..num_found].iter().for_each(|&w| self.counts[w as usize] += 1);
+            self.counts[v as usize] += num_found as u64;
+            sum += num_found as u64;
         }
-        for &w in list {
-            self.marks[w as usize] = 0;
-            let hits = std::mem::take(&mut self.hits[w as usize]);
-            self.add_count(w as usize, u64::from(hits));
-        }
+        list.iter().for_each(|&v| self.marks[v as usize] = 0);
         sum
     }
 
-    /// Gathers the marked entries of a list, without a branch that depends on them.
+    fn add_others_by_arcs(&mut self, rank: usize, list: &[VertexId]) -> u64 {
+        const ARCS: [u8; 3] = [2, 1, 2];
+        let num_hubs = self.shared.hubs.len();
+        let parts = self.shared.oriented.parts(rank);
+        for (part, arcs) in parts.into_iter().zip(ARCS) {
+            part.iter().for_each(|&v| self.marks[v as usize] = arcs);
+        }
+        let mut sum = 0;
+        for (part, arcs_to_v) in parts.into_iter().zip(ARCS) {
+            for &v in part.iter().filter(|&&v| v as usize >= num_hubs) {
+                let mut at_v = 0;
+                for (part, arcs_between) in self.shared.oriented.parts(v as usize).into_iter().zip(ARCS) {
+                    let num_found = self.find(part);
+                    sum += (num_found * usize::from(arcs_between)) as u64;
+                    for &w in &self.found[..num_found] {
+                        self.counts[w as usize] += u64::from(arcs_to_v);
+                        at_v += u64::from(self.marks[w as usize]);
+                    }
+                }
+                self.counts[v as usize] += at_v;
+            }
+        }
+        list.iter().for_each(|&v| self.marks[v as usize] = 0);
+        sum
+    }
+
+    /// Gathers the marked entries of a list; gives how many there are.
     #[inline(always)]
     fn find(&mut self, list: &[VertexId]) -> usize {
-        if self.found.len() <= list.len() {
-            self.found.resize(2 * list.len() + 1, 0);
-        }
-        let found = &mut self.found[..list.len() + 1];
-        let mut num_found = 0;
-        for &w in list {
-            found[num_found] = w;
-            num_found += usize::from(self.marks[w as usize] != 0);
-        }
-        num_found
+        let marks = &self.marks;
+        gather(list.iter().map(|&w| (w, marks[w as usize] != 0)), list.len(), &mut self.found, 0)
     }
 }
 

@@ -2,10 +2,10 @@
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use base::VertexId;
 use base::memory::{as_atomic_u32, zeroed_huge};
+use base::{NO_VERTEX, VertexId};
 use graph::{Direction, Graph, InEdges, Page};
 
 use crate::{Context, Result};
@@ -13,35 +13,33 @@ use crate::{Context, Result};
 /// Vertices of a chunk of parallel work.
 const GRAIN: usize = 1 << 12;
 
-/// The copy: `targets[starts[rank]..][..lens[rank]]` are the earlier neighbours of `rank`.
+/// The copy: the earlier neighbours of each rank, in a slice of `targets`.
 ///
 /// Hubs come first. Where edges have directions, those among the hubs that arcs join both ways come
 /// before those that are joined one way, and among the others after them. Otherwise there is no order.
 pub(crate) struct Oriented {
-    starts: Vec<u64>,
-    lens: Vec<u32>,
+    slices: Vec<Slice>,
     /// How many entries at the front and at the back of each list are joined both ways, two numbers a
     /// list; empty where edges have no directions.
     doubles: Vec<u32>,
     targets: Vec<VertexId>,
 }
 
-/// The vertices by degree.
-pub(crate) struct Ranks {
-    /// The rank of a vertex.
-    pub(crate) of: Vec<VertexId>,
-    /// The vertex of a rank.
-    order: Vec<VertexId>,
-}
+/// Where a list lies: the lower and the higher half of the place where it starts, and its length. A list after the other
+/// is looked up at random, so what is read together lies together.
+type Slice = [u32; 3];
+
+/// Where the length stands.
+const LEN: usize = 2;
 
 impl Oriented {
-    /// The most bytes that building takes: ranks and the vertices by rank, starts, lengths, where lists
-    /// are sorted also those of their parts and a byte a worker, and the lists.
+    /// The most bytes that building takes: ranks, how many vertices have a degree, slices, where lists are sorted also
+    /// the lengths of their parts and a byte a worker, and the lists.
     pub(crate) fn num_bytes(graph: &impl Graph, num_threads: usize) -> u64 {
         let (copied, bytes_a_vertex) = match graph.direction() {
-            Direction::Undirected if !graph.is_multigraph() => (graph.num_edges(), 24),
-            Direction::Undirected => (graph.num_edges(), 32),
-            Direction::Directed => (graph.num_arcs(), 32),
+            Direction::Undirected if !graph.is_multigraph() => (graph.num_edges(), 20),
+            Direction::Undirected => (graph.num_edges(), 28),
+            Direction::Directed => (graph.num_arcs(), 28),
         };
         (bytes_a_vertex + num_threads as u64) * graph.vertex_bound() as u64 + 4 * copied
     }
@@ -53,18 +51,30 @@ impl Oriented {
 
     /// The bytes of the copy.
     pub(crate) fn copy_bytes(&self) -> u64 {
-        let lens = size_of_val(&self.lens[..]) + size_of_val(&self.doubles[..]);
-        (size_of_val(&self.starts[..]) + lens + size_of_val(&self.targets[..])) as u64
+        (size_of_val(&self.slices[..]) + size_of_val(&self.doubles[..]) + size_of_val(&self.targets[..])) as u64
     }
 
     pub(crate) fn num_vertices(&self) -> usize {
-        self.lens.len()
+        self.slices.len()
     }
 
     /// All earlier neighbours.
     #[inline(always)]
     pub(crate) fn list(&self, rank: usize) -> &[VertexId] {
-        &self.targets[self.starts[rank] as usize..][..self.lens[rank] as usize]
+        let slice = self.slices[rank];
+        &self.targets[start_of(slice)..][..slice[LEN] as usize]
+    }
+
+    /// Hints that the list of `rank` is looked for soon.
+    #[inline(always)]
+    pub(crate) fn prefetch_place(&self, rank: usize) {
+        base::simd::prefetch(&self.slices, rank);
+    }
+
+    /// Hints that the list of `rank`, which was looked for, is read soon.
+    #[inline(always)]
+    pub(crate) fn prefetch_list(&self, rank: usize) {
+        base::simd::prefetch(&self.targets, start_of(self.slices[rank]));
     }
 
     /// The same in three parts: hubs that arcs join both ways, neighbours joined one way, and others
@@ -80,9 +90,10 @@ impl Oriented {
         [front, middle, back]
     }
 
-    /// Copies the edges, with the first `num_hubs` ranks before the others in each list.
-    pub(crate) fn build(ctx: &Context<'_>, graph: &impl InEdges, num_hubs: VertexId) -> Result<(Self, Ranks)> {
-        let ranks = Ranks::by_degree(degrees(ctx, graph)?);
+    /// Copies the edges, with the first `num_hubs` ranks before the others in each list; gives the ranks of the vertices
+    /// as well.
+    pub(crate) fn build(ctx: &Context<'_>, graph: &impl InEdges, num_hubs: VertexId) -> Result<(Self, Vec<VertexId>)> {
+        let ranks = ranks_of(degrees(ctx, graph)?);
         let oriented = match graph.direction() {
             Direction::Undirected => Self::from_lists(ctx, graph, &ranks, num_hubs),
             Direction::Directed if graph.has_in_edges() => Self::from_both_lists(ctx, graph, &ranks, num_hubs),
@@ -93,24 +104,28 @@ impl Oriented {
 
     /// Every arc stands in two lists, that of its source and that of its target: each vertex copies its
     /// own, in the order of ids, in which lists are read in sequence.
-    fn from_both_lists(ctx: &Context<'_>, graph: &impl InEdges, ranks: &Ranks, num_hubs: VertexId) -> Result<Self> {
+    fn from_both_lists(
+        ctx: &Context<'_>,
+        graph: &impl InEdges,
+        ranks: &[VertexId],
+        num_hubs: VertexId,
+    ) -> Result<Self> {
         let bound = graph.vertex_bound();
-        let mut lens = vec![0; bound];
-        let slots = as_atomic_u32(&mut lens);
+        let mut slices = vec![Slice::default(); bound];
+        let words = as_atomic_u32(slices.as_flattened_mut());
         ctx.pool.for_each_chunk(0..bound, GRAIN, |_, chunk| {
             for vertex in chunk {
-                let mut len = 0;
-                for_each_earlier(graph, ranks, vertex as VertexId, |_| len += 1);
-                for_each_earlier_source(graph, ranks, vertex as VertexId, |_| len += 1);
-                slots[ranks.of[vertex] as usize].store(len, Ordering::Relaxed);
+                let len = num_earlier(graph, ranks, vertex as VertexId);
+                let len = len + num_earlier_sources(graph, ranks, vertex as VertexId);
+                words_of(words, ranks[vertex] as usize)[LEN].store(len, Ordering::Relaxed);
             }
         });
         ctx.progress.check()?;
         graph.check()?;
-        let (starts, num_targets) = starts(&lens);
-        let mut targets = zeroed_huge::<VertexId>(num_targets);
+        let mut targets = zeroed_huge::<VertexId>(place(&mut slices));
         let mut doubles = vec![0; 2 * bound];
-        let slots = (as_atomic_u32(&mut lens), as_atomic_u32(&mut doubles), as_atomic_u32(&mut targets));
+        let words = as_atomic_u32(slices.as_flattened_mut());
+        let slots = (as_atomic_u32(&mut doubles), as_atomic_u32(&mut targets));
         let sorters = Sorter::one_each(ctx, bound);
         ctx.pool.for_each_chunk(0..bound, GRAIN, |worker, chunk| {
             let mut sorter = sorters[worker].lock().unwrap_or_else(|e| e.into_inner());
@@ -118,48 +133,55 @@ impl Oriented {
                 for_each_earlier(graph, ranks, vertex as VertexId, |v| sorter.see(v, Sorter::DOWN));
                 for_each_earlier_source(graph, ranks, vertex as VertexId, |v| sorter.see(v, Sorter::UP));
                 sorter.sort(num_hubs);
-                let rank = ranks.of[vertex] as usize;
+                let rank = ranks[vertex] as usize;
                 let entries = sorter.classes.iter().flatten();
-                let list = &slots.2[starts[rank] as usize..];
+                let slice = words_of(words, rank);
+                let list = &slots.1[start_of([0, 1, LEN].map(|i| slice[i].load(Ordering::Relaxed)))..];
                 entries.zip(list).for_each(|(&v, slot)| slot.store(v, Ordering::Relaxed));
-                slots.0[rank].store(sorter.len(), Ordering::Relaxed);
-                let pair = &slots.1[2 * rank..];
+                slice[LEN].store(sorter.len(), Ordering::Relaxed);
+                let pair = &slots.0[2 * rank..];
                 sorter.doubles().iter().zip(pair).for_each(|(&len, slot)| slot.store(len, Ordering::Relaxed));
             }
         });
         ctx.progress.check()?;
         graph.check()?;
-        Ok(Self { starts, lens, doubles, targets })
+        Ok(Self { slices, doubles, targets })
     }
 
-    /// Every edge stands in the lists of both ends: each vertex copies its own.
-    fn from_lists(ctx: &Context<'_>, graph: &impl Graph, ranks: &Ranks, num_hubs: VertexId) -> Result<Self> {
-        let mut lens = vec![0; graph.vertex_bound()];
-        ctx.pool.for_each_part_mut(&mut lens, GRAIN, |start, lens| {
-            for (rank, len) in (start..).zip(lens) {
-                for_each_earlier(graph, ranks, ranks.order[rank], |_| *len += 1);
+    /// Every edge stands in the lists of both ends: each vertex copies its own, in the order of ids.
+    fn from_lists(ctx: &Context<'_>, graph: &impl Graph, ranks: &[VertexId], num_hubs: VertexId) -> Result<Self> {
+        let bound = graph.vertex_bound();
+        let mut slices = vec![Slice::default(); bound];
+        let words = as_atomic_u32(slices.as_flattened_mut());
+        ctx.pool.for_each_chunk(0..bound, GRAIN, |_, chunk| {
+            for vertex in chunk {
+                let len = num_earlier(graph, ranks, vertex as VertexId);
+                words_of(words, ranks[vertex] as usize)[LEN].store(len, Ordering::Relaxed);
             }
         });
         ctx.progress.check()?;
         graph.check()?;
-        let (starts, num_targets) = starts(&lens);
-        let mut targets = zeroed_huge::<VertexId>(num_targets);
-        let items = split_lists(&mut targets, &starts, &lens);
-        ctx.pool.for_each_item(items, |_, (start, targets)| {
-            let mut rest = targets;
-            for (rank, &len) in (start..).zip(lens[start..].iter().take(GRAIN)) {
-                let Some(list) = rest.split_off_mut(..len as usize) else { break };
+        let mut targets = zeroed_huge::<VertexId>(place(&mut slices));
+        let slots = as_atomic_u32(&mut targets);
+        ctx.pool.for_each_chunk(0..bound, GRAIN, |_, chunk| {
+            let mut found = Vec::new();
+            for vertex in chunk {
+                let num_found = gather_earlier(graph, ranks, vertex as VertexId, &mut found);
+                let slice = slices[ranks[vertex] as usize];
+                let list = &slots[start_of(slice)..][..slice[LEN] as usize];
                 let (mut front, mut back) = (0, list.len());
-                for_each_earlier(graph, ranks, ranks.order[rank], |target| {
-                    let at = if target < num_hubs { front } else { back.wrapping_sub(1) };
-                    if let Some(slot) = list.get_mut(at) {
-                        *slot = target;
-                        (front, back) = if target < num_hubs { (front + 1, back) } else { (front, back - 1) };
+                for &target in &found[..num_found] {
+                    let is_hub = usize::from(target < num_hubs);
+                    back = back.wrapping_sub(1 - is_hub);
+                    let at = if is_hub == 1 { front } else { back };
+                    if let Some(slot) = list.get(at) {
+                        slot.store(target, Ordering::Relaxed);
                     }
-                });
+                    front += is_hub;
+                }
             }
         });
-        let mut oriented = Self { starts, lens, doubles: Vec::new(), targets };
+        let mut oriented = Self { slices, doubles: Vec::new(), targets };
         if graph.is_multigraph() {
             oriented.classify(ctx, num_hubs, |_| usize::MAX);
             oriented.doubles = Vec::new();
@@ -169,22 +191,21 @@ impl Oriented {
 
     /// Every arc stands in one list only: it is sent to its later end, to the front of the list if it
     /// leads from there and to the back if it leads there.
-    fn from_arcs(ctx: &Context<'_>, graph: &impl Graph, ranks: &Ranks, num_hubs: VertexId) -> Result<Self> {
+    fn from_arcs(ctx: &Context<'_>, graph: &impl Graph, ranks: &[VertexId], num_hubs: VertexId) -> Result<Self> {
         let bound = graph.vertex_bound();
         let ends = |source: VertexId, target: VertexId| {
-            let (a, b) = (ranks.of[source as usize], ranks.of[target as usize]);
+            let (a, b) = (ranks[source as usize], ranks[target as usize]);
             (a.max(b) as usize, a.min(b), a > b)
         };
-        let mut lens = vec![0; bound];
-        let counts = as_atomic_u32(&mut lens);
+        let mut slices = vec![Slice::default(); bound];
+        let words = as_atomic_u32(slices.as_flattened_mut());
         for_each_arc(ctx, graph, |source, target| {
-            counts[ends(source, target).0].fetch_add(1, Ordering::Relaxed);
+            words_of(words, ends(source, target).0)[LEN].fetch_add(1, Ordering::Relaxed);
         });
         ctx.progress.check()?;
         graph.check()?;
-        let (starts, num_targets) = starts(&lens);
-        let mut targets = zeroed_huge(num_targets);
-        let (mut down, mut up) = (vec![0; bound], lens.clone());
+        let mut targets = zeroed_huge(place(&mut slices));
+        let (mut down, mut up) = (vec![0; bound], slices.iter().map(|slice| slice[LEN]).collect::<Vec<_>>());
         let (fronts, backs) = (as_atomic_u32(&mut down), as_atomic_u32(&mut up));
         let slots = as_atomic_u32(&mut targets);
         for_each_arc(ctx, graph, |source, target| {
@@ -193,14 +214,14 @@ impl Oriented {
                 true => fronts[later].fetch_add(1, Ordering::Relaxed),
                 false => backs[later].fetch_sub(1, Ordering::Relaxed).wrapping_sub(1),
             };
-            if let Some(slot) = slots.get(starts[later] as usize + place as usize) {
+            if let Some(slot) = slots.get(start_of(slices[later]) + place as usize) {
                 slot.store(earlier, Ordering::Relaxed);
             }
         });
         drop(up);
         ctx.progress.check()?;
         graph.check()?;
-        let mut oriented = Self { starts, lens, doubles: Vec::new(), targets };
+        let mut oriented = Self { slices, doubles: Vec::new(), targets };
         oriented.classify(ctx, num_hubs, |rank| down[rank] as usize);
         Ok(oriented)
     }
@@ -208,15 +229,15 @@ impl Oriented {
     /// Puts every list in its order, without repetitions. `num_down` says how many entries of the list
     /// of a rank are arcs that lead from there; those after them lead there.
     fn classify(&mut self, ctx: &Context<'_>, num_hubs: VertexId, num_down: impl Fn(usize) -> usize + Sync) {
-        let bound = self.lens.len();
+        let bound = self.slices.len();
         let sorters = Sorter::one_each(ctx, bound);
         self.doubles = vec![0; 2 * bound];
-        let items = split_lists(&mut self.targets, &self.starts, &self.lens);
-        let items = items.into_iter().zip(self.lens.chunks_mut(GRAIN)).zip(self.doubles.chunks_mut(2 * GRAIN));
-        ctx.pool.for_each_item(items.collect(), |worker, (((first, targets), lens), doubles)| {
+        let items = split_lists(&mut self.targets, &self.slices);
+        let items = items.into_iter().zip(self.slices.chunks_mut(GRAIN)).zip(self.doubles.chunks_mut(2 * GRAIN));
+        ctx.pool.for_each_item(items.collect(), |worker, (((first, targets), slices), doubles)| {
             let mut sorter = sorters[worker].lock().unwrap_or_else(|e| e.into_inner());
             let mut rest = targets;
-            for ((len, pair), rank) in lens.iter_mut().zip(doubles.as_chunks_mut().0).zip(first..) {
+            for (([.., len], pair), rank) in slices.iter_mut().zip(doubles.as_chunks_mut().0).zip(first..) {
                 let Some(list) = rest.split_off_mut(..*len as usize) else { break };
                 let num_down = num_down(rank).min(list.len());
                 list[..num_down].iter().for_each(|&v| sorter.see(v, Sorter::DOWN));
@@ -282,24 +303,32 @@ impl Sorter {
     }
 }
 
-/// Where each list starts, one after the other, and how long they are together.
-fn starts(lens: &[u32]) -> (Vec<u64>, usize) {
+#[inline(always)]
+fn start_of([low, high, _]: Slice) -> usize {
+    (u64::from(low) | u64::from(high) << 32) as usize
+}
+
+/// The slice of a rank, for all workers.
+#[inline(always)]
+fn words_of(words: &[AtomicU32], rank: usize) -> &[AtomicU32; 3] {
+    &words.as_chunks().0[rank]
+}
+
+/// Lays slices of known lengths one after the other; gives how long they are together.
+fn place(slices: &mut [Slice]) -> usize {
     let mut next = 0_u64;
-    let starts = lens.iter().map(|&len| {
-        let start = next;
-        next += u64::from(len);
-        start
-    });
-    (starts.collect(), next as usize)
+    for [low, high, len] in slices {
+        (*low, *high) = (next as u32, (next >> 32) as u32);
+        next += u64::from(*len);
+    }
+    next as usize
 }
 
 /// The lists of each chunk of [`GRAIN`] vertices, with its first vertex.
-fn split_lists<'a>(mut targets: &'a mut [VertexId], starts: &[u64], lens: &[u32]) -> Vec<(usize, &'a mut [VertexId])> {
-    let firsts = (0..lens.len()).step_by(GRAIN);
-    let parts = firsts.map(|first| {
-        let last = (first + GRAIN).min(lens.len()) - 1;
-        let len = (starts[last] - starts[first]) as usize + lens[last] as usize;
-        (first, targets.split_off_mut(..len).unwrap_or_default())
+fn split_lists<'a>(mut targets: &'a mut [VertexId], slices: &[Slice]) -> Vec<(usize, &'a mut [VertexId])> {
+    let parts = slices.chunks(GRAIN).enumerate().map(|(i, chunk)| {
+        let len = chunk.iter().map(|slice| slice[LEN] as usize).sum();
+        (i * GRAIN, targets.split_off_mut(..len).unwrap_or_default())
     });
     parts.collect()
 }
@@ -323,58 +352,105 @@ fn degrees(ctx: &Context<'_>, graph: &impl InEdges) -> Result<Vec<u32>> {
     Ok(degrees)
 }
 
-impl Ranks {
-    /// Ranks by degree, the highest first, then by id. Takes the memory of the degrees over.
-    fn by_degree(mut degrees: Vec<u32>) -> Self {
-        let bound = degrees.len();
-        // Any order is right, so degrees above the bound may count as the bound.
-        let bucket = |degree: u32| bound - bound.min(degree as usize);
-        let mut places = vec![0_u32; bound + 2];
-        degrees.iter().for_each(|&degree| places[bucket(degree) + 1] += 1);
-        for i in 1..places.len() {
-            places[i] += places[i - 1];
-        }
-        let mut order = vec![0; bound];
-        for (vertex, degree) in degrees.iter_mut().enumerate() {
-            let place = &mut places[bucket(*degree)];
-            order[*place as usize] = vertex as VertexId;
-            *degree = *place;
-            *place += 1;
-        }
-        Self { of: degrees, order }
+/// Ranks by degree, the highest first, then by id, in the memory of the degrees.
+fn ranks_of(mut degrees: Vec<u32>) -> Vec<VertexId> {
+    let bound = degrees.len();
+    // Any order is right, so degrees above the bound may count as the bound.
+    let bucket = |degree: u32| bound - bound.min(degree as usize);
+    let mut places = vec![0_u32; bound + 2];
+    degrees.iter().for_each(|&degree| places[bucket(degree) + 1] += 1);
+    for i in 1..places.len() {
+        places[i] += places[i - 1];
     }
+    for degree in &mut degrees {
+        let place = &mut places[bucket(*degree)];
+        *degree = *place;
+        *place += 1;
+    }
+    degrees
 }
 
 /// Calls `body` with the earlier targets of `vertex`, as ranks, leaving repetitions in a row out.
 #[inline]
-fn for_each_earlier(graph: &impl Graph, ranks: &Ranks, vertex: VertexId, mut body: impl FnMut(VertexId)) {
-    let rank = ranks.of[vertex as usize] as usize;
+fn for_each_earlier(graph: &impl Graph, ranks: &[VertexId], vertex: VertexId, mut body: impl FnMut(VertexId)) {
     let _ = graph.for_each_out_fragment(vertex, |fragment| {
-        earlier_of(fragment, ranks, rank, &mut body);
+        earlier_of(fragment, ranks, ranks[vertex as usize]).filter(|earlier| earlier.1).for_each(|(v, _)| body(v));
         ControlFlow::Continue(())
     });
 }
 
 /// The same with the earlier sources.
 #[inline]
-fn for_each_earlier_source(graph: &impl InEdges, ranks: &Ranks, vertex: VertexId, mut body: impl FnMut(VertexId)) {
-    let rank = ranks.of[vertex as usize] as usize;
+fn for_each_earlier_source(graph: &impl InEdges, ranks: &[VertexId], vertex: VertexId, mut body: impl FnMut(VertexId)) {
     let _ = graph.for_each_in_fragment(vertex, |fragment| {
-        earlier_of(fragment, ranks, rank, &mut body);
+        earlier_of(fragment, ranks, ranks[vertex as usize]).filter(|earlier| earlier.1).for_each(|(v, _)| body(v));
         ControlFlow::Continue(())
     });
 }
 
+/// How many there are.
+#[inline]
+fn num_earlier(graph: &impl Graph, ranks: &[VertexId], vertex: VertexId) -> u32 {
+    let mut num = 0;
+    let _ = graph.for_each_out_fragment(vertex, |fragment| {
+        num += earlier_of(fragment, ranks, ranks[vertex as usize]).map(|earlier| u32::from(earlier.1)).sum::<u32>();
+        ControlFlow::Continue(())
+    });
+    num
+}
+
+/// How many sources there are.
+#[inline]
+fn num_earlier_sources(graph: &impl InEdges, ranks: &[VertexId], vertex: VertexId) -> u32 {
+    let mut num = 0;
+    let _ = graph.for_each_in_fragment(vertex, |fragment| {
+        num += earlier_of(fragment, ranks, ranks[vertex as usize]).map(|earlier| u32::from(earlier.1)).sum::<u32>();
+        ControlFlow::Continue(())
+    });
+    num
+}
+
+/// Puts them at the front of `found`; gives how many there are.
+#[inline]
+fn gather_earlier(graph: &impl Graph, ranks: &[VertexId], vertex: VertexId, found: &mut Vec<VertexId>) -> usize {
+    let mut num_found = 0;
+    let _ = graph.for_each_out_fragment(vertex, |fragment| {
+        let earlier = earlier_of(fragment, ranks, ranks[vertex as usize]);
+        num_found = gather(earlier, fragment.len(), found, num_found);
+        ControlFlow::Continue(())
+    });
+    num_found
+}
+
+/// The ranks of these neighbours, and whether they are earlier and no repetition of the one before.
 #[inline(always)]
-fn earlier_of(fragment: &[VertexId], ranks: &Ranks, rank: usize, body: &mut impl FnMut(VertexId)) {
-    let mut last = None;
-    for &neighbour in fragment {
-        let other = ranks.of[neighbour as usize];
-        if (other as usize) < rank && last != Some(neighbour) {
-            body(other);
-        }
-        last = Some(neighbour);
+fn earlier_of(fragment: &[VertexId], ranks: &[VertexId], rank: VertexId) -> impl Iterator<Item = (VertexId, bool)> {
+    let mut last = NO_VERTEX;
+    fragment.iter().map(move |&neighbour| {
+        let other = ranks[neighbour as usize];
+        let is_new = neighbour != std::mem::replace(&mut last, neighbour);
+        (other, (other < rank) & is_new)
+    })
+}
+
+/// Puts those of `len` entries that are wanted behind the first `num_found` of `found`, without a branch that depends on
+/// them; gives how many there are then. What follows them means nothing.
+#[inline(always)]
+pub(crate) fn gather(
+    entries: impl Iterator<Item = (VertexId, bool)>,
+    len: usize,
+    found: &mut Vec<VertexId>,
+    mut num_found: usize,
+) -> usize {
+    if found.len() < num_found + len {
+        found.resize(2 * (num_found + len), 0);
     }
+    let room = &mut found[..num_found + len];
+    for (entry, is_wanted) in entries {
+        room[num_found] = entry;
+        num_found += usize::from(is_wanted);
+    }
+    num_found
 }
 
 /// Calls `body` with the arcs that are no loops, from all workers.
