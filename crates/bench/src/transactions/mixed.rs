@@ -248,6 +248,21 @@ pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: 
     let rest = &arrivals[default.commits.len()..];
     let mut mixed = play(ground, shared, cast(shared.navigational, true, true), rest, time)?;
     compare("beside each other and arrivals, snapshots each 1 GB", mixed.rates);
+    ground.database.checkpoint_pending()?;
+    let asked = play(ground, all, cast(cores, false, false), &[], time)?.rates.navigational;
+    let analysed = play(ground, all, cast(0, true, false), &[], time)?.rates.analytic;
+    report.line(Line::figure(
+        format!("{name}: paths alone, with what arrived"),
+        "k/s",
+        asked / 1e3,
+        format!("{cores} cores"),
+    ));
+    report.line(Line::figure(
+        format!("{name}: analyses alone, with what arrived"),
+        "1/s",
+        analysed,
+        "SSSP and PageRank in turn",
+    ));
     let arrived = (mixed.commits.len() * BATCH) as f64 / mixed.seconds / 1e3;
     let bound = format!("{} arrive in transactions of {BATCH}", ARRIVALS_A_SECOND / 1000);
     report.line(Line::figure(format!("{name}: edges committed meanwhile"), "k/s", arrived, bound));
