@@ -37,6 +37,7 @@ mod stats;
 mod transaction;
 mod versions;
 mod view;
+mod walk;
 mod weighted;
 mod work;
 
@@ -75,3 +76,4 @@ pub use stats::Stats;
 pub use transaction::{Pending, Transaction};
 pub use versions::SnapshotId;
 pub use view::{PieceStatistics, View};
+pub use walk::{Tag, Walk};

@@ -1,8 +1,8 @@
 //! What is read ahead changes no result, is counted, and ends with its views.
 
 use anden::{
-    AppendOptions, Changes, Database, InputPath, Job, LoadOptions, Maintenance, Options, Parameters, Prefetch, Session,
-    Sources, Value, Values, View, WeightType,
+    AppendOptions, Changes, Database, Graph, InputPath, Job, LoadOptions, Maintenance, Options, Parameters, Prefetch,
+    Session, Side, Sources, Tag, Value, Values, View, WeightType,
 };
 use proptest::prelude::*;
 use testkit::Random;
@@ -116,6 +116,53 @@ fn what_is_announced_is_counted() {
         view.prefetch_stats().total().requested,
         view.prefetch_stats().by_policy().iter().map(|p| p.1.requested).sum()
     );
+}
+
+#[test]
+fn a_walk_comes_to_its_vertices_in_their_order_and_announces_each_once() {
+    let session = Session::new(2).unwrap();
+    let (_folder, db) = load(11, Options::default(), &session);
+    let view = db.view().unwrap();
+    let mut random = Random::new(12);
+    let bound = view.vertex_bound() as u32;
+    let order: Vec<u32> = (0..3_000).map(|i| if i % 3 == 0 { i } else { random.below(bound) }).collect();
+    let announced = |view: &View, num: usize, side: Side, tag: Tag| {
+        let before = view.prefetch_stats();
+        let mut num_arcs = 0;
+        let walk = view.walk(order.iter().copied(), side, tag).take(num);
+        let seen: Vec<u32> = walk.inspect(|&vertex| num_arcs += view.graph().out_degree(vertex)).collect();
+        assert_eq!(seen, order[..num], "{side:?} {tag:?}");
+        assert!(num_arcs > 0);
+        let after = view.prefetch_stats();
+        let difference = |now: anden::PolicyStats, then: anden::PolicyStats| now.requested - then.requested;
+        (
+            difference(after.frontier, before.frontier) as usize,
+            difference(after.neighbourhood, before.neighbourhood) as usize,
+        )
+    };
+    for tag in [Tag::Exact, Tag::Sequential, Tag::Neighbourhood] {
+        assert_eq!(announced(&view, order.len(), Side::Out, tag), (0, 0), "a graph that fits in memory");
+    }
+    let listening = view.with_prefetch(Prefetch::Frontier);
+    for (side, num_sides) in [(Side::Out, 1), (Side::In, 1), (Side::Both, 2)] {
+        let all = num_sides * order.len();
+        assert_eq!(announced(&listening, order.len(), side, Tag::Exact), (all, 0));
+        assert_eq!(announced(&listening, order.len(), side, Tag::Sequential), (all, 0));
+        assert_eq!(announced(&listening, order.len(), side, Tag::Neighbourhood), (0, all));
+    }
+    let (num_ahead, _) = announced(&listening, 10, Side::Out, Tag::Exact);
+    assert_eq!(num_ahead, 256, "who stops early has announced no more than is ahead");
+}
+
+#[test]
+fn a_walk_passes_on_what_does_not_exist() {
+    let session = Session::new(1).unwrap();
+    let (_folder, db) = load(13, Options::default(), &session);
+    let view = db.view().unwrap().with_prefetch(Prefetch::Frontier);
+    let vertices = [5, u32::MAX, 6, view.vertex_bound() as u32];
+    for tag in [Tag::Exact, Tag::Sequential, Tag::Neighbourhood] {
+        assert_eq!(view.walk(vertices, Side::Both, tag).collect::<Vec<_>>(), vertices);
+    }
 }
 
 fn answers_without_weights(view: &View) {
