@@ -218,11 +218,17 @@ pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: 
     let all = Split { navigational: cores, analytics: cores };
     let shared = Split::of_cores(cores);
     let cast = |num_askers, has_analyst, ingests| Cast { num_askers, has_analyst, ingests };
-    let asked = play(ground, all, cast(cores, false, false), &[], time)?.rates.navigational;
-    let analysed = play(ground, all, cast(0, true, false), &[], time)?.rates.analytic;
     let name = ground.name;
-    report.line(Line::figure(format!("{name}: paths alone"), "k/s", asked / 1e3, format!("{cores} cores")));
-    report.line(Line::figure(format!("{name}: analyses alone"), "1/s", analysed, "SSSP and PageRank in turn"));
+    let alone = |what: &str, report: &mut Report| -> Result<(f64, f64)> {
+        let asked = play(ground, all, cast(cores, false, false), &[], time)?.rates.navigational;
+        let analysed = play(ground, all, cast(0, true, false), &[], time)?.rates.analytic;
+        let with = format!("{cores} cores");
+        report.line(Line::figure(format!("{name}: paths alone{what}"), "k/s", asked / 1e3, with));
+        let turns = "SSSP and PageRank in turn";
+        report.line(Line::figure(format!("{name}: analyses alone{what}"), "1/s", analysed, turns));
+        Ok((asked, analysed))
+    };
+    let (asked, analysed) = alone("", report)?;
     let share_of = |rate: f64, num_cores: usize| rate * (num_cores as f64 / cores as f64).min(1.0);
     let shares =
         Rates { navigational: share_of(asked, shared.navigational), analytic: share_of(analysed, shared.analytics) };
@@ -249,20 +255,7 @@ pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: 
     let mut mixed = play(ground, shared, cast(shared.navigational, true, true), rest, time)?;
     compare("beside each other and arrivals, snapshots each 1 GB", mixed.rates);
     ground.database.checkpoint_pending()?;
-    let asked = play(ground, all, cast(cores, false, false), &[], time)?.rates.navigational;
-    let analysed = play(ground, all, cast(0, true, false), &[], time)?.rates.analytic;
-    report.line(Line::figure(
-        format!("{name}: paths alone, with what arrived"),
-        "k/s",
-        asked / 1e3,
-        format!("{cores} cores"),
-    ));
-    report.line(Line::figure(
-        format!("{name}: analyses alone, with what arrived"),
-        "1/s",
-        analysed,
-        "SSSP and PageRank in turn",
-    ));
+    alone(", with what arrived", report)?;
     let arrived = (mixed.commits.len() * BATCH) as f64 / mixed.seconds / 1e3;
     let bound = format!("{} arrive in transactions of {BATCH}", ARRIVALS_A_SECOND / 1000);
     report.line(Line::figure(format!("{name}: edges committed meanwhile"), "k/s", arrived, bound));

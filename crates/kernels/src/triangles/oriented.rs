@@ -115,8 +115,8 @@ impl Oriented {
         let words = as_atomic_u32(slices.as_flattened_mut());
         ctx.pool.for_each_chunk(0..bound, GRAIN, |_, chunk| {
             for vertex in chunk {
-                let len = num_earlier(graph, ranks, vertex as VertexId);
-                let len = len + num_earlier_sources(graph, ranks, vertex as VertexId);
+                let len = |side| num_earlier(graph, side, ranks, vertex as VertexId);
+                let len = len(Side::Out) + len(Side::In);
                 words_of(words, ranks[vertex] as usize)[LEN].store(len, Ordering::Relaxed);
             }
         });
@@ -130,8 +130,8 @@ impl Oriented {
         ctx.pool.for_each_chunk(0..bound, GRAIN, |worker, chunk| {
             let mut sorter = sorters[worker].lock().unwrap_or_else(|e| e.into_inner());
             for vertex in chunk {
-                for_each_earlier(graph, ranks, vertex as VertexId, |v| sorter.see(v, Sorter::DOWN));
-                for_each_earlier_source(graph, ranks, vertex as VertexId, |v| sorter.see(v, Sorter::UP));
+                see_earlier(graph, Side::Out, ranks, vertex as VertexId, &mut sorter);
+                see_earlier(graph, Side::In, ranks, vertex as VertexId, &mut sorter);
                 sorter.sort(num_hubs);
                 let rank = ranks[vertex] as usize;
                 let entries = sorter.classes.iter().flatten();
@@ -149,13 +149,13 @@ impl Oriented {
     }
 
     /// Every edge stands in the lists of both ends: each vertex copies its own, in the order of ids.
-    fn from_lists(ctx: &Context<'_>, graph: &impl Graph, ranks: &[VertexId], num_hubs: VertexId) -> Result<Self> {
+    fn from_lists(ctx: &Context<'_>, graph: &impl InEdges, ranks: &[VertexId], num_hubs: VertexId) -> Result<Self> {
         let bound = graph.vertex_bound();
         let mut slices = vec![Slice::default(); bound];
         let words = as_atomic_u32(slices.as_flattened_mut());
         ctx.pool.for_each_chunk(0..bound, GRAIN, |_, chunk| {
             for vertex in chunk {
-                let len = num_earlier(graph, ranks, vertex as VertexId);
+                let len = num_earlier(graph, Side::Out, ranks, vertex as VertexId);
                 words_of(words, ranks[vertex] as usize)[LEN].store(len, Ordering::Relaxed);
             }
         });
@@ -370,54 +370,56 @@ fn ranks_of(mut degrees: Vec<u32>) -> Vec<VertexId> {
     degrees
 }
 
-/// Calls `body` with the earlier targets of `vertex`, as ranks, leaving repetitions in a row out.
-#[inline]
-fn for_each_earlier(graph: &impl Graph, ranks: &[VertexId], vertex: VertexId, mut body: impl FnMut(VertexId)) {
-    let _ = graph.for_each_out_fragment(vertex, |fragment| {
-        earlier_of(fragment, ranks, ranks[vertex as usize]).filter(|earlier| earlier.1).for_each(|(v, _)| body(v));
+/// Which lists of a vertex.
+#[derive(Clone, Copy)]
+enum Side {
+    Out,
+    In,
+}
+
+#[inline(always)]
+fn for_each_fragment(graph: &impl InEdges, side: Side, vertex: VertexId, mut body: impl FnMut(&[VertexId])) {
+    let body = |fragment: &[VertexId]| {
+        body(fragment);
         ControlFlow::Continue(())
+    };
+    let _ = match side {
+        Side::Out => graph.for_each_out_fragment(vertex, body),
+        Side::In => graph.for_each_in_fragment(vertex, body),
+    };
+}
+
+/// Has the sorter see the earlier neighbours of `vertex`, as ranks, leaving repetitions in a row out.
+#[inline]
+fn see_earlier(graph: &impl InEdges, side: Side, ranks: &[VertexId], vertex: VertexId, sorter: &mut Sorter) {
+    let way = match side {
+        Side::Out => Sorter::DOWN,
+        Side::In => Sorter::UP,
+    };
+    for_each_fragment(graph, side, vertex, |fragment| {
+        let earlier = earlier_of(fragment, ranks, ranks[vertex as usize]).filter(|&(_, is_earlier)| is_earlier);
+        earlier.for_each(|(v, _)| sorter.see(v, way));
     });
 }
 
-/// The same with the earlier sources.
+/// How many earlier neighbours there are.
 #[inline]
-fn for_each_earlier_source(graph: &impl InEdges, ranks: &[VertexId], vertex: VertexId, mut body: impl FnMut(VertexId)) {
-    let _ = graph.for_each_in_fragment(vertex, |fragment| {
-        earlier_of(fragment, ranks, ranks[vertex as usize]).filter(|earlier| earlier.1).for_each(|(v, _)| body(v));
-        ControlFlow::Continue(())
-    });
-}
-
-/// How many there are.
-#[inline]
-fn num_earlier(graph: &impl Graph, ranks: &[VertexId], vertex: VertexId) -> u32 {
+fn num_earlier(graph: &impl InEdges, side: Side, ranks: &[VertexId], vertex: VertexId) -> u32 {
     let mut num = 0;
-    let _ = graph.for_each_out_fragment(vertex, |fragment| {
-        num += earlier_of(fragment, ranks, ranks[vertex as usize]).map(|earlier| u32::from(earlier.1)).sum::<u32>();
-        ControlFlow::Continue(())
+    for_each_fragment(graph, side, vertex, |fragment| {
+        let earlier = earlier_of(fragment, ranks, ranks[vertex as usize]);
+        num += earlier.map(|(_, is_earlier)| u32::from(is_earlier)).sum::<u32>();
     });
     num
 }
 
-/// How many sources there are.
+/// Puts the earlier targets at the front of `found`; gives how many there are.
 #[inline]
-fn num_earlier_sources(graph: &impl InEdges, ranks: &[VertexId], vertex: VertexId) -> u32 {
-    let mut num = 0;
-    let _ = graph.for_each_in_fragment(vertex, |fragment| {
-        num += earlier_of(fragment, ranks, ranks[vertex as usize]).map(|earlier| u32::from(earlier.1)).sum::<u32>();
-        ControlFlow::Continue(())
-    });
-    num
-}
-
-/// Puts them at the front of `found`; gives how many there are.
-#[inline]
-fn gather_earlier(graph: &impl Graph, ranks: &[VertexId], vertex: VertexId, found: &mut Vec<VertexId>) -> usize {
+fn gather_earlier(graph: &impl InEdges, ranks: &[VertexId], vertex: VertexId, found: &mut Vec<VertexId>) -> usize {
     let mut num_found = 0;
-    let _ = graph.for_each_out_fragment(vertex, |fragment| {
+    for_each_fragment(graph, Side::Out, vertex, |fragment| {
         let earlier = earlier_of(fragment, ranks, ranks[vertex as usize]);
         num_found = gather(earlier, fragment.len(), found, num_found);
-        ControlFlow::Continue(())
     });
     num_found
 }
