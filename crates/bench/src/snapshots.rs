@@ -343,8 +343,17 @@ fn merge_lines(setting: &Setting, forms: &Forms, many: &Loaded, one: &Loaded, re
     let name = format!("{} snapshots, appended", many.num_snapshots);
     let pairs = Pairs::alternate(
         setting.num_gap_pairs.clamp(1, 5),
-        |_| merge_of_copy(setting, many),
-        |_| Ok(load(setting, forms, 1, None)?.seconds),
+        |_| -> Result<f64> {
+            let database = Database::open(&synced_copy(setting, many)?)?;
+            let (time, merged) = seconds(|| database.merge(MergeScope::All, &setting.pool, &Silent));
+            merged?;
+            Ok(time)
+        },
+        |_| {
+            // A disk serves what follows a large write more slowly: both sides follow the same one.
+            synced_copy(setting, many)?;
+            Ok(load(setting, forms, 1, None)?.seconds)
+        },
     )?;
     report.line(Line::compared(format!("{name}: merge"), &pairs, "load of it sorted", "≤ 2"));
     database.merge(MergeScope::All, &setting.pool, &Silent)?;
@@ -358,9 +367,9 @@ fn merge_lines(setting: &Setting, forms: &Forms, many: &Loaded, one: &Loaded, re
     Ok(())
 }
 
-/// The seconds that merging a copy of a database takes: the merge that is measured must not be the first of others.
-fn merge_of_copy(setting: &Setting, many: &Loaded) -> Result<f64> {
-    let path = setting.scratch.join("merged.anden");
+/// A copy of the database that is on its disk, in place of the copy before it: each merge needs one.
+fn synced_copy(setting: &Setting, many: &Loaded) -> Result<PathBuf> {
+    let path = setting.scratch.join("copy.anden");
     if path.exists() {
         std::fs::remove_dir_all(&path)?;
     }
@@ -371,12 +380,7 @@ fn merge_of_copy(setting: &Setting, many: &Loaded) -> Result<f64> {
         // What is still to be written would be written while the time runs.
         std::fs::File::open(path.join(&name))?.sync_all()?;
     }
-    let database = Database::open(&path)?;
-    let (time, merged) = seconds(|| database.merge(MergeScope::All, &setting.pool, &Silent));
-    merged?;
-    drop(database);
-    std::fs::remove_dir_all(path)?;
-    Ok(time)
+    Ok(path)
 }
 
 /// Ten small appends against one of as many edges, time and bytes.
