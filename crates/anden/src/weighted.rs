@@ -333,6 +333,14 @@ impl WillNeed for ChosenWeights {
         self.graph.will_need_in_runs(runs);
     }
 
+    fn will_walk(&self, vertices: Range<VertexId>) {
+        self.graph.will_walk(vertices);
+    }
+
+    fn has_walked(&self, vertices: Range<VertexId>) {
+        self.graph.has_walked(vertices);
+    }
+
     fn forget_needs(&self) {
         self.graph.forget_needs();
     }

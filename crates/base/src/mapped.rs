@@ -21,6 +21,7 @@ use bytemuck::Pod;
 
 pub use annex::{Annex, annex_alignment};
 pub use lost::say_where_pages_are_lost;
+pub use residency::num_waits;
 
 pub(crate) use annex::memory_file;
 

@@ -227,6 +227,13 @@ pub trait WillNeed {
     /// The in-lists of these runs of consecutive vertices will be read soon, and none between them.
     fn will_need_in_runs(&self, _runs: &[Range<VertexId>]) {}
 
+    /// The lists of these vertices, all that are stored of each, are read now, one by one in their order, as a part of a
+    /// walk over all, and probably those behind them. Who reads page by page need not say so.
+    fn will_walk(&self, _vertices: Range<VertexId>) {}
+
+    /// Such a walk has passed the lists of these vertices.
+    fn has_walked(&self, _vertices: Range<VertexId>) {}
+
     /// What was announced so far was read by now, or will not be: what nobody has acted upon is not wanted any more.
     fn forget_needs(&self) {}
 }

@@ -23,7 +23,7 @@
 mod mode;
 mod verify;
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard};
 
@@ -34,6 +34,7 @@ use graph::{Direction, InEdges};
 
 use crate::context::bytes_for;
 use crate::transposed::Transposed;
+use crate::walk::for_each_walked_chunk;
 use crate::{Context, Error, Result};
 
 use mode::{Counts, Labels};
@@ -268,7 +269,7 @@ impl<'a, G: InEdges> Spread<'a, G> {
         let bound = now.len();
         let (swung, next) = (AtomicBitmap::new(bound), as_atomic_u32(next));
         let (num_changed, num_entries) = (AtomicU64::new(0), AtomicU64::new(0));
-        self.ctx.pool.for_each_chunk(0..bound, GRAIN, |worker, chunk| {
+        let visit = |worker: usize, chunk: Range<usize>| {
             if self.ctx.progress.is_cancelled() {
                 return;
             }
@@ -294,7 +295,8 @@ impl<'a, G: InEdges> Spread<'a, G> {
             num_changed.fetch_add(changed as u64, Ordering::Relaxed);
             num_entries.fetch_add(entries, Ordering::Relaxed);
             self.ctx.progress.advance(chunk.len() as u64);
-        });
+        };
+        for_each_walked_chunk(self.ctx, self.graph, GRAIN, active, visit);
         self.ctx.progress.check()?;
         Ok(Changes { num_changed: num_changed.into_inner(), swung, num_entries: num_entries.into_inner() })
     }
@@ -302,8 +304,8 @@ impl<'a, G: InEdges> Spread<'a, G> {
     /// The vertices that have one of the set as neighbour.
     fn neighbours_of(&self, set: &AtomicBitmap) -> Result<AtomicBitmap> {
         let neighbours = AtomicBitmap::new(set.len());
-        self.ctx.pool.for_each_chunk(0..set.words().len(), GRAIN / 64, |_, chunk| {
-            for index in chunk {
+        for_each_walked_chunk(self.ctx, self.graph, GRAIN, Some(set), |_, chunk| {
+            for index in chunk.start / 64..chunk.end.div_ceil(64) {
                 for bit in ones(set.words()[index].load(Ordering::Relaxed)) {
                     self.each_list((index * 64 + bit) as VertexId, |list| {
                         list.iter().for_each(|&u| {

@@ -23,6 +23,7 @@ pub mod sssp;
 mod transposed;
 pub mod triangles;
 mod vertex_subset;
+mod walk;
 pub mod wcc;
 
 pub use context::Context;

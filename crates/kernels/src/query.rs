@@ -17,6 +17,7 @@ use base::VertexId;
 use graph::{Direction, Graph, InEdges};
 
 use crate::context::require_vertex;
+use crate::walk::announce_ahead;
 use crate::{Context, Error, Result};
 
 pub use path::{Path, path};
@@ -188,22 +189,6 @@ fn search_nearby<G: Graph>(
         level = end;
     }
     Ok(level)
-}
-
-/// How many lists are announced at once, and how many ahead of the one that is read.
-const ANNOUNCED: usize = 256;
-const LISTS_AHEAD: usize = 1024;
-
-/// Announces, where somebody listens, the lists that are read some time after that of `vertices[place]`, so that each is
-/// announced once by who goes through all of them.
-fn announce_ahead<G: Graph>(graph: &G, vertices: &[VertexId], place: usize, announce: impl Fn(&G, &[VertexId])) {
-    if place.is_multiple_of(ANNOUNCED) && graph.is_listening() {
-        let end = vertices.len().min(place + LISTS_AHEAD);
-        let start = if place == 0 { 0 } else { place + LISTS_AHEAD - ANNOUNCED };
-        if start < end {
-            announce(graph, &vertices[start..end]);
-        }
-    }
 }
 
 /// Vertices between two looks at whether the work is cancelled.

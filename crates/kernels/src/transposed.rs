@@ -8,6 +8,7 @@ use base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
 use graph::{Direction, Graph, InEdges, Page, WillNeed};
 
 use crate::vertex_subset::CHUNK;
+use crate::walk::for_each_arc;
 use crate::{Context, Result};
 
 /// A graph with in-lists of our own.
@@ -34,7 +35,7 @@ impl<'a, G: InEdges> Transposed<'a, G> {
         let bound = graph.vertex_bound();
         let mut ends = zeroed_huge::<u64>(bound);
         let counts = as_atomic_u64(&mut ends);
-        each_arc(ctx, graph, |_, target| {
+        for_each_arc(ctx, graph, |_, target| {
             counts[target as usize].fetch_add(1, Ordering::Relaxed);
         })?;
         let mut num_arcs = 0;
@@ -43,7 +44,7 @@ impl<'a, G: InEdges> Transposed<'a, G> {
         }
         let mut sources = zeroed_huge::<VertexId>(num_arcs as usize);
         let (places, slots) = (as_atomic_u64(&mut ends), as_atomic_u32(&mut sources));
-        each_arc(ctx, graph, |source, target| {
+        for_each_arc(ctx, graph, |source, target| {
             let place = places[target as usize].fetch_add(1, Ordering::Relaxed);
             slots[place as usize].store(source, Ordering::Relaxed);
         })?;
@@ -78,23 +79,6 @@ impl<'a, G: InEdges> Transposed<'a, G> {
     }
 }
 
-/// Calls `body` with source and target of every arc, from all workers.
-fn each_arc(ctx: &Context<'_>, graph: &impl Graph, body: impl Fn(VertexId, VertexId) + Sync) -> Result<()> {
-    ctx.pool.for_each_chunk(0..graph.vertex_bound(), CHUNK, |_, chunk: Range<usize>| {
-        for source in chunk.start as VertexId..chunk.end as VertexId {
-            if ctx.progress.is_cancelled() {
-                return;
-            }
-            let _ = graph.for_each_out_fragment(source, |list| {
-                list.iter().for_each(|&target| body(source, target));
-                ControlFlow::Continue(())
-            });
-        }
-    });
-    graph.check()?;
-    Ok(ctx.progress.check()?)
-}
-
 impl<G: Graph> WillNeed for Transposed<'_, G> {
     fn is_listening(&self) -> bool {
         self.graph.is_listening()
@@ -116,6 +100,14 @@ impl<G: Graph> WillNeed for Transposed<'_, G> {
 
     fn will_need_out_runs(&self, runs: &[Range<VertexId>]) {
         self.graph.will_need_out_runs(runs);
+    }
+
+    fn will_walk(&self, vertices: Range<VertexId>) {
+        self.graph.will_walk(vertices);
+    }
+
+    fn has_walked(&self, vertices: Range<VertexId>) {
+        self.graph.has_walked(vertices);
     }
 
     fn forget_needs(&self) {

@@ -181,6 +181,14 @@ impl View {
         Some(Walk { listener: &**listener, side, lists: self.any_side(side).and_then(Side::base_lists)? })
     }
 
+    /// Calls `body` for each side that has lists of its own, if anybody listens.
+    fn for_each_heard_side(&self, body: impl Fn(&dyn Listener, run::Side)) {
+        if let Some(listener) = &self.listener {
+            let sides = [run::Side::Out, run::Side::In].into_iter().filter(|&side| self.side(side).is_some());
+            sides.for_each(|side| body(&**listener, side));
+        }
+    }
+
     /// The lists of a side; of an undirected graph, both are one.
     fn any_side(&self, side: run::Side) -> Option<&Side> {
         match side {
@@ -477,6 +485,14 @@ impl WillNeed for View {
         if let Some(listener) = &self.listener {
             listener.will_need_runs(run::Side::In, runs);
         }
+    }
+
+    fn will_walk(&self, vertices: Range<VertexId>) {
+        self.for_each_heard_side(|listener, side| listener.will_scan(side, vertices.clone()));
+    }
+
+    fn has_walked(&self, vertices: Range<VertexId>) {
+        self.for_each_heard_side(|listener, side| listener.has_scanned(side, vertices.clone()));
     }
 
     fn forget_needs(&self) {

@@ -93,6 +93,26 @@ impl FileBytes {
     }
 }
 
+/// How often this thread has given up its processor to wait, as for a page that is being read; `None` where the system
+/// does not say.
+///
+/// Cost: a call.
+#[cfg(target_os = "linux")]
+pub fn num_waits() -> Option<u64> {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: `usage` has room for what the call writes, and outlives it.
+    let result = unsafe { libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr()) };
+    // SAFETY: of zeros, which all its fields may be, or what the call wrote.
+    let usage = unsafe { usage.assume_init() };
+    (result == 0).then_some(usage.ru_nvcsw as u64)
+}
+
+/// As above.
+#[cfg(not(target_os = "linux"))]
+pub fn num_waits() -> Option<u64> {
+    None
+}
+
 /// The bytes of a page of memory.
 fn page_bytes() -> usize {
     // SAFETY: asks for a constant of the system.

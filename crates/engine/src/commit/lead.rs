@@ -16,7 +16,9 @@ const OWN_GROUP: usize = 1 << 10;
 
 /// After a group that was synced, the next one waits for callers who are about to come again for one part in so many of
 /// the time that it took.
-const PATIENCE: u32 = 4;
+const PATIENCE: u32 = 2;
+/// And no longer than it takes to wake as many as were answered, one after the other, with some leeway.
+const WAKING: Duration = Duration::from_micros(4);
 
 /// A time during which nobody else commits; dropped, others do.
 #[derive(Debug)]
@@ -143,7 +145,8 @@ impl Database {
             0 => Ok(()),
             _ => group.commit(durability, pool, &mut |item| stripes.change(item, epoch)),
         };
-        commits.queue.set_patience(begin.map_or(Duration::ZERO, |begin| begin.elapsed() / PATIENCE));
+        let patience = begin.map_or(Duration::ZERO, |begin| begin.elapsed() / PATIENCE);
+        commits.queue.set_patience(patience.min(WAKING * num_added));
         match committed {
             Ok(()) if num_added == 0 => {}
             Ok(()) => commits.counters.count_group(num_added.into()),

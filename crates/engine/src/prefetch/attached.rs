@@ -1,7 +1,8 @@
 //! What hears, for one view, what will be read, and makes requests of it.
 
+use std::cell::Cell;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use base::VertexId;
@@ -32,6 +33,66 @@ const KEPT_SHARE: u64 = 2;
 /// The most bytes of a request of a scan.
 const SPAN_BYTES: usize = 2 << 20;
 
+thread_local! {
+    /// How often this thread had waited when its step began.
+    static NUM_WAITS: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// Whether scans are slower than the disk: then what the system reads ahead by itself is in time too, and takes less of
+/// the processor, which such a scan has use for.
+#[derive(Debug, Default)]
+struct Pace {
+    /// Steps in a row in which a scan waited for nothing.
+    num_in_time: AtomicU32,
+    /// While it is slow: how often of late it waited in a step, weighted.
+    lateness: AtomicU32,
+    is_slow: AtomicBool,
+}
+
+impl Pace {
+    /// A scan is slow after so many steps without waiting,
+    const IN_TIME: u32 = 400;
+    /// and no more once it waits in far more than one step in so many,
+    const RARELY: u32 = 8;
+    /// that is, so many times more than that.
+    const TOO_OFTEN: u32 = 8;
+
+    fn is_slow(&self) -> bool {
+        self.is_slow.load(Ordering::Relaxed)
+    }
+
+    fn begin_step(&self) {
+        NUM_WAITS.set(base::mapped::num_waits());
+    }
+
+    /// The step that this thread began is done. Nothing follows where the system does not say who waits.
+    fn end_step(&self) {
+        if let (Some(before), Some(now)) = (NUM_WAITS.take(), base::mapped::num_waits()) {
+            self.note(now != before);
+        }
+    }
+
+    /// Numbers that workers change at once are about right.
+    fn note(&self, has_waited: bool) {
+        if self.is_slow() {
+            let before = self.lateness.load(Ordering::Relaxed);
+            let lateness = if has_waited { before + Self::RARELY } else { before.saturating_sub(1) };
+            self.lateness.store(lateness, Ordering::Relaxed);
+            if lateness > Self::RARELY * Self::TOO_OFTEN {
+                self.num_in_time.store(0, Ordering::Relaxed);
+                self.is_slow.store(false, Ordering::Relaxed);
+            }
+        } else {
+            let num_in_time = if has_waited { 0 } else { self.num_in_time.load(Ordering::Relaxed) + 1 };
+            self.num_in_time.store(num_in_time, Ordering::Relaxed);
+            if num_in_time >= Self::IN_TIME {
+                self.lateness.store(0, Ordering::Relaxed);
+                self.is_slow.store(true, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
 /// The listener of one view.
 #[derive(Debug)]
 pub(super) struct Attached {
@@ -42,10 +103,13 @@ pub(super) struct Attached {
     policy: Prefetch,
     /// Requests of older epochs are stale.
     epoch: AtomicU64,
+    /// Announcements.
+    num_heard: AtomicU64,
     walks: [Mutex<Walks>; 2],
     window_bytes: usize,
     /// What scans pass in the first so many bytes is not released.
     kept_bytes: AtomicUsize,
+    pace: Pace,
 }
 
 impl Attached {
@@ -58,9 +122,11 @@ impl Attached {
             view,
             policy,
             epoch: AtomicU64::new(0),
+            num_heard: AtomicU64::new(0),
             walks: Default::default(),
             window_bytes,
             kept_bytes: AtomicUsize::new(0),
+            pace: Pace::default(),
         })
     }
 
@@ -76,16 +142,23 @@ impl Attached {
         self.epoch.load(Ordering::Relaxed) != epoch
     }
 
+    /// How often anything was announced.
+    pub fn num_heard(&self) -> u64 {
+        self.num_heard.load(Ordering::Relaxed)
+    }
+
     /// Counts an announcement, and says whether to act upon it. The system reads nothing ahead by itself meanwhile,
     /// unless nobody else does.
     fn is_wanted(&self, policy: Policy, num_lists: u64) -> bool {
+        self.num_heard.fetch_add(1, Ordering::Relaxed);
         let counters = self.counters(policy);
         counters.requested.add(num_lists);
         let verdict = counters.worth.verdict();
         if verdict == Verdict::Wasteful {
             counters.dropped.add(num_lists);
         }
-        self.view.read_exactly(verdict != Verdict::Wasteful);
+        let is_left_to_system = policy == Policy::Sequential && self.pace.is_slow();
+        self.view.read_exactly(verdict != Verdict::Wasteful && !is_left_to_system);
         verdict == Verdict::Act
     }
 
@@ -140,6 +213,10 @@ impl Listener for Attached {
         }
         let Some(targets) = self.view.stored_targets(side) else { return };
         let here = self.view.stored_lists(side, vertices);
+        self.pace.begin_step();
+        if self.pace.is_slow() {
+            return;
+        }
         let mut walks = self.walks[side as usize].lock().unwrap_or_else(PoisonError::into_inner);
         if walks.begins(&here, self.window_bytes) {
             let kept = base::memory::available_now() / KEPT_SHARE;
@@ -155,7 +232,11 @@ impl Listener for Attached {
     }
 
     fn has_scanned(&self, side: Side, vertices: Range<VertexId>) {
-        if !self.reads_ahead_of_scans() || !self.view.is_exact(side) {
+        if !self.reads_ahead_of_scans() {
+            return;
+        }
+        self.pace.end_step();
+        if !self.view.is_exact(side) {
             return;
         }
         let here = self.view.stored_lists(side, vertices);
@@ -167,5 +248,26 @@ impl Listener for Attached {
 
     fn forget(&self) {
         self.epoch.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scan_is_slow_while_it_seldom_waits() {
+        let pace = Pace::default();
+        let after = |has_waited, times: u32| {
+            (0..times).for_each(|_| pace.note(has_waited));
+            pace.is_slow()
+        };
+        let nearly = Pace::IN_TIME - 1;
+        assert_eq!([after(false, nearly), after(true, 1), after(false, nearly)], [false; 3]);
+        assert!(after(false, 1));
+        for _ in 0..100 {
+            assert_eq!([after(true, 1), after(false, 2 * Pace::RARELY)], [true; 2]);
+        }
+        assert_eq!([after(true, Pace::TOO_OFTEN), after(true, 1), after(false, nearly)], [true, false, false]);
     }
 }

@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicBool, Ordering, fence};
 use std::sync::{Mutex, PoisonError};
 use std::thread::Thread;
+use std::time::{Duration, Instant};
 
 use crossbeam_queue::ArrayQueue;
 
@@ -18,6 +19,16 @@ pub(super) struct Ring<T> {
     /// Whether any scout sleeps: mostly read, so that a push costs no lock.
     has_sleepers: AtomicBool,
     sleepers: Mutex<Vec<Thread>>,
+}
+
+/// What there is for a scout.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Next<T> {
+    Request(T),
+    /// Nothing yet.
+    Nothing,
+    /// Nothing any more.
+    Closed,
 }
 
 impl<T> Ring<T> {
@@ -47,16 +58,21 @@ impl<T> Ring<T> {
         Ok(())
     }
 
-    /// The next request, once there is one; `None` after the ring was closed.
-    pub fn next(&self) -> Option<T> {
+    /// The next request, once there is one; nothing for no longer than `patience` may say.
+    pub fn next(&self, patience: Option<Duration>) -> Next<T> {
+        let end = patience.map(|patience| Instant::now() + patience);
         loop {
             if self.is_closed() {
-                return None;
+                return Next::Closed;
             }
             if let Some(request) = self.queue.pop() {
-                return Some(request);
+                return Next::Request(request);
             }
-            self.sleep();
+            let rest = end.map(|end| end.saturating_duration_since(Instant::now()));
+            if rest.is_some_and(|rest| rest.is_zero()) {
+                return Next::Nothing;
+            }
+            self.sleep(rest);
         }
     }
 
@@ -77,15 +93,15 @@ impl<T> Ring<T> {
         while self.queue.pop().is_some() {}
     }
 
-    /// Returns at once where there is a request, and for no reason at times.
-    fn sleep(&self) {
+    /// Returns at once where there is a request, after `time` where that is given, and for no reason at times.
+    fn sleep(&self, time: Option<Duration>) {
         let mut sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
         sleepers.push(std::thread::current());
         self.has_sleepers.store(true, Ordering::SeqCst);
         drop(sleepers);
         fence(Ordering::SeqCst);
         if self.queue.is_empty() && !self.is_closed() {
-            std::thread::park();
+            time.map_or_else(std::thread::park, std::thread::park_timeout);
         }
         let me = std::thread::current().id();
         let mut sleepers = self.sleepers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -120,9 +136,10 @@ mod tests {
     fn what_does_not_fit_comes_back() {
         let ring = Ring::new(2);
         assert_eq!([ring.push(1), ring.push(2), ring.push(3)], [Ok(()), Ok(()), Err(3)]);
-        assert_eq!((ring.next(), ring.push(4), ring.next()), (Some(1), Ok(()), Some(2)));
+        let next = || ring.next(None);
+        assert_eq!((next(), ring.push(4), next()), (Next::Request(1), Ok(()), Next::Request(2)));
         ring.close();
-        assert_eq!((ring.push(5), ring.next()), (Err(5), None));
+        assert_eq!((ring.push(5), next()), (Err(5), Next::Closed));
     }
 
     #[test]
@@ -134,7 +151,7 @@ mod tests {
         std::thread::scope(|scope| {
             for _ in 0..NUM_SCOUTS {
                 scope.spawn(|| {
-                    while let Some(request) = ring.next() {
+                    while let Next::Request(request) = ring.next(None) {
                         served[request].fetch_add(1, Ordering::Relaxed);
                     }
                 });

@@ -2,7 +2,8 @@
 
 use std::collections::VecDeque;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use base::VertexId;
 use base::mapped::FileBytes;
@@ -11,6 +12,7 @@ use lama::{Side, View};
 use super::Shared;
 use super::attached::Attached;
 use super::counters::{Policy, PolicyCounters};
+use super::ring::Next;
 
 /// Pieces that are so close are read as one: less than a disk reads in the time of another request.
 const GAP_BYTES: usize = 16 << 10;
@@ -44,13 +46,36 @@ pub(super) struct Request {
     pub what: What,
 }
 
+/// Whoever has announced nothing for so long reads what he announces to nobody, and the system reads around it again.
+const SILENCE: Duration = Duration::from_millis(20);
+
 /// Serves requests until there will be no more.
 pub(super) fn serve(shared: &Shared) {
     let (mut pieces, mut samples) = (Vec::new(), Samples::default());
-    while let Some(request) = shared.ring.next() {
-        request.serve(&mut pieces, &mut samples);
-        samples.judge(shared);
+    // Of whom the last request was, and how much was heard of him by then.
+    let mut last: Option<(Weak<Attached>, u64)> = None;
+    loop {
+        match shared.ring.next(last.as_ref().map(|_| SILENCE)) {
+            Next::Request(request) => {
+                last = Some((Arc::downgrade(&request.listener), request.listener.num_heard()));
+                request.serve(&mut pieces, &mut samples);
+                samples.judge(shared);
+            }
+            Next::Nothing => last = last.and_then(still_heard),
+            Next::Closed => return,
+        }
     }
+}
+
+/// Who was heard of since; of whom nothing was, the system reads around what he reads.
+fn still_heard((listener, num_before): (Weak<Attached>, u64)) -> Option<(Weak<Attached>, u64)> {
+    let attached = listener.upgrade()?;
+    let num_heard = attached.num_heard();
+    if num_heard == num_before {
+        attached.view().read_exactly(false);
+        return None;
+    }
+    Some((listener, num_heard))
 }
 
 /// Some of the pieces that were read ahead, to see later what became of them.

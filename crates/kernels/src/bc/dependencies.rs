@@ -9,6 +9,7 @@ use graph::Graph;
 
 use super::paths::Levels;
 use crate::edge_map::announce;
+use crate::walk::announce_ahead;
 use crate::{Context, Result};
 
 /// Vertices of a level that a worker takes at a time.
@@ -35,6 +36,7 @@ pub(super) fn add<G: Graph>(
             if ctx.progress.is_cancelled() {
                 return;
             }
+            announce_ahead(graph, level, chunk.start, G::will_need_out);
             for i in chunk {
                 let u = level[i];
                 announce(graph, level, i);

@@ -15,8 +15,9 @@ use base::simd::prefetch;
 use graph::{Direction, InEdges};
 
 use super::table::{Scratch, Table, with_scratch};
-use super::{POLL, announce_ahead, require_room};
+use super::{POLL, require_room};
 use crate::context::require_vertex;
+use crate::walk::announce_ahead;
 use crate::{Context, Result};
 
 /// A path through the graph.

@@ -13,8 +13,9 @@ use graph::{Graph, InEdges};
 
 use super::path::Path;
 use super::visited::IdHasher;
-use super::{POLL, announce_ahead, require_room, table_bytes};
+use super::{POLL, require_room, table_bytes};
 use crate::context::require_vertex;
+use crate::walk::announce_ahead;
 use crate::{Context, Result};
 
 /// The shortest paths between two vertices, or some of them.

@@ -1,13 +1,14 @@
 //! Each edge once, at its end of the later rank, with ranks as ids.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use base::memory::{as_atomic_u32, zeroed_huge};
 use base::{NO_VERTEX, VertexId};
-use graph::{Direction, Graph, InEdges, Page};
+use graph::{Direction, Graph, InEdges};
 
+use crate::walk::{for_each_arc, for_each_walked_chunk};
 use crate::{Context, Result};
 
 /// Vertices of a chunk of parallel work.
@@ -113,7 +114,7 @@ impl Oriented {
         let bound = graph.vertex_bound();
         let mut slices = vec![Slice::default(); bound];
         let words = as_atomic_u32(slices.as_flattened_mut());
-        ctx.pool.for_each_chunk(0..bound, GRAIN, |_, chunk| {
+        for_each_walked_chunk(ctx, graph, GRAIN, None, |_, chunk| {
             for vertex in chunk {
                 let len = |side| num_earlier(graph, side, ranks, vertex as VertexId);
                 let len = len(Side::Out) + len(Side::In);
@@ -127,7 +128,7 @@ impl Oriented {
         let words = as_atomic_u32(slices.as_flattened_mut());
         let slots = (as_atomic_u32(&mut doubles), as_atomic_u32(&mut targets));
         let sorters = Sorter::one_each(ctx, bound);
-        ctx.pool.for_each_chunk(0..bound, GRAIN, |worker, chunk| {
+        for_each_walked_chunk(ctx, graph, GRAIN, None, |worker, chunk| {
             let mut sorter = sorters[worker].lock().unwrap_or_else(|e| e.into_inner());
             for vertex in chunk {
                 see_earlier(graph, Side::Out, ranks, vertex as VertexId, &mut sorter);
@@ -153,7 +154,7 @@ impl Oriented {
         let bound = graph.vertex_bound();
         let mut slices = vec![Slice::default(); bound];
         let words = as_atomic_u32(slices.as_flattened_mut());
-        ctx.pool.for_each_chunk(0..bound, GRAIN, |_, chunk| {
+        for_each_walked_chunk(ctx, graph, GRAIN, None, |_, chunk| {
             for vertex in chunk {
                 let len = num_earlier(graph, Side::Out, ranks, vertex as VertexId);
                 words_of(words, ranks[vertex] as usize)[LEN].store(len, Ordering::Relaxed);
@@ -163,7 +164,7 @@ impl Oriented {
         graph.check()?;
         let mut targets = zeroed_huge::<VertexId>(place(&mut slices));
         let slots = as_atomic_u32(&mut targets);
-        ctx.pool.for_each_chunk(0..bound, GRAIN, |_, chunk| {
+        for_each_walked_chunk(ctx, graph, GRAIN, None, |_, chunk| {
             let mut found = Vec::new();
             for vertex in chunk {
                 let num_found = gather_earlier(graph, ranks, vertex as VertexId, &mut found);
@@ -200,15 +201,18 @@ impl Oriented {
         let mut slices = vec![Slice::default(); bound];
         let words = as_atomic_u32(slices.as_flattened_mut());
         for_each_arc(ctx, graph, |source, target| {
-            words_of(words, ends(source, target).0)[LEN].fetch_add(1, Ordering::Relaxed);
-        });
-        ctx.progress.check()?;
-        graph.check()?;
+            if source != target {
+                words_of(words, ends(source, target).0)[LEN].fetch_add(1, Ordering::Relaxed);
+            }
+        })?;
         let mut targets = zeroed_huge(place(&mut slices));
         let (mut down, mut up) = (vec![0; bound], slices.iter().map(|slice| slice[LEN]).collect::<Vec<_>>());
         let (fronts, backs) = (as_atomic_u32(&mut down), as_atomic_u32(&mut up));
         let slots = as_atomic_u32(&mut targets);
         for_each_arc(ctx, graph, |source, target| {
+            if source == target {
+                return;
+            }
             let (later, earlier, leads_down) = ends(source, target);
             let place = match leads_down {
                 true => fronts[later].fetch_add(1, Ordering::Relaxed),
@@ -217,10 +221,8 @@ impl Oriented {
             if let Some(slot) = slots.get(start_of(slices[later]) + place as usize) {
                 slot.store(earlier, Ordering::Relaxed);
             }
-        });
+        })?;
         drop(up);
-        ctx.progress.check()?;
-        graph.check()?;
         let mut oriented = Self { slices, doubles: Vec::new(), targets };
         oriented.classify(ctx, num_hubs, |rank| down[rank] as usize);
         Ok(oriented)
@@ -346,7 +348,7 @@ fn degrees(ctx: &Context<'_>, graph: &impl InEdges) -> Result<Vec<u32>> {
         let counts = as_atomic_u32(&mut degrees);
         for_each_arc(ctx, graph, |_, target| {
             counts[target as usize].fetch_add(1, Ordering::Relaxed);
-        });
+        })?;
     }
     ctx.progress.check()?;
     Ok(degrees)
@@ -453,31 +455,4 @@ pub(crate) fn gather(
         num_found += usize::from(is_wanted);
     }
     num_found
-}
-
-/// Calls `body` with the arcs that are no loops, from all workers.
-fn for_each_arc(ctx: &Context<'_>, graph: &impl Graph, body: impl Fn(VertexId, VertexId) + Sync) {
-    let arcs = |source: VertexId, list: &[VertexId]| {
-        list.iter().filter(|&&target| target != source).for_each(|&target| body(source, target));
-    };
-    ctx.pool.for_each_chunk(0..graph.vertex_bound(), GRAIN, |_, chunk: Range<usize>| {
-        if ctx.progress.is_cancelled() {
-            return;
-        }
-        let _ = graph.for_each_out_page(chunk.start as VertexId..chunk.end as VertexId, |page| {
-            match page {
-                Page::Dense(page) => page.lists().for_each(|(source, list)| arcs(source, list)),
-                Page::Patched(sources) => {
-                    for source in sources {
-                        let _ = graph.for_each_out_fragment(source, |fragment| {
-                            arcs(source, fragment);
-                            ControlFlow::Continue(())
-                        });
-                    }
-                }
-                Page::Empty(_) => {}
-            }
-            ControlFlow::Continue(())
-        });
-    });
 }

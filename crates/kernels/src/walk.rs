@@ -1,0 +1,160 @@
+//! Walks over the lists of many vertices, one list at a time, and what is said of them to those who read ahead.
+
+use std::ops::{ControlFlow, Range};
+use std::sync::atomic::Ordering;
+
+use base::VertexId;
+use base::bitmap::AtomicBitmap;
+use graph::{Direction, Graph, InEdges, Page, vertices_of};
+
+use crate::vertex_subset::CHUNK;
+use crate::{Context, Result};
+
+/// About so many bytes of lists that come from a disk are announced at once.
+const HEARD_BYTES: u64 = 512 << 10;
+
+/// Where one in so many lists is wanted, all are read: what lies between two of them takes no longer than another request.
+const DENSE: usize = 8;
+
+/// Calls `body(worker, vertices)` with chunks of all vertices, from all workers: it goes over their lists in order, or
+/// over those of the vertices that are wanted.
+///
+/// Chunks are of `grain` vertices, a multiple of 64; larger multiples of it where somebody listens, who is told what
+/// will be read.
+pub(crate) fn for_each_walked_chunk<G: InEdges>(
+    ctx: &Context<'_>,
+    graph: &G,
+    grain: usize,
+    wanted: Option<&AtomicBitmap>,
+    body: impl Fn(usize, Range<usize>) + Sync,
+) {
+    let bound = graph.vertex_bound();
+    if !graph.is_listening() {
+        return ctx.pool.for_each_chunk(0..bound, grain, body);
+    }
+    let list_bytes = (graph.num_arcs() * size_of::<VertexId>() as u64 / bound.max(1) as u64).max(1);
+    let grain = ((HEARD_BYTES / list_bytes) as usize).max(1).next_multiple_of(grain);
+    ctx.pool.for_each_chunk(0..bound, grain, |worker, chunk| {
+        let vertices = chunk.start as VertexId..chunk.end as VertexId;
+        match wanted.map(|wanted| members(wanted, &chunk)).filter(|wanted| wanted.len() < chunk.len() / DENSE) {
+            None => {
+                graph.will_walk(vertices.clone());
+                body(worker, chunk);
+                graph.has_walked(vertices);
+            }
+            Some(wanted) => {
+                graph.will_need_out(&wanted);
+                if graph.direction() == Direction::Directed {
+                    graph.will_need_in(&wanted);
+                }
+                body(worker, chunk);
+            }
+        }
+    });
+}
+
+/// Calls `body` with source and target of every arc, from all workers.
+///
+/// # Errors
+/// The graph is damaged, or the work was cancelled.
+pub(crate) fn for_each_arc(
+    ctx: &Context<'_>,
+    graph: &impl Graph,
+    body: impl Fn(VertexId, VertexId) + Sync,
+) -> Result<()> {
+    let each = |source: VertexId, list: &[VertexId]| list.iter().for_each(|&target| body(source, target));
+    ctx.pool.for_each_chunk(0..graph.vertex_bound(), CHUNK, |_, chunk| {
+        if ctx.progress.is_cancelled() {
+            return;
+        }
+        let _ = graph.for_each_out_page(chunk.start as VertexId..chunk.end as VertexId, |page| {
+            match page {
+                Page::Dense(page) => page.lists().for_each(|(source, list)| each(source, list)),
+                Page::Patched(sources) => {
+                    for source in sources {
+                        let _ = graph.for_each_out_fragment(source, |fragment| {
+                            each(source, fragment);
+                            ControlFlow::Continue(())
+                        });
+                    }
+                }
+                Page::Empty(_) => {}
+            }
+            ControlFlow::Continue(())
+        });
+    });
+    graph.check()?;
+    Ok(ctx.progress.check()?)
+}
+
+/// How many lists are announced at once, and how many ahead of the one that is read.
+const ANNOUNCED: usize = 256;
+const LISTS_AHEAD: usize = 1024;
+
+/// Announces, where somebody listens, the lists that are read some time after that of `vertices[place]`, so that each is
+/// announced once by who goes through all of them.
+pub(crate) fn announce_ahead<G: Graph>(
+    graph: &G,
+    vertices: &[VertexId],
+    place: usize,
+    announce: impl Fn(&G, &[VertexId]),
+) {
+    if place.is_multiple_of(ANNOUNCED) && graph.is_listening() {
+        let end = vertices.len().min(place + LISTS_AHEAD);
+        let start = if place == 0 { 0 } else { place + LISTS_AHEAD - ANNOUNCED };
+        if start < end {
+            announce(graph, &vertices[start..end]);
+        }
+    }
+}
+
+/// How far the lists of a queue were announced that somebody works off, and that may grow meanwhile.
+#[derive(Default)]
+pub(crate) struct QueueAhead {
+    announced: usize,
+}
+
+impl QueueAhead {
+    /// Which entries of a queue of `len` to announce before the one at `place` is worked off: each once, and many at a
+    /// time where there are as many.
+    pub(crate) fn go_on(&mut self, place: usize, len: usize) -> Range<usize> {
+        let end = len.min(place + LISTS_AHEAD);
+        if self.announced > place && end < self.announced + ANNOUNCED {
+            return 0..0;
+        }
+        let start = self.announced.max(place);
+        self.announced = end.max(start);
+        start..end
+    }
+}
+
+/// Those of the vertices that are in a set.
+fn members(set: &AtomicBitmap, vertices: &Range<usize>) -> Vec<VertexId> {
+    let words = vertices.start / 64..vertices.end.div_ceil(64);
+    words.flat_map(|word| vertices_of(word, set.words()[word].load(Ordering::Relaxed))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_entry_of_a_queue_that_grows_is_announced_once_and_in_time() {
+        for (first, growth) in [(1, 1), (3, 0), (5000, 0), (100, 7), (2000, 1)] {
+            let (mut ahead, mut len, mut announced, mut num_calls) = (QueueAhead::default(), first, 0, 0);
+            for place in 0..first + growth * 1000 {
+                let window = ahead.go_on(place, len);
+                if !window.is_empty() {
+                    assert_eq!(window.start, announced, "{first} and {growth}");
+                    assert!(window.end <= len && window.end <= place + LISTS_AHEAD);
+                    announced = window.end;
+                    num_calls += 1;
+                }
+                assert!(announced > place, "{place} of {first} and {growth}");
+                len = (len + growth).min(first + growth * 1000);
+            }
+            assert_eq!(announced, len);
+            assert!(growth == 1 || num_calls <= len / ANNOUNCED + 20, "{first} and {growth}: {num_calls}");
+        }
+    }
+}
