@@ -119,6 +119,22 @@ fn what_is_announced_is_counted() {
 }
 
 #[test]
+fn kernels_announce_what_they_read() {
+    let session = Session::new(2).unwrap();
+    let (_folder, db) = load(9, Options::default(), &session);
+    let scans = ["pagerank", "wcc", "scc", "kcore", "cdlp", "triangles", "lcc"];
+    let searches = ["bfs", "bc"];
+    let all = scans.map(|name| (name, Prefetch::Sequential)).into_iter();
+    for (kernel, policy) in all.chain(searches.map(|name| (name, Prefetch::Frontier))) {
+        let view = db.view().unwrap().with_prefetch(policy);
+        let num_before = view.prefetch_stats().total().requested;
+        let source = if policy == Prefetch::Frontier { vec![0.into()] } else { Vec::new() };
+        run(&view, kernel, Parameters { source, ..Parameters::default() });
+        assert!(view.prefetch_stats().total().requested > num_before, "{kernel} announces nothing");
+    }
+}
+
+#[test]
 fn a_walk_comes_to_its_vertices_in_their_order_and_announces_each_once() {
     let session = Session::new(2).unwrap();
     let (_folder, db) = load(11, Options::default(), &session);

@@ -16,6 +16,9 @@
 //! more than all else. No decision is taken by a branch that depends on a count: half of them would be
 //! foreseen wrongly.
 //!
+//! Lists that come from a disk are read in the order in which they are stored instead, pass after pass, while upper
+//! bounds sink (`streamed`).
+//!
 //! **Parameters**: the ids in a range, see [`KcoreParams`].
 //!
 //! # Source
@@ -26,6 +29,7 @@
 mod neighbours;
 mod part;
 mod peel;
+mod streamed;
 mod verify;
 
 use std::sync::{Mutex, MutexGuard};
@@ -69,7 +73,8 @@ const MAX_WORKERS: usize = 8;
 
 /// The coreness of every vertex.
 ///
-/// *Cost*: every arc twice, and every vertex as often as a quarter of its coreness at most. *Memory*: 16
+/// *Cost*: every arc twice, and every vertex as often as a quarter of its coreness at most; of lists that are read from a
+/// disk, some passes over all and then over fewer and fewer of them. *Memory*: 16
 /// bytes a vertex, and one for each of up to 8 threads where lists may have an edge twice (directed
 /// graphs, multigraphs, graphs with loops) as far as the budget allows; a directed graph without in-edges
 /// gets them: 4 bytes an arc and 8 a vertex. *Determinism*: the same at any number of threads.
@@ -105,9 +110,15 @@ fn decompose<G: InEdges>(
     let mut cores = zeroed_huge::<u32>(bound);
     ctx.progress.stage("k-core: count neighbours", None);
     neighbours.count(ctx, &scratch, &mut cores)?;
-    ctx.progress.stage("k-core: peel", Some(graph.num_vertices() as u64));
-    let num_parts = (bound / params.part_vertices.max(1)).clamp(1, num_workers);
-    let degeneracy = Peel::new(ctx, &neighbours, &scratch, &mut cores, num_parts).run()?;
+    let degeneracy = if graph.is_listening() {
+        // The lists come from a disk.
+        ctx.progress.stage("k-core: sink", None);
+        streamed::sink(ctx, graph, &neighbours, &scratch, &mut cores)?
+    } else {
+        ctx.progress.stage("k-core: peel", Some(graph.num_vertices() as u64));
+        let num_parts = (bound / params.part_vertices.max(1)).clamp(1, num_workers);
+        Peel::new(ctx, &neighbours, &scratch, &mut cores, num_parts).run()?
+    };
     graph.check()?;
     Ok(KcoreResult { cores, degeneracy })
 }

@@ -36,7 +36,7 @@ pub(crate) fn for_each_walked_chunk<G: InEdges>(
     let grain = ((HEARD_BYTES / list_bytes) as usize).max(1).next_multiple_of(grain);
     ctx.pool.for_each_chunk(0..bound, grain, |worker, chunk| {
         let vertices = chunk.start as VertexId..chunk.end as VertexId;
-        match wanted.map(|wanted| members(wanted, &chunk)).filter(|wanted| wanted.len() < chunk.len() / DENSE) {
+        match wanted.and_then(|wanted| sparse_members(wanted, &chunk)) {
             None => {
                 graph.will_walk(vertices.clone());
                 body(worker, chunk);
@@ -108,53 +108,13 @@ pub(crate) fn announce_ahead<G: Graph>(
     }
 }
 
-/// How far the lists of a queue were announced that somebody works off, and that may grow meanwhile.
-#[derive(Default)]
-pub(crate) struct QueueAhead {
-    announced: usize,
-}
-
-impl QueueAhead {
-    /// Which entries of a queue of `len` to announce before the one at `place` is worked off: each once, and many at a
-    /// time where there are as many.
-    pub(crate) fn go_on(&mut self, place: usize, len: usize) -> Range<usize> {
-        let end = len.min(place + LISTS_AHEAD);
-        if self.announced > place && end < self.announced + ANNOUNCED {
-            return 0..0;
-        }
-        let start = self.announced.max(place);
-        self.announced = end.max(start);
-        start..end
-    }
-}
-
-/// Those of the vertices that are in a set.
-fn members(set: &AtomicBitmap, vertices: &Range<usize>) -> Vec<VertexId> {
-    let words = vertices.start / 64..vertices.end.div_ceil(64);
-    words.flat_map(|word| vertices_of(word, set.words()[word].load(Ordering::Relaxed))).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_entry_of_a_queue_that_grows_is_announced_once_and_in_time() {
-        for (first, growth) in [(1, 1), (3, 0), (5000, 0), (100, 7), (2000, 1)] {
-            let (mut ahead, mut len, mut announced, mut num_calls) = (QueueAhead::default(), first, 0, 0);
-            for place in 0..first + growth * 1000 {
-                let window = ahead.go_on(place, len);
-                if !window.is_empty() {
-                    assert_eq!(window.start, announced, "{first} and {growth}");
-                    assert!(window.end <= len && window.end <= place + LISTS_AHEAD);
-                    announced = window.end;
-                    num_calls += 1;
-                }
-                assert!(announced > place, "{place} of {first} and {growth}");
-                len = (len + growth).min(first + growth * 1000);
-            }
-            assert_eq!(announced, len);
-            assert!(growth == 1 || num_calls <= len / ANNOUNCED + 20, "{first} and {growth}: {num_calls}");
-        }
-    }
+/// Those of the vertices that are in a set; `None` where they are many.
+fn sparse_members(set: &AtomicBitmap, vertices: &Range<usize>) -> Option<Vec<VertexId>> {
+    let words = || {
+        let range = vertices.start / 64..vertices.end.div_ceil(64);
+        range.map(|word| (word, set.words()[word].load(Ordering::Relaxed)))
+    };
+    let num_members: u32 = words().map(|(_, word)| word.count_ones()).sum();
+    let is_sparse = (num_members as usize) < vertices.len() / DENSE;
+    is_sparse.then(|| words().flat_map(|(number, word)| vertices_of(number, word)).collect())
 }

@@ -14,7 +14,7 @@ use base::storage::{FaultPlan, FaultStorage};
 use graph::Direction;
 use model::past::{Content, Past, Random};
 
-const SEEDS: u64 = 8;
+const SEEDS: u64 = 12;
 
 fn path() -> &'static Path {
     Path::new("db")

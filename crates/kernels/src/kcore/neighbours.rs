@@ -77,20 +77,6 @@ impl<'a, G: InEdges> Neighbours<'a, G> {
         Self { graph, form: Form::of(graph) }
     }
 
-    /// Whether announcements are of use.
-    pub(super) fn is_listening(&self) -> bool {
-        self.graph.is_listening()
-    }
-
-    /// Tells whoever reads ahead that the lists of these vertices are read soon.
-    pub(super) fn announce(&self, vertices: &[AtomicU32]) {
-        let vertices: Vec<VertexId> = vertices.iter().map(|v| v.load(Ordering::Relaxed)).collect();
-        self.graph.will_need_out(&vertices);
-        if self.form.has_in_lists() {
-            self.graph.will_need_in(&vertices);
-        }
-    }
-
     /// Fetches where the out-list of `v` is.
     #[inline(always)]
     pub(super) fn prefetch_place(&self, v: VertexId) {

@@ -8,7 +8,6 @@ use graph::InEdges;
 
 use super::neighbours::{Neighbours, Scratch};
 use super::peel::{Found, Queue};
-use crate::walk::QueueAhead;
 
 /// Bytes for each vertex, beside its count.
 pub(super) const BYTES_A_VERTEX: u64 = 4 + 4;
@@ -101,9 +100,7 @@ impl<'a> Part<'a> {
         peeled: &[AtomicU32],
     ) {
         let (start, end) = (self.start, self.start + self.counts.len() as VertexId);
-        let mut ahead = neighbours.is_listening().then(QueueAhead::default);
         for (i, v) in peeled.iter().enumerate() {
-            announce_ahead(neighbours, &mut ahead, peeled, i);
             fetch_ahead(neighbours, &peeled[i..]);
             let v = v.load(Ordering::Relaxed);
             let take = |list: &[VertexId]| self.take(list, levels, queue);
@@ -119,12 +116,9 @@ impl<'a> Part<'a> {
         levels: Levels,
         queue: &Queue,
     ) {
-        let mut ahead = neighbours.is_listening().then(QueueAhead::default);
         let mut head = 0;
         while head < queue.len.load(Ordering::Relaxed) {
-            let peeled = &queue.slots[..queue.len.load(Ordering::Relaxed)];
-            announce_ahead(neighbours, &mut ahead, peeled, head);
-            fetch_ahead(neighbours, &peeled[head..]);
+            fetch_ahead(neighbours, &queue.slots[head..queue.len.load(Ordering::Relaxed)]);
             let v = queue.slots[head].load(Ordering::Relaxed);
             head += 1;
             neighbours.for_each_piece(v, scratch, |list| list, |list| self.take(list, levels, queue));
@@ -151,21 +145,6 @@ impl<'a> Part<'a> {
             }
         }
         queue.len.store(len, Ordering::Relaxed);
-    }
-}
-
-/// Announces, where somebody listens, the lists of vertices that are peeled some time after the one at `place`.
-#[inline(always)]
-fn announce_ahead<G: InEdges>(
-    neighbours: &Neighbours<'_, G>,
-    ahead: &mut Option<QueueAhead>,
-    peeled: &[AtomicU32],
-    place: usize,
-) {
-    let Some(ahead) = ahead else { return };
-    let window = ahead.go_on(place, peeled.len());
-    if !window.is_empty() {
-        neighbours.announce(&peeled[window]);
     }
 }
 
