@@ -53,6 +53,30 @@ pub(crate) fn for_each_walked_chunk<G: InEdges>(
     });
 }
 
+/// Calls `body` with each vertex and its out-list, or the pieces of it one after the other.
+#[inline]
+pub(crate) fn for_each_out_list(
+    graph: &impl Graph,
+    vertices: Range<VertexId>,
+    mut body: impl FnMut(VertexId, &[VertexId]),
+) {
+    let _ = graph.for_each_out_page(vertices, |page| {
+        match page {
+            Page::Dense(page) => page.lists().for_each(|(vertex, list)| body(vertex, list)),
+            Page::Patched(vertices) => {
+                for vertex in vertices {
+                    let _ = graph.for_each_out_fragment(vertex, |fragment| {
+                        body(vertex, fragment);
+                        ControlFlow::Continue(())
+                    });
+                }
+            }
+            Page::Empty(_) => {}
+        }
+        ControlFlow::Continue(())
+    });
+}
+
 /// Calls `body` with source and target of every arc, from all workers.
 ///
 /// # Errors
@@ -62,25 +86,12 @@ pub(crate) fn for_each_arc(
     graph: &impl Graph,
     body: impl Fn(VertexId, VertexId) + Sync,
 ) -> Result<()> {
-    let each = |source: VertexId, list: &[VertexId]| list.iter().for_each(|&target| body(source, target));
     ctx.pool.for_each_chunk(0..graph.vertex_bound(), CHUNK, |_, chunk| {
         if ctx.progress.is_cancelled() {
             return;
         }
-        let _ = graph.for_each_out_page(chunk.start as VertexId..chunk.end as VertexId, |page| {
-            match page {
-                Page::Dense(page) => page.lists().for_each(|(source, list)| each(source, list)),
-                Page::Patched(sources) => {
-                    for source in sources {
-                        let _ = graph.for_each_out_fragment(source, |fragment| {
-                            each(source, fragment);
-                            ControlFlow::Continue(())
-                        });
-                    }
-                }
-                Page::Empty(_) => {}
-            }
-            ControlFlow::Continue(())
+        for_each_out_list(graph, chunk.start as VertexId..chunk.end as VertexId, |source, list| {
+            list.iter().for_each(|&target| body(source, target));
         });
     });
     graph.check()?;

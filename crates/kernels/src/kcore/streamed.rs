@@ -38,9 +38,9 @@ pub(super) fn sink<G: InEdges>(
     scratch: &[Mutex<Scratch>],
     bounds: &mut [u32],
 ) -> Result<u32> {
-    let is_any = |bound: u32| bound > 1;
     let active = AtomicBitmap::new(bounds.len());
-    bounds.iter().enumerate().filter(|&(_, &bound)| is_any(bound)).for_each(|(v, _)| _ = active.set(v));
+    // One neighbour is enough for a coreness of 1.
+    bounds.iter().enumerate().filter(|&(_, &bound)| bound > 1).for_each(|(v, _)| _ = active.set(v));
     let largest = bounds.iter().copied().max().unwrap_or(0) as usize;
     let tallies: Vec<_> = scratch.iter().map(|_| Mutex::new(vec![0; SMALL.min(largest) + 1])).collect();
     let hub_tally = Mutex::new(if largest > SMALL { vec![0; largest + 1] } else { Vec::new() });

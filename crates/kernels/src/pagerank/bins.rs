@@ -14,8 +14,8 @@ use base::VertexId;
 use base::table::{PLACE_BITS, RUN_FLAG, Runs, TABLE_LEN, add_runs, gather};
 use graph::Graph;
 
-use super::direct::for_each_out_list;
 use super::score::{Block, Round, Score, State};
+use crate::walk::for_each_out_list;
 use crate::{Context, Error, Result};
 
 /// The largest partitions: their vertices have places in a table.

@@ -8,6 +8,7 @@ use graph::{DensePage, Graph, InEdges, Page, PageOffset};
 
 use super::score::{BLOCK, Block, Round, Score, State};
 use crate::Context;
+use crate::walk::for_each_out_list;
 
 /// How many edges ahead a score is asked for: some hundred nanoseconds at a few an edge.
 const PREFETCH_EDGES: usize = 64;
@@ -119,28 +120,4 @@ fn add_out_edges<T: Score>(ctx: &Context<'_>, graph: &impl Graph, first: usize, 
             }
         });
     }
-}
-
-/// Calls `body` with each vertex and its out-list, or the pieces of it one after the other.
-#[inline]
-pub(super) fn for_each_out_list(
-    graph: &impl Graph,
-    vertices: Range<VertexId>,
-    mut body: impl FnMut(VertexId, &[VertexId]),
-) {
-    let _ = graph.for_each_out_page(vertices, |page| {
-        match page {
-            Page::Dense(page) => page.lists().for_each(|(vertex, list)| body(vertex, list)),
-            Page::Patched(vertices) => {
-                for vertex in vertices {
-                    let _ = graph.for_each_out_fragment(vertex, |fragment| {
-                        body(vertex, fragment);
-                        ControlFlow::Continue(())
-                    });
-                }
-            }
-            Page::Empty(_) => {}
-        }
-        ControlFlow::Continue(())
-    });
 }
