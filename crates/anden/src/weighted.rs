@@ -308,6 +308,11 @@ impl WillNeed for ChosenWeights {
     }
 
     #[inline(always)]
+    fn prefetch_out_place(&self, vertex: VertexId) {
+        self.graph.prefetch_out_place(vertex);
+    }
+
+    #[inline(always)]
     fn prefetch_out_list(&self, vertex: VertexId) {
         self.graph.prefetch_out_list(vertex);
         self.out_side.prefetch(vertex);

@@ -211,6 +211,17 @@ pub trait WillNeed {
     /// processor's cache, where that takes one instruction.
     fn prefetch_out(&self, _vertex: VertexId) {}
 
+    /// What [`prefetch_out`](Self::prefetch_out) fetched is there by now: a hint to fetch what it leads to, where that is
+    /// not the list yet.
+    fn prefetch_out_place(&self, _vertex: VertexId) {}
+
+    /// About the [length](Graph::rough_out_degree) of this out-list will be asked for within a microsecond: a hint to
+    /// fetch that.
+    #[inline(always)]
+    fn prefetch_rough_out_degree(&self, vertex: VertexId) {
+        self.prefetch_out(vertex);
+    }
+
     /// This out-list, whose place was fetched by now, will be read within a microsecond, and with its weights where
     /// there are any: a hint to fetch its first lines.
     fn prefetch_out_list(&self, _vertex: VertexId) {}

@@ -221,19 +221,31 @@ fn run<W: Copy, G: InEdges, L: Lists<W, Offset = G::Offset>, F: EdgeFunctor<W>>(
     Ok(result)
 }
 
-/// Lists ahead whose place is fetched, and those that are fetched themselves.
-const FAR: usize = 12;
+/// Lists ahead of which it is fetched where to look them up, their place, and the list itself.
+const FARTHER: usize = 20;
+pub(crate) const FAR: usize = 12;
 const NEAR: usize = 4;
 
 /// Tells a graph which of the lists of some vertices are read after the one at `index`.
 #[inline(always)]
 pub(crate) fn announce(graph: &impl Graph, vertices: &[VertexId], index: usize) {
-    if let Some(&ahead) = vertices.get(index + FAR) {
+    if let Some(&ahead) = vertices.get(index + FARTHER) {
         graph.prefetch_out(ahead);
+    }
+    if let Some(&ahead) = vertices.get(index + FAR) {
+        graph.prefetch_out_place(ahead);
     }
     if let Some(&ahead) = vertices.get(index + NEAR) {
         graph.prefetch_out_list(ahead);
     }
+}
+
+/// Tells a graph what [`announce`] will not, before the first of the lists is read.
+#[inline(always)]
+pub(crate) fn announce_first(graph: &impl Graph, vertices: &[VertexId]) {
+    vertices.iter().take(FARTHER).for_each(|&vertex| graph.prefetch_out(vertex));
+    vertices.iter().take(FAR).for_each(|&vertex| graph.prefetch_out_place(vertex));
+    vertices.iter().take(NEAR).for_each(|&vertex| graph.prefetch_out_list(vertex));
 }
 
 /// Sets `bits` in a word that other workers may be setting too.

@@ -178,8 +178,11 @@ fn search_nearby<G: Graph>(
                 let most = (found.len() + graph.out_degree(found[place])).min(bound);
                 ctx.require_memory("khop", (most * FOUND_BYTES + Visited::most_bytes(bound, most)) as u64)?;
             }
-            if let Some(&ahead) = found[..end].get(place + AHEAD) {
+            if let Some(&ahead) = found[..end].get(place + 2 * AHEAD) {
                 graph.prefetch_out(ahead);
+            }
+            if let Some(&ahead) = found[..end].get(place + AHEAD) {
+                graph.prefetch_out_place(ahead);
             }
             let _ = graph.for_each_out_fragment(found[place], |list| {
                 visited.insert_all(list, found);

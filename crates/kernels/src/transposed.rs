@@ -90,6 +90,11 @@ impl<G: Graph> WillNeed for Transposed<'_, G> {
     }
 
     #[inline(always)]
+    fn prefetch_out_place(&self, vertex: VertexId) {
+        self.graph.prefetch_out_place(vertex);
+    }
+
+    #[inline(always)]
     fn prefetch_out_list(&self, vertex: VertexId) {
         self.graph.prefetch_out_list(vertex);
     }

@@ -18,7 +18,8 @@
 //! look at other vertices.
 //!
 //! **Parameters**: a vertex is a hub if it has 1/64 of all vertices as neighbours; 2 neighbours and
-//! 1,024 samples, as in the paper.
+//! 1,024 samples, as in the paper. Hubs are looked for among two neighbours of each sample, where they
+//! are met as often as their share of the edges is large: that reads no degrees but theirs.
 //!
 //! # Source
 //! M. Sutton, T. Ben-Nun, A. Barak: Optimizing parallel graph connectivity computation via subgraph

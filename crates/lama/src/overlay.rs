@@ -3,6 +3,8 @@
 //! An [`Underlay`] is a snapshot that such changes are laid over, version after version. It knows which
 //! vertices any of them touched, so that the lists of all others are read as from the snapshot alone.
 
+mod first_cuts;
+
 use std::borrow::Cow;
 use std::fmt::Debug;
 use std::ops::{ControlFlow, Range};
@@ -18,6 +20,8 @@ use crate::property::PropertyOverlay;
 use crate::run;
 use crate::side::{Side, SideOverlay};
 use crate::view::View;
+
+pub(crate) use first_cuts::FirstCuts;
 
 /// How much of a list changes; nothing of a list that stays as it is, unless what was added to it was removed again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,8 +41,8 @@ pub struct TouchedLists {
     pub wanted: u64,
     /// Those of them that may lose entries; the others lose none.
     pub cut: u64,
-    /// Whether nobody can do without what they gain: the snapshot has no such lists.
-    pub is_all_added: bool,
+    /// Those of them of which only what they gain is wanted: they lose nothing, or nothing of them is below.
+    pub gaining: u64,
 }
 
 /// A part of what changes in a list.
@@ -110,12 +114,13 @@ pub trait Overlay: Debug + Send + Sync {
         (self.removed(side, vertex), None)
     }
 
-    /// Calls `body` for one list after the other, in any order, with all that it loses and then, unless told to break,
-    /// with what it gains: who finds what he wants in what is left of the snapshot's list asks no further.
+    /// Calls `body` for one list after the other, in any order, with all that it loses, if that is wanted, and then,
+    /// unless told to break, with what it gains: who finds what he wants in what is left of the snapshot's list asks no
+    /// further.
     fn for_each_change(&self, side: run::Side, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
         for vertex in vertices_of(lists.word, lists.wanted) {
-            let removed = if lists.is_cut(vertex) { self.removed(side, vertex) } else { Cow::Borrowed(&[][..]) };
-            if body(vertex, ChangedPart::Removed(&removed)).is_continue() {
+            if lists.is_gaining(vertex) || body(vertex, ChangedPart::Removed(&self.removed(side, vertex))).is_continue()
+            {
                 let mut give =
                     |targets: &[VertexId], weights: &[u8]| body(vertex, ChangedPart::Added(targets, weights));
                 let _ = self.for_each_added(side, vertex, &mut give);
@@ -131,6 +136,9 @@ pub trait Overlay: Debug + Send + Sync {
     /// Hints that what changes in a list is looked for soon.
     fn prefetch(&self, _side: run::Side, _vertex: VertexId) {}
 
+    /// Hints the same, once what the first hint asked for is there.
+    fn prefetch_place(&self, _side: run::Side, _vertex: VertexId) {}
+
     /// Hints that what changes in a list, which was looked for, is read soon.
     fn prefetch_list(&self, _side: run::Side, _vertex: VertexId) {}
 }
@@ -140,6 +148,12 @@ impl TouchedLists {
     #[inline(always)]
     pub fn is_cut(&self, vertex: VertexId) -> bool {
         self.cut >> (vertex % 64) & 1 == 1
+    }
+
+    /// Whether of the list of one of the vertices only what it gains is wanted.
+    #[inline(always)]
+    pub fn is_gaining(&self, vertex: VertexId) -> bool {
+        self.gaining >> (vertex % 64) & 1 == 1
     }
 }
 
@@ -191,12 +205,14 @@ struct Touchable {
     touched: Arc<AtomicBitmap>,
     /// Those of them that may lose entries.
     cut: Arc<AtomicBitmap>,
+    /// And from where on.
+    first_cuts: Arc<FirstCuts>,
 }
 
 impl Underlay {
     /// Over `view`, changes of vertices below `capacity`, or below the view's bound.
     ///
-    /// Cost: 8 bytes for each 1,024 vertices and four bits a vertex.
+    /// Cost: 8 bytes for each 1,024 vertices, and ten bits a vertex and side.
     pub fn new(view: &View, capacity: usize) -> Self {
         Self::lasting(view, capacity, false)
     }
@@ -210,8 +226,12 @@ impl Underlay {
     fn lasting(view: &View, capacity: usize, is_brief: bool) -> Self {
         let capacity = capacity.max(view.out_side().num_pages() << crate::table::PAGE_SHIFT);
         let bits = || Arc::new(AtomicBitmap::new(capacity));
-        let touchable =
-            |side: &Side| Touchable { lists: side.underlay(capacity, is_brief), touched: bits(), cut: bits() };
+        let touchable = |side: &Side| Touchable {
+            lists: side.underlay(capacity, is_brief),
+            touched: bits(),
+            cut: bits(),
+            first_cuts: Arc::new(FirstCuts::new(capacity)),
+        };
         let r#in = match view.options().direction {
             Direction::Directed => view.side(run::Side::In).map(touchable),
             Direction::Undirected => None,
@@ -229,13 +249,16 @@ impl Underlay {
         self.capacity
     }
 
-    /// From now on the list of `vertex` may lose entries. Versions that already have readers stay as they are.
+    /// From now on the list of `vertex` may lose entries, none before `first`. Versions that already have readers stay
+    /// as they are.
     ///
     /// # Panics
     /// If `vertex` is not below the capacity.
     #[inline]
-    pub fn cut(&self, side: run::Side, vertex: VertexId) {
-        self.touchable(side).cut.set(vertex as usize);
+    pub fn cut(&self, side: run::Side, vertex: VertexId, first: VertexId) {
+        let touchable = self.touchable(side);
+        touchable.first_cuts.lower(vertex, first);
+        touchable.cut.set(vertex as usize);
         self.touch(side, vertex);
     }
 
@@ -248,6 +271,16 @@ impl Underlay {
         let touchable = self.touchable(side);
         if touchable.touched.set(vertex as usize) {
             touchable.lists.touch(vertex);
+        }
+    }
+
+    /// From now on the lists that `other`, of a smaller capacity, knows of a side may change as they may there.
+    pub fn learn(&self, side: run::Side, other: &Self) {
+        for vertex in other.touched(side) {
+            match other.is_cut(side, vertex) {
+                true => self.cut(side, vertex, other.touchable(side).first_cuts.first(vertex)),
+                false => self.touch(side, vertex),
+            }
         }
     }
 
@@ -275,7 +308,8 @@ impl Underlay {
         debug_assert!(overlay.vertex_bound() <= self.capacity);
         let laid = |touchable: &Touchable, side| {
             let (touched, cut) = (Arc::clone(&touchable.touched), Arc::clone(&touchable.cut));
-            touchable.lists.overlaid(SideOverlay { side, touched, cut, overlay: Arc::clone(&overlay) })
+            let (first_cuts, overlay) = (Arc::clone(&touchable.first_cuts), Arc::clone(&overlay));
+            touchable.lists.overlaid(SideOverlay { side, touched, cut, first_cuts, overlay })
         };
         let out_side = laid(&self.out, run::Side::Out);
         let in_side = match self.view.options().direction {

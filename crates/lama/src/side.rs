@@ -321,7 +321,7 @@ impl Side {
         self.base_lists().map_or(0..0, |lists| lists.edges(page))
     }
 
-    /// Fetches the place of the list of `vertex` to the cache.
+    /// Fetches what says where the list of `vertex` is, and what is laid over it.
     #[inline(always)]
     pub fn prefetch(&self, vertex: VertexId) {
         // A hint does not care where the list is really.
@@ -329,6 +329,23 @@ impl Side {
         base::simd::prefetch(&self.offsets, home(vertex));
         if let Some(overlay) = self.overlay_of(vertex) {
             overlay.overlay.prefetch(overlay.side, vertex);
+        }
+    }
+
+    /// Fetches the place of what is laid over the list of `vertex`, once it is there what says where that is.
+    #[inline(always)]
+    pub fn prefetch_place(&self, vertex: VertexId) {
+        if let Some(overlay) = self.overlay_of(vertex) {
+            overlay.overlay.prefetch_place(overlay.side, vertex);
+        }
+    }
+
+    /// Fetches what says about how long the list of `vertex` is.
+    #[inline(always)]
+    pub fn prefetch_rough_degree(&self, vertex: VertexId) {
+        base::simd::prefetch(&self.offsets, home(vertex));
+        if let Some(overlay) = self.overlay_of(vertex).filter(|_| !self.has_list_below(vertex)) {
+            overlay.overlay.prefetch_place(overlay.side, vertex);
         }
     }
 
@@ -348,10 +365,14 @@ impl Side {
     /// Where the list below starts, if that is easily known; what lies over it is fetched.
     #[inline(never)]
     fn prefetch_elsewhere(&self, vertex: VertexId) -> usize {
-        if let Some(overlay) = self.overlay_of(vertex) {
+        let below = self.list_below(vertex, LISTS_READY);
+        // Over a list there are few changes, mostly where they are looked for, and time while it is read.
+        if below.is_none()
+            && let Some(overlay) = self.overlay_of(vertex)
+        {
             overlay.overlay.prefetch_list(overlay.side, vertex);
         }
-        self.list_below(vertex, LISTS_READY).map_or(0, |list| list.start)
+        below.map_or(0, |list| list.start)
     }
 
     /// The lists of the base run, if they show.
@@ -449,7 +470,10 @@ impl Side {
     #[inline(always)]
     pub fn weighted_list<W: Weight>(&self, vertex: VertexId) -> Option<(&[VertexId], &[W])> {
         let weights = self.weights.as_ref().and_then(W::of)?;
-        let list = self.list(vertex, READY)?;
+        let Some(list) = self.list(vertex, READY).or_else(|| self.untouched_list(vertex, READY)) else {
+            let (targets, weights) = self.list_added(vertex)?;
+            return Some((targets, bytemuck::cast_slice(weights)));
+        };
         Some((&self.targets[list.clone()], &weights[list]))
     }
 

@@ -454,6 +454,16 @@ impl WillNeed for View {
     }
 
     #[inline(always)]
+    fn prefetch_out_place(&self, vertex: VertexId) {
+        self.out_side.prefetch_place(vertex);
+    }
+
+    #[inline(always)]
+    fn prefetch_rough_out_degree(&self, vertex: VertexId) {
+        self.out_side.prefetch_rough_degree(vertex);
+    }
+
+    #[inline(always)]
     fn prefetch_out_list(&self, vertex: VertexId) {
         self.out_side.prefetch_list(vertex);
     }

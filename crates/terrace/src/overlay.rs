@@ -28,9 +28,10 @@ pub trait Base<W>: Sync {
         false
     }
 
-    /// This list of a plane will differ in versions that are published from now on, or is as it was: for whoever notes
-    /// which lists a reader need not look for. Workers call it for each list of a batch, ascending within a worker's part.
-    fn touch(&self, _plane: Plane, _list: VertexId) {}
+    /// This list of a plane will differ in versions that are published from now on, in no entry before `first`, or is as
+    /// it was: for whoever notes what a reader need not look for. Workers call it for each list of a batch, ascending
+    /// within a worker's part.
+    fn touch(&self, _plane: Plane, _list: VertexId, _first: VertexId) {}
 }
 
 /// Looks up edges of a base.
@@ -81,7 +82,7 @@ pub(crate) fn touch_lists<W, C: Change<W>>(base: &impl Base<W>, plane: Plane, so
     let mut last = None;
     for change in sorted {
         if last.replace(change.source()) != Some(change.source()) {
-            base.touch(plane, change.source());
+            base.touch(plane, change.source(), change.target());
         }
     }
 }

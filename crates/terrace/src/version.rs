@@ -228,14 +228,21 @@ impl<'a, W: Value> Lists<'a, W> {
         }
     }
 
-    /// Hints that the list of `vertex`, or where it is, is read soon.
+    /// Hints that the list of `vertex` is looked for soon.
     #[inline(always)]
     pub fn prefetch(&self, vertex: VertexId) {
-        if self.num_arcs == 0 {
-            return;
+        if self.num_arcs > 0 {
+            self.newest.prefetch((vertex >> PAGE_BITS) as usize);
         }
-        let page = self.page(vertex >> PAGE_BITS);
-        self.prefetch_block(page, vertex as usize % PAGE_VERTICES);
+    }
+
+    /// Hints the same, once what the first hint asked for is there.
+    #[inline(always)]
+    pub fn prefetch_place(&self, vertex: VertexId) {
+        if self.num_arcs > 0 {
+            let page = self.page(vertex >> PAGE_BITS);
+            self.prefetch_block(page, vertex as usize % PAGE_VERTICES);
+        }
     }
 
     #[inline(always)]

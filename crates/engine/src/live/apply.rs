@@ -504,12 +504,7 @@ impl Writer {
         let capacity = (bound + bound / 4 + SPARE_VERTICES).min(MAX_VERTICES.max(bound));
         let underlay = Underlay::new(self.underlay.view(), capacity);
         for &side in self.sides() {
-            for vertex in self.underlay.touched(side) {
-                match self.underlay.is_cut(side, vertex) {
-                    true => underlay.cut(side, vertex),
-                    false => underlay.touch(side, vertex),
-                }
-            }
+            underlay.learn(side, &self.underlay);
         }
         self.delta.grow(capacity)?;
         self.underlay = Arc::new(underlay);

@@ -56,7 +56,7 @@ impl<W: Bits> Base<W> for Below<'_> {
     }
 
     #[inline]
-    fn touch(&self, plane: Plane, list: VertexId) {
+    fn touch(&self, plane: Plane, list: VertexId, first: VertexId) {
         let (side, is_cut) = match plane {
             Plane::Out => (lama::Side::Out, false),
             Plane::OutRemoved => (lama::Side::Out, true),
@@ -64,7 +64,7 @@ impl<W: Bits> Base<W> for Below<'_> {
             Plane::InRemoved => (lama::Side::In, true),
         };
         for underlay in [self.underlay].into_iter().chain(self.next_underlay) {
-            if is_cut { underlay.cut(side, list) } else { underlay.touch(side, list) }
+            if is_cut { underlay.cut(side, list, first) } else { underlay.touch(side, list) }
         }
     }
 }

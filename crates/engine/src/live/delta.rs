@@ -259,11 +259,19 @@ impl DeltaVersion {
     }
 
     /// Hints that what changes in a list is looked for soon.
-    pub(crate) fn prefetch(&self, side: Side, vertex: VertexId, is_cut: bool) {
+    pub(crate) fn prefetch(&self, side: Side, vertex: VertexId) {
         for_weights!(Self, self, version => {
             version.lists(planes_of(side).added()).prefetch(vertex);
+            version.lists(planes_of(side).removed()).prefetch(vertex);
+        })
+    }
+
+    /// Hints the same, once what the first hint asked for is there.
+    pub(crate) fn prefetch_place(&self, side: Side, vertex: VertexId, is_cut: bool) {
+        for_weights!(Self, self, version => {
+            version.lists(planes_of(side).added()).prefetch_place(vertex);
             if is_cut {
-                version.lists(planes_of(side).removed()).prefetch(vertex);
+                version.lists(planes_of(side).removed()).prefetch_place(vertex);
             }
         })
     }
@@ -307,21 +315,23 @@ fn entries<W: Bits>(lists: Lists<'_, W>, vertex: VertexId) -> Cow<'_, [VertexId]
 fn changes<W: Bits>(removed: Lists<'_, W>, added: Lists<'_, W>, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
     let (gone, new) = (removed.of_word(lists.word), added.of_word(lists.word));
     gone.prefetch_places(lists.cut);
-    if lists.is_all_added {
-        new.prefetch_places(lists.wanted);
-        new.prefetch_lists(lists.wanted);
+    if lists.gaining != 0 {
+        new.prefetch_places(lists.gaining);
+        new.prefetch_lists(lists.gaining);
     }
     gone.prefetch_lists(lists.cut);
     for vertex in vertices_of(lists.word, lists.wanted) {
-        let gone = match lists.is_cut(vertex) {
-            false => Cow::Borrowed(&[][..]),
-            true => match gone.single(vertex) {
-                Some((entries, _)) => Cow::Borrowed(entries),
-                None => entries(removed, vertex),
-            },
-        };
-        if body(vertex, ChangedPart::Removed(&gone)).is_break() {
-            continue;
+        if !lists.is_gaining(vertex) {
+            let gone = match lists.is_cut(vertex) {
+                false => Cow::Borrowed(&[][..]),
+                true => match gone.single(vertex) {
+                    Some((entries, _)) => Cow::Borrowed(entries),
+                    None => entries(removed, vertex),
+                },
+            };
+            if body(vertex, ChangedPart::Removed(&gone)).is_break() {
+                continue;
+            }
         }
         let _ = new.for_each_fragment(vertex, |targets, values| match targets.is_empty() {
             true => ControlFlow::Continue(()),

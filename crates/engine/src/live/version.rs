@@ -79,11 +79,10 @@ impl LiveVersion {
     pub(crate) fn touch_changed(&self, underlay: &Underlay, next: &Underlay, sides: &[Side]) {
         for &side in sides {
             for vertex in underlay.touched(side).filter(|&vertex| (vertex as usize) < self.vertex_bound) {
-                let changes = self.delta.num_changes(side, vertex);
-                if changes.removed > 0 {
-                    next.cut(side, vertex);
-                } else if changes.added > 0 {
-                    next.touch(side, vertex);
+                match self.delta.removed(side, vertex).first() {
+                    Some(&first) => next.cut(side, vertex, first),
+                    None if self.delta.num_changes(side, vertex).added > 0 => next.touch(side, vertex),
+                    None => {}
                 }
             }
         }
@@ -179,7 +178,9 @@ impl Overlay for LiveVersion {
             None => self.delta.for_each_change(side, lists, body),
             Some(_) => {
                 for vertex in vertices_of(lists.word, lists.wanted) {
-                    if body(vertex, ChangedPart::Removed(&self.removed(side, vertex))).is_continue() {
+                    if lists.is_gaining(vertex)
+                        || body(vertex, ChangedPart::Removed(&self.removed(side, vertex))).is_continue()
+                    {
                         let mut give =
                             |targets: &[_], weights: &[_]| body(vertex, ChangedPart::Added(targets, weights));
                         let _ = self.for_each_added(side, vertex, &mut give);
@@ -199,7 +200,11 @@ impl Overlay for LiveVersion {
     }
 
     fn prefetch(&self, side: Side, vertex: VertexId) {
-        self.delta.prefetch(side, vertex, self.underlay.is_cut(side, vertex));
+        self.delta.prefetch(side, vertex);
+    }
+
+    fn prefetch_place(&self, side: Side, vertex: VertexId) {
+        self.delta.prefetch_place(side, vertex, self.underlay.is_cut(side, vertex));
     }
 
     fn prefetch_list(&self, side: Side, vertex: VertexId) {

@@ -122,7 +122,7 @@ pub(super) fn out_arcs<G: InEdges>(ctx: &Context<'_>, graph: &G, frontier: &Vert
         Members::Sparse(list) => ctx.pool.for_each_chunk(0..list.len(), LIST_CHUNK, |worker, chunk| {
             for index in chunk {
                 if let Some(&ahead) = list.get(index + FAR) {
-                    graph.prefetch_out(ahead);
+                    graph.prefetch_rough_out_degree(ahead);
                 }
                 add(worker, list[index]);
             }

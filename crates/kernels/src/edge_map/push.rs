@@ -30,7 +30,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         let (bound, is_heard) = (self.graph.vertex_bound(), self.graph.is_listening());
         let starts = edge_starts(self.ctx.pool, list.len(), |index| {
             if let Some(&ahead) = list.get(index + FAR) {
-                self.graph.prefetch_out(ahead);
+                self.graph.prefetch_rough_out_degree(ahead);
             }
             // It may be more than is known here.
             self.graph.rough_out_degree(list[index]).max(1)

@@ -81,6 +81,7 @@ impl<'a, G: InEdges> Neighbours<'a, G> {
     #[inline(always)]
     pub(super) fn prefetch_place(&self, v: VertexId) {
         self.graph.prefetch_out(v);
+        self.graph.prefetch_out_place(v);
     }
 
     /// Fetches where the lists of `v` begin; best once their places are there.

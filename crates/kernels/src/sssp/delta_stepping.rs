@@ -18,7 +18,7 @@ use graph::{InEdges, Weight, WeightType, WeightedEdges};
 use super::buckets::{Buckets, Width};
 use super::cells::{Cell, distance_of, extended, marked};
 use super::{SsspParams, WeightStatistics, scan_weights};
-use crate::edge_map::beside;
+use crate::edge_map::{FAR, announce, announce_first, beside};
 use crate::{Context, Result};
 
 /// Entries of a bucket that a worker takes at a time.
@@ -26,12 +26,6 @@ const GRAIN: usize = 64;
 
 /// A worker goes on with its own part of the lowest bucket while that is smaller than this (GraphIt).
 const FUSION_LIMIT: usize = 1000;
-
-/// Entries ahead whose cell and place of the list are fetched.
-const FAR: usize = 12;
-
-/// Entries ahead whose list is fetched.
-const NEAR: usize = 4;
 
 /// Edges that a worker holds back until the cells of their targets have come.
 const BATCH: usize = 256;
@@ -248,13 +242,11 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
 
     /// Relaxes the edges of those entries that have not been worked off since they were made.
     fn relax(&self, entries: &[VertexId], worker: &mut Worker) {
+        announce_first(self.graph, entries);
         for (i, &vertex) in entries.iter().enumerate() {
+            announce(self.graph, entries, i);
             if let Some(&ahead) = entries.get(i + FAR) {
                 prefetch(self.cells, ahead as usize);
-                self.graph.prefetch_out(ahead);
-            }
-            if let Some(&ahead) = entries.get(i + NEAR) {
-                self.graph.prefetch_out_list(ahead);
             }
             if let Some(cell) = self.cells[vertex as usize].take() {
                 worker.taken.push(vertex);

@@ -9,36 +9,38 @@ use graph::{InEdges, Page};
 
 use super::{Run, Sides};
 use crate::Result;
-use crate::vertex_subset::{CHUNK, each_word};
+use crate::vertex_subset::each_word;
 
 /// A vertex is a hub if it has one of so many vertices as neighbour.
 const HUB_SHARE: usize = 64;
 
+/// Neighbours of a sampled vertex among which hubs are looked for.
+const PICKED: usize = 2;
+
 impl<G: InEdges> Run<'_, G> {
-    /// The vertex of the highest degree, if it is a hub and all its neighbours can be found.
+    /// A hub, if all its neighbours can be found: the vertex of the highest degree among neighbours of a sample. Where
+    /// there is a vertex of so many edges, about as large a share of all edges leads to it.
     pub(super) fn hub(&self) -> Option<VertexId> {
         if self.sides() == Sides::Unknown {
             return None;
         }
-        let in_degree = |v| if self.sides() == Sides::Both { self.graph.in_degree(v) } else { 0 };
-        let largest_of = |_, chunk: Range<usize>| {
-            let mut largest = None;
-            let mut see = |v, out_degree| largest = largest.max(Some((out_degree + in_degree(v), v)));
-            let _ = self.graph.for_each_out_page(chunk.start as VertexId..chunk.end as VertexId, |page| {
-                match page {
-                    Page::Dense(page) => page.vertices().enumerate().for_each(|(i, v)| see(v, page.degree(i))),
-                    Page::Empty(vertices) => vertices.for_each(|v| see(v, 0)),
-                    Page::Patched(vertices) => each_word(vertices, |word, mask| {
-                        self.graph.for_each_rough_out_degree_of(word, mask, &mut see);
-                    }),
-                }
-                ControlFlow::Continue(())
-            });
-            largest
-        };
-        let bound = self.graph.vertex_bound();
-        let largest = self.ctx.pool.map_chunks(0..bound, CHUNK, largest_of).into_iter().flatten().max();
-        largest.filter(|&(degree, _)| degree >= (bound / HUB_SHARE).max(1)).map(|(_, hub)| hub)
+        let has_in_lists = self.sides() == Sides::Both;
+        let mut neighbours = Vec::new();
+        for v in self.forest.sample() {
+            let mut see = |list: &[VertexId]| {
+                neighbours.extend(list.iter().step_by((list.len() / PICKED).max(1)).take(PICKED));
+                ControlFlow::Break(())
+            };
+            let _ = self.graph.for_each_out_fragment(v, &mut see);
+            if has_in_lists {
+                let _ = self.graph.for_each_in_fragment(v, &mut see);
+            }
+        }
+        neighbours.sort_unstable();
+        neighbours.dedup();
+        let degree = |v: VertexId| self.graph.out_degree(v) + if has_in_lists { self.graph.in_degree(v) } else { 0 };
+        let largest = neighbours.into_iter().map(|v| (degree(v), v)).max();
+        largest.filter(|&(degree, _)| degree >= (self.graph.vertex_bound() / HUB_SHARE).max(1)).map(|(_, hub)| hub)
     }
 
     /// Grows the hub's component by one pass and links all others; gives a vertex of the component.

@@ -162,7 +162,7 @@ impl Forest<'_> {
     }
 
     /// Vertices that are spread evenly over all.
-    fn sample(&self) -> impl Iterator<Item = VertexId> + use<> {
+    pub(super) fn sample(&self) -> impl Iterator<Item = VertexId> + use<> {
         const SAMPLES: u64 = 1024;
         // Steps of the golden ratio spread over any range of ids, and are the same in every run.
         const STEP: u64 = 0x9e37_79b9_7f4a_7c15;

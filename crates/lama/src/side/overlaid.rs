@@ -13,12 +13,9 @@ use base::bitmap::{AtomicBitmap, ones};
 use graph::{Weight, vertices_of};
 
 use super::{EMPTY, Found, LISTS_READY, OVERLAID, READY, Recipe, Side, home};
-use crate::overlay::{Added, ChangedPart, ListChanges, Overlay, TouchedLists, without};
+use crate::overlay::{Added, ChangedPart, FirstCuts, ListChanges, Overlay, TouchedLists, without};
 use crate::run;
 use crate::table::{PAGE_SHIFT, num_pages, page_of, place_in_page};
-
-/// Fewer vertices that nothing touched are not worth a page of their own.
-const SHORT_RUN: usize = 4;
 
 /// What is laid over a side.
 #[derive(Clone, Debug)]
@@ -28,6 +25,8 @@ pub(crate) struct SideOverlay {
     pub touched: Arc<AtomicBitmap>,
     /// Those of them that may have lost entries.
     pub cut: Arc<AtomicBitmap>,
+    /// And from where on.
+    pub first_cuts: Arc<FirstCuts>,
     pub overlay: Arc<dyn Overlay>,
 }
 
@@ -47,6 +46,15 @@ impl SideOverlay {
         }
     }
 
+    /// The beginning of a list below, which may lose entries, that it has for certain: of a line at most, since who soon
+    /// finds what he wants reads no other.
+    #[inline]
+    fn head<'a>(&self, vertex: VertexId, below: &'a [VertexId]) -> &'a [VertexId] {
+        const LINE: usize = 16;
+        let first = self.first_cuts.first(vertex);
+        &below[..below.iter().take(LINE).take_while(|&&target| target < first).count()]
+    }
+
     /// Whether the list differs in this version.
     pub fn changes(&self, vertex: VertexId) -> bool {
         let changes = self.overlay.num_changes(self.side, vertex);
@@ -54,29 +62,30 @@ impl SideOverlay {
     }
 }
 
-/// Calls `body` with vertices that were not touched, and with those between them, as long ranges in their order, and
-/// whether any was.
+/// Calls `body` with vertices in their order, as long ranges, and whether any of them was touched. Ranges end where 64
+/// lists do, which are read at once: to tell a few between those that were touched apart costs more.
 #[inline]
 pub(super) fn for_each_run(
     touched: &AtomicBitmap,
     vertices: Range<VertexId>,
     mut body: impl FnMut(Range<VertexId>, bool) -> ControlFlow<()>,
 ) -> ControlFlow<()> {
-    let (mut start, end) = (vertices.start as usize, vertices.end as usize);
-    let range = |start: usize, end: usize| start as VertexId..end as VertexId;
-    let mut at = start;
-    while at < end {
-        let run_end = touched.find(true, at..end);
-        if run_end - at >= SHORT_RUN {
-            if start < at {
-                body(range(start, at), true)?;
-            }
-            body(range(at, run_end), false)?;
-            start = run_end;
+    let is_touched = |at: VertexId| {
+        let word = touched.words()[at as usize / 64].load(Ordering::Relaxed) & !0 << (at % 64);
+        let end = vertices.end - (at - at % 64);
+        if end < 64 { word & !(!0 << end) != 0 } else { word != 0 }
+    };
+    let mut start = vertices.start;
+    while start < vertices.end {
+        let which = is_touched(start);
+        let mut end = start;
+        while end < vertices.end && is_touched(end) == which {
+            end = vertices.end.min((end - end % 64).saturating_add(64));
         }
-        at = touched.find(false, run_end..end);
+        body(start..end, which)?;
+        start = end;
     }
-    if start < end { body(range(start, end), true) } else { ControlFlow::Continue(()) }
+    ControlFlow::Continue(())
 }
 
 impl Side {
@@ -104,6 +113,19 @@ impl Side {
         self.overlay.as_ref().filter(|overlay| overlay.touched.get(vertex as usize))
     }
 
+    /// Whether the page has the list of `vertex`, whatever is laid over it, as far as is known.
+    #[inline(always)]
+    pub(super) fn has_list_below(&self, vertex: VertexId) -> bool {
+        self.pages[page_of(vertex)].load(Ordering::Relaxed).0 & !OVERLAID <= LISTS_READY
+    }
+
+    /// Where the page has the list of `vertex`, which nothing is laid over though something is over others of its page.
+    #[inline(always)]
+    pub(super) fn untouched_list(&self, vertex: VertexId, last_state: u64) -> Option<Range<usize>> {
+        let overlay = self.overlay.as_ref()?;
+        if overlay.touched.get(vertex as usize) { None } else { self.list_below(vertex, last_state) }
+    }
+
     /// Where the page has the list of `vertex`, whatever is laid over it, unless it is elsewhere.
     #[inline]
     pub(super) fn list_below(&self, vertex: VertexId, last_state: u64) -> Option<Range<usize>> {
@@ -115,6 +137,25 @@ impl Side {
         })
     }
 
+    /// The list of `vertex`, whatever is laid over it, with its weights verified if they are wanted.
+    #[inline(always)]
+    fn found_below(&self, vertex: VertexId, wants_weights: bool) -> Found<'_> {
+        let state = self.pages[page_of(vertex)].load(Ordering::Acquire).0 & !OVERLAID;
+        match self.list_below(vertex, if wants_weights { READY } else { LISTS_READY }) {
+            Some(list) => Found::List(list),
+            None if state == EMPTY => Found::Nothing,
+            None => self.elsewhere(vertex, wants_weights),
+        }
+    }
+
+    /// The list of `vertex` with the bytes of its weights where all of it was added, and lies in one piece.
+    #[inline]
+    pub(super) fn list_added(&self, vertex: VertexId) -> Option<Added<'_>> {
+        let overlay = self.overlay_of(vertex).filter(|overlay| !overlay.cut.get(vertex as usize))?;
+        let is_nothing_below = self.pages[page_of(vertex)].load(Ordering::Acquire).0 & !OVERLAID == EMPTY;
+        if is_nothing_below { overlay.overlay.added(overlay.side, vertex) } else { None }
+    }
+
     #[inline]
     pub(super) fn for_each_fragment_overlaid(
         &self,
@@ -123,7 +164,7 @@ impl Side {
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let (removed, added) = overlay.both(vertex);
-        self.for_each_fragment_without(vertex, &removed, &mut body)?;
+        self.for_each_fragment_without(vertex, 0, &removed, &mut body)?;
         match added {
             Some(([], _)) => ControlFlow::Continue(()),
             Some((targets, _)) => body(targets),
@@ -131,11 +172,12 @@ impl Side {
         }
     }
 
-    /// What is left, without the entries that are removed, of the list below.
+    /// What is left, without the entries that are removed, of the list below from an entry on.
     #[inline(always)]
     fn for_each_fragment_without(
         &self,
         vertex: VertexId,
+        start: usize,
         removed: &[VertexId],
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
@@ -143,9 +185,11 @@ impl Side {
             true => body(targets),
             false => without(targets, removed, |kept| body(&targets[kept])),
         };
-        let found = self.list_below(vertex, LISTS_READY).map(Found::List);
-        match found.unwrap_or_else(|| self.elsewhere(vertex, false)) {
-            Found::List(list) => keep(&self.targets[list]),
+        match self.found_below(vertex, false) {
+            Found::List(list) => match list.start + start {
+                at if at == list.end && start > 0 => ControlFlow::Continue(()),
+                at => keep(&self.targets[at..list.end]),
+            },
             Found::Pieces(page) => {
                 let base = &self.targets[self.base_targets(page_of(vertex))];
                 page.for_each_fragment(place_in_page(vertex), base, keep)
@@ -167,13 +211,14 @@ impl Side {
         Some((&self.targets[base..], self.offsets[home(first)..].first_chunk()?))
     }
 
-    /// Those of the wanted lists that may differ, if any. `is_all_added` where nothing is below.
+    /// Those of the wanted lists that may differ, if any.
     #[inline(always)]
-    fn touched_of(&self, word: usize, wanted: u64, is_all_added: bool) -> Option<(&SideOverlay, TouchedLists)> {
+    fn touched_of(&self, word: usize, wanted: u64, is_nothing_below: bool) -> Option<(&SideOverlay, TouchedLists)> {
         let overlay = self.overlay.as_ref()?;
         let wanted = overlay.touched.words()[word].load(Ordering::Acquire) & wanted;
         let cut = overlay.cut.words()[word].load(Ordering::Relaxed) & wanted;
-        (wanted != 0).then_some((overlay, TouchedLists { word, wanted, cut, is_all_added }))
+        let gaining = if is_nothing_below { wanted } else { 0 };
+        (wanted != 0).then_some((overlay, TouchedLists { word, wanted, cut, gaining }))
     }
 
     /// Whether the page of these 64 vertices has no edges, whatever is laid over it.
@@ -196,24 +241,39 @@ impl Side {
         mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
         let is_nothing_below = self.is_nothing_below(word);
-        let touched = self.touched_of(word, wanted, is_nothing_below);
-        if !is_nothing_below {
-            let untouched = wanted & !touched.map_or(0, |(_, lists)| lists.wanted);
-            if let Some((targets, ends)) = self.lists_of_word(word) {
-                for bit in ones(untouched) {
-                    let list = &targets[ends[bit] as usize..ends[bit + 1] as usize];
-                    let _ = body((word * 64 + bit) as VertexId, list);
+        let mut touched = self.touched_of(word, wanted, is_nothing_below);
+        // How much was given of lists below of which more is wanted.
+        let mut given = [0_u8; 64];
+        if let Some((targets, ends)) = self.lists_of_word(word) {
+            let cut = touched.map_or(0, |(_, lists)| lists.cut);
+            let mut satisfied = 0;
+            for bit in ones(wanted) {
+                let vertex = (word * 64 + bit) as VertexId;
+                let mut list = &targets[ends[bit] as usize..ends[bit + 1] as usize];
+                if cut >> bit & 1 == 1
+                    && let Some((overlay, _)) = touched
+                {
+                    list = overlay.head(vertex, list);
+                    given[bit] = list.len() as u8;
                 }
-            } else {
-                for vertex in vertices_of(word, untouched) {
-                    let _ = self.for_each_fragment_without(vertex, &[], |list| body(vertex, list));
-                }
+                satisfied |= u64::from(body(vertex, list).is_break()) << bit;
+            }
+            if let Some((_, lists)) = &mut touched {
+                lists.wanted &= !satisfied;
+                lists.cut &= lists.wanted;
+                lists.gaining = lists.wanted & !lists.cut;
+            }
+        } else if !is_nothing_below {
+            for vertex in vertices_of(word, wanted & !touched.map_or(0, |(_, lists)| lists.wanted)) {
+                let _ = self.for_each_fragment_without(vertex, 0, &[], |list| body(vertex, list));
             }
         }
-        let Some((overlay, lists)) = touched else { return };
+        let Some((overlay, lists)) = touched.filter(|(_, lists)| lists.wanted != 0) else { return };
         overlay.overlay.for_each_change(overlay.side, lists, &mut |vertex, change| match change {
-            ChangedPart::Removed(_) if is_nothing_below => ControlFlow::Continue(()),
-            ChangedPart::Removed(removed) => self.for_each_fragment_without(vertex, removed, |list| body(vertex, list)),
+            ChangedPart::Removed(removed) => {
+                let start = usize::from(given[vertex as usize % 64]);
+                self.for_each_fragment_without(vertex, start, removed, |list| body(vertex, list))
+            }
             ChangedPart::Added(targets, _) => body(vertex, targets),
         });
     }
@@ -264,8 +324,7 @@ impl Side {
             true => body(targets, weights),
             false => without(targets, &removed, |kept| body(&targets[kept.clone()], &weights[kept])),
         };
-        let found = self.list_below(vertex, READY).map(Found::List);
-        match found.unwrap_or_else(|| self.elsewhere(vertex, true)) {
+        match self.found_below(vertex, true) {
             Found::List(list) => keep(&self.targets[list.clone()], &weights[list])?,
             Found::Pieces(page) => {
                 let edges = self.base_targets(page_of(vertex));
@@ -301,9 +360,8 @@ mod tests {
             let flow = for_each_run(&touched, start..end, |run, is_touched| {
                 assert!(run.start == next && run.end > next, "{run:?} after {next}");
                 assert!(is_touched || run.clone().all(|vertex| !touched.get(vertex as usize)), "{run:?}");
-                assert!(
-                    !is_touched || run.len() <= SHORT_RUN || run.clone().any(|vertex| touched.get(vertex as usize))
-                );
+                assert!(!is_touched || run.clone().any(|vertex| touched.get(vertex as usize)), "{run:?}");
+                assert!(run.start == start || run.start % 64 == 0, "{run:?}");
                 next = run.end;
                 ControlFlow::Continue(())
             });

@@ -10,6 +10,8 @@
 
 use std::sync::atomic::Ordering;
 
+use base::simd::prefetch;
+
 use super::{Handle, Zeros};
 
 /// The most entries that are reserved: of 2^32 vertices with four on a page.
@@ -45,6 +47,12 @@ impl Newest {
     pub(crate) fn page(&self, number: usize, limit: Limit) -> Option<Handle> {
         let entry = self.0.words().get(number)?.load(Ordering::Relaxed);
         ((entry >> 32) as u32 <= limit.0).then_some(entry as Handle)
+    }
+
+    /// Hints that the page with this number is looked for soon.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, number: usize) {
+        prefetch(self.0.words(), number);
     }
 
     /// Notes a page that was made in a group that is not published yet.

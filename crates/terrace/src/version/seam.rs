@@ -63,6 +63,11 @@ impl<W: Value> WillNeed for Version<W> {
     }
 
     #[inline(always)]
+    fn prefetch_out_place(&self, vertex: VertexId) {
+        self.lists(Plane::Out).prefetch_place(vertex);
+    }
+
+    #[inline(always)]
     fn prefetch_out_list(&self, vertex: VertexId) {
         self.lists(Plane::Out).prefetch_list(vertex);
     }

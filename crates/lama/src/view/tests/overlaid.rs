@@ -102,7 +102,7 @@ fn changes_over_a_version_show_the_one_that_has_them() {
                 for &side in &sides {
                     let (added, removed) = &step.changes[side as usize];
                     added.iter().for_each(|arc| underlay.touch(side, arc.list));
-                    removed.iter().for_each(|arc| underlay.cut(side, arc.list));
+                    removed.iter().for_each(|arc| underlay.cut(side, arc.list, arc.neighbour));
                 }
                 views.push((to, underlay.overlaid(step)));
                 for (version, view) in &views {
