@@ -167,6 +167,12 @@ impl WillNeed for TransactionGraph<'_> {
             self.view().prefetch_out(vertex);
         }
     }
+
+    fn prefetch_out_place(&self, vertex: VertexId) {
+        if (vertex as usize) < self.view().vertex_bound() {
+            self.view().prefetch_out_place(vertex);
+        }
+    }
 }
 
 impl Graph for TransactionGraph<'_> {

@@ -196,7 +196,9 @@ impl<G: InEdges> Search<'_, G> {
                     if is_new {
                         next.push(v);
                         if are_out_lists {
+                            // Others follow at once, so it is not waited for.
                             self.graph.prefetch_out(v);
+                            self.graph.prefetch_out_place(v);
                         }
                     } else if step.end != end {
                         meeting = Some(if end == FORWARD { (u, v) } else { (v, u) });

@@ -230,6 +230,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
                 self.scratch.heaps[end].push(Reverse((new.to_bits(), v)));
                 if self.fetches_out {
                     self.graph.prefetch_out(v);
+                    self.graph.prefetch_out_place(v);
                 }
                 if whole.to_bits() < self.best.to_bits() {
                     (self.best, self.meeting) = (whole, Some(v));
