@@ -412,11 +412,6 @@ impl Graph for ChosenWeights {
     }
 
     #[inline]
-    fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, body: impl FnMut(VertexId, usize)) {
-        self.graph.for_each_rough_out_degree_of(word, wanted, body);
-    }
-
-    #[inline]
     fn for_each_out_page(
         &self,
         vertices: Range<VertexId>,

@@ -68,16 +68,6 @@ pub trait Graph: WillNeed + Sync {
         self.out_degree(vertex)
     }
 
-    /// Calls `body` with about the lengths of the out-lists of those of 64 vertices, from `64 * word` on, whose bits
-    /// are set in `wanted`, in any order: a storage that keeps changes apart from its lists may leave them out.
-    ///
-    /// For choosing vertices of patched pages by what they roughly are, as
-    /// [`for_each_out_fragment_of`](Self::for_each_out_fragment_of).
-    #[inline]
-    fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, mut body: impl FnMut(VertexId, usize)) {
-        vertices_of(word, wanted).for_each(|vertex| body(vertex, self.out_degree(vertex)));
-    }
-
     /// Calls `body` with each fragment of the out-list of `vertex`: a contiguous piece, ascending,
     /// every entry below [`vertex_bound`](Self::vertex_bound). Fragments do not overlap.
     ///

@@ -240,6 +240,13 @@ pub(crate) fn announce(graph: &impl Graph, vertices: &[VertexId], index: usize) 
     }
 }
 
+/// Tells a graph of a list on the way to which nobody can tell it twice: of many, one after the other, none is waited for.
+#[inline(always)]
+pub(crate) fn announce_place(graph: &impl Graph, vertex: VertexId) {
+    graph.prefetch_out(vertex);
+    graph.prefetch_out_place(vertex);
+}
+
 /// Tells a graph what [`announce`] will not, before the first of the lists is read.
 #[inline(always)]
 pub(crate) fn announce_first(graph: &impl Graph, vertices: &[VertexId]) {

@@ -17,6 +17,7 @@ use base::VertexId;
 use graph::{Direction, Graph, InEdges};
 
 use crate::context::require_vertex;
+use crate::edge_map::announce_place;
 use crate::walk::announce_ahead;
 use crate::{Context, Error, Result};
 
@@ -178,11 +179,8 @@ fn search_nearby<G: Graph>(
                 let most = (found.len() + graph.out_degree(found[place])).min(bound);
                 ctx.require_memory("khop", (most * FOUND_BYTES + Visited::most_bytes(bound, most)) as u64)?;
             }
-            if let Some(&ahead) = found[..end].get(place + 2 * AHEAD) {
-                graph.prefetch_out(ahead);
-            }
             if let Some(&ahead) = found[..end].get(place + AHEAD) {
-                graph.prefetch_out_place(ahead);
+                announce_place(graph, ahead);
             }
             let _ = graph.for_each_out_fragment(found[place], |list| {
                 visited.insert_all(list, found);

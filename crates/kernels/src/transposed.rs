@@ -179,11 +179,6 @@ impl<G: Graph> Graph for Transposed<'_, G> {
         self.graph.rough_out_degree(vertex)
     }
 
-    #[inline(always)]
-    fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, body: impl FnMut(VertexId, usize)) {
-        self.graph.for_each_rough_out_degree_of(word, wanted, body);
-    }
-
     fn for_each_out_page(
         &self,
         vertices: Range<VertexId>,

@@ -199,6 +199,7 @@ impl<G: InEdges> Run<'_, G> {
 mod tests {
     use super::*;
     use base::parallel::Pool;
+    use graph::Graph;
     use testkit::{Pieces, for_each_graph};
 
     /// How components are found.
@@ -230,6 +231,28 @@ mod tests {
             let result = by(pool, graph, way);
             assert_eq!(verify(graph, &WccParams::default(), &result), Ok(()), "{what}, {way:?}");
         }
+    }
+
+    #[test]
+    fn hubs_are_found_where_there_are_any() {
+        let pool = Pool::new(1).unwrap();
+        let (mut found, mut missed) = (0, 0);
+        for_each_graph(|name, csr| {
+            let ctx = Context::new(&pool);
+            let mut labels = vec![0; csr.vertex_bound()];
+            let run = Run { ctx: &ctx, graph: csr, forest: Forest(as_atomic_u32(&mut labels)) };
+            let degree = |v| csr.out_degree(v) + if run.sides() == Sides::Both { csr.in_degree(v) } else { 0 };
+            let bound = csr.vertex_bound();
+            let largest = (0..bound as VertexId).map(degree).max().unwrap_or(0);
+            match run.hub() {
+                Some(hub) => {
+                    assert!(degree(hub) >= (bound / 64).max(1), "{name}");
+                    found += 1;
+                }
+                None => missed += usize::from(run.sides() != Sides::Unknown && largest >= (bound / 8).max(1)),
+            }
+        });
+        assert!(found > 0 && missed == 0, "{found} found, {missed} of large ones missed");
     }
 
     #[test]

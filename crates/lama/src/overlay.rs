@@ -128,11 +128,6 @@ pub trait Overlay: Debug + Send + Sync {
         }
     }
 
-    /// Calls `body` with how much of each list changes, in any order.
-    fn for_each_num_changes(&self, side: run::Side, lists: TouchedLists, body: &mut dyn FnMut(VertexId, ListChanges)) {
-        vertices_of(lists.word, lists.wanted).for_each(|vertex| body(vertex, self.num_changes(side, vertex)));
-    }
-
     /// Hints that what changes in a list is looked for soon.
     fn prefetch(&self, _side: run::Side, _vertex: VertexId) {}
 

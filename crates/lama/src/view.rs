@@ -579,11 +579,6 @@ impl Graph for View {
     }
 
     #[inline]
-    fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, body: impl FnMut(VertexId, usize)) {
-        self.out_side.for_each_rough_degree_of(word, wanted, body);
-    }
-
-    #[inline]
     fn for_each_out_page(
         &self,
         vertices: Range<VertexId>,

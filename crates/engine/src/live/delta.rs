@@ -228,26 +228,6 @@ impl DeltaVersion {
         })
     }
 
-    /// How much of some of 64 lists changes.
-    pub(crate) fn for_each_num_changes(
-        &self,
-        side: Side,
-        lists: TouchedLists,
-        body: &mut dyn FnMut(VertexId, ListChanges),
-    ) {
-        for_weights!(Self, self, version => {
-            let planes = planes_of(side);
-            let (removed, added) = (version.lists(planes.removed()), version.lists(planes.added()));
-            let (removed, added) = (removed.of_word(lists.word), added.of_word(lists.word));
-            removed.prefetch_places(lists.cut);
-            added.prefetch_places(lists.wanted);
-            for vertex in vertices_of(lists.word, lists.wanted) {
-                let num_removed = if lists.is_cut(vertex) { removed.degree(vertex) } else { 0 };
-                body(vertex, ListChanges { removed: num_removed, added: added.degree(vertex) });
-            }
-        })
-    }
-
     /// Hints that what changes in a list, which was looked for, is read soon.
     pub(crate) fn prefetch_list(&self, side: Side, vertex: VertexId, is_cut: bool) {
         for_weights!(Self, self, version => {

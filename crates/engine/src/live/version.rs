@@ -190,15 +190,6 @@ impl Overlay for LiveVersion {
         }
     }
 
-    fn for_each_num_changes(&self, side: Side, lists: TouchedLists, body: &mut dyn FnMut(VertexId, ListChanges)) {
-        match self.frozen {
-            None => self.delta.for_each_num_changes(side, lists, body),
-            Some(_) => {
-                vertices_of(lists.word, lists.wanted).for_each(|vertex| body(vertex, self.num_changes(side, vertex)))
-            }
-        }
-    }
-
     fn prefetch(&self, side: Side, vertex: VertexId) {
         self.delta.prefetch(side, vertex);
     }

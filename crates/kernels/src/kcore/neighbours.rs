@@ -10,6 +10,7 @@ use base::simd::prefetch;
 use graph::{Direction, InEdges, Page};
 
 use super::lock;
+use crate::edge_map::announce_place;
 use crate::vertex_subset::CHUNK;
 use crate::{Context, Result};
 
@@ -80,8 +81,7 @@ impl<'a, G: InEdges> Neighbours<'a, G> {
     /// Fetches where the out-list of `v` is.
     #[inline(always)]
     pub(super) fn prefetch_place(&self, v: VertexId) {
-        self.graph.prefetch_out(v);
-        self.graph.prefetch_out_place(v);
+        announce_place(self.graph, v);
     }
 
     /// Fetches where the lists of `v` begin; best once their places are there.

@@ -17,6 +17,7 @@ use graph::{Direction, InEdges};
 use super::table::{Scratch, Table, with_scratch};
 use super::{POLL, require_room};
 use crate::context::require_vertex;
+use crate::edge_map::announce_place;
 use crate::walk::announce_ahead;
 use crate::{Context, Result};
 
@@ -196,9 +197,7 @@ impl<G: InEdges> Search<'_, G> {
                     if is_new {
                         next.push(v);
                         if are_out_lists {
-                            // Others follow at once, so it is not waited for.
-                            self.graph.prefetch_out(v);
-                            self.graph.prefetch_out_place(v);
+                            announce_place(self.graph, v);
                         }
                     } else if step.end != end {
                         meeting = Some(if end == FORWARD { (u, v) } else { (v, u) });

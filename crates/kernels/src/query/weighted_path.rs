@@ -20,6 +20,7 @@ use graph::{Direction, Distance, InEdges, Weight, WeightType, WeightedEdges};
 use super::POLL;
 use super::table::{Scratch, Table, with_scratch};
 use crate::context::require_vertex;
+use crate::edge_map::announce_place;
 use crate::sssp::DistanceValue;
 use crate::{Context, Error, Result};
 
@@ -229,8 +230,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
                 let whole = new.plus(W::Distance::from_bits(label.distances[1 - end]));
                 self.scratch.heaps[end].push(Reverse((new.to_bits(), v)));
                 if self.fetches_out {
-                    self.graph.prefetch_out(v);
-                    self.graph.prefetch_out_place(v);
+                    announce_place(self.graph, v);
                 }
                 if whole.to_bits() < self.best.to_bits() {
                     (self.best, self.meeting) = (whole, Some(v));

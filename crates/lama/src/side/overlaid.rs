@@ -13,7 +13,7 @@ use base::bitmap::{AtomicBitmap, ones};
 use graph::{Weight, vertices_of};
 
 use super::{EMPTY, Found, LISTS_READY, OVERLAID, READY, Recipe, Side, home};
-use crate::overlay::{Added, ChangedPart, FirstCuts, ListChanges, Overlay, TouchedLists, without};
+use crate::overlay::{Added, ChangedPart, FirstCuts, Overlay, TouchedLists, without};
 use crate::run;
 use crate::table::{PAGE_SHIFT, num_pages, page_of, place_in_page};
 
@@ -292,22 +292,6 @@ impl Side {
         match self.is_nothing_below(vertex as usize / 64) {
             true => self.degree(vertex),
             false => self.degree_below(vertex),
-        }
-    }
-
-    /// Calls `body` with the lengths of those of 64 lists that are wanted, in any order; without what changes in lists
-    /// of a page that has others.
-    #[inline]
-    pub fn for_each_rough_degree_of(&self, word: usize, wanted: u64, mut body: impl FnMut(VertexId, usize)) {
-        if !self.is_nothing_below(word) {
-            match self.lists_of_word(word) {
-                Some((_, ends)) => ones(wanted)
-                    .for_each(|bit| body((word * 64 + bit) as VertexId, (ends[bit + 1] - ends[bit]) as usize)),
-                None => vertices_of(word, wanted).for_each(|vertex| body(vertex, self.degree_below(vertex))),
-            }
-        } else if let Some((overlay, lists)) = self.touched_of(word, wanted, true) {
-            let mut changed = |vertex, changes: ListChanges| body(vertex, changes.added);
-            overlay.overlay.for_each_num_changes(overlay.side, lists, &mut changed);
         }
     }
 

@@ -47,13 +47,6 @@ impl<W: Value> Version<W> {
             let _ = lists.for_each_fragment(vertex, |targets, _| body(vertex, targets));
         }
     }
-
-    #[inline(always)]
-    fn degrees_of_word(&self, plane: Plane, (word, wanted): (usize, u64), mut body: impl FnMut(VertexId, usize)) {
-        let lists = self.lists(plane).of_word(word);
-        lists.prefetch_places(wanted);
-        vertices_of(word, wanted).for_each(|vertex| body(vertex, lists.degree(vertex)));
-    }
 }
 
 impl<W: Value> WillNeed for Version<W> {
@@ -119,11 +112,6 @@ impl<W: Value> Graph for Version<W> {
         body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
         self.fragments_of_word(Plane::Out, (word, wanted), body);
-    }
-
-    #[inline]
-    fn for_each_rough_out_degree_of(&self, word: usize, wanted: u64, body: impl FnMut(VertexId, usize)) {
-        self.degrees_of_word(Plane::Out, (word, wanted), body);
     }
 
     #[inline]

@@ -80,12 +80,6 @@ impl<'a, W: Value> ListsOfWord<'a, W> {
         }
     }
 
-    /// The length of the list of one of the vertices.
-    #[inline(always)]
-    pub fn degree(&self, vertex: VertexId) -> usize {
-        self.block(vertex).degree()
-    }
-
     /// As [`Lists::single`], for one of the vertices.
     #[inline(always)]
     pub fn single(&self, vertex: VertexId) -> Option<(&'a [VertexId], &'a [W])> {
