@@ -2,13 +2,15 @@
 //!
 //! Work is cut into chunks that workers claim from a shared counter, so a slow chunk does not hold
 //! up the rest. A body learns the index of its worker, which lets it keep scratch space per worker.
-//! Loops must not be nested.
+//! Loops must not be nested; what a body finds to be too much for one worker it [shares](Pool::share).
 
 mod in_order;
 
 use std::ops::Range;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use rayon::prelude::*;
 
 use crate::{Error, Result};
 
@@ -136,6 +138,18 @@ impl Pool {
             }
         });
     }
+
+    /// Maps items with `body(worker_index, item)`, in their order. May be called in the body of a loop: workers that
+    /// have finished their own share of that help.
+    ///
+    /// `body` must not lock what the caller holds: whoever waits for others may run it for another caller.
+    pub fn share<T: Send, R: Send>(&self, items: Vec<T>, body: impl Fn(usize, T) -> R + Sync) -> Vec<R> {
+        if self.num_threads == 1 {
+            return items.into_iter().map(|item| body(0, item)).collect();
+        }
+        let on_worker = |item| body(rayon::current_thread_index().unwrap_or(0), item);
+        self.workers.install(|| items.into_par_iter().with_max_len(1).map(on_worker).collect())
+    }
 }
 
 #[cfg(test)]
@@ -177,5 +191,18 @@ mod tests {
             sum.fetch_add(x, Ordering::Relaxed);
         });
         assert_eq!(sum.into_inner(), 999 * 500);
+    }
+
+    #[test]
+    fn bodies_share_what_is_too_much() {
+        for threads in [1, 3] {
+            let pool = Pool::new(threads).unwrap();
+            let squares = |len: usize| pool.share((0..len).collect(), |worker, i| (worker < threads, i * i));
+            let nested = pool.map_chunks(0..40, 1, |_, chunk| squares(100 * chunk.start));
+            for (i, found) in nested.iter().enumerate() {
+                assert!(found.iter().copied().eq((0..100 * i).map(|i| (true, i * i))));
+            }
+            assert_eq!(squares(3), [(true, 0), (true, 1), (true, 4)]);
+        }
     }
 }

@@ -36,6 +36,9 @@ static SIZES: [(usize, usize); 7] =
     [(10, 2000), (100, 1000), (1000, 300), (10_000, 60), (100_000, 20), (1_000_000, 7), (10_000_000, 3)];
 /// A quick run leaves out the large ones, and tries the others less often.
 static QUICK_SIZES: [(usize, usize); 5] = [(10, 200), (100, 100), (1000, 30), (10_000, 10), (100_000, 3)];
+/// Batches for a single vertex.
+static HUB_SIZES: [(usize, usize); 2] = [(100_000, 20), (1_000_000, 7)];
+static QUICK_HUB_SIZES: [(usize, usize); 1] = [(100_000, 3)];
 /// Rivals have fewer trials.
 const RIVAL_SHARE: usize = 4;
 
@@ -74,6 +77,13 @@ impl Supply {
         }
         self.rest.split_off(self.rest.len() - len)
     }
+}
+
+/// Edges from vertex 0 to others in no order, each but once.
+fn of_a_hub(len: usize, scale: u32) -> Vec<(VertexId, VertexId)> {
+    const ODD: usize = 0x9e37_79b1;
+    let mask = (1 << scale) - 1;
+    (0..len).map(|i| (0, (i.wrapping_mul(ODD) & mask) as u32)).collect()
 }
 
 /// A container under test; each call returns its seconds.
@@ -154,12 +164,24 @@ fn measure(
     (container, scale): (&mut dyn Container, u32),
     sizes: &[(usize, usize)],
 ) -> Result<()> {
-    let pool = &setting.pool;
     let mut supply = Supply::new(scale, 77)?;
+    measure_batches(setting, report, name, container, sizes, |len| supply.take(&setting.pool, len))
+}
+
+/// The same, with batches of the caller's.
+fn measure_batches(
+    setting: &Setting,
+    report: &mut Report,
+    name: &str,
+    container: &mut dyn Container,
+    sizes: &[(usize, usize)],
+    mut batch_of: impl FnMut(usize) -> Vec<(VertexId, VertexId)>,
+) -> Result<()> {
+    let pool = &setting.pool;
     for &(len, num_trials) in sizes {
         let (mut inserts, mut pairs) = (Vec::new(), Pairs::default());
         for trial in 0..num_trials + 1 {
-            let batch = supply.take(pool, len);
+            let batch = batch_of(len);
             let (insert, remove) = (container.insert(pool, &batch)?, container.remove(pool, &batch)?);
             if trial > 0 {
                 inserts.push(insert);
@@ -252,6 +274,13 @@ fn containers(setting: &Setting, report: &mut Report, edges: Batch<'_>, is_quick
     if is_wanted(setting, "over a base") {
         let mut over = Ours::new(num_vertices, Some(csr.out_lists()))?;
         measure(setting, report, "over a base", (&mut over, scale), sizes)?;
+    }
+    for (name, base) in [("live, a hub", None), ("over a base, a hub", Some(csr.out_lists()))] {
+        if is_wanted(setting, name) {
+            let sizes: &[_] = if is_quick { &QUICK_HUB_SIZES } else { &HUB_SIZES };
+            let mut ours = Ours::new(num_vertices, base)?;
+            measure_batches(setting, report, name, &mut ours, sizes, |len| of_a_hub(len, scale))?;
+        }
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use base::VertexId;
 use crate::arena::{Arena, Handle, LINE_WORDS, NOTHING, Newest};
 use crate::builder::Builder;
 use crate::change::{Applied, Change, Outcome, Sink};
+use crate::crew::Crew;
 use crate::directory::{Cursor, Directory, NewPage};
 use crate::list::{ListWork, PageCopy, Place, Tiers};
 use crate::node::{Home, Layout, PAGE_BITS, PAGE_VERTICES};
@@ -16,12 +17,13 @@ const LEAVES_AHEAD: usize = 8;
 /// The most lines of a leaf that are fetched ahead.
 const MAX_LINES_AHEAD: usize = 6;
 
-/// The lists that changes are applied to.
+/// The lists that changes are applied to, and who helps where one has very many.
 #[derive(Clone, Copy)]
-pub(crate) struct Target<'a> {
+pub(crate) struct Target<'a, W> {
     pub(crate) tiers: &'a Tiers,
     pub(crate) directory: Directory,
     pub(crate) newest: &'a Newest,
+    pub(crate) crew: &'a Crew<'a, W>,
 }
 
 /// The changes of one list among those of a batch.
@@ -32,7 +34,7 @@ pub(crate) struct Group {
     page: Handle,
 }
 
-fn group<W, C: Change<W>>(arena: &Arena, target: Target<'_>, changes: &[C], groups: &mut Vec<Group>) {
+fn group<W, C: Change<W>>(arena: &Arena, target: Target<'_, W>, changes: &[C], groups: &mut Vec<Group>) {
     groups.clear();
     let mut pages = Cursor::new(arena, target.newest, target.directory);
     let mut last = None;
@@ -48,7 +50,7 @@ fn group<W, C: Change<W>>(arena: &Arena, target: Target<'_>, changes: &[C], grou
 /// Applies changes, which are sorted; appends the pages that it made, and those that became empty.
 pub(crate) fn apply_sorted<W: Value, C: Change<W>, S: Sink<C>>(
     builder: &mut Builder<'_>,
-    target: Target<'_>,
+    target: Target<'_, W>,
     work: &mut ListWork<W>,
     changes: &[C],
     pages: &mut Vec<NewPage>,
@@ -74,7 +76,13 @@ pub(crate) fn apply_sorted<W: Value, C: Change<W>, S: Sink<C>>(
             let own = &changes[groups[i].start as usize..end];
             let place =
                 Place { tiers: target.tiers, page: &mut page, index: groups[i].source as usize % PAGE_VERTICES };
-            work.apply(builder, place, own, &mut Outcome { applied: &mut applied, sink: &mut *sink })?;
+            if place.is_shared(target.crew, own.len()) {
+                let (own_applied, own_effects) = work.apply_with(target.crew, builder, place, own)?;
+                applied.join(own_applied);
+                sink.absorb(own_effects);
+            } else {
+                work.apply(builder, place, own, &mut Outcome { applied: &mut applied, sink: &mut *sink })?;
+            }
             i += 1;
         }
         if let Some(new) = finish_page::<W>(builder, layout, handle, page) {

@@ -111,6 +111,19 @@ impl<W: Value> Change<W> for Update<W> {
     }
 }
 
+/// Cuts sorted changes into parts of about the same length, each edge in one of them.
+pub(crate) fn even_parts<W, C: Change<W>>(mut changes: &[C], num_parts: usize) -> Vec<&[C]> {
+    let len = changes.len().div_ceil(num_parts.max(1));
+    let mut parts = Vec::with_capacity(num_parts);
+    while !changes.is_empty() {
+        let same = changes[len.min(changes.len()) - 1].key();
+        let (part, rest) = changes.split_at(changes.partition_point(|change| change.key() <= same));
+        parts.push(part);
+        changes = rest;
+    }
+    parts
+}
+
 /// The changes of a batch, by number, in whatever form their owner holds them.
 pub(crate) trait Source<C>: Sync {
     /// How many there are.
@@ -206,20 +219,29 @@ pub(crate) struct Outcome<'a, S> {
 }
 
 /// Who wants to know which changes of a batch had an effect.
-pub(crate) trait Sink<C> {
+pub(crate) trait Sink<C>: Default + Send {
     /// This one had.
     fn effective(&mut self, change: &C);
+
+    /// So had those that somebody else was told of; they come after all before.
+    fn absorb(&mut self, later: Self);
 }
 
 /// Nobody does.
 impl<C> Sink<C> for () {
     #[inline(always)]
     fn effective(&mut self, _: &C) {}
+
+    fn absorb(&mut self, (): Self) {}
 }
 
-impl<C: Copy> Sink<C> for Vec<C> {
+impl<C: Copy + Send> Sink<C> for Vec<C> {
     #[inline(always)]
     fn effective(&mut self, change: &C) {
         self.push(*change);
+    }
+
+    fn absorb(&mut self, mut later: Self) {
+        self.append(&mut later);
     }
 }

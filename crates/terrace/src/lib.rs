@@ -33,6 +33,7 @@ mod arena;
 mod batch;
 mod builder;
 mod change;
+mod crew;
 mod directory;
 mod error;
 mod graveyard;

@@ -8,10 +8,16 @@ use base::{NO_VERTEX, VertexId};
 use crate::arena::{Fresh, LINE_WORDS};
 use crate::batch::Group;
 use crate::builder::Builder;
-use crate::change::{Applied, Change, Outcome, Sink};
+use crate::change::{Applied, Change, Outcome, Sink, even_parts};
+use crate::crew::Crew;
 use crate::node::{self, Block, Child, Home, Layout, Leaf};
-use crate::pieces::{Bounds, Carry, Work, wrap};
+use crate::pieces::{Bounds, Carry, Work, cut_between_leaves, wrap};
 use crate::{Result, Value};
+
+/// Lists with more entries a change are not cut: most leaves stay as they are, so most inner nodes may.
+const TOUCHED_LEAF: usize = 64;
+/// A list with fewer leaves is cut between entries.
+const LEAVES_OF_A_PART: usize = 4;
 
 /// Which home a list has, by its degree.
 #[derive(Clone, Copy, Debug)]
@@ -54,6 +60,13 @@ pub(crate) struct Place<'p, 'a> {
 }
 
 impl Place<'_, '_> {
+    /// Whether so many changes are better applied [with help](ListWork::apply_with).
+    #[inline(always)]
+    pub(crate) fn is_shared<W: Value>(&self, crew: &Crew<'_, W>, num_changes: usize) -> bool {
+        let degree = || self.tiers.layout.block::<W>(self.page.old, self.index).degree();
+        crew.num_parts(num_changes) > 1 && degree() / TOUCHED_LEAF <= num_changes
+    }
+
     /// Writes degree and home; returns the body and the values beside it, to be written.
     #[inline(always)]
     fn write<W: Value>(
@@ -70,7 +83,7 @@ impl Place<'_, '_> {
 /// One worker's room for applying changes.
 #[derive(Debug)]
 pub(crate) struct ListWork<W> {
-    carry: Carry<W>,
+    pub(crate) carry: Carry<W>,
     pub(crate) groups: Vec<Group>,
     children: Vec<Child>,
     above: Vec<Child>,
@@ -123,6 +136,77 @@ impl<W: Value> ListWork<W> {
                 self.settle(builder, place, degree, height)
             }
         }
+    }
+
+    /// The same for very many changes, with help: the list is cut between its leaves or, where it has few of them,
+    /// between its entries.
+    #[cold]
+    pub(crate) fn apply_with<C: Change<W>, S: Sink<C>>(
+        &mut self,
+        crew: &Crew<'_, W>,
+        builder: &mut Builder<'_>,
+        place: Place<'_, '_>,
+        changes: &[C],
+    ) -> Result<(Applied, S)> {
+        let tiers = place.tiers;
+        let block = tiers.layout.block::<W>(place.page.old, place.index);
+        let degree = block.degree();
+        self.children.clear();
+        match block.home() {
+            Home::Block => {
+                let (targets, values) = block.in_place();
+                self.carry.append(targets, values);
+            }
+            Home::Packed(len) => self.children.extend_from_slice(block.children(len)),
+            Home::Tree(height) => {
+                self.children.extend_from_slice(block.children(1));
+                self.open(builder, height);
+            }
+        }
+        let num_parts = crew.num_parts(changes.len());
+        let bounds = tiers.tree_bounds;
+        let parts = if self.children.len() >= num_parts * LEAVES_OF_A_PART {
+            let parts = cut_between_leaves(&self.children, changes, num_parts);
+            crew.share(builder, parts, |builder, carry, (leaves, changes)| {
+                let mut part = Part::default();
+                let outcome = Outcome { applied: &mut part.applied, sink: &mut part.sink };
+                Work { builder, carry, bounds, outcome, marker: PhantomData }.apply(
+                    0,
+                    leaves,
+                    changes,
+                    &mut part.leaves,
+                )?;
+                Ok(part)
+            })
+        } else {
+            self.gather(builder, 0);
+            self.carry.drain(|targets, values| {
+                let parts = cut_between_entries((targets, values), changes, num_parts);
+                crew.share(builder, parts, |builder, carry, (entries, changes)| {
+                    let mut part = Part::default();
+                    let mut outcome = Outcome { applied: &mut part.applied, sink: &mut part.sink };
+                    carry.plan.make(entries.0, entries.1, changes, &mut outcome);
+                    carry.append_planned(entries, changes);
+                    carry.flush(builder, bounds, &mut part.leaves)?;
+                    Ok(part)
+                })
+            })
+        }?;
+        self.children.clear();
+        let (mut all_applied, mut all_effects) = (Applied::default(), S::default());
+        for Part { leaves, applied, sink } in parts {
+            self.carry.append_part(builder, bounds, &leaves, &mut self.children)?;
+            all_applied.join(applied);
+            all_effects.absorb(sink);
+        }
+        self.carry.finish(builder, bounds, &mut self.children)?;
+        let degree = degree + all_applied.num_added as usize - all_applied.num_removed as usize;
+        if degree <= tiers.packed {
+            self.gather(builder, 0);
+            self.carry.flush(builder, tiers.packed_bounds, &mut self.children)?;
+        }
+        self.settle(builder, place, degree, 0)?;
+        Ok((all_applied, all_effects))
     }
 
     #[inline(always)]
@@ -243,22 +327,62 @@ impl<W: Value> ListWork<W> {
         Ok(())
     }
 
-    /// Takes a list apart: its entries go to the carry, its nodes are retired.
-    fn gather(&mut self, builder: &mut Builder<'_>, mut height: usize) {
-        while height > 0 {
+    /// Takes inner nodes apart: leaves are left.
+    fn open(&mut self, builder: &mut Builder<'_>, height: usize) {
+        for _ in 0..height {
             self.above.clear();
             for child in &self.children {
                 builder.open_inner(child.handle, &mut self.above);
             }
             std::mem::swap(&mut self.above, &mut self.children);
-            height -= 1;
         }
+    }
+
+    /// Takes a list apart: its entries go to the carry, its nodes are retired.
+    fn gather(&mut self, builder: &mut Builder<'_>, height: usize) {
+        self.open(builder, height);
         for child in self.children.drain(..) {
             let leaf = Leaf::<W>::read(builder.arena, child.handle);
             self.carry.append(leaf.targets, leaf.values);
             builder.retire_leaf(child.handle, &leaf);
         }
     }
+}
+
+/// What a part of a long list became.
+struct Part<S> {
+    leaves: Vec<Child>,
+    applied: Applied,
+    sink: S,
+}
+
+impl<S: Default> Default for Part<S> {
+    fn default() -> Self {
+        Self { leaves: Vec::new(), applied: Applied::default(), sink: S::default() }
+    }
+}
+
+/// Targets, and what stands beside them.
+type Entries<'a, W> = (&'a [VertexId], &'a [W]);
+
+/// Cuts a list, and the changes that belong to its parts, so that each part has about as many changes.
+fn cut_between_entries<'c, W: Value, C: Change<W>>(
+    (mut targets, mut values): Entries<'c, W>,
+    changes: &'c [C],
+    num_parts: usize,
+) -> Vec<(Entries<'c, W>, &'c [C])> {
+    let changes = even_parts(changes, num_parts);
+    let next_changes = changes.iter().skip(1).map(|next| next[0].target());
+    let ends: Vec<_> = next_changes.map(Some).chain([None]).collect();
+    let cut = changes.into_iter().zip(ends).map(|(changes, end)| {
+        let end = end.map_or(targets.len(), |end| targets.partition_point(|&target| target < end));
+        let (own_targets, rest_of_targets) = targets.split_at(end);
+        // There are none where they take no words.
+        let (own_values, rest_of_values) = values.split_at(end.min(values.len()));
+        (targets, values) = (rest_of_targets, rest_of_values);
+        ((own_targets, own_values), changes)
+    });
+    cut.collect()
 }
 
 /// Neighbours in place, as many as there are lanes, so that no step depends on how many there are: behind the last

@@ -37,7 +37,7 @@ pub(crate) const MAX_CHILDREN: usize = (8 * LINE_WORDS - HEAD_WORDS) / 2;
 
 /// A leaf or an inner node, as its parent knows it.
 #[repr(C)]
-#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 pub(crate) struct Child {
     /// Every target below is at least this one.
     pub(crate) first: VertexId,

@@ -10,7 +10,8 @@ use base::parallel::Pool;
 use base::simd::prefetch;
 use graph::{Adjacency, Weight};
 
-use crate::change::{Applied, Change, Sink, Update};
+use crate::change::{Applied, Change, Sink, Update, even_parts};
+use crate::crew::num_parts;
 use crate::{Plane, Result, Space, Value};
 
 /// The graph that lies below a live one, and does not change.
@@ -109,12 +110,31 @@ impl<W: Value> Split<W> {
     /// yet, nothing can be taken out of that plane.
     pub(crate) fn fill<C: Change<W>>(
         &mut self,
-        base: &mut impl Search<W>,
+        pool: &Pool,
+        base: &impl Base<W>,
         changes: &[C],
         is_any_removed: bool,
     ) -> Result<()> {
         self.added.clear();
         self.removed.clear();
+        let num_parts = num_parts(pool, changes.len());
+        if num_parts == 1 {
+            return self.extend(&mut base.search(), changes, is_any_removed);
+        }
+        let parts = pool.share(even_parts(changes, num_parts), |_, part| -> Result<Self> {
+            let mut split = Self::default();
+            split.extend(&mut base.search(), part, is_any_removed)?;
+            Ok(split)
+        });
+        for part in parts {
+            let mut part = part?;
+            self.added.append(&mut part.added);
+            self.removed.append(&mut part.removed);
+        }
+        Ok(())
+    }
+
+    fn extend<C: Change<W>>(&mut self, base: &mut impl Search<W>, changes: &[C], is_any_removed: bool) -> Result<()> {
         changes.iter().take(LISTS_AHEAD).for_each(|change| base.prefetch_list(change.source()));
         changes.iter().take(EDGES_AHEAD).for_each(|change| base.prefetch_edge(change.source(), change.target()));
         for (i, change) in changes.iter().enumerate() {
@@ -148,7 +168,7 @@ impl<W: Value> Split<W> {
 }
 
 /// Effective changes of a plane, where somebody wants them.
-pub(crate) trait Listing<W>: Sink<Update<W>> + Default + Send {
+pub(crate) trait Listing<W>: Sink<Update<W>> {
     fn list(&self) -> &[Update<W>];
 }
 
@@ -159,6 +179,8 @@ pub(crate) struct Silent;
 impl<C> Sink<C> for Silent {
     #[inline(always)]
     fn effective(&mut self, _: &C) {}
+
+    fn absorb(&mut self, Self: Self) {}
 }
 
 impl<W: Value> Listing<W> for Silent {
@@ -181,6 +203,10 @@ impl<W: Value, C: Change<W>> Sink<C> for Listed<W> {
     #[inline(always)]
     fn effective(&mut self, change: &C) {
         self.0.push(Update { source: change.source(), target: change.target(), addition: change.addition() });
+    }
+
+    fn absorb(&mut self, Self(mut later): Self) {
+        self.0.append(&mut later);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::node::{self, Child, Leaf, MAX_CHILDREN};
 use crate::{Result, Value};
 
 /// An inner node with fewer children is joined with its neighbour.
-const MIN_CHILDREN: usize = MAX_CHILDREN / 4;
+pub(crate) const MIN_CHILDREN: usize = MAX_CHILDREN / 4;
 /// The share of the upper bound that parts are cut to.
 const FILL: (usize, usize) = (7, 8);
 
@@ -39,11 +39,13 @@ pub(crate) struct Carry<W> {
     pub(crate) plan: Plan,
     targets: Vec<VertexId>,
     values: Vec<W>,
+    /// Empty between lists.
+    levels: Vec<Vec<Child>>,
 }
 
 impl<W> Default for Carry<W> {
     fn default() -> Self {
-        Self { plan: Plan::default(), targets: Vec::new(), values: Vec::new() }
+        Self { plan: Plan::default(), targets: Vec::new(), values: Vec::new(), levels: Vec::new() }
     }
 }
 
@@ -95,12 +97,70 @@ impl<W: Value> Carry<W> {
         Ok(())
     }
 
+    /// The same at the end of a list: what is too short for a leaf, the last one takes.
+    pub(crate) fn finish(&mut self, builder: &mut Builder<'_>, bounds: Bounds, out: &mut Vec<Child>) -> Result<()> {
+        if !self.is_empty()
+            && let Some(last) = out.pop()
+        {
+            let leaf = Leaf::<W>::read(builder.arena, last.handle);
+            self.prepend(leaf.targets, leaf.values);
+            builder.retire_leaf(last.handle, &leaf);
+        }
+        self.flush(builder, bounds, out)
+    }
+
+    /// Appends the leaves that a part of a list became. A single one may be too short; the next takes it.
+    pub(crate) fn append_part(
+        &mut self,
+        builder: &mut Builder<'_>,
+        bounds: Bounds,
+        part: &[Child],
+        out: &mut Vec<Child>,
+    ) -> Result<()> {
+        for (i, &child) in part.iter().enumerate() {
+            let leaf = Leaf::<W>::read(builder.arena, child.handle);
+            if self.is_empty() && (part.len() > 1 || leaf.targets.len() >= bounds.min) {
+                out.extend_from_slice(&part[i..]);
+                break;
+            }
+            self.append(leaf.targets, leaf.values);
+            builder.retire_leaf(child.handle, &leaf);
+            if self.targets.len() >= bounds.min {
+                self.flush(builder, bounds, out)?;
+            }
+        }
+        Ok(())
+    }
+
     /// Takes all entries; `write` puts them where they belong.
-    pub(crate) fn drain(&mut self, write: impl FnOnce(&[VertexId], &[W])) {
-        write(&self.targets, &self.values);
+    pub(crate) fn drain<R>(&mut self, write: impl FnOnce(&[VertexId], &[W]) -> R) -> R {
+        let written = write(&self.targets, &self.values);
         self.targets.clear();
         self.values.clear();
+        written
     }
+}
+
+/// Cuts leaves, and the changes that belong to them, into parts with about as many changes each.
+pub(crate) fn cut_between_leaves<'c, W, C: Change<W>>(
+    mut leaves: &'c [Child],
+    mut changes: &'c [C],
+    num_parts: usize,
+) -> Vec<(&'c [Child], &'c [C])> {
+    let len = changes.len().div_ceil(num_parts);
+    let mut parts = Vec::with_capacity(num_parts);
+    while let Some(change) = changes.get(len) {
+        // The leaf in which the next part begins.
+        let next = leaves.partition_point(|leaf| leaf.first <= change.target()).saturating_sub(1).max(1);
+        let (own, rest) = split_changes(leaves, next, changes);
+        let (own_leaves, other_leaves) = leaves.split_at(next.min(leaves.len()));
+        parts.push((own_leaves, own));
+        (leaves, changes) = (other_leaves, rest);
+    }
+    if !leaves.is_empty() {
+        parts.push((leaves, changes));
+    }
+    parts
 }
 
 /// Cuts `len` in parts of even length: one if that is at most `max`, else with room to grow.
@@ -136,14 +196,86 @@ impl<W: Value, C: Change<W>, S: Sink<C>> Work<'_, '_, W, C, S> {
         changes: &[C],
         out: &mut Vec<Child>,
     ) -> Result<()> {
-        if height == 0 {
-            self.apply_to_leaves(children, changes, out)
-        } else {
-            self.descend(height, children, changes, out)
+        let mut levels = std::mem::take(&mut self.carry.levels);
+        levels.resize_with(levels.len().max(height + 1), Vec::new);
+        std::mem::swap(&mut levels[height], out);
+        self.visit(children, changes, &mut levels[..=height])?;
+        self.finish(&mut levels[..=height])?;
+        std::mem::swap(&mut levels[height], out);
+        self.carry.levels = levels;
+        Ok(())
+    }
+
+    /// Appends what becomes of `children` to the last of `levels`, which are those from the leaves up. Nodes that are
+    /// too few for a parent stay on their level, and too few entries in the carry: both go to the next parent.
+    fn visit(&mut self, children: &[Child], mut changes: &[C], levels: &mut [Vec<Child>]) -> Result<()> {
+        let Some((own_level, below)) = levels.split_last_mut() else { return Ok(()) };
+        if below.is_empty() {
+            return self.visit_leaves(children, changes, own_level);
+        }
+        let lowest = below.len() - 1;
+        for (i, &child) in children.iter().enumerate() {
+            let (own, rest) = split_changes(children, i + 1, changes);
+            changes = rest;
+            let was_clean = self.carry.is_empty() && below.iter().all(Vec::is_empty);
+            if own.is_empty() && was_clean {
+                own_level.push(child);
+                continue;
+            }
+            let (birth, grandchildren) = node::inner(self.builder.arena, child.handle);
+            self.visit(grandchildren, own, below)?;
+            if was_clean && below[lowest] == grandchildren {
+                own_level.push(child);
+                below[lowest].clear();
+                continue;
+            }
+            self.builder.retire(child.handle, birth, node::inner_words(grandchildren.len()));
+            let is_whole = self.carry.is_empty() && below[..lowest].iter().all(Vec::is_empty);
+            if is_whole && below[lowest].len() >= MIN_CHILDREN {
+                wrap(self.builder, &below[lowest], own_level)?;
+                below[lowest].clear();
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives what is left on the levels below the last, or in the carry, to the neighbours before it.
+    fn finish(&mut self, levels: &mut [Vec<Child>]) -> Result<()> {
+        if !self.carry.is_empty() {
+            self.reopen(levels);
+            self.carry.finish(self.builder, self.bounds, &mut levels[0])?;
+        }
+        for height in 1..levels.len() {
+            let (below, own_level) = levels.split_at_mut(height);
+            let left = &mut below[height - 1];
+            if (1..MIN_CHILDREN).contains(&left.len()) {
+                self.reopen(own_level);
+                if let Some(last) = own_level[0].pop() {
+                    let len = left.len();
+                    self.builder.open_inner(last.handle, left);
+                    left.rotate_left(len);
+                }
+            }
+            wrap(self.builder, left, &mut own_level[0])?;
+            left.clear();
+        }
+        Ok(())
+    }
+
+    /// Takes the last node of the next level apart where the first level is empty.
+    fn reopen(&mut self, levels: &mut [Vec<Child>]) {
+        if let [level, above @ ..] = levels
+            && level.is_empty()
+            && !above.is_empty()
+        {
+            self.reopen(above);
+            if let Some(last) = above[0].pop() {
+                self.builder.open_inner(last.handle, level);
+            }
         }
     }
 
-    fn apply_to_leaves(&mut self, children: &[Child], mut changes: &[C], out: &mut Vec<Child>) -> Result<()> {
+    fn visit_leaves(&mut self, children: &[Child], mut changes: &[C], out: &mut Vec<Child>) -> Result<()> {
         for (i, &child) in children.iter().enumerate() {
             let (own, rest) = split_changes(children, i + 1, changes);
             changes = rest;
@@ -175,55 +307,7 @@ impl<W: Value, C: Change<W>, S: Sink<C>> Work<'_, '_, W, C, S> {
                 self.carry.flush(self.builder, self.bounds, out)?;
             }
         }
-        self.finish_leaves(out)
-    }
-
-    /// What is left in the carry is too short for a leaf: the last one takes it.
-    fn finish_leaves(&mut self, out: &mut Vec<Child>) -> Result<()> {
-        if !self.carry.is_empty()
-            && let Some(last) = out.pop()
-        {
-            let leaf = Leaf::<W>::read(self.builder.arena, last.handle);
-            self.carry.prepend(leaf.targets, leaf.values);
-            self.builder.retire_leaf(last.handle, &leaf);
-        }
-        self.carry.flush(self.builder, self.bounds, out)
-    }
-
-    fn descend(&mut self, height: usize, children: &[Child], mut changes: &[C], out: &mut Vec<Child>) -> Result<()> {
-        let mut below: Vec<Child> = Vec::new();
-        for (i, &child) in children.iter().enumerate() {
-            let (own, rest) = split_changes(children, i + 1, changes);
-            changes = rest;
-            if own.is_empty() && below.is_empty() {
-                out.push(child);
-                continue;
-            }
-            let (birth, grandchildren) = node::inner(self.builder.arena, child.handle);
-            let start = below.len();
-            self.apply(height - 1, grandchildren, own, &mut below)?;
-            let is_same = start == 0
-                && below.len() == grandchildren.len()
-                && below.iter().zip(grandchildren).all(|(a, b)| (a.handle, a.first) == (b.handle, b.first));
-            if is_same {
-                out.push(child);
-                below.clear();
-                continue;
-            }
-            self.builder.retire(child.handle, birth, node::inner_words(grandchildren.len()));
-            if below.len() >= MIN_CHILDREN {
-                wrap(self.builder, &below, out)?;
-                below.clear();
-            }
-        }
-        if !below.is_empty()
-            && let Some(last) = out.pop()
-        {
-            let len = below.len();
-            self.builder.open_inner(last.handle, &mut below);
-            below.rotate_left(len);
-        }
-        wrap(self.builder, &below, out)
+        if out.is_empty() { Ok(()) } else { self.carry.finish(self.builder, self.bounds, out) }
     }
 }
 
@@ -238,6 +322,34 @@ pub(crate) fn wrap(builder: &mut Builder<'_>, children: &[Child], out: &mut Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Removal;
+    use testkit::Random;
+
+    #[test]
+    fn leaves_are_cut_with_their_changes() {
+        let seed = 0x1ea5;
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        for round in 0..500 {
+            let mut firsts: Vec<u32> = (0..1 + random.below(40)).map(|_| random.below(1000)).collect();
+            firsts.sort_unstable();
+            firsts.dedup();
+            let leaves: Vec<Child> = firsts.iter().map(|&first| Child { first, handle: first }).collect();
+            let mut changes: Vec<Removal> =
+                (0..random.below(200)).map(|_| Removal { source: 5, target: random.below(1000) }).collect();
+            changes.sort_by_key(|change| change.target);
+            let parts = cut_between_leaves::<(), _>(&leaves, &changes, 1 + round % 9);
+            let all: (Vec<&[Child]>, Vec<&[Removal]>) = parts.iter().copied().unzip();
+            assert_eq!(bytemuck::cast_slice::<_, u32>(&all.0.concat()), bytemuck::cast_slice::<_, u32>(&leaves));
+            assert_eq!(all.1.concat(), changes);
+            for pair in parts.windows(2) {
+                let first = pair[1].0[0].first;
+                assert!(pair[0].1.iter().all(|change| change.target < first), "round {round}");
+                assert!(pair[1].1.iter().all(|change| change.target >= first), "round {round}");
+                assert!(!pair[0].0.is_empty());
+            }
+        }
+    }
 
     #[test]
     fn parts_are_even_and_cover_all() {

@@ -2,13 +2,15 @@
 //!
 //! A large batch is first cut by the highest bits of the source into buckets, so that each fits in a
 //! cache and no lowest directory of pages belongs to two of them. Buckets are then sorted by whoever applies them,
-//! least digit first, and are applied while they are in the cache.
+//! least digit first, and are applied while they are in the cache. A bucket with very many changes, which may
+//! all be of one list, all workers sort before.
 
 use std::ops::Range;
 
 use base::parallel::Pool;
 
 use crate::change::{Change, Source};
+use crate::crew::num_parts;
 use crate::node::{FANOUT_BITS, PAGE_BITS};
 
 /// Changes of a bucket, as far as there are enough and not too many buckets.
@@ -16,6 +18,8 @@ const BUCKET_CHANGES: usize = 1024;
 const MAX_BUCKET_BITS: u32 = 10;
 /// Up to this many changes are cut by one thread: others would not be awake in time.
 const SERIAL_CHANGES: usize = 1 << 16;
+/// The most bits of a digit.
+const WIDEST: u32 = 11;
 /// Up to this many are sorted by comparing.
 const COMPARED: usize = 96;
 
@@ -37,9 +41,35 @@ impl<C> Default for SortSpace<C> {
 pub(crate) struct Bucket<'a, C> {
     front: &'a mut [C],
     back: &'a mut [C],
-    /// The bits of a source in which the changes may differ.
-    source_bits: u32,
-    target_bits: u32,
+    key_bits: KeyBits,
+    /// Whether all workers have sorted it, for it was too much for one.
+    is_sorted: bool,
+}
+
+/// The lowest bits of source and target, which are those in which changes may differ.
+#[derive(Clone, Copy, Debug)]
+struct KeyBits {
+    source: u32,
+    target: u32,
+}
+
+impl KeyBits {
+    fn num(self) -> u32 {
+        self.source + self.target
+    }
+
+    /// These bits as one number, the order of changes that do not differ in others.
+    #[inline(always)]
+    fn of<W, C: Change<W>>(self, change: &C) -> u64 {
+        let source = u64::from(change.source()) & ((1 << self.source) - 1);
+        source << self.target | u64::from(change.target())
+    }
+
+    /// How many digits of at most `widest` bits they make, and the bits of each.
+    fn digits(self, widest: u32) -> (u32, u32) {
+        let num_digits = self.num().div_ceil(widest).max(1);
+        (num_digits, self.num().div_ceil(num_digits).max(1))
+    }
 }
 
 /// The bits that ids below `bound` have.
@@ -76,12 +106,9 @@ impl<C: Copy + Send + Sync> SortSpace<C> {
             let (own_back, rest_back) = back.split_at_mut(len);
             (front, back) = (rest_front, rest_back);
             if len > 0 {
-                buckets.push(Bucket {
-                    front: own_front,
-                    back: own_back,
-                    source_bits: shift.min(bits),
-                    target_bits: bits,
-                });
+                let key_bits = KeyBits { source: shift.min(bits), target: bits };
+                let bucket = Bucket { front: own_front, back: own_back, key_bits, is_sorted: false };
+                buckets.push(if num_parts(pool, len) == 1 { bucket } else { bucket.sorted_by_all(pool) });
             }
         }
         buckets
@@ -101,8 +128,9 @@ impl<C: Copy + Send + Sync> SortSpace<C> {
         }
         let back_len = if changes.len() > COMPARED { changes.len() } else { 0 };
         let bits = id_bits(bound);
-        let (front, back) = (&mut self.front[..], &mut self.back[..back_len]);
-        Bucket { front, back, source_bits: bits, target_bits: bits }.sort()
+        let is_in_back =
+            sort_by_digits(&mut self.front, &mut self.back[..back_len], KeyBits { source: bits, target: bits });
+        if is_in_back { &self.back[..back_len] } else { &self.front }
     }
 }
 
@@ -150,47 +178,78 @@ fn partition<C: Copy + Send + Sync>(
     lens
 }
 
-impl<'a, C: Copy> Bucket<'a, C> {
+impl<'a, C: Copy + Send + Sync> Bucket<'a, C> {
+    /// Sorts a bucket that is too much for one worker, with all of them.
+    fn sorted_by_all<W>(self, pool: &Pool) -> Self
+    where
+        C: Change<W>,
+    {
+        /// The changes that a worker looks at in one go.
+        const GRAIN: usize = 1 << 14;
+        let Self { mut front, mut back, key_bits, .. } = self;
+        let some = key_bits.of(&front[0]);
+        let differing =
+            |_, chunk: Range<usize>| front[chunk].iter().fold(0, |bits, change| bits | (key_bits.of(change) ^ some));
+        let differing = pool.map_chunks(0..front.len(), GRAIN, differing).into_iter().fold(0, |a, b| a | b);
+        let (num_digits, width) = key_bits.digits(WIDEST);
+        for shift in (0..num_digits).map(|digit| digit * width) {
+            let mask = (1 << width) - 1;
+            if differing >> shift & mask != 0 {
+                let digit = |change: &C| (key_bits.of(change) >> shift & mask) as usize;
+                partition(pool, &*front, back, 1 << width, digit);
+                (front, back) = (back, front);
+            }
+        }
+        Self { front, back, is_sorted: true, ..self }
+    }
+
     /// The changes, sorted.
     pub(crate) fn sort<W>(self) -> &'a [C]
     where
         C: Change<W>,
     {
-        let (mut from, mut to) = (self.front, self.back);
-        if from.len() <= COMPARED {
-            from.sort_by_key(Change::key);
-            return from;
-        }
-        let source_mask = (1_u64 << self.source_bits) - 1;
-        let target_bits = self.target_bits;
-        let key = |change: &C| (u64::from(change.source()) & source_mask) << target_bits | u64::from(change.target());
-        let num_bits = self.source_bits + target_bits;
-        let widest = if from.len() < 2048 { 8 } else { 11 };
-        let num_passes = num_bits.div_ceil(widest).max(1);
-        let width = num_bits.div_ceil(num_passes).max(1);
-        let num_digits = 1_usize << width;
-        let mut counts = vec![0_u32; num_digits * num_passes as usize];
-        for change in from.iter() {
-            let key = key(change);
-            for pass in 0..num_passes {
-                counts[(pass as usize) << width | (key >> (pass * width)) as usize & (num_digits - 1)] += 1;
-            }
-        }
-        for (pass, counts) in counts.chunks_exact_mut(num_digits).enumerate() {
-            let shift = pass as u32 * width;
-            let mut start = 0;
-            for count in counts.iter_mut() {
-                (*count, start) = (start, start + *count);
-            }
-            for change in from.iter() {
-                let place = &mut counts[(key(change) >> shift) as usize & (num_digits - 1)];
-                to[*place as usize] = *change;
-                *place += 1;
-            }
-            (from, to) = (to, from);
-        }
-        from
+        let is_in_back = !self.is_sorted && sort_by_digits(self.front, self.back, self.key_bits);
+        if is_in_back { self.back } else { self.front }
     }
+}
+
+/// Sorts changes that differ in these bits of source and target; returns whether they lie in `other` now.
+fn sort_by_digits<W, C: Change<W>>(changes: &mut [C], other: &mut [C], key_bits: KeyBits) -> bool {
+    if changes.len() <= COMPARED {
+        changes.sort_by_key(Change::key);
+        return false;
+    }
+    let (num_passes, width) = key_bits.digits(if changes.len() < 2048 { 8 } else { WIDEST });
+    let num_digits = 1_usize << width;
+    let mut counts = vec![0_u32; num_digits * num_passes as usize];
+    for change in changes.iter() {
+        let key = key_bits.of(change);
+        for pass in 0..num_passes {
+            counts[(pass as usize) << width | (key >> (pass * width)) as usize & (num_digits - 1)] += 1;
+        }
+    }
+    let some = key_bits.of(&changes[0]);
+    let (mut from, mut to) = (changes, other);
+    let mut is_in_other = false;
+    for (pass, counts) in counts.chunks_exact_mut(num_digits).enumerate() {
+        let shift = pass as u32 * width;
+        let digit = |key: u64| (key >> shift) as usize & (num_digits - 1);
+        if counts[digit(some)] as usize == from.len() {
+            continue;
+        }
+        let mut start = 0;
+        for count in counts.iter_mut() {
+            (*count, start) = (start, start + *count);
+        }
+        for change in from.iter() {
+            let place = &mut counts[digit(key_bits.of(change))];
+            to[*place as usize] = *change;
+            *place += 1;
+        }
+        (from, to) = (to, from);
+        is_in_other = !is_in_other;
+    }
+    is_in_other
 }
 
 #[cfg(test)]
@@ -208,8 +267,12 @@ mod tests {
         for threads in [1, 3] {
             let pool = Pool::new(threads).unwrap();
             for (len, bound) in [(0, 10), (1, 1), (90, 50), (700, 30), (5000, 17), (9000, 1 << 20), (200_000, 70_000)] {
+                // Nearly half of the sources are the same, so that one bucket is too much for one worker.
                 let changes: Vec<Update<u32>> = (0..len)
-                    .map(|i| Update { source: random.below(bound), target: random.below(bound), addition: Some(i) })
+                    .map(|i| {
+                        let source = random.below(bound) * random.below(2);
+                        Update { source, target: random.below(bound), addition: Some(i) }
+                    })
                     .collect();
                 let mut expected = changes.clone();
                 expected.sort_by_key(Change::<u32>::key);

@@ -1,22 +1,23 @@
 //! The writer's side: one for each live graph.
 
 use std::marker::PhantomData;
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex};
 
 use base::parallel::Pool;
 use base::{MAX_VERTICES, VertexId};
 use graph::Direction;
 
-use crate::arena::{Arena, LINE_WORDS, Newest, Slots, Stock};
+use crate::arena::{Arena, LINE_WORDS, Newest, Stock};
 use crate::batch::{Target, apply_sorted};
 use crate::builder::Builder;
 use crate::change::{Addition, Applied, Change, Edges, Fate, Removal, Sink, Source, Update};
+use crate::crew::{Crew, Worker, lock};
 use crate::directory::NewPage;
-use crate::graveyard::{Graveyard, Retired};
-use crate::list::{ListWork, Tiers};
+use crate::graveyard::Graveyard;
+use crate::list::Tiers;
 use crate::node::PAGE_VERTICES;
 use crate::options::Options;
-use crate::overlay::{Base, Listed, Listing, Mirror, Side, Silent, Split, joined, touch_lists};
+use crate::overlay::{Base, Listed, Listing, Mirror, Side, Silent, joined, touch_lists};
 use crate::pins::Publisher;
 use crate::sort::SortSpace;
 use crate::state::{Plane, State, WORDS};
@@ -46,30 +47,14 @@ pub struct Terrace<W: Value = ()> {
     published: State,
     stock: Stock,
     graveyard: Graveyard,
+    /// One for each thread of the pool that applies batches.
     workers: Vec<Mutex<Worker<W>>>,
+    /// As many, for parts of what one of them shares.
+    helpers: Vec<Mutex<Worker<W>>>,
     /// How many groups to let pass before all pinned versions are looked at again.
     patience: usize,
     /// A group failed half way; only what was published can be read.
     is_broken: bool,
-}
-
-/// What a worker keeps from batch to batch.
-#[derive(Debug)]
-struct Worker<W> {
-    slots: Slots,
-    retired: Vec<Retired>,
-    work: ListWork<W>,
-    split: Split<W>,
-}
-
-impl<W: Value> Default for Worker<W> {
-    fn default() -> Self {
-        Self { slots: Slots::default(), retired: Vec::new(), work: ListWork::default(), split: Split::default() }
-    }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|e| e.into_inner())
 }
 
 /// What a live graph takes.
@@ -87,6 +72,13 @@ pub struct Memory {
 
 /// Sorted changes as those that are applied.
 type View<C, D> = fn(&[C]) -> &[D];
+
+/// Who applies a part of a batch.
+#[derive(Clone, Copy)]
+struct Hand<'a> {
+    pool: &'a Pool,
+    worker: usize,
+}
 
 /// What a part of a batch did.
 struct Part<S> {
@@ -138,6 +130,7 @@ impl<W: Value> Terrace<W> {
             stock,
             graveyard: Graveyard::default(),
             workers: vec![Mutex::default()],
+            helpers: Vec::new(),
             patience: 0,
             is_broken: false,
         })
@@ -205,8 +198,8 @@ impl<W: Value> Terrace<W> {
         changes: &[C],
         space: &mut Space<C>,
     ) -> Result<Applied> {
-        let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
-            terrace.apply_part::<C, ()>(worker, plane, sorted)
+        let parts = self.for_each_part(pool, changes, space, |terrace, hand, sorted| {
+            terrace.apply_part::<C, ()>(hand, plane, sorted)
         })?;
         Ok(self.finish(plane, parts)?.0)
     }
@@ -223,8 +216,8 @@ impl<W: Value> Terrace<W> {
         space: &mut Space<C>,
         effective: &mut Vec<C>,
     ) -> Result<Applied> {
-        let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
-            terrace.apply_part::<C, Vec<C>>(worker, plane, sorted)
+        let parts = self.for_each_part(pool, changes, space, |terrace, hand, sorted| {
+            terrace.apply_part::<C, Vec<C>>(hand, plane, sorted)
         })?;
         let (applied, sinks) = self.finish(plane, parts)?;
         sinks.iter().for_each(|sink| effective.extend_from_slice(sink));
@@ -250,11 +243,11 @@ impl<W: Value> Terrace<W> {
     ) -> Result<Applied> {
         // Only the join of the two planes tells an edge with a new weight from two changes.
         let is_joined = effective.is_some() || W::WORDS > 0;
-        let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
+        let parts = self.for_each_part(pool, changes, space, |terrace, hand, sorted| {
             if is_joined {
-                terrace.apply_part_over::<C, Listed<W>>(worker, side, base, sorted)
+                terrace.apply_part_over::<C, Listed<W>>(hand, side, base, sorted)
             } else {
-                terrace.apply_part_over::<C, Silent>(worker, side, base, sorted)
+                terrace.apply_part_over::<C, Silent>(hand, side, base, sorted)
             }
         })?;
         let mut applied = Applied::default();
@@ -309,9 +302,9 @@ impl<W: Value> Terrace<W> {
         for (plane, effects) in [Side::In.added(), Side::In.removed()].into_iter().zip(effects) {
             mirror.fill(pool, &effects);
             let Mirror { changes, space } = &mut *mirror;
-            let parts = self.for_each_part(pool, &changes[..], space, |terrace, worker, sorted| {
+            let parts = self.for_each_part(pool, &changes[..], space, |terrace, hand, sorted| {
                 touch_lists(base, plane, sorted);
-                terrace.apply_part::<_, ()>(worker, plane, sorted)
+                terrace.apply_part::<_, ()>(hand, plane, sorted)
             })?;
             self.finish(plane, parts)?;
         }
@@ -328,8 +321,8 @@ impl<W: Value> Terrace<W> {
         space: &mut Space<C>,
     ) -> Result<[Vec<S>; 2]> {
         let side = Side::Out;
-        let parts = self.for_each_part(pool, changes, space, |terrace, worker, sorted| {
-            terrace.apply_split::<D, S>(worker, side, base, view(sorted))
+        let parts = self.for_each_part(pool, changes, space, |terrace, hand, sorted| {
+            terrace.apply_split::<D, S>(hand, side, base, view(sorted))
         })?;
         let (added, removed): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
         let added = self.finish(side.added(), added)?.1;
@@ -343,22 +336,23 @@ impl<W: Value> Terrace<W> {
         pool: &Pool,
         changes: &(impl Source<C> + ?Sized),
         space: &mut Space<C>,
-        body: impl Fn(&Self, usize, &[C]) -> Result<R> + Sync,
+        body: impl Fn(&Self, Hand<'_>, &[C]) -> Result<R> + Sync,
     ) -> Result<Vec<R>> {
         self.require_whole()?;
         let bound = self.vertex_bound();
         require_below(pool, changes, bound)?;
         if self.workers.len() < pool.num_threads() {
             self.workers.resize_with(pool.num_threads(), Mutex::default);
+            self.helpers.resize_with(pool.num_threads(), Mutex::default);
         }
         let parts = if changes.len() <= SERIAL_BATCH {
-            body(self, 0, space.sort.sorted(changes, bound)).map(|part| vec![part])
+            body(self, Hand { pool, worker: 0 }, space.sort.sorted(changes, bound)).map(|part| vec![part])
         } else {
             let buckets = space.sort.buckets(pool, changes, bound);
             let parts = Mutex::new(Vec::with_capacity(buckets.len()));
             let buckets: Vec<_> = buckets.into_iter().enumerate().collect();
             pool.for_each_item(buckets, |worker, (i, bucket)| {
-                let part = body(self, worker, bucket.sort());
+                let part = body(self, Hand { pool, worker }, bucket.sort());
                 lock(&parts).push((i, part));
             });
             let mut parts = parts.into_inner().unwrap_or_else(|e| e.into_inner());
@@ -369,17 +363,13 @@ impl<W: Value> Terrace<W> {
         parts
     }
 
-    fn apply_part<C: Change<W>, S: Sink<C> + Default>(
-        &self,
-        worker: usize,
-        plane: Plane,
-        sorted: &[C],
-    ) -> Result<Part<S>> {
-        let mut worker = lock(&self.workers[worker]);
+    fn apply_part<C: Change<W>, S: Sink<C>>(&self, hand: Hand<'_>, plane: Plane, sorted: &[C]) -> Result<Part<S>> {
+        let mut worker = lock(&self.workers[hand.worker]);
         let mut work = std::mem::take(&mut worker.work);
         let mut part = Part { applied: Applied::default(), directories: Vec::new(), sink: S::default() };
         let newest = &self.shared.newest[plane as usize];
-        let target = Target { tiers: &self.tiers, directory: self.next.directory(plane), newest };
+        let crew = Crew { pool: hand.pool, helpers: &self.helpers };
+        let target = Target { tiers: &self.tiers, directory: self.next.directory(plane), newest, crew: &crew };
         let mut builder = self.builder(&mut worker);
         let pages = &mut part.directories;
         part.applied = apply_sorted(&mut builder, target, &mut work, sorted, pages, &mut part.sink)?;
@@ -392,7 +382,7 @@ impl<W: Value> Terrace<W> {
     /// The same over a base: what it does to the planes of additions and of removals.
     fn apply_split<C: Change<W>, S: Listing<W> + Sink<C>>(
         &self,
-        worker: usize,
+        hand: Hand<'_>,
         side: Side,
         base: &impl Base<W>,
         sorted: &[C],
@@ -401,27 +391,27 @@ impl<W: Value> Terrace<W> {
         if base.is_empty() && !is_any_removed {
             let nothing = Part { applied: Applied::default(), directories: Vec::new(), sink: S::default() };
             touch_lists(base, side.added(), sorted);
-            return Ok((self.apply_part::<C, S>(worker, side.added(), sorted)?, nothing));
+            return Ok((self.apply_part::<C, S>(hand, side.added(), sorted)?, nothing));
         }
-        let mut split = std::mem::take(&mut lock(&self.workers[worker]).split);
-        split.fill(&mut base.search(), sorted, is_any_removed)?;
+        let mut split = std::mem::take(&mut lock(&self.workers[hand.worker]).split);
+        split.fill(hand.pool, base, sorted, is_any_removed)?;
         touch_lists(base, side.added(), &split.added);
         touch_lists(base, side.removed(), &split.removed);
-        let added = self.apply_part::<_, S>(worker, side.added(), &split.added)?;
-        let removed = self.apply_part::<_, S>(worker, side.removed(), &split.removed)?;
-        lock(&self.workers[worker]).split = split;
+        let added = self.apply_part::<_, S>(hand, side.added(), &split.added)?;
+        let removed = self.apply_part::<_, S>(hand, side.removed(), &split.removed)?;
+        lock(&self.workers[hand.worker]).split = split;
         Ok((added, removed))
     }
 
     /// The same; tells what it did to base and planes together.
     fn apply_part_over<C: Change<W>, S: Listing<W> + Sink<C>>(
         &self,
-        worker: usize,
+        hand: Hand<'_>,
         side: Side,
         base: &impl Base<W>,
         sorted: &[C],
     ) -> Result<PartOver<W>> {
-        let (added, removed) = self.apply_split::<C, S>(worker, side, base, sorted)?;
+        let (added, removed) = self.apply_split::<C, S>(hand, side, base, sorted)?;
         let mut effective = Vec::new();
         let (adds, removes) = (added.sink.list(), removed.sink.list());
         let applied = joined(&mut base.search(), (added.applied, adds), (removed.applied, removes), &mut effective)?;
@@ -461,7 +451,7 @@ impl<W: Value> Terrace<W> {
         self.published = self.next;
         self.next.epoch += 1;
         let mut num_retired = 0;
-        for worker in &mut self.workers {
+        for worker in self.workers.iter_mut().chain(&mut self.helpers) {
             let worker = worker.get_mut().unwrap_or_else(|e| e.into_inner());
             worker.slots.settle(&self.stock);
             if !worker.retired.is_empty() {

@@ -164,38 +164,67 @@ fn random_batches_agree_with_the_model() {
     run(&setting(5, 1 << 12, 2000, 60, 9000, 2), 7, |w| w as f32);
 }
 
-/// A list long enough for inner nodes over inner nodes, up and down again.
-#[test]
-fn a_hub_grows_and_shrinks() {
-    let pool = Pool::new(2).unwrap();
+/// A list long enough for inner nodes over inner nodes, up and down again, by batches for one worker and by such that
+/// are shared.
+fn grow_and_shrink_a_hub<W: Value>(threads: usize, seed: u64, value: impl Fn(u32) -> W) {
+    println!("seed {seed}, {threads} threads, {:?}", W::TYPE);
+    let pool = Pool::new(threads).unwrap();
     let bound = 200_000;
-    let mut random = Random::new(11);
-    let mut terrace = Terrace::<f64>::new(&Options::default()).unwrap();
+    let mut random = Random::new(seed);
+    let mut terrace = Terrace::<W>::new(&Options::default()).unwrap();
     terrace.grow(bound as usize).unwrap();
     let mut space = Space::default();
     let mut model = Model::new();
-    for round in 0..40 {
-        let grow = round < 20;
-        let start = random.below(bound);
-        let changes: Vec<_> = (0..20_000)
+    let mut pinned = None;
+    for round in 0..24 {
+        let len = [20_000, 100_000, 80_000][round % 3];
+        let (start, span) = (random.below(bound), [bound / 4, bound, bound / 8][round / 2 % 3]);
+        let share_of_additions = if round < 14 { 9 } else { random.below(3) };
+        let mut changes: Vec<_> = (0..len)
             .map(|_| {
-                let target = (start + random.below(bound / 4)) % bound;
-                Update { source: 77, target, addition: grow.then(|| f64::from(random.below(9))) }
+                let source = if random.below(16) > 0 { 77 } else { random.below(100) };
+                let addition = (random.below(10) < share_of_additions).then(|| value(random.below(9)));
+                Update { source, target: (start + random.below(span)) % bound, addition }
             })
             .collect();
-        terrace.apply(&pool, Plane::Out, &changes, &mut space).unwrap();
-        change_model(&mut model, &changes);
+        if round % 6 == 5 {
+            // Of a stretch only a few entries are left, which are not enough for a leaf.
+            let (start, end) = (bound / 3, bound / 3 * 2);
+            let gone = (start..end).filter(|target| target % 997 > 0);
+            changes.extend(gone.map(|target| Update { source: 77, target, addition: None }));
+        }
+        let mut effective = Vec::new();
+        let applied = terrace.apply_and_list(&pool, Plane::Out, &changes, &mut space, &mut effective).unwrap();
+        let expected = change_model(&mut model, &changes);
+        let counts = |a: &Applied| (a.num_added, a.num_removed, a.num_replaced);
+        assert_eq!(counts(&applied), counts(&expected), "round {round}");
+        assert_eq!(effective.len() as u64, applied.num_added + applied.num_removed + applied.num_replaced);
+        assert!(effective.windows(2).all(|p| (p[0].source, p[0].target) < (p[1].source, p[1].target)));
         terrace.publish();
         let version = terrace.version();
         version.verify().unwrap_or_else(|what| panic!("round {round}: {what}"));
         compare(&version, Plane::Out, &model, 100, &format!("round {round}"));
+        if round % 4 == 0
+            && let Some((version, model)) = pinned.replace((version, model.clone()))
+        {
+            compare(&version, Plane::Out, &model, 100, &format!("pinned before round {round}"));
+        }
     }
+    drop(pinned);
     let rest: Vec<_> = model[&77].keys().map(|&target| Removal { source: 77, target }).collect();
     terrace.apply(&pool, Plane::Out, &rest[1..], &mut Space::default()).unwrap();
     terrace.publish();
+    terrace.collect();
     let version = terrace.version();
-    version.verify().unwrap();
+    assert_eq!(terrace.memory().live_bytes, version.verify().unwrap(), "what is live is what the version reaches");
     assert_eq!(version.lists(Plane::Out).degree(77), 1);
+}
+
+#[test]
+fn a_hub_grows_and_shrinks() {
+    grow_and_shrink_a_hub(2, 11, f64::from);
+    grow_and_shrink_a_hub(3, 12, |_| ());
+    grow_and_shrink_a_hub(1, 13, |w| w);
 }
 
 #[test]

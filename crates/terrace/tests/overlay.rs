@@ -45,12 +45,13 @@ where
     let mut space = Space::default();
     let mut model = bases.clone();
     for i in 0..60 {
-        let len = [3, 200, 6000][i % 3];
+        // The longest is shared among workers, and so are the changes of the list that it names most.
+        let len = [3, 200, 6000, 200, 80_000][i % 5];
         let changes: Vec<_> = (0..len)
-            .map(|_| Update {
-                source: random.below(BOUND),
-                target: random.below(BOUND),
-                addition: (random.below(3) > 0).then(|| value(random.below(3))),
+            .map(|_| {
+                let source = if len == 80_000 && random.below(8) > 0 { 7 } else { random.below(BOUND) };
+                let addition = (random.below(3) > 0).then(|| value(random.below(3)));
+                Update { source, target: random.below(BOUND), addition }
             })
             .collect();
         let before = model.clone();

@@ -10,7 +10,7 @@ use crate::arena::{Arena, Handle, LINE_WORDS, Limit, NOTHING, Newest, slot_lines
 use crate::directory;
 use crate::list::Tiers;
 use crate::node::{self, Block, Child, DIRECTORY_WORDS, FANOUT_BITS, Head, Home, Leaf, MAX_CHILDREN, PAGE_VERTICES};
-use crate::pieces::Bounds;
+use crate::pieces::{Bounds, MIN_CHILDREN};
 use crate::state::Plane;
 
 impl<W: Value> Version<W> {
@@ -127,7 +127,10 @@ impl<'a> Walk<'a> {
                 self.leaves::<W>(children, bounds, &mut targets)?;
                 require(len == 1 || targets.len() >= len * bounds.min, || format!("{len} leaves of {degree}"))?;
             }
-            Home::Tree(height) => self.tree::<W>(height, &block.children(1)[0], &mut targets)?,
+            Home::Tree(height) => {
+                let root = &block.children(1)[0];
+                self.tree::<W>(height, root, Some(degree), &mut targets)?;
+            }
         }
         require(targets.len() == degree, || format!("{} entries where there should be {degree}", targets.len()))?;
         require(targets.windows(2).all(|pair| pair[0] < pair[1]), || "it does not ascend".into())?;
@@ -138,17 +141,28 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    fn tree<W: Value>(&mut self, height: usize, root: &Child, targets: &mut Vec<VertexId>) -> Result<(), String> {
+    /// A node with at least one child; where `degree` is given, the root of a list.
+    fn tree<W: Value>(
+        &mut self,
+        height: usize,
+        root: &Child,
+        degree: Option<usize>,
+        targets: &mut Vec<VertexId>,
+    ) -> Result<(), String> {
         let (birth, children) = node::inner(self.arena, root.handle);
         self.enter(root.handle, birth, node::inner_words(children.len()))?;
-        require((1..=MAX_CHILDREN).contains(&children.len()), || format!("{} children", children.len()))?;
+        let least = if degree.is_some() { 1 } else { MIN_CHILDREN };
+        require((least..=MAX_CHILDREN).contains(&children.len()), || format!("{} children", children.len()))?;
         require(children[0].first == root.first, || "a parent does not know its first child".into())?;
         if height == 1 {
             // A list that moved up from the packed home keeps its leaves until they change.
             let max = self.tiers.tree_bounds.max.max(self.tiers.packed_bounds.max);
-            return self.leaves::<W>(children, Bounds::up_to(max), targets);
+            self.leaves::<W>(children, Bounds::up_to(max), targets)?;
+            let min = self.tiers.tree_bounds.min.min(degree.unwrap_or(usize::MAX));
+            let mut lens = children.iter().map(|child| Leaf::<W>::read(self.arena, child.handle).targets.len());
+            return lens.try_for_each(|len| require(len >= min, || format!("a leaf with only {len} entries")));
         }
-        children.iter().try_for_each(|child| self.tree::<W>(height - 1, child, targets))
+        children.iter().try_for_each(|child| self.tree::<W>(height - 1, child, None, targets))
     }
 
     fn leaves<W: Value>(
