@@ -111,7 +111,11 @@ impl Drop for Advisor {
 
 /// Whether all lists of a view fit in the memory that the process may have, what they have of it now included.
 fn fits_in_memory(view: &View) -> bool {
-    let bytes = |side| view.stored_targets(side).map_or(0, |targets| targets.len() as u64);
+    let bytes = |side| {
+        let targets = view.stored_targets(side).map_or(0, |targets| targets.len());
+        let weights = view.stored_weights(side).map_or(0, |(weights, _)| weights.len());
+        targets as u64 + weights as u64
+    };
     let num_bytes = match view.options().stores_in_lists() {
         true => bytes(Side::Out) + bytes(Side::In),
         false => bytes(Side::Out),

@@ -5,7 +5,34 @@ use std::time::{Duration, Instant};
 use anden_engine::{Advisor, Database, GraphOptions, KeyScheme, MergeScope, Missing, Prefetch, Side, Update};
 use base::parallel::Pool;
 use base::progress::Silent;
-use graph::WillNeed;
+use graph::{WeightType, WillNeed};
+
+#[test]
+fn weights_are_read_ahead_with_their_lists() {
+    let pool = Pool::new(1).unwrap();
+    let options =
+        GraphOptions { keys: KeyScheme::Dense, weight_type: Some(WeightType::F64), ..GraphOptions::default() };
+    let database = Database::in_memory(options).unwrap();
+    let updates: Vec<Update> = (0..500_u64).map(|v| Update::add_weighted_edge(v, (v + 1) % 500, v as f64)).collect();
+    database.apply(&updates, Missing::Lenient, &pool).unwrap();
+    database.checkpoint(None).unwrap();
+    database.merge(MergeScope::All, &pool, &Silent).unwrap();
+    let advisor = Advisor::default();
+    let view = advisor.attach(&database.view().unwrap(), Prefetch::Frontier);
+    let num_looked_at = || {
+        let stats = advisor.stats().frontier;
+        stats.issued + stats.already_resident
+    };
+    // So few are asked for by whoever announces them.
+    view.will_need_out(&[7]);
+    assert_eq!(num_looked_at(), 1);
+    view.will_need_weighted_out(&[7, 8]);
+    assert_eq!(num_looked_at(), 1 + 2 * 2);
+    let (weights, width) = view.stored_weights(Side::Out).unwrap();
+    let list = view.stored_lists(Side::Out, 7..8);
+    let place = list.start / size_of::<u32>() * width;
+    assert_eq!(weights.as_slice()[place..place + width], 7_f64.to_le_bytes());
+}
 
 /// Where nobody told the system otherwise, it read every list by itself, a page at a time, that was not announced: the
 /// way back of betweenness took twice as long with the advisor as without.

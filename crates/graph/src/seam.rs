@@ -222,6 +222,16 @@ pub trait WillNeed {
     /// The in-lists of these vertices will be read soon.
     fn will_need_in(&self, _vertices: &[VertexId]) {}
 
+    /// The out-lists of these vertices will be read soon, with their weights.
+    fn will_need_weighted_out(&self, vertices: &[VertexId]) {
+        self.will_need_out(vertices);
+    }
+
+    /// The in-lists of these vertices will be read soon, with their weights.
+    fn will_need_weighted_in(&self, vertices: &[VertexId]) {
+        self.will_need_in(vertices);
+    }
+
     /// The out-lists of these runs of consecutive vertices will be read soon, and none between them.
     fn will_need_out_runs(&self, _runs: &[Range<VertexId>]) {}
 

@@ -162,7 +162,10 @@ fn sssp_of_weights<W: Weight>(is_weighted: bool) {
             let weights = if is_weighted { W::TYPE.name() } else { "no weights" };
             let what = format!("sssp with {weights} x {} x {threads}", test.name);
             check_sssp(&Context::new(&pool), &csr, &what);
-            check_sssp(&Context::new(&pool), &Pieces::new(&csr), &format!("{what}, in pieces"));
+            let pieces = Pieces::new(&csr);
+            check_sssp(&Context::new(&pool), &pieces, &format!("{what}, in pieces"));
+            let is_announced = pieces.num_announced_with_weights() > 0;
+            assert_eq!(is_announced, is_weighted && csr.vertex_bound() > 0, "{what}");
         }
     }
 }

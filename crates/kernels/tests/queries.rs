@@ -10,7 +10,7 @@ use anden_kernels::sssp::{DistanceValue, Distances, SsspParams, sssp};
 use anden_kernels::{Context, Error};
 use base::VertexId;
 use base::parallel::Pool;
-use graph::{Csr, Graph, InEdges, SingleFragment, WeightedEdges};
+use graph::{Csr, CsrBuilder, Direction, Graph, InEdges, SingleFragment, WeightedEdges};
 use testkit::{Pieces, Random, for_each_graph};
 
 /// A few vertices of the graph, alive.
@@ -146,7 +146,7 @@ fn all_shortest_paths_are_found() {
 
 #[test]
 fn more_paths_than_can_be_listed_are_counted() {
-    let mut builder = graph::CsrBuilder::<u32>::new(graph::Direction::Directed, 3 * 80 + 1);
+    let mut builder = CsrBuilder::<u32>::new(Direction::Directed, 3 * 80 + 1);
     for i in 0..80 {
         let top = 3 * i;
         [(top, top + 1), (top, top + 2), (top + 1, top + 3), (top + 2, top + 3)]
@@ -188,6 +188,22 @@ fn check_weighted_path(ctx: &Context<'_>, graph: &(impl InEdges + WeightedEdges)
             assert_eq!((found.vertices.first(), found.vertices.last()), (Some(&u), Some(&v)), "{what}");
         }
     }
+}
+
+#[test]
+fn weighted_paths_announce_what_they_will_read() {
+    let pool = Pool::new(1).unwrap();
+    let mut builder = CsrBuilder::new(Direction::Undirected, 100);
+    for v in 0..99 {
+        builder.edge(v, v + 1, 2_u32);
+        builder.edge(v, (v + 3).min(99), 7);
+        builder.edge(v, (v + 5).min(99), 12);
+    }
+    let csr = builder.build_weighted().unwrap();
+    let pieces = Pieces::new(&csr);
+    let path = weighted_path(&Context::new(&pool), &pieces, 0, 99).unwrap().unwrap();
+    assert_eq!(path.length, DistanceValue::Integer(198));
+    assert!(pieces.num_announced_with_weights() > 0);
 }
 
 #[test]

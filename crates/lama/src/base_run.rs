@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, Weak};
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
 use base::checksum::BLOCK_BYTES;
-use base::mapped::{Advice, MappedSlice};
+use base::mapped::{Advice, FileBytes, MappedSlice};
 use graph::{Weight, WeightType, Weights};
 
 use crate::Result;
@@ -169,8 +169,11 @@ pub(crate) struct BaseLists {
     verified_offsets: AtomicBitmap,
     /// Bits by vertex, since the first list that was verified alone.
     single_lists: OnceLock<AtomicBitmap>,
+    single_weights: OnceLock<AtomicBitmap>,
     /// Whether the system was told last to read nothing around a place by itself.
     is_exact: AtomicBool,
+    /// The same of the weights.
+    are_weights_exact: AtomicBool,
     /// Taken by who tells it.
     advising: Mutex<()>,
 }
@@ -208,19 +211,20 @@ impl BaseLists {
         index.push(IndexEntry { edge_base: targets.len() as u64, slot: 0, kind: PageKind::Empty });
         let verified = || AtomicBitmap::new(num_pages);
         let (verified_lists, verified_weights, verified_offsets) = (verified(), verified(), verified());
-        let (roomy, single_lists, is_exact) = (OnceLock::new(), OnceLock::new(), AtomicBool::new(false));
         Ok(Self {
             index,
             offsets,
             targets,
             weights,
             rules,
-            roomy,
+            roomy: OnceLock::new(),
             verified_lists,
             verified_weights,
             verified_offsets,
-            single_lists,
-            is_exact,
+            single_lists: OnceLock::new(),
+            single_weights: OnceLock::new(),
+            is_exact: AtomicBool::new(false),
+            are_weights_exact: AtomicBool::new(false),
             advising: Mutex::default(),
         })
     }
@@ -301,8 +305,26 @@ impl BaseLists {
         }
         let _one = self.advising.lock().unwrap_or_else(|e| e.into_inner());
         if self.is_exact.swap(is_exact, Ordering::Relaxed) != is_exact {
-            self.targets().bytes().advise(if is_exact { Advice::Random } else { Advice::Normal });
+            self.targets().bytes().advise(advice(is_exact));
         }
+    }
+
+    /// The same of the weights.
+    pub fn read_weights_exactly(&self, is_exact: bool) {
+        if self.are_weights_exact.load(Ordering::Relaxed) == is_exact {
+            return;
+        }
+        let _one = self.advising.lock().unwrap_or_else(|e| e.into_inner());
+        if self.are_weights_exact.swap(is_exact, Ordering::Relaxed) != is_exact
+            && let Some((weights, _)) = self.weight_bytes()
+        {
+            weights.advise(advice(is_exact));
+        }
+    }
+
+    /// The bytes of all weights, verified or not, and those of each.
+    pub fn weight_bytes(&self) -> Option<(FileBytes, usize)> {
+        self.weights.as_ref().map(WeightColumn::bytes)
     }
 
     /// What was said last.
@@ -375,6 +397,28 @@ impl BaseLists {
             let targets = self.targets.touch(edges.clone())?;
             let what = self.rules.check(targets, std::iter::once(targets.len()));
             what.map_err(|what| self.targets.corrupt(edges.start, what))?;
+            verified.set(vertex as usize);
+        }
+        Ok(edges)
+    }
+
+    /// The same, and the weights of the list.
+    ///
+    /// # Errors
+    /// As for [`list`](Self::list), or the weights are damaged.
+    pub fn weighted_list(&self, vertex: VertexId) -> base::Result<Range<usize>> {
+        let edges = self.list(vertex)?;
+        let Some(weights) = &self.weights else { return Ok(edges) };
+        if edges.is_empty() || self.verified_weights.get(page_of(vertex)) {
+            return Ok(edges);
+        }
+        let verified = self.single_weights.get_or_init(|| AtomicBitmap::new(self.rules.vertex_bound));
+        if !verified.get(vertex as usize) {
+            let (bytes, width) = weights.bytes();
+            if self.are_weights_exact.load(Ordering::Relaxed) && edges.len() * width > BLOCK_BYTES {
+                bytes.read_ahead(edges.start * width..edges.end * width);
+            }
+            weights.check(edges.clone())?;
             verified.set(vertex as usize);
         }
         Ok(edges)
@@ -472,6 +516,11 @@ impl BaseLists {
     }
 }
 
+/// What the system is told of bytes that are asked for exactly, or of others.
+fn advice(is_exact: bool) -> Advice {
+    if is_exact { Advice::Random } else { Advice::Normal }
+}
+
 /// The index of the pages, verified: bases ascend to the number of targets, slots count the dense pages.
 fn read_index(file: &FramedFile, vertex_bound: usize, num_targets: u64) -> Result<Vec<IndexEntry>> {
     let section = file.section(SectionKind::PageIndex)?;
@@ -553,6 +602,13 @@ impl WeightColumn {
 
     fn len(&self) -> usize {
         for_weights!(self, column => column.len())
+    }
+
+    fn bytes(&self) -> (FileBytes, usize) {
+        fn bytes<W: Weight>(column: &Column<W>) -> (FileBytes, usize) {
+            (column.unverified().bytes().clone(), size_of::<W>())
+        }
+        for_weights!(self, column => bytes(column))
     }
 
     fn unverified(&self) -> Weights {

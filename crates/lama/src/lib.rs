@@ -47,7 +47,7 @@ pub use error::{Error, Result};
 pub use file::FORMAT_VERSION;
 pub use finder::Finder;
 pub use key::{Key, KeyRef};
-pub use listener::Listener;
+pub use listener::{Listener, Parts};
 pub use names::{log as log_name, log_number};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
 pub use overlay::{

@@ -7,12 +7,21 @@ use base::VertexId;
 
 use crate::run::Side;
 
+/// What is read of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parts {
+    /// Its targets.
+    Targets,
+    /// And what is stored beside them: weights, or the rows of properties.
+    Weighted,
+}
+
 /// Hears, through the view that it is [attached](crate::View::with_listener) to, which lists will be read next.
 ///
 /// It is called by those who read, on their way: it must not take long, and must not fail. What it hears is a hint.
 pub trait Listener: Debug + Send + Sync {
-    /// These lists will be read soon, in about this order.
-    fn will_need(&self, side: Side, vertices: &[VertexId]);
+    /// These parts of these lists will be read soon, in about this order.
+    fn will_need(&self, side: Side, parts: Parts, vertices: &[VertexId]);
 
     /// The lists of these runs of vertices will be read soon, in about this order, and none between them.
     fn will_need_runs(&self, side: Side, runs: &[Range<VertexId>]);

@@ -257,8 +257,9 @@ impl Side {
     /// The same; a page that nobody has looked at is looked at.
     fn on_page(&self, vertex: VertexId, wants_weights: bool) -> Found<'_> {
         let page = page_of(vertex);
-        if !wants_weights && let Some(lists) = self.spared(page) {
-            return match lists.list(vertex) {
+        if let Some(lists) = self.spared(page) {
+            let list = if wants_weights { lists.weighted_list(vertex) } else { lists.list(vertex) };
+            return match list {
                 Ok(list) => Found::List(list),
                 Err(error) => {
                     self.set_damaged(page, error);

@@ -13,7 +13,7 @@ use crate::base_run::{BaseLists, BaseRun};
 use crate::dictionary::Dictionary;
 use crate::key::{Key, KeyRef};
 use crate::level::Level;
-use crate::listener::Listener;
+use crate::listener::{Listener, Parts};
 use crate::options::{GraphOptions, KeyScheme};
 use crate::overlay::Overlay;
 use crate::property::{EdgeProperties, StoredProperties, VertexProperties};
@@ -154,6 +154,11 @@ impl View {
         Some(self.any_side(side)?.base_lists()?.targets().bytes())
     }
 
+    /// What is stored beside them, in the same order, and the bytes for each entry; `None` where that is nothing.
+    pub fn stored_weights(&self, side: run::Side) -> Option<(FileBytes, usize)> {
+        self.any_side(side)?.base_lists()?.weight_bytes()
+    }
+
     /// Where the lists of these vertices are in [`stored_targets`](Self::stored_targets). What levels and memory change
     /// in them is elsewhere. Nothing is verified: where files are damaged, it may be any place within the bytes.
     pub fn stored_lists(&self, side: run::Side, vertices: Range<VertexId>) -> Range<usize> {
@@ -168,6 +173,12 @@ impl View {
     pub fn read_exactly(&self, is_exact: bool) {
         let sides = [Some(&self.out_side), self.in_side.as_ref()];
         sides.into_iter().flatten().filter_map(Side::base_lists).for_each(|lists| lists.read_exactly(is_exact));
+    }
+
+    /// The same of what is stored beside the entries.
+    pub fn read_weights_exactly(&self, is_exact: bool) {
+        let sides = [Some(&self.out_side), self.in_side.as_ref()];
+        sides.into_iter().flatten().filter_map(Side::base_lists).for_each(|lists| lists.read_weights_exactly(is_exact));
     }
 
     /// What was [said](Self::read_exactly) last of the lists of a side.
@@ -475,13 +486,25 @@ impl WillNeed for View {
 
     fn will_need_out(&self, vertices: &[VertexId]) {
         if let Some(listener) = &self.listener {
-            listener.will_need(run::Side::Out, vertices);
+            listener.will_need(run::Side::Out, Parts::Targets, vertices);
         }
     }
 
     fn will_need_in(&self, vertices: &[VertexId]) {
         if let Some(listener) = &self.listener {
-            listener.will_need(run::Side::In, vertices);
+            listener.will_need(run::Side::In, Parts::Targets, vertices);
+        }
+    }
+
+    fn will_need_weighted_out(&self, vertices: &[VertexId]) {
+        if let Some(listener) = &self.listener {
+            listener.will_need(run::Side::Out, Parts::Weighted, vertices);
+        }
+    }
+
+    fn will_need_weighted_in(&self, vertices: &[VertexId]) {
+        if let Some(listener) = &self.listener {
+            listener.will_need(run::Side::In, Parts::Weighted, vertices);
         }
     }
 

@@ -1,6 +1,8 @@
 //! A view of a [`Csr`] that gives it in the most awkward forms that the seam allows.
 
 use std::ops::{ControlFlow, Range};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::VertexId;
 use graph::{Csr, Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed};
@@ -18,6 +20,7 @@ pub struct Pieces<'a> {
     page_vertices: VertexId,
     live: Vec<bool>,
     num_vertices: usize,
+    num_weighted: Arc<AtomicUsize>,
 }
 
 /// The kinds of the pages that have edges; those without are empty.
@@ -52,8 +55,15 @@ enum Side {
 impl<'a> Pieces<'a> {
     /// `graph` in mixed pages of 16 vertices, with a fifth of the vertices without edges dead.
     pub fn new(graph: &'a Csr) -> Self {
-        let pieces =
-            Self { graph, in_edges: true, pages: Pages::Mixed, page_vertices: 16, live: Vec::new(), num_vertices: 0 };
+        let pieces = Self {
+            graph,
+            in_edges: true,
+            pages: Pages::Mixed,
+            page_vertices: 16,
+            live: Vec::new(),
+            num_vertices: 0,
+            num_weighted: Arc::default(),
+        };
         pieces.with_dead(Dead::Fifth)
     }
 
@@ -96,6 +106,11 @@ impl<'a> Pieces<'a> {
         self.live = (0..self.graph.vertex_bound() as VertexId).map(is_live).collect();
         self.num_vertices = self.live.iter().filter(|&&is_live| is_live).count();
         self
+    }
+
+    /// How many lists were announced with their weights so far.
+    pub fn num_announced_with_weights(&self) -> usize {
+        self.num_weighted.load(Ordering::Relaxed)
     }
 
     fn is_patched(&self, side: Side, vertex: VertexId) -> bool {
@@ -167,6 +182,14 @@ impl WillNeed for Pieces<'_> {
     fn is_listening(&self) -> bool {
         // Some views listen and some do not, so that kernels are tested with either.
         self.pages == Pages::Mixed
+    }
+
+    fn will_need_weighted_out(&self, vertices: &[VertexId]) {
+        self.num_weighted.fetch_add(vertices.len(), Ordering::Relaxed);
+    }
+
+    fn will_need_weighted_in(&self, vertices: &[VertexId]) {
+        self.num_weighted.fetch_add(vertices.len(), Ordering::Relaxed);
     }
 }
 

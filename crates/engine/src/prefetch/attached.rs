@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use base::VertexId;
-use lama::{Listener, Side, View};
+use lama::{Listener, Parts, Side, View};
 
 use super::counters::{Policy, PolicyCounters};
 use super::scout::{Request, What};
@@ -162,6 +162,13 @@ impl Attached {
         verdict == Verdict::Act
     }
 
+    /// The same for lists of which these parts are read. Scans say nothing of weights: the system reads those ahead.
+    fn are_wanted(&self, policy: Policy, parts: Parts, num_lists: u64) -> bool {
+        let is_wanted = self.is_wanted(policy, num_lists);
+        self.view.read_weights_exactly(parts == Parts::Weighted && self.view.is_exact(Side::Out));
+        is_wanted
+    }
+
     fn reads_ahead_of_scans(&self) -> bool {
         matches!(self.policy, Prefetch::Auto | Prefetch::Sequential)
     }
@@ -177,20 +184,20 @@ impl Attached {
 }
 
 impl Listener for Attached {
-    fn will_need(&self, side: Side, vertices: &[VertexId]) {
+    fn will_need(&self, side: Side, parts: Parts, vertices: &[VertexId]) {
         let policy = match self.policy {
             Prefetch::Auto | Prefetch::Frontier => Policy::Frontier,
             Prefetch::Neighbourhood => Policy::Neighbourhood,
             Prefetch::Sequential | Prefetch::Off => return,
         };
-        if !self.is_wanted(policy, vertices.len() as u64) {
+        if !self.are_wanted(policy, parts, vertices.len() as u64) {
             return;
         }
         if policy == Policy::Frontier && vertices.len() <= FEW_LISTS {
-            return Request::read_now(self, side, vertices);
+            return Request::read_now(self, side, parts, vertices);
         }
         for lists in vertices.chunks(REQUEST_LISTS) {
-            self.request(side, policy, What::Lists(lists.into()));
+            self.request(side, policy, What::Lists(parts, lists.into()));
         }
     }
 

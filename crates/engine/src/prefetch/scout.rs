@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use base::VertexId;
 use base::mapped::FileBytes;
-use lama::{Side, View};
+use lama::{Parts, Side, View};
 
 use super::Shared;
 use super::attached::Attached;
@@ -27,7 +27,7 @@ const MAX_NEIGHBOURS: usize = 256;
 #[derive(Debug)]
 pub(super) enum What {
     /// The lists of these vertices.
-    Lists(Box<[VertexId]>),
+    Lists(Parts, Box<[VertexId]>),
     /// The lists of these runs of vertices.
     Runs(Box<[Range<VertexId>]>),
     /// These bytes of the lists, by a scan.
@@ -73,6 +73,7 @@ fn still_heard((listener, num_before): (Weak<Attached>, u64)) -> Option<(Weak<At
     let num_heard = attached.num_heard();
     if num_heard == num_before {
         attached.view().read_exactly(false);
+        attached.view().read_weights_exactly(false);
         return None;
     }
     Some((listener, num_heard))
@@ -104,9 +105,14 @@ const JUDGED_AFTER: u64 = 8 << 20;
 const LEAST_BYTES: u64 = 4096;
 
 impl Samples {
+    /// Counts what was asked for beside pieces that may be samples.
+    fn pass(&mut self, piece: &Range<usize>) {
+        self.num_bytes += (piece.len() as u64).max(LEAST_BYTES);
+    }
+
     fn note(&mut self, targets: &FileBytes, piece: &Range<usize>, policy: Policy) {
         self.num_issued += 1;
-        self.num_bytes += (piece.len() as u64).max(LEAST_BYTES);
+        self.pass(piece);
         if self.num_issued.is_multiple_of(SAMPLED) {
             let (targets, piece, num_bytes) = (targets.clone(), piece.clone(), self.num_bytes);
             self.waiting.push_back(Sample { targets, piece, policy, num_bytes });
@@ -136,7 +142,7 @@ impl What {
     /// What counters call it.
     pub fn num_lists(&self) -> u64 {
         match self {
-            Self::Lists(vertices) => vertices.len() as u64,
+            Self::Lists(_, vertices) => vertices.len() as u64,
             Self::Runs(runs) => runs.iter().map(|run| run.len() as u64).sum(),
             Self::Bytes(_) => 1,
             Self::Passed(_) => 0,
@@ -146,11 +152,15 @@ impl What {
 
 impl Request {
     /// Reads a few lists ahead on the thread of whoever needs them.
-    pub fn read_now(listener: &Attached, side: Side, vertices: &[VertexId]) {
+    pub fn read_now(listener: &Attached, side: Side, parts: Parts, vertices: &[VertexId]) {
         let Some(targets) = listener.view().stored_targets(side) else { return };
+        let weights = stored_weights(listener, side, parts);
         for &vertex in vertices {
             let piece = listener.view().stored_lists(side, vertex..vertex.saturating_add(1));
             ask(listener, Policy::Frontier, targets, &piece);
+            if let Some((weights, width)) = &weights {
+                ask(listener, Policy::Frontier, weights, &beside(&piece, *width));
+            }
         }
     }
 
@@ -173,7 +183,7 @@ impl Request {
             What::Runs(runs) => {
                 pieces.extend(runs.iter().map(|run| self.view().stored_lists(self.side, run.clone())));
             }
-            What::Lists(vertices) => match self.policy {
+            What::Lists(_, vertices) => match self.policy {
                 Policy::Neighbourhood => self.neighbours(vertices, targets, pieces),
                 Policy::Frontier | Policy::Sequential => pieces.extend(vertices.iter().map(|&v| self.list(v))),
             },
@@ -184,7 +194,17 @@ impl Request {
             self.listener.counters(self.policy).dropped.add(self.what.num_lists());
             return pieces.clear();
         }
+        let weights = match self.what {
+            What::Lists(parts, _) => stored_weights(&self.listener, self.side, parts),
+            _ => None,
+        };
         for piece in pieces.drain(..) {
+            if let Some((weights, width)) = &weights {
+                let piece = beside(&piece, *width);
+                if ask(&self.listener, self.policy, weights, &piece) {
+                    samples.pass(&piece);
+                }
+            }
             let is_issued = ask(&self.listener, self.policy, targets, &piece);
             // With levels, lists are read through another map than this one, which knows nothing of it. What a scan
             // asks for is looked at when it is released.
@@ -226,6 +246,17 @@ impl Request {
             pieces[first..].iter_mut().for_each(|list| list.end = list.end.min(list.start + NEIGHBOUR_BYTES));
         }
     }
+}
+
+/// What stands beside the targets, and the bytes for each of them, if that is to be read.
+fn stored_weights(listener: &Attached, side: Side, parts: Parts) -> Option<(FileBytes, usize)> {
+    listener.view().stored_weights(side).filter(|_| parts == Parts::Weighted)
+}
+
+/// Where what stands beside a piece of the targets is, of so many bytes for each of them.
+fn beside(piece: &Range<usize>, width: usize) -> Range<usize> {
+    let first = |byte: usize| byte / size_of::<VertexId>() * width;
+    first(piece.start)..first(piece.end)
 }
 
 /// Asks the system for a piece, unless all of it is in memory; whether it did.

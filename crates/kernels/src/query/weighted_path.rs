@@ -59,6 +59,9 @@ pub fn weighted_path<G: InEdges + WeightedEdges>(
     }
 }
 
+/// The vertices whose lists are announced at a time, where somebody listens.
+const AHEAD: usize = 16;
+
 /// Room for an entry of the heap, which doubles while it is copied.
 const HEAP_BYTES: usize = 48;
 
@@ -99,7 +102,8 @@ fn dijkstra<W: Weight, G: InEdges + WeightedEdges>(
     with_scratch(&SCRATCH, |scratch| {
         let best = W::Distance::UNREACHED;
         let fetches_out = graph.direction() == Direction::Undirected;
-        let mut search = Search::<W, G> { ctx, graph, scratch, best, meeting: None, fetches_out, forbidden: None };
+        let (meeting, num_settled, forbidden) = (None, [0; 2], None);
+        let mut search = Search::<W, G> { ctx, graph, scratch, best, meeting, num_settled, fetches_out, forbidden };
         search.start(source, target)?;
         let found = search.run();
         graph.check()?;
@@ -118,6 +122,8 @@ struct Search<'a, W: Weight, G> {
     /// The length of the lightest path so far, and a vertex of it that both searches know.
     best: W::Distance,
     meeting: Option<VertexId>,
+    /// The vertices that each search has settled.
+    num_settled: [usize; 2],
     /// Whether the lists of both searches are out-lists.
     fetches_out: bool,
     /// An edge whose weight is none.
@@ -146,7 +152,6 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
     }
 
     fn run(&mut self) -> Result<()> {
-        let mut num_settled = 0;
         while let [Some(&Reverse((forward, _))), Some(&Reverse((backward, _)))] =
             [self.scratch.heaps[FORWARD].peek(), self.scratch.heaps[BACKWARD].peek()]
         {
@@ -161,11 +166,11 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
             if self.scratch.labels.get(u).is_none_or(|label| label.distances[end] < bits) {
                 continue;
             }
-            if num_settled % POLL == 0 {
+            if self.num_settled[end].is_multiple_of(POLL) {
                 self.ctx.progress.check()?;
             }
-            num_settled += 1;
             self.settle(end, u, W::Distance::from_bits(bits))?;
+            self.num_settled[end] += 1;
         }
         Ok(())
     }
@@ -176,6 +181,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
             let is_forward = end == FORWARD;
             self.require(if is_forward { self.graph.out_degree(u) } else { self.graph.in_degree(u) })?;
         }
+        self.announce_next(end);
         self.fetch_next(end);
         let graph = self.graph;
         let see = |targets: &[VertexId], weights: &[W]| self.relax(end, (u, distance), targets, weights);
@@ -188,6 +194,18 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
             Some((source_vertex, target, weight)) => {
                 let weight = weight.to_string();
                 Err(Error::Weight { kernel: "a path by weight", source_vertex, target, weight })
+            }
+        }
+    }
+
+    /// Announces, now and then, some of the lists that will probably be read: the first of a heap are near its top.
+    fn announce_next(&self, end: usize) {
+        let heap = &self.scratch.heaps[end];
+        if self.graph.is_listening() && self.num_settled[end].is_multiple_of(AHEAD / 2) {
+            let next: Vec<VertexId> = heap.iter().take(AHEAD).map(|&Reverse((_, vertex))| vertex).collect();
+            match end == FORWARD {
+                true => self.graph.will_need_weighted_out(&next),
+                false => self.graph.will_need_weighted_in(&next),
             }
         }
     }

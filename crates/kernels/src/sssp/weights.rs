@@ -57,6 +57,9 @@ pub fn scan_weights<G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<We
 /// Vertices in a sample.
 const SAMPLED_VERTICES: usize = 1 << 14;
 
+/// So many of them are announced while as many are read.
+const ANNOUNCED: usize = 256;
+
 /// Vertices at even distances, so that every run takes the same.
 fn sample(graph: &impl Graph) -> impl Iterator<Item = usize> {
     let bound = graph.vertex_bound();
@@ -75,11 +78,16 @@ fn median_degree(graph: &impl Graph) -> f64 {
 }
 
 /// Sum, number, and the first forbidden weight of a part of the edges.
-#[derive(Default)]
 struct Tally<W> {
     sum: f64,
     count: u64,
     forbidden: Option<(VertexId, VertexId, W)>,
+}
+
+impl<W> Default for Tally<W> {
+    fn default() -> Self {
+        Self { sum: 0.0, count: 0, forbidden: None }
+    }
 }
 
 fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<WeightStatistics> {
@@ -89,7 +97,14 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
         median_degree: median_degree(graph),
     };
     if W::TYPE == WeightType::U32 {
-        let tally = tally::<W, G>(graph, sample(graph));
+        let mut tally = Tally::<W>::default();
+        let vertices: Vec<VertexId> = sample(graph).map(|v| v as VertexId).collect();
+        let ahead = vertices.chunks(ANNOUNCED).skip(1).chain([&[][..]]);
+        graph.will_need_weighted_out(&vertices[..vertices.len().min(ANNOUNCED)]);
+        for (part, next) in vertices.chunks(ANNOUNCED).zip(ahead) {
+            graph.will_need_weighted_out(next);
+            tally.extend(graph, part.iter().map(|&v| v as usize));
+        }
         return Ok(statistics(tally.sum, tally.count));
     }
     let all = Mutex::new((0.0, 0, None));
@@ -97,7 +112,8 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
         if ctx.progress.is_cancelled() {
             return (0.0, 0);
         }
-        let tally = tally::<W, G>(graph, chunk);
+        let mut tally = Tally::<W>::default();
+        tally.extend(graph, chunk);
         if let Some(edge) = tally.forbidden {
             let mut all = all.lock().unwrap_or_else(|e| e.into_inner());
             let first: &mut Option<(VertexId, VertexId, W)> = &mut all.2;
@@ -119,27 +135,27 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
     Ok(statistics(sum, count))
 }
 
-fn tally<W: Weight, G: WeightedEdges>(graph: &G, vertices: impl Iterator<Item = usize>) -> Tally<W> {
-    let mut tally = Tally { sum: 0.0, count: 0, forbidden: None };
-    for v in vertices {
-        let _ = graph.for_each_weighted_out_fragment::<W>(v as VertexId, |targets, weights| {
-            for (i, weight) in weights.iter().enumerate() {
-                match weight.distance().map(Distance::as_f64) {
-                    Some(distance) if distance.is_finite() => {
-                        tally.sum += distance;
-                        tally.count += 1;
-                    }
-                    Some(_) => {}
-                    None => {
-                        let edge = (v as VertexId, targets[i], *weight);
-                        tally.forbidden = tally.forbidden.or(Some(edge));
+impl<W: Weight> Tally<W> {
+    fn extend(&mut self, graph: &impl WeightedEdges, vertices: impl Iterator<Item = usize>) {
+        for v in vertices {
+            let _ = graph.for_each_weighted_out_fragment::<W>(v as VertexId, |targets, weights| {
+                for (i, weight) in weights.iter().enumerate() {
+                    match weight.distance().map(Distance::as_f64) {
+                        Some(distance) if distance.is_finite() => {
+                            self.sum += distance;
+                            self.count += 1;
+                        }
+                        Some(_) => {}
+                        None => {
+                            let edge = (v as VertexId, targets[i], *weight);
+                            self.forbidden = self.forbidden.or(Some(edge));
+                        }
                     }
                 }
-            }
-            ControlFlow::Continue(())
-        });
+                ControlFlow::Continue(())
+            });
+        }
     }
-    tally
 }
 
 #[cfg(test)]

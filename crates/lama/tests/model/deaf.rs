@@ -2,13 +2,13 @@
 
 use std::ops::Range;
 
-use anden_lama::{Listener, Side};
+use anden_lama::{Listener, Parts, Side};
 
 #[derive(Debug)]
 pub struct Deaf;
 
 impl Listener for Deaf {
-    fn will_need(&self, _side: Side, _vertices: &[u32]) {}
+    fn will_need(&self, _side: Side, _parts: Parts, _vertices: &[u32]) {}
     fn will_need_runs(&self, _side: Side, _runs: &[Range<u32>]) {}
     fn will_scan(&self, _side: Side, _vertices: Range<u32>) {}
     fn has_scanned(&self, _side: Side, _vertices: Range<u32>) {}
