@@ -174,19 +174,20 @@ fn answers<G: InEdges + WeightedEdges + SingleFragment>(graph: &G) -> Answers {
     let bound = graph.vertex_bound();
     let middle = (bound / 3) as VertexId..(bound - bound / 4) as VertexId;
     let vertices = || 0..bound as VertexId;
+    // Whole pages come last: a view that somebody listens to reads lists one by one until then.
     let out_lists = Lists {
         degrees: vertices().map(|v| graph.out_degree(v)).collect(),
         fragments: vertices().map(|v| gather(|body| graph.for_each_out_fragment(v, body))).collect(),
+        weights: weights(graph, true),
         pages: page_lists(bound, |body| graph.for_each_out_page(vertices(), body)),
         some_pages: page_lists(bound, |body| graph.for_each_out_page(middle.clone(), body)),
-        weights: weights(graph, true),
     };
     let in_lists = graph.has_in_edges().then(|| Lists {
         degrees: vertices().map(|v| graph.in_degree(v)).collect(),
         fragments: vertices().map(|v| gather(|body| graph.for_each_in_fragment(v, body))).collect(),
+        weights: weights(graph, false),
         pages: page_lists(bound, |body| graph.for_each_in_page(vertices(), body)),
         some_pages: page_lists(bound, |body| graph.for_each_in_page(middle.clone(), body)),
-        weights: weights(graph, false),
     });
     Answers {
         counts: (bound, graph.num_vertices(), graph.num_edges(), graph.num_arcs(), graph.direction()),
