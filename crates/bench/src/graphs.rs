@@ -130,6 +130,15 @@ impl<'a> Graphs<'a> {
         self.forms(serialized, "weighted", Some(WeightType::U32))
     }
 
+    /// The database of the graph with weights, not open.
+    pub fn weighted_database(&self) -> Result<PathBuf> {
+        let directory = self.setting.scratch.join("weighted.anden");
+        if !directory.exists() {
+            drop(self.weighted()?);
+        }
+        Ok(directory)
+    }
+
     /// The graph as text, one line an edge, undirected edges once.
     pub fn text(&self) -> Result<PathBuf> {
         let path = self.setting.scratch.join("graph.el");

@@ -31,7 +31,7 @@ use limit::Group;
 pub use child::run as run_child;
 
 /// What can be measured alone.
-const PARTS: [&str; 4] = ["scans", "queries", "resident", "growth"];
+const PARTS: [&str; 5] = ["scans", "queries", "kernels", "resident", "growth"];
 
 /// The parts of the database that fit in memory: one in so many.
 const SHARES: [u64; 2] = [3, 9];
@@ -39,7 +39,7 @@ const SHARES: [u64; 2] = [3, 9];
 /// The least memory that a process can do with, besides the state of vertices.
 const LEAST_BYTES: u64 = 16 << 20;
 
-/// The database, and how much of it fits.
+/// A database, and how much of it fits.
 struct Ground<'a> {
     setting: &'a Setting,
     database: PathBuf,
@@ -102,7 +102,15 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
         scans::lines(&ground, report)?;
     }
     if is_wanted("queries") {
-        queries::lines(&ground, report)?;
+        let asked: &[_] = if is_quick { &queries::QUICK } else { &queries::FULL };
+        queries::lines(&ground, asked, report)?;
+    }
+    if !is_quick && is_wanted("kernels") {
+        queries::lines(&ground, &queries::KERNELS, report)?;
+        let database = graphs.weighted_database()?;
+        let num_bytes = bytes_of(&database)?;
+        report.line(Line::figure("database with weights", "MB", num_bytes as f64 / 1e6, "all files"));
+        queries::lines(&Ground { setting, database, num_bytes, is_quick }, &queries::WEIGHTED, report)?;
     }
     if !is_quick && is_wanted("resident") {
         resident::lines(&ground, report)?;

@@ -15,6 +15,8 @@
 //! powers of two; 4 to 32 in web, social and author graphs and 1,024 in a road network, within 7% of
 //! the best. The plain mean degree misses Kronecker graphs, and the mean over the arcs is ruled by a few
 //! hubs: it makes 1 in web graphs, which costs them 30%.
+//! Of a graph that comes from a disk buckets are 64 times as wide, and are worked off in the order of the
+//! lists: a round reads a part of the file, and fewer rounds read less.
 //!
 //! # Source
 //! U. Meyer and P. Sanders: Δ-stepping, a parallelizable shortest path algorithm, Journal of

@@ -32,14 +32,14 @@ const LONG_SECONDS: f64 = 5.0;
 const FEW_PAIRS: usize = 3;
 
 /// A workload with so many queries a phase, as far as there is time for them.
-struct Asked {
+pub(super) struct Asked {
     work: Work,
     alpha: f64,
     num_queries: &'static [usize],
     target: &'static str,
 }
 
-const FULL: [Asked; 8] = [
+pub(super) const FULL: [Asked; 8] = [
     Asked { work: Work::Fof, alpha: 0.5, num_queries: &[1_000, 50_000], target: "≤ 0.4" },
     Asked { work: Work::Bfs, alpha: 0.0, num_queries: &[1], target: "≤ 0.4" },
     Asked { work: Work::Edges, alpha: 0.1, num_queries: &[1_000, 10_000, 1_000_000], target: "≤ 0.83" },
@@ -50,15 +50,27 @@ const FULL: [Asked; 8] = [
     Asked { work: Work::Triangles, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
 ];
 
-const QUICK: [Asked; 3] = [
+pub(super) const QUICK: [Asked; 3] = [
     Asked { work: Work::Fof, alpha: 0.5, num_queries: &[100], target: "≤ 0.4" },
     Asked { work: Work::Bfs, alpha: 0.0, num_queries: &[1], target: "≤ 0.4" },
     Asked { work: Work::Edges, alpha: 0.5, num_queries: &[1_000], target: "≤ 0.83" },
 ];
 
-/// Every workload at every share of memory.
-pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
-    let all: &[Asked] = if ground.is_quick { &QUICK } else { &FULL };
+/// Kernels of the product that the literature does not measure out of core.
+pub(super) const KERNELS: [Asked; 3] = [
+    Asked { work: Work::Bc, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
+    Asked { work: Work::Kcore, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
+    Asked { work: Work::Cdlp, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
+];
+
+/// Of a graph with weights.
+pub(super) const WEIGHTED: [Asked; 2] = [
+    Asked { work: Work::Sssp, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
+    Asked { work: Work::LightPaths, alpha: 0.0, num_queries: &[1_000], target: "≤ 1.03" },
+];
+
+/// These workloads at every share of memory.
+pub(super) fn lines(ground: &Ground<'_>, all: &[Asked], report: &mut Report) -> Result<()> {
     for asked in all {
         let drawn = draw(ground, asked)?;
         for share in SHARES {
@@ -170,7 +182,7 @@ impl Comparison<'_> {
         let (name, alpha, share) = (self.asked.work.name(), self.asked.alpha, self.share);
         match self.asked.work {
             Work::Edges | Work::Fof => format!("{name} α={alpha} n={num_queries} at 1/{share}"),
-            Work::Paths => format!("{name} n={num_queries} at 1/{share}"),
+            Work::Paths | Work::LightPaths => format!("{name} n={num_queries} at 1/{share}"),
             _ => format!("{name} at 1/{share}"),
         }
     }

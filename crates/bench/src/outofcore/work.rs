@@ -11,9 +11,13 @@ use base::progress::Progress;
 use engine::View;
 use graph::{Graph, Page, WillNeed};
 use kernels::Context;
+use kernels::bc::{BcParams, BcSources, bc};
 use kernels::bfs::{BfsParams, bfs};
+use kernels::cdlp::{CdlpParams, cdlp};
+use kernels::kcore::{KcoreParams, kcore};
 use kernels::pagerank::{PageRankParams, pagerank};
-use kernels::query::{friends_of_friends, path};
+use kernels::query::{friends_of_friends, path, weighted_path};
+use kernels::sssp::{DistanceValue, SsspParams, sssp};
 use kernels::triangles::{TriangleParams, triangles};
 use kernels::wcc::{WccParams, wcc};
 
@@ -42,39 +46,63 @@ pub(super) enum Work {
     Fof,
     /// The shortest path between each and the next.
     Paths,
+    /// The lightest.
+    LightPaths,
     Bfs,
+    Sssp,
+    Bc,
     PageRank,
     Triangles,
     Wcc,
+    Kcore,
+    Cdlp,
     /// Every list is read once, in order.
     Degrees,
 }
 
 impl Work {
-    const ALL: [Self; 8] =
-        [Self::Edges, Self::Fof, Self::Paths, Self::Bfs, Self::PageRank, Self::Triangles, Self::Wcc, Self::Degrees];
+    const ALL: [Self; 13] = [
+        Self::Edges,
+        Self::Fof,
+        Self::Paths,
+        Self::LightPaths,
+        Self::Bfs,
+        Self::Sssp,
+        Self::Bc,
+        Self::PageRank,
+        Self::Triangles,
+        Self::Wcc,
+        Self::Kcore,
+        Self::Cdlp,
+        Self::Degrees,
+    ];
 
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Edges => "edge queries",
             Self::Fof => "friends of friends",
             Self::Paths => "shortest path",
+            Self::LightPaths => "lightest path",
             Self::Bfs => "bfs",
+            Self::Sssp => "sssp",
+            Self::Bc => "bc",
             Self::PageRank => "pagerank",
             Self::Triangles => "triangles",
             Self::Wcc => "wcc",
+            Self::Kcore => "kcore",
+            Self::Cdlp => "cdlp",
             Self::Degrees => "degree scan",
         }
     }
 
     /// Whether it is made of queries.
     pub(super) fn is_asked(self) -> bool {
-        matches!(self, Self::Edges | Self::Fof | Self::Paths)
+        matches!(self, Self::Edges | Self::Fof | Self::Paths | Self::LightPaths)
     }
 
     /// The vertices of a query.
     pub(super) fn num_ends(self) -> usize {
-        if self == Self::Paths { 2 } else { 1 }
+        if matches!(self, Self::Paths | Self::LightPaths) { 2 } else { 1 }
     }
 
     pub(super) fn named(name: &str) -> Result<Self> {
@@ -157,6 +185,9 @@ fn queries(ctx: &Context<'_>, work: Work, view: &View, sequence: &[VertexId], is
             Work::Paths => {
                 path(ctx, view, query[0], query[1]).map(|path| path.map_or(0, |path| path.vertices.len() as u64))
             }
+            Work::LightPaths => {
+                weighted_path(ctx, view, query[0], query[1]).map(|path| path.map_or(0, |path| integer(path.length)))
+            }
             _ => Ok(list_sum(view, query[0])),
         };
         match found {
@@ -174,6 +205,19 @@ fn queries(ctx: &Context<'_>, work: Work, view: &View, sequence: &[VertexId], is
 /// What a kernel found, as a number.
 fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &View, source: VertexId) -> Result<u64> {
     Ok(match work {
+        Work::Sssp => {
+            let found = sssp(ctx, view, &SsspParams { source, ..SsspParams::default() })?;
+            found.reached + integer(found.sum_distance)
+        }
+        Work::Bc => {
+            let scores = bc(ctx, view, &BcParams { sources: BcSources::Given(vec![source]) })?.scores;
+            scores.iter().filter(|&&score| score > 0.0).count() as u64
+        }
+        Work::Kcore => {
+            let cores = kcore(ctx, view, &KcoreParams::default())?.cores;
+            cores.into_iter().map(u64::from).sum()
+        }
+        Work::Cdlp => cdlp(ctx, view, &CdlpParams::default())?.communities,
         Work::Bfs => bfs(ctx, view, &BfsParams { source, ..BfsParams::default() })?.reached,
         Work::PageRank => {
             let params = PageRankParams { iterations: Some(ITERATIONS), ..PageRankParams::default() };
@@ -183,7 +227,7 @@ fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &View, source: Verte
         Work::Triangles => triangles(ctx, view, &TriangleParams::default())?.triangles,
         Work::Wcc => wcc(ctx, view, &WccParams::default())?.components,
         Work::Degrees => degrees(pool, view),
-        Work::Edges | Work::Fof | Work::Paths => bail!("{}: no kernel", work.name()),
+        Work::Edges | Work::Fof | Work::Paths | Work::LightPaths => bail!("{}: no kernel", work.name()),
     })
 }
 
@@ -193,6 +237,14 @@ fn announce(view: &View, sequence: &[VertexId], work: Work, place: usize, is_ora
         let from = if place == 0 { 0 } else { place + ORACLE_AHEAD };
         let part = [from, place + ORACLE_AHEAD + ORACLE_BATCH].map(|end| (end * work.num_ends()).min(sequence.len()));
         view.will_need_out(&sequence[part[0]..part[1]]);
+    }
+}
+
+/// A sum of the weights that the benchmark's graphs have.
+fn integer(sum: DistanceValue) -> u64 {
+    match sum {
+        DistanceValue::Integer(sum) => sum,
+        DistanceValue::Float(sum) => sum as u64,
     }
 }
 
