@@ -32,6 +32,11 @@ fn weights_are_read_ahead_with_their_lists() {
     let list = view.stored_lists(Side::Out, 7..8);
     let place = list.start / size_of::<u32>() * width;
     assert_eq!(weights.as_slice()[place..place + width], 7_f64.to_le_bytes());
+    // Who needs none leaves them as they are; a kernel that begins leaves everything to the system.
+    view.will_need_out(&[9]);
+    assert!(view.are_weights_exact(Side::Out));
+    view.read_exactly(false);
+    assert!(!view.are_weights_exact(Side::Out));
 }
 
 /// Where nobody told the system otherwise, it read every list by itself, a page at a time, that was not announced: the

@@ -298,8 +298,11 @@ impl BaseLists {
     }
 
     /// Tells the system whether all targets that are read are asked for, so that it reads nothing around them by
-    /// itself.
+    /// itself. If not, neither are all weights.
     pub fn read_exactly(&self, is_exact: bool) {
+        if !is_exact {
+            self.set_weights_exact(false);
+        }
         if self.is_exact() == is_exact {
             return;
         }
@@ -309,9 +312,13 @@ impl BaseLists {
         }
     }
 
-    /// The same of the weights.
-    pub fn read_weights_exactly(&self, is_exact: bool) {
-        if self.are_weights_exact.load(Ordering::Relaxed) == is_exact {
+    /// Tells the same of the weights, until the targets are read otherwise again.
+    pub fn read_weights_exactly(&self) {
+        self.set_weights_exact(true);
+    }
+
+    fn set_weights_exact(&self, is_exact: bool) {
+        if self.are_weights_exact() == is_exact {
             return;
         }
         let _one = self.advising.lock().unwrap_or_else(|e| e.into_inner());
@@ -320,6 +327,11 @@ impl BaseLists {
         {
             weights.advise(advice(is_exact));
         }
+    }
+
+    /// Whether the weights are read so.
+    pub fn are_weights_exact(&self) -> bool {
+        self.are_weights_exact.load(Ordering::Relaxed)
     }
 
     /// The bytes of all weights, verified or not, and those of each.
@@ -415,7 +427,7 @@ impl BaseLists {
         let verified = self.single_weights.get_or_init(|| AtomicBitmap::new(self.rules.vertex_bound));
         if !verified.get(vertex as usize) {
             let (bytes, width) = weights.bytes();
-            if self.are_weights_exact.load(Ordering::Relaxed) && edges.len() * width > BLOCK_BYTES {
+            if self.are_weights_exact() && edges.len() * width > BLOCK_BYTES {
                 bytes.read_ahead(edges.start * width..edges.end * width);
             }
             weights.check(edges.clone())?;

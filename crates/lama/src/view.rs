@@ -175,10 +175,11 @@ impl View {
         sides.into_iter().flatten().filter_map(Side::base_lists).for_each(|lists| lists.read_exactly(is_exact));
     }
 
-    /// The same of what is stored beside the entries.
-    pub fn read_weights_exactly(&self, is_exact: bool) {
+    /// Tells the system that what is stored beside the entries is asked for too, until the lists are not
+    /// [read exactly](Self::read_exactly) any more.
+    pub fn read_weights_exactly(&self) {
         let sides = [Some(&self.out_side), self.in_side.as_ref()];
-        sides.into_iter().flatten().filter_map(Side::base_lists).for_each(|lists| lists.read_weights_exactly(is_exact));
+        sides.into_iter().flatten().filter_map(Side::base_lists).for_each(BaseLists::read_weights_exactly);
     }
 
     /// What was [said](Self::read_exactly) last of the lists of a side.
@@ -186,10 +187,22 @@ impl View {
         self.any_side(side).and_then(Side::base_lists).is_some_and(BaseLists::is_exact)
     }
 
+    /// Whether what is stored beside the entries of a side is [read exactly](Self::read_weights_exactly).
+    pub fn are_weights_exact(&self, side: run::Side) -> bool {
+        self.any_side(side).and_then(Side::base_lists).is_some_and(BaseLists::are_weights_exact)
+    }
+
     /// Whoever walks over more than a page of vertices tells the listener how far it has come.
     fn heard_walk<'a>(&'a self, side: run::Side, vertices: &Range<VertexId>) -> Option<Walk<'a>> {
         let listener = self.listener.as_ref().filter(|_| vertices.len() > PAGE_VERTICES)?;
         Some(Walk { listener: &**listener, side, lists: self.any_side(side).and_then(Side::base_lists)? })
+    }
+
+    /// Tells the listener which parts of lists will be read.
+    fn announce(&self, side: run::Side, parts: Parts, vertices: &[VertexId]) {
+        if let Some(listener) = &self.listener {
+            listener.will_need(side, parts, vertices);
+        }
     }
 
     /// Calls `body` for each side that has lists of its own, if anybody listens.
@@ -485,27 +498,19 @@ impl WillNeed for View {
     }
 
     fn will_need_out(&self, vertices: &[VertexId]) {
-        if let Some(listener) = &self.listener {
-            listener.will_need(run::Side::Out, Parts::Targets, vertices);
-        }
+        self.announce(run::Side::Out, Parts::Targets, vertices);
     }
 
     fn will_need_in(&self, vertices: &[VertexId]) {
-        if let Some(listener) = &self.listener {
-            listener.will_need(run::Side::In, Parts::Targets, vertices);
-        }
+        self.announce(run::Side::In, Parts::Targets, vertices);
     }
 
     fn will_need_weighted_out(&self, vertices: &[VertexId]) {
-        if let Some(listener) = &self.listener {
-            listener.will_need(run::Side::Out, Parts::Weighted, vertices);
-        }
+        self.announce(run::Side::Out, Parts::Weighted, vertices);
     }
 
     fn will_need_weighted_in(&self, vertices: &[VertexId]) {
-        if let Some(listener) = &self.listener {
-            listener.will_need(run::Side::In, Parts::Weighted, vertices);
-        }
+        self.announce(run::Side::In, Parts::Weighted, vertices);
     }
 
     fn will_need_out_runs(&self, runs: &[Range<VertexId>]) {

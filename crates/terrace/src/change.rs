@@ -112,7 +112,7 @@ impl<W: Value> Change<W> for Update<W> {
 }
 
 /// Cuts sorted changes into parts of about the same length, each edge in one of them.
-pub(crate) fn even_parts<W, C: Change<W>>(mut changes: &[C], num_parts: usize) -> Vec<&[C]> {
+pub(crate) fn cut_between_edges<W, C: Change<W>>(mut changes: &[C], num_parts: usize) -> Vec<&[C]> {
     let len = changes.len().div_ceil(num_parts.max(1));
     let mut parts = Vec::with_capacity(num_parts);
     while !changes.is_empty() {

@@ -8,7 +8,7 @@ use base::{NO_VERTEX, VertexId};
 use crate::arena::{Fresh, LINE_WORDS};
 use crate::batch::Group;
 use crate::builder::Builder;
-use crate::change::{Applied, Change, Outcome, Sink, even_parts};
+use crate::change::{Applied, Change, Outcome, Sink, cut_between_edges};
 use crate::crew::Crew;
 use crate::node::{self, Block, Child, Home, Layout, Leaf};
 use crate::pieces::{Bounds, Carry, Work, cut_between_leaves, wrap};
@@ -371,7 +371,7 @@ fn cut_between_entries<'c, W: Value, C: Change<W>>(
     changes: &'c [C],
     num_parts: usize,
 ) -> Vec<(Entries<'c, W>, &'c [C])> {
-    let changes = even_parts(changes, num_parts);
+    let changes = cut_between_edges(changes, num_parts);
     let next_changes = changes.iter().skip(1).map(|next| next[0].target());
     let ends: Vec<_> = next_changes.map(Some).chain([None]).collect();
     let cut = changes.into_iter().zip(ends).map(|(changes, end)| {

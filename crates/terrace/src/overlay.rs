@@ -10,7 +10,7 @@ use base::parallel::Pool;
 use base::simd::prefetch;
 use graph::{Adjacency, Weight};
 
-use crate::change::{Applied, Change, Sink, Update, even_parts};
+use crate::change::{Applied, Change, Sink, Update, cut_between_edges};
 use crate::crew::num_parts;
 use crate::{Plane, Result, Space, Value};
 
@@ -121,7 +121,7 @@ impl<W: Value> Split<W> {
         if num_parts == 1 {
             return self.extend(&mut base.search(), changes, is_any_removed);
         }
-        let parts = pool.share(even_parts(changes, num_parts), |_, part| -> Result<Self> {
+        let parts = pool.share(cut_between_edges(changes, num_parts), |_, part| -> Result<Self> {
             let mut split = Self::default();
             split.extend(&mut base.search(), part, is_any_removed)?;
             Ok(split)

@@ -165,7 +165,9 @@ impl Attached {
     /// The same for lists of which these parts are read. Scans say nothing of weights: the system reads those ahead.
     fn are_wanted(&self, policy: Policy, parts: Parts, num_lists: u64) -> bool {
         let is_wanted = self.is_wanted(policy, num_lists);
-        self.view.read_weights_exactly(parts == Parts::Weighted && self.view.is_exact(Side::Out));
+        if parts == Parts::Weighted && self.view.is_exact(Side::Out) {
+            self.view.read_weights_exactly();
+        }
         is_wanted
     }
 

@@ -73,7 +73,6 @@ fn still_heard((listener, num_before): (Weak<Attached>, u64)) -> Option<(Weak<At
     let num_heard = attached.num_heard();
     if num_heard == num_before {
         attached.view().read_exactly(false);
-        attached.view().read_weights_exactly(false);
         return None;
     }
     Some((listener, num_heard))
