@@ -63,6 +63,7 @@ pub use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyTy
 pub use graph::{Direction, Graph, InEdges, Weight, WeightType, WeightedEdges};
 pub use job::{Job, JobOutput, Kernel, Parameter, Parameters, Sources, Value, Values};
 pub use kernels;
+pub use kernels::Medium;
 pub use kernels::pagerank::PageRankParams;
 pub use kernels::sssp::Distances;
 pub use lama::{GraphOptions as Options, Key, KeyRef, KeyScheme, SnapshotInfo, Stats as StorageStats, VerifyReport};

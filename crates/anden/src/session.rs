@@ -146,7 +146,7 @@ impl Session {
             None => base::memory::available() / FREE_SHARE * (FREE_SHARE - 1),
         };
         let patches = if has_patches { memory / PATCH_SHARE } else { 0 };
-        Context { pool: &self.pool, progress: &*self.progress, memory: Some(memory - patches) }
+        Context { memory: Some(memory - patches), progress: &*self.progress, ..Context::new(&self.pool) }
     }
     /// The budget with which [`context`](Self::context) lets a kernel have `needed` bytes.
     pub(crate) fn memory_for(&self, needed: u64, has_patches: bool, taken: u64) -> u64 {

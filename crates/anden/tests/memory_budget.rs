@@ -142,6 +142,12 @@ fn budgets_are_kept_or_refused() {
     let num_edges = open(BUDGET).unwrap().view().unwrap().num_edges();
     check_kernels(&path);
     least("merge of levels", |memory| open(memory)?.merge_newest(2));
+    for seed in [1, 2] {
+        write_edges(&more, 1_200_000, seed);
+        open(1 << 30).and_then(|db| db.append_files(&input(&more), &append)).unwrap();
+    }
+    let merged = within_budget("merge of large levels", || open(BUDGET * 3 / 4)?.merge_newest(2));
+    assert!(merged.bytes_written > BUDGET * 3 / 4, "{merged:?}");
     let merged = least("merge", |memory| open(memory)?.merge());
     assert!(merged.bytes_written > num_bytes * 3 / 4, "{merged:?}");
     check_kernels(&path);

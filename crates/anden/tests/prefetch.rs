@@ -1,8 +1,8 @@
 //! What is read ahead changes no result, is counted, and ends with its views.
 
 use anden::{
-    AppendOptions, Changes, Database, Graph, InputPath, Job, LoadOptions, Maintenance, Options, Parameters, Prefetch,
-    Session, Side, Sources, Tag, Value, Values, View, WeightType,
+    AppendOptions, Changes, Database, Graph, InputPath, Job, LoadOptions, Maintenance, Medium, Options, Parameters,
+    Prefetch, Session, Side, Sources, Tag, Value, Values, View, WeightType,
 };
 use proptest::prelude::*;
 use testkit::Random;
@@ -46,9 +46,14 @@ fn run(view: &View, kernel: &str, parameters: Parameters) -> String {
 
 /// Everything that a view is asked, as text.
 fn answers(view: &View) -> Vec<String> {
+    answers_from(view, Medium::Auto)
+}
+
+/// The same by the ways for one medium.
+fn answers_from(view: &View, variant: Medium) -> Vec<String> {
     let mut all = Vec::new();
     for kernel in Job::table() {
-        let mut parameters = Parameters { values: true, ..Parameters::default() };
+        let mut parameters = Parameters { values: true, variant, ..Parameters::default() };
         match kernel.name {
             _ if kernel.needs == Sources::One => parameters.source = vec![0.into()],
             "bc" => parameters.source = vec![0.into(), 1.into()],
@@ -84,11 +89,14 @@ proptest! {
         let session = Session::new(2).unwrap();
         let (_folder, db) = load(seed, graph, &session);
         for snapshot in [1_u32, 2] {
-            let expected = answers(&db.snapshot(snapshot).unwrap().with_prefetch(Prefetch::Off));
-            for policy in Prefetch::ALL {
-                let view = db.snapshot(snapshot).unwrap().with_prefetch(policy);
-                for (found, expected) in answers(&view).iter().zip(&expected) {
-                    prop_assert_eq!(found, expected, "{}, seed {}", policy, seed);
+            let with = |policy| db.snapshot(snapshot).unwrap().with_prefetch(policy);
+            let expected = answers(&with(Prefetch::Off));
+            let policies = Prefetch::ALL.map(|policy| (policy, Medium::Auto));
+            // Either way with somebody who listens, and with nobody.
+            let others = [(Prefetch::Off, Medium::Disk), (Prefetch::Frontier, Medium::Memory)];
+            for (policy, medium) in policies.into_iter().chain(others) {
+                for (found, expected) in answers_from(&with(policy), medium).iter().zip(&expected) {
+                    prop_assert_eq!(found, expected, "{}, {:?}, seed {}", policy, medium, seed);
                 }
             }
         }

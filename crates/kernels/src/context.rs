@@ -3,9 +3,36 @@
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
-use graph::Graph;
+use graph::{Graph, WillNeed};
 
 use crate::{Error, Result};
+
+/// Where lists are read from, for which a kernel chooses its way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Medium {
+    /// From where they are: a disk where the graph is larger than memory, that is, where somebody
+    /// [listens](graph::WillNeed::is_listening).
+    #[default]
+    Auto,
+    /// From memory: any list at any time, and copies of the graph where these are faster.
+    Memory,
+    /// From a disk: all lists in the order in which they are stored, and no copies.
+    Disk,
+}
+
+impl Medium {
+    /// Every choice.
+    pub const ALL: [Self; 3] = [Self::Auto, Self::Memory, Self::Disk];
+
+    /// What users call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Auto => "auto",
+            Self::Memory => "memory",
+            Self::Disk => "disk",
+        }
+    }
+}
 
 /// The workers, the watcher and the memory budget of a kernel.
 #[derive(Clone, Copy)]
@@ -16,12 +43,23 @@ pub struct Context<'a> {
     pub progress: &'a dyn Progress,
     /// The most heap bytes that the kernel may use at once, its result included; `None`: no limit.
     pub memory: Option<u64>,
+    /// Where the lists are read from.
+    pub medium: Medium,
 }
 
 impl<'a> Context<'a> {
     /// Nobody watches, and memory has no limit.
     pub fn new(pool: &'a Pool) -> Self {
-        Self { pool, progress: &Silent, memory: None }
+        Self { pool, progress: &Silent, memory: None, medium: Medium::Auto }
+    }
+
+    /// Whether a kernel is to take the way that suits a disk.
+    pub fn reads_from_disk(&self, graph: &impl WillNeed) -> bool {
+        match self.medium {
+            Medium::Auto => graph.is_listening(),
+            Medium::Memory => false,
+            Medium::Disk => true,
+        }
     }
 
     /// Whether the budget allows `num_bytes` at once.

@@ -110,8 +110,7 @@ fn decompose<G: InEdges>(
     let mut cores = zeroed_huge::<u32>(bound);
     ctx.progress.stage("k-core: count neighbours", None);
     neighbours.count(ctx, &scratch, &mut cores)?;
-    let degeneracy = if graph.is_listening() {
-        // The lists come from a disk.
+    let degeneracy = if ctx.reads_from_disk(graph) {
         ctx.progress.stage("k-core: sink", None);
         streamed::sink(ctx, graph, &neighbours, &scratch, &mut cores)?
     } else {

@@ -26,7 +26,7 @@ mod vertex_subset;
 mod walk;
 pub mod wcc;
 
-pub use context::Context;
+pub use context::{Context, Medium};
 pub use edge_map::{Beamer, EdgeFunctor, EdgeMapOptions, LEAN_BYTES, Policy, edge_map, weighted_edge_map};
 pub use error::{Error, Result};
 pub use vertex_subset::{VertexSubset, vertex_filter, vertex_map};

@@ -53,7 +53,7 @@ use std::time::Instant;
 use base::VertexId;
 use graph::InEdges;
 
-use crate::{Context, Error, Result};
+use crate::{Context, Error, Medium, Result};
 use bins::Bins;
 use score::{Block, Round, Score, State};
 
@@ -81,7 +81,7 @@ pub enum Algorithm {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
     /// Binned where the scores exceed a cache and the budget allows; else pull where there are
-    /// in-edges, else push.
+    /// in-edges, else push. For a [medium](crate::Medium) that is chosen, the first or the others.
     #[default]
     Auto,
     /// Through bins: 2 bytes an arc, and 6 or 10 for each pair of a source and a partition.
@@ -302,7 +302,13 @@ fn choose<T: Score>(
     state_bytes: u64,
 ) -> Result<Way<T>> {
     let push = || Way::Push(T::zeros(graph.vertex_bound()));
-    match params.variant {
+    let variant = match (params.variant, ctx.medium) {
+        (Variant::Auto, Medium::Memory) => Variant::Binned,
+        (Variant::Auto, Medium::Disk) if graph.has_in_edges() => Variant::Pull,
+        (Variant::Auto, Medium::Disk) => Variant::Push,
+        (variant, _) => variant,
+    };
+    match variant {
         Variant::Pull if !graph.has_in_edges() => {
             Err(Error::Unsupported { kernel: "pagerank by pull", needs: "in-edges: load the graph with them" })
         }

@@ -78,8 +78,7 @@ fn afforest<G: InEdges>(ctx: &Context<'_>, graph: &G) -> Result<WccResult> {
     ctx.progress.stage("connected components", Some(3 * bound as u64));
     let mut labels = zeroed_huge::<VertexId>(bound);
     let run = Run { ctx, graph, forest: Forest(as_atomic_u32(&mut labels)) };
-    let common = if graph.is_listening() {
-        // The lists come from a disk.
+    let common = if ctx.reads_from_disk(graph) {
         run.link_in_order()?
     } else {
         match run.hub() {

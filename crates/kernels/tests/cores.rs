@@ -1,7 +1,7 @@
 //! Corenesses that are known, and graphs large enough for several threads to share a level.
 
-use anden_kernels::Context;
 use anden_kernels::kcore::{KcoreParams, KcoreResult, kcore, verify};
+use anden_kernels::{Context, Medium};
 use base::parallel::Pool;
 use graph::generate::{Generator, RmatParams};
 use graph::{Csr, CsrBuilder, Direction};
@@ -11,9 +11,10 @@ fn check(csr: &Csr, what: &str) -> KcoreResult {
     let mut results = Vec::new();
     for threads in [1, 2, 3, 10] {
         let pool = Pool::new(threads).expect("threads start");
-        for part_vertices in [1 << 18, 100] {
+        for (part_vertices, medium) in [(1 << 18, Medium::Memory), (100, Medium::Memory), (1 << 18, Medium::Disk)] {
             let params = KcoreParams { part_vertices };
-            let result = kcore(&Context::new(&pool), csr, &params).expect("nothing is in the way");
+            let ctx = Context { medium, ..Context::new(&pool) };
+            let result = kcore(&ctx, csr, &params).expect("nothing is in the way");
             assert_eq!(verify(csr, &params, &result), Ok(()), "{what}, {threads} threads, {params:?}");
             results.push(result);
         }
@@ -62,6 +63,13 @@ fn threads_share_large_levels() {
     let rmat = Generator::rmat(&params).expect("the parameters are good").csr(&pool).expect("it fits in memory");
     let cores = check(&rmat, "rmat");
     assert!(cores.degeneracy > 40);
+    // Bounds of neighbours that sink at the same time meet only now and then.
+    let (many, disk) = (Pool::new(10).expect("threads start"), Medium::Disk);
+    for round in 0..100 {
+        let ctx = Context { medium: disk, ..Context::new(&many) };
+        let again = kcore(&ctx, &rmat, &KcoreParams::default()).expect("nothing is in the way");
+        assert_eq!(again, cores, "round {round}");
+    }
     let directed = Csr::directed(rmat.out_lists().clone(), None).expect("lists are as they were");
     assert_eq!(check(&directed, "rmat, directed, no in-edges"), cores);
     let mut random = Random::new(7);

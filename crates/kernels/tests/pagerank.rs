@@ -4,7 +4,7 @@
 use anden_kernels::pagerank::{
     Algorithm, PageRankParams, PageRankResult, Precision, Variant, pagerank, verify, verify_weighted, weighted_pagerank,
 };
-use anden_kernels::{Context, Error};
+use anden_kernels::{Context, Error, Medium};
 use base::parallel::Pool;
 use base::progress::CancelFlag;
 use graph::{Csr, CsrBuilder, Direction, Graph, InEdges, Weight, WeightedEdges};
@@ -242,6 +242,22 @@ fn a_budget_turns_bins_off() {
     assert!(matches!(with(Some(state), &binned, true), Err(Error::Memory { .. })));
     assert!(with(Some(state + free.bins_bytes), &binned, true).is_ok());
     assert!(matches!(with(Some(1000), &params, true), Err(Error::Memory { budget: 1000, .. })));
+}
+
+#[test]
+fn a_medium_that_is_chosen_decides_the_variant() {
+    let (graph, pool) = (ring(), Pool::new(2).expect("threads start"));
+    let cases = [
+        (Medium::Auto, true, Variant::Pull),
+        (Medium::Memory, true, Variant::Binned),
+        (Medium::Disk, true, Variant::Pull),
+        (Medium::Disk, false, Variant::Push),
+    ];
+    for (medium, in_edges, variant) in cases {
+        let pieces = if in_edges { Pieces::new(&graph) } else { Pieces::new(&graph).without_in_edges() };
+        let found = pagerank(&Context { medium, ..Context::new(&pool) }, &pieces, &PageRankParams::default());
+        assert_eq!(found.expect("nothing limits it").variant, variant, "{medium:?}");
+    }
 }
 
 #[test]

@@ -3,8 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use base::mapped::FileBytes;
-use base::storage::{Storage, StorageFile};
+use base::storage::Storage;
 use graph::Direction;
 use graph::property::{PropertyColumn, PropertySchema};
 
@@ -16,6 +15,7 @@ use crate::options::{GraphOptions, Identity, Retention};
 use crate::property::{EdgeRecord, NewColumns, PropertyRecord, RowParts, schema_of, write_columns};
 use crate::run::{FinishedRun, RunWriter};
 use crate::store::{Lock, State, Store, give_name, write_manifest};
+use crate::temp_file::TempFile;
 use crate::{Error, Result, names};
 
 mod levels;
@@ -163,9 +163,7 @@ impl StoreBuilder {
     /// A scratch file has this name, or the disk failed.
     pub fn temp_file(&self, name: &str) -> Result<TempFile> {
         let NewDirectory { storage, path, .. } = &self.directory;
-        let path = path.join(names::scratch(name));
-        let file = storage.create(&path)?;
-        Ok(TempFile { storage: Arc::clone(storage), file, path })
+        TempFile::create(storage, path, name)
     }
 
     /// Makes the database visible, with this as its first snapshot, and opens it for writing.
@@ -358,39 +356,4 @@ fn is_leftover(storage: &dyn Storage, path: &Path) -> bool {
         let is_part = |name: &String| names::is_ours(name) && name != names::MANIFEST;
         list.is_empty() || (list.iter().any(|name| name == names::LOCK) && list.iter().all(is_part))
     })
-}
-
-/// A scratch file; dropped, it is removed.
-#[derive(Debug)]
-pub struct TempFile {
-    storage: Arc<dyn Storage>,
-    file: Box<dyn StorageFile>,
-    path: PathBuf,
-}
-
-impl TempFile {
-    /// The file, for writing.
-    pub fn file(&self) -> &dyn StorageFile {
-        &*self.file
-    }
-
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
-    }
-
-    /// What was written. Write no more once this is called.
-    ///
-    /// # Errors
-    /// The disk failed.
-    pub fn read(&self) -> Result<FileBytes> {
-        Ok(self.storage.read(&self.path)?)
-    }
-}
-
-impl Drop for TempFile {
-    fn drop(&mut self) {
-        // What stays is removed with the builder, when the database is published, or when it is opened.
-        let _ = self.storage.remove_file(&self.path);
-    }
 }

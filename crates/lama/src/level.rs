@@ -9,11 +9,13 @@
 mod compose;
 mod properties;
 mod reader;
+mod section;
 mod stored;
 mod writer;
 
 pub(crate) use compose::{compose_levels, net_deaths, net_properties};
 pub(crate) use reader::{Level, LevelFile};
+pub(crate) use section::Spill;
 pub(crate) use stored::{StoredList, StoredPage, StoredPlace};
 pub(crate) use writer::LevelWriter;
 

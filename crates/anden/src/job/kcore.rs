@@ -14,8 +14,8 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-fn run(view: &View, _parameters: &Parameters) -> Result<Box<dyn Outcome>> {
-    let result = kcore(&view.context(), view.lists(), &KcoreParams::default())?;
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+    let result = kcore(&parameters.context(view), view.lists(), &KcoreParams::default())?;
     Ok(Box::new(Found { result }))
 }
 

@@ -14,8 +14,8 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-fn run(view: &View, _parameters: &Parameters) -> Result<Box<dyn Outcome>> {
-    let result = lcc(&view.context(), view.lists(), &LccParams::default())?;
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+    let result = lcc(&parameters.context(view), view.lists(), &LccParams::default())?;
     Ok(Box::new(Found { result }))
 }
 

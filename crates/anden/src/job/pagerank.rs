@@ -1,7 +1,7 @@
 //! The kernel `pagerank` in the table.
 
 use kernels::pagerank::{
-    Algorithm, PageRankParams, PageRankResult, Variant, pagerank, verify, verify_weighted, weighted_pagerank,
+    Algorithm, PageRankParams, PageRankResult, pagerank, verify, verify_weighted, weighted_pagerank,
 };
 
 use super::{Kernel, Outcome, Parameter, Parameters, Sources, Value, Values, ranking};
@@ -18,7 +18,6 @@ pub(super) const KERNEL: Kernel = Kernel {
         Parameter::Damping,
         Parameter::Algorithm,
         Parameter::Weight,
-        Parameter::Variant,
     ],
     algorithms: &["standard", GAP],
     needs: Sources::Any,
@@ -35,21 +34,15 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
         iterations: parameters.iterations,
         tolerance: parameters.tolerance,
         algorithm: if parameters.algorithm.as_deref() == Some(GAP) { Algorithm::Gap } else { Algorithm::Standard },
-        variant: match parameters.variant.as_deref() {
-            Some("memory") => Variant::Binned,
-            Some("disk") if view.has_in_edges() => Variant::Pull,
-            Some("disk") => Variant::Push,
-            _ => Variant::Auto,
-        },
         sources: parameters.sources(view)?,
         ..defaults
     };
     if parameters.weight.is_none() {
-        let result = pagerank(&view.context(), view.lists(), &params)?;
+        let result = pagerank(&parameters.context(view), view.lists(), &params)?;
         return Ok(Box::new(Found { params, weighted: None, result }));
     }
     let view = parameters.weighted(view)?;
-    let result = on_weighted!(view, graph => weighted_pagerank(&view.context(), graph, &params));
+    let result = on_weighted!(view, graph => weighted_pagerank(&parameters.context(&view), graph, &params));
     let result = result.map_err(|error| view.explained(error))?;
     Ok(Box::new(Found { params, weighted: Some(view), result }))
 }

@@ -2,6 +2,7 @@
 
 use crate::{Error, Key, Result, View};
 use base::VertexId;
+use kernels::{Context, Medium};
 
 /// What a job may be told; everything that is not given is chosen by the kernel.
 #[derive(Clone, Debug, Default)]
@@ -26,8 +27,9 @@ pub struct Parameters {
     pub weight: Option<String>,
     /// Whether parents are wanted in place of distances.
     pub parents: bool,
-    /// Whether to prepare copies of the graph in memory: `memory`, `disk` or `auto`.
-    pub variant: Option<String>,
+    /// Whether to take the way that suits a graph in memory, or the one for a graph on a disk, wherever it is. Every
+    /// kernel takes it; some have one way only.
+    pub variant: Medium,
     /// Whether the values by vertex are wanted where they cost extra (triangles). Every kernel takes it.
     pub values: bool,
 }
@@ -46,7 +48,6 @@ pub enum Parameter {
     Algorithm,
     Weight,
     Parents,
-    Variant,
 }
 
 impl Parameter {
@@ -63,7 +64,6 @@ impl Parameter {
             Self::Algorithm => "algorithm",
             Self::Weight => "weight",
             Self::Parents => "parents",
-            Self::Variant => "variant",
         }
     }
 }
@@ -82,10 +82,13 @@ impl Parameters {
             (self.algorithm.is_some(), Parameter::Algorithm),
             (self.weight.is_some(), Parameter::Weight),
             (self.parents, Parameter::Parents),
-            // `auto` is what every kernel does anyway.
-            (self.variant.as_ref().is_some_and(|name| name != "auto"), Parameter::Variant),
         ];
         given.into_iter().filter(|(is_given, _)| *is_given).map(|(_, parameter)| parameter).collect()
+    }
+
+    /// What a kernel works with beside the view.
+    pub(super) fn context<'a>(&self, view: &'a View) -> Context<'a> {
+        Context { medium: self.variant, ..view.context() }
     }
 
     /// The sources as ids.

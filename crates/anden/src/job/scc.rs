@@ -14,8 +14,8 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-fn run(view: &View, _parameters: &Parameters) -> Result<Box<dyn Outcome>> {
-    let result = scc(&view.context(), view.lists(), &SccParams::default())?;
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+    let result = scc(&parameters.context(view), view.lists(), &SccParams::default())?;
     Ok(Box::new(Found { result }))
 }
 

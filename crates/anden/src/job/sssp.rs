@@ -32,7 +32,7 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
     let weights = Some(view.weight_statistics()?);
     let preparation_seconds = start.elapsed().as_secs_f64();
     let params = SsspParams { source, delta: parameters.delta, algorithm, weights, ..SsspParams::default() };
-    let result = on_weighted!(view, graph => sssp(&view.context(), graph, &params));
+    let result = on_weighted!(view, graph => sssp(&parameters.context(&view), graph, &params));
     let result = result.map_err(|error| view.explained(error))?;
     Ok(Box::new(Found { params, view, result, preparation_seconds }))
 }

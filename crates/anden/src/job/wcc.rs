@@ -14,8 +14,8 @@ pub(super) const KERNEL: Kernel = Kernel {
     run,
 };
 
-fn run(view: &View, _parameters: &Parameters) -> Result<Box<dyn Outcome>> {
-    let result = wcc(&view.context(), view.lists(), &WccParams::default())?;
+fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
+    let result = wcc(&parameters.context(view), view.lists(), &WccParams::default())?;
     Ok(Box::new(Found { result }))
 }
 

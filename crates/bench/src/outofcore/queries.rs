@@ -57,10 +57,12 @@ pub(super) const QUICK: [Asked; 3] = [
 ];
 
 /// Kernels of the product that the literature does not measure out of core.
-pub(super) const KERNELS: [Asked; 3] = [
+pub(super) const KERNELS: [Asked; 5] = [
     Asked { work: Work::Bc, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
     Asked { work: Work::Kcore, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
     Asked { work: Work::Cdlp, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
+    Asked { work: Work::Scc, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
+    Asked { work: Work::Lcc, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
 ];
 
 /// Of a graph with weights.

@@ -13,7 +13,19 @@ use super::work::Work;
 use crate::harness::Pairs;
 use crate::report::{Line, Report};
 
-const WORKS: [Work; 5] = [Work::Degrees, Work::Wcc, Work::PageRank, Work::Bfs, Work::Triangles];
+const WORKS: [Work; 11] = [
+    Work::Degrees,
+    Work::Wcc,
+    Work::PageRank,
+    Work::Bfs,
+    Work::Sssp,
+    Work::Bc,
+    Work::Scc,
+    Work::Kcore,
+    Work::Cdlp,
+    Work::Triangles,
+    Work::Lcc,
+];
 
 /// Phases of a run: the first reads the files, and the fastest of the others counts.
 const NUM_PHASES: usize = 6;
@@ -51,8 +63,8 @@ fn warm_seconds(outcome: &Outcome) -> f64 {
 }
 
 fn measure(ground: &Ground<'_>, work: Work, side: Side) -> Result<Outcome> {
-    // Triangles take seconds.
-    let num_phases = if work == Work::Triangles { 2 } else { NUM_PHASES };
+    let is_long = matches!(work, Work::Triangles | Work::Lcc | Work::Cdlp | Work::Kcore);
+    let num_phases = if is_long { 3 } else { NUM_PHASES };
     let threads = ground.setting.pool.num_threads();
     let (database, sequence, most_seconds) = (ground.database.clone(), None, NO_LIMIT);
     Task { database, work, side, sequence, threads, num_phases, most_seconds }.run(None)

@@ -15,8 +15,10 @@ use kernels::bc::{BcParams, BcSources, bc};
 use kernels::bfs::{BfsParams, bfs};
 use kernels::cdlp::{CdlpParams, cdlp};
 use kernels::kcore::{KcoreParams, kcore};
+use kernels::lcc::{LccParams, lcc};
 use kernels::pagerank::{PageRankParams, pagerank};
 use kernels::query::{friends_of_friends, path, weighted_path};
+use kernels::scc::{SccParams, scc};
 use kernels::sssp::{DistanceValue, SsspParams, sssp};
 use kernels::triangles::{TriangleParams, triangles};
 use kernels::wcc::{WccParams, wcc};
@@ -56,12 +58,14 @@ pub(super) enum Work {
     Wcc,
     Kcore,
     Cdlp,
+    Scc,
+    Lcc,
     /// Every list is read once, in order.
     Degrees,
 }
 
 impl Work {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 15] = [
         Self::Edges,
         Self::Fof,
         Self::Paths,
@@ -74,6 +78,8 @@ impl Work {
         Self::Wcc,
         Self::Kcore,
         Self::Cdlp,
+        Self::Scc,
+        Self::Lcc,
         Self::Degrees,
     ];
 
@@ -91,6 +97,8 @@ impl Work {
             Self::Wcc => "wcc",
             Self::Kcore => "kcore",
             Self::Cdlp => "cdlp",
+            Self::Scc => "scc",
+            Self::Lcc => "lcc",
             Self::Degrees => "degree scan",
         }
     }
@@ -218,6 +226,9 @@ fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &View, source: Verte
             cores.into_iter().map(u64::from).sum()
         }
         Work::Cdlp => cdlp(ctx, view, &CdlpParams::default())?.communities,
+        Work::Scc => scc(ctx, view, &SccParams::default())?.components,
+        // Equal to 1e-9 of a mean of at most 1.
+        Work::Lcc => (lcc(ctx, view, &LccParams::default())?.mean * 1e9).round() as u64,
         Work::Bfs => bfs(ctx, view, &BfsParams { source, ..BfsParams::default() })?.reached,
         Work::PageRank => {
             let params = PageRankParams { iterations: Some(ITERATIONS), ..PageRankParams::default() };

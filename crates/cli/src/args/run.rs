@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
+use anden::Medium;
 use clap::Args;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 
 use super::{Selection, parse};
 
@@ -78,13 +80,18 @@ pub struct ParameterArgs {
     /// Give the parent of each vertex in place of its distance (bfs)
     #[arg(long)]
     pub parents: bool,
-    /// How to use memory: memory prepares copies of the graph, disk does not [default: auto]
-    #[arg(long, value_name = "NAME", value_parser = ["auto", "memory", "disk"])]
-    pub variant: Option<String>,
+    /// Which way to take, where there are several: the one for a graph in memory, or for a graph on a disk: auto, memory,
+    /// disk [default: auto]
+    #[arg(long, value_name = "NAME", hide_possible_values = true, value_parser = media())]
+    pub variant: Option<Medium>,
 }
 
-fn known_kernels() -> impl clap::builder::TypedValueParser<Value = String> {
-    use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+fn media() -> impl TypedValueParser<Value = Medium> {
+    let named = |name: String| Medium::ALL.into_iter().find(|medium| medium.name() == name).ok_or("no such variant");
+    PossibleValuesParser::new(Medium::ALL.map(Medium::name)).try_map(named)
+}
+
+fn known_kernels() -> impl TypedValueParser<Value = String> {
     let kernels = anden::Job::table().iter().map(|kernel| PossibleValue::new(kernel.name).help(kernel.about));
     PossibleValuesParser::new(kernels.collect::<Vec<_>>()).map(String::from)
 }

@@ -56,7 +56,7 @@ fn job(args: &RunArgs) -> Result<Job> {
         algorithm: given.algorithm,
         weight: given.weight,
         parents: given.parents,
-        variant: given.variant,
+        variant: given.variant.unwrap_or_default(),
         values: args.output.is_some(),
     };
     Job::new(&args.kernel, parameters).map_err(|error| match error {

@@ -81,6 +81,10 @@ impl<G: InEdges> Sinking<'_, G> {
         self.bounds[v as usize].load(Ordering::Relaxed)
     }
 
+    fn wake(&self, v: VertexId) {
+        self.active.words()[v as usize / 64].fetch_or(1 << (v % 64), Ordering::AcqRel);
+    }
+
     /// Lets a vertex sink, and wakes those who may follow. The tally is all zeros before and after.
     fn look_at(&self, v: VertexId, scratch: &mut Scratch, tally: &mut [u32]) {
         // Whoever sinks after this wakes it again; of who sank before, the new bound is read: both sides write to the
@@ -108,17 +112,28 @@ impl<G: InEdges> Sinking<'_, G> {
         if bound == before {
             return;
         }
-        self.bounds[v as usize].store(bound, Ordering::Relaxed);
+        // A neighbour that sinks below the new bound at the same time may still have seen the old one, and wake nobody.
+        // Of two who each store their own bound and then read the other's, in one order of all that, one sees the new
+        // one: so if the neighbour did not, it is seen here.
+        self.bounds[v as usize].store(bound, Ordering::SeqCst);
+        let mut num_above = 0;
         self.neighbours.for_each_piece(
             v,
             scratch,
             |list| list,
             |list| {
-                for &u in list.iter().filter(|&&u| (bound + 1..=before).contains(&self.bound(u))) {
-                    self.active.words()[u as usize / 64].fetch_or(1 << (u % 64), Ordering::AcqRel);
+                for &u in list {
+                    let other = self.bounds[u as usize].load(Ordering::SeqCst);
+                    num_above += u32::from(other >= bound);
+                    if (bound + 1..=before).contains(&other) {
+                        self.wake(u);
+                    }
                 }
             },
         );
+        if num_above < bound {
+            self.wake(v);
+        }
     }
 }
 

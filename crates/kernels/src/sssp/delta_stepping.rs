@@ -73,7 +73,7 @@ pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
         None => WeightStatistics::of_ones(graph),
     };
     let is_integer = matches!(W::TYPE, WeightType::U32 | WeightType::I64);
-    let rounds = if graph.is_listening() { FEWER_ROUNDS } else { 1.0 };
+    let rounds = if ctx.reads_from_disk(graph) { FEWER_ROUNDS } else { 1.0 };
     let delta = params.delta.unwrap_or_else(|| statistics.delta(is_integer) * rounds);
     let width = Width::new(delta, is_integer);
     let mut outcome = Outcome::TooFar;
@@ -195,10 +195,10 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         Ok(Outcome::Found(()))
     }
 
-    /// Relaxes the edges of all entries of the lowest bucket; where somebody listens, in the order of the lists.
+    /// Relaxes the edges of all entries of the lowest bucket; from a disk, in the order of the lists.
     fn work_off(&self, workers: &[Mutex<Worker>], current: u64, entries: &mut Vec<VertexId>) {
-        let is_heard = self.graph.is_listening();
-        if is_heard {
+        let is_in_order = self.ctx.reads_from_disk(self.graph);
+        if is_in_order {
             entries.retain(|&vertex| self.bucket_of(vertex) == Some(current));
             entries.sort_unstable();
             entries.dedup();
@@ -216,12 +216,12 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
                 if start >= entries.len() || self.ctx.progress.is_cancelled() {
                     break;
                 }
-                if is_heard {
+                if is_in_order {
                     self.announce(entries, start + LISTS_AHEAD..start + LISTS_AHEAD + grain);
                 }
                 self.relax(&entries[start..entries.len().min(start + grain)], worker);
             }
-            if !is_heard {
+            if !is_in_order {
                 self.fuse(current, worker);
             }
         };

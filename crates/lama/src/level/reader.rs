@@ -308,9 +308,15 @@ impl Level {
             let target_bytes = size_of::<VertexId>() + weight_bytes;
             side.pages.len() * size_of::<PageEntry>() + side.vertices.len() * 4 + side.targets.len() * target_bytes
         });
+        (size_of::<LevelEntry>() + sides.sum::<usize>()) as u64 + self.num_unpaged_bytes()
+    }
+
+    /// Of those, what it does not have page by page: vertices that died or returned, and properties.
+    pub fn num_unpaged_bytes(&self) -> u64 {
+        let shared = &self.shared;
         let num_ids = shared.died.range.len() + shared.returned.range.len();
         let properties: usize = shared.properties.iter().map(PropertyRange::num_bytes).sum();
-        (size_of::<LevelEntry>() + sides.sum::<usize>() + num_ids * size_of::<VertexId>() + properties) as u64
+        (num_ids * size_of::<VertexId>() + properties) as u64
     }
 
     /// The pages of a side that have changes, ascending.

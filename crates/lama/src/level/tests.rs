@@ -1,9 +1,10 @@
 //! Level files: what is written is read, and nothing that is written by others is believed.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
 
 use base::MAX_VERTICES;
-use base::storage::FaultStorage;
+use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::Direction;
 use proptest::prelude::*;
 
@@ -276,6 +277,30 @@ impl Forged {
         let file = file.finish(FileKind::Level, ID)?;
         Ok(open(&disk, &file, &options)?.swap_remove(0))
     }
+}
+
+#[test]
+fn what_spills_is_in_the_file_as_if_it_had_not() {
+    let options = options(Some(WeightType::F32));
+    let disk = Arc::new(FaultStorage::new(FaultPlan::Never));
+    let arc = |list: u32, target: u32| ChangedArc { list, neighbour: target, weight: u64::from(0.5_f32.to_bits()) };
+    // More than a megabyte of targets and of weights, in two sections of each side.
+    let arcs: Vec<_> = (0..BOUND as u32).flat_map(|list| (0..300).map(move |i| arc(list, 7 * i))).collect();
+    let [plain, spilled] = [false, true].map(|spills| {
+        let mut writer = writer(&disk, &options, 5 + u32::from(spills));
+        if spills {
+            writer = writer.spilling(Spill::new(Arc::clone(&disk) as Arc<dyn Storage>, "".into(), 6));
+        }
+        writer.begin_level(1, 2, BOUND, &[], &[]).unwrap();
+        writer.append_arcs(Side::Out, &arcs, &[]).unwrap();
+        writer.append_arcs(Side::In, &[], &arcs).unwrap();
+        let num_scratch = disk.list("".as_ref()).unwrap().iter().filter(|name| name.contains("scratch")).count();
+        assert_eq!(num_scratch, if spills { 4 } else { 0 });
+        let (num_bytes, file) = (writer.num_bytes(), writer.finish().unwrap());
+        (num_bytes, disk.contents(&file.path).unwrap())
+    });
+    assert!(plain == spilled && plain.0 > 9 << 20, "{} and {} bytes", plain.0, spilled.0);
+    assert_eq!(disk.list("".as_ref()).unwrap().len(), 2, "scratch files stay");
 }
 
 /// Damage whose checksums fit.

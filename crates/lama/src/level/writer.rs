@@ -7,6 +7,7 @@ use base::{MAX_VERTICES, VertexId};
 use graph::WeightType;
 
 use super::properties::PropertyBuffer;
+use super::section::{SectionBuffer, Spill};
 use super::{
     ChangeRules, Level, LevelEntry, PageEntry, SIDES, SideCounts, VertexEntry, check_vertices, first_in_both, sections,
     side_index,
@@ -21,8 +22,8 @@ use crate::{Error, Result, names};
 
 /// Writes a file of levels under a temporary name.
 ///
-/// Memory: the whole file ([`num_bytes`](Self::num_bytes)), because its sections grow side by side; what is
-/// large is better spread over several files.
+/// Memory: the whole file ([`num_bytes`](Self::num_bytes)), because its sections grow side by side, unless they
+/// [spill](Self::spilling).
 #[derive(Debug)]
 pub(crate) struct LevelWriter {
     file: FileWriter,
@@ -30,6 +31,7 @@ pub(crate) struct LevelWriter {
     options: GraphOptions,
     levels: Vec<LevelEntry>,
     sides: [SideBuffer; 2],
+    spill: Option<Spill>,
     died: Vec<VertexId>,
     returned: Vec<VertexId>,
     properties: PropertyBuffer,
@@ -40,12 +42,14 @@ pub(crate) struct LevelWriter {
 }
 
 /// The sections of a side.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct SideBuffer {
-    pages: Vec<PageEntry>,
-    vertices: Vec<u32>,
-    targets: Vec<VertexId>,
-    weights: Vec<u8>,
+    pages: SectionBuffer,
+    vertices: SectionBuffer,
+    targets: SectionBuffer,
+    weights: SectionBuffer,
+    /// The page that came last.
+    last_page: usize,
 }
 
 impl LevelWriter {
@@ -62,13 +66,14 @@ impl LevelWriter {
     ) -> Result<Self> {
         let name = names::temporary(&names::level(file_number));
         let file = FileWriter::create(storage, &directory.join(name))?;
-        let (levels, sides, died, returned, properties) = Default::default();
+        let (levels, died, returned, properties) = Default::default();
         Ok(Self {
             file,
             id,
             options: *options,
             levels,
-            sides,
+            sides: SIDES.map(SideBuffer::new),
+            spill: None,
             died,
             returned,
             properties,
@@ -77,16 +82,18 @@ impl LevelWriter {
         })
     }
 
+    /// The same file, of which lists are in memory for some megabytes only, and beyond that in scratch files until it is
+    /// finished: each byte of those is written twice.
+    pub fn spilling(mut self, spill: Spill) -> Self {
+        self.spill = Some(spill);
+        self
+    }
+
     /// The bytes of all levels so far.
     pub fn num_bytes(&self) -> u64 {
-        let sides = self.sides.iter().map(|side| {
-            size_of_val(&side.pages[..])
-                + size_of_val(&side.vertices[..])
-                + size_of_val(&side.targets[..])
-                + side.weights.len()
-        });
+        let sides = self.sides.iter().map(SideBuffer::num_bytes).sum::<u64>();
         let ids = size_of_val(&self.died[..]) + size_of_val(&self.returned[..]);
-        (size_of_val(&self.levels[..]) + sides.sum::<usize>() + ids + self.properties.num_bytes()) as u64
+        sides + (size_of_val(&self.levels[..]) + ids + self.properties.num_bytes()) as u64
     }
 
     /// Ends the level before and begins one from version `from` to version `to`, which has this vertex bound.
@@ -149,9 +156,9 @@ impl LevelWriter {
         let (counts, buffer) = (&mut level.sides[place], &mut self.sides[place]);
         let rules = ChangeRules::new(level.vertex_bound as usize, &self.options);
         rules.check(page, changes).map_err(Error::Input)?;
-        buffer.append(counts, page, changes)?;
-        buffer.append_weights(self.options.list_weights(), changes.weights());
-        Ok(())
+        let spill = self.spill.as_ref();
+        buffer.append(counts, page, changes, spill)?;
+        buffer.append_weights(self.options.list_weights(), changes.weights(), spill)
     }
 
     /// Appends all changes of a side, sorted; there are none of it in the level yet.
@@ -226,10 +233,11 @@ impl LevelWriter {
         let (died, returned) = (level.died()?, level.returned()?);
         for (buffer, parts) in self.sides.iter_mut().zip(parts) {
             let Some(parts) = parts else { continue };
-            buffer.pages.extend_from_slice(parts.pages);
-            buffer.vertices.extend_from_slice(parts.vertices);
-            buffer.targets.extend_from_slice(parts.targets);
-            buffer.weights.extend_from_slice(parts.weights);
+            let spill = self.spill.as_ref();
+            buffer.pages.append(parts.pages, spill)?;
+            buffer.vertices.append(parts.vertices, spill)?;
+            buffer.targets.append(parts.targets, spill)?;
+            buffer.weights.append(parts.weights, spill)?;
         }
         self.died.extend_from_slice(died);
         self.returned.extend_from_slice(returned);
@@ -255,17 +263,17 @@ impl LevelWriter {
         file.begin_section(SectionKind::LevelDirectory)?;
         file.append(bytemuck::cast_slice(&self.levels))?;
         let num_sides = if self.options.stores_in_lists() { 2 } else { 1 };
-        for (side, buffer) in SIDES.into_iter().zip(&self.sides).take(num_sides) {
+        for (side, buffer) in SIDES.into_iter().zip(self.sides).take(num_sides) {
             let kinds = sections(side);
             file.begin_section(kinds.pages)?;
-            file.append(bytemuck::cast_slice(&buffer.pages))?;
+            buffer.pages.write(file)?;
             file.begin_section(kinds.vertices)?;
-            file.append(bytemuck::cast_slice(&buffer.vertices))?;
+            buffer.vertices.write(file)?;
             file.begin_section(kinds.targets)?;
-            file.append(bytemuck::cast_slice(&buffer.targets))?;
+            buffer.targets.write(file)?;
             if self.options.list_weights().is_some() {
                 file.begin_section(kinds.weights)?;
-                file.append(&buffer.weights)?;
+                buffer.weights.write(file)?;
             }
         }
         file.begin_section(SectionKind::DiedVertices)?;
@@ -300,25 +308,43 @@ fn no_level() -> Error {
 }
 
 impl SideBuffer {
+    fn new(side: Side) -> Self {
+        let [pages, vertices, targets, weights] = match side {
+            Side::Out => ["out-pages", "out-vertices", "out-targets", "out-weights"],
+            Side::In => ["in-pages", "in-vertices", "in-targets", "in-weights"],
+        }
+        .map(SectionBuffer::new);
+        Self { pages, vertices, targets, weights, last_page: 0 }
+    }
+
+    fn num_bytes(&self) -> u64 {
+        [&self.pages, &self.vertices, &self.targets, &self.weights].map(SectionBuffer::num_bytes).iter().sum()
+    }
+
     /// Makes room for so many arcs.
     fn reserve(&mut self, num_arcs: usize, weight_type: Option<WeightType>) {
-        self.targets.reserve(num_arcs);
+        self.targets.reserve(num_arcs * size_of::<VertexId>());
         self.weights.reserve(num_arcs * weight_type.map_or(0, WeightType::num_bytes));
     }
 
     /// Appends checked changes to the level with these counts.
-    fn append(&mut self, counts: &mut SideCounts, page: usize, changes: &PageChanges) -> Result<()> {
-        let last = self.pages.last().filter(|_| counts.num_pages > 0);
-        if last.is_some_and(|last| last.page as usize >= page) {
+    fn append(
+        &mut self,
+        counts: &mut SideCounts,
+        page: usize,
+        changes: &PageChanges,
+        spill: Option<&Spill>,
+    ) -> Result<()> {
+        if counts.num_pages > 0 && self.last_page >= page {
             return Err(Error::Input(format!("changes of page {page} out of order")));
         }
         let Ok(vertices_start) = u32::try_from(counts.num_vertices) else {
             return Err(Error::Input(format!("a level with changes of more than {} vertices", u32::MAX)));
         };
         let targets_start = counts.num_added + counts.num_removed;
-        self.pages.push(PageEntry { page: page as u32, vertices_start, targets_start });
+        self.pages.append(&[PageEntry { page: page as u32, vertices_start, targets_start }], spill)?;
+        self.last_page = page;
         counts.num_pages += 1;
-        let first = self.vertices.len();
         for list in changes.lists() {
             let (mut num_added, mut num_removed) = (list.added.len(), list.removed.len());
             counts.num_added += num_added as u64;
@@ -326,23 +352,30 @@ impl SideBuffer {
             while num_added + num_removed > 0 {
                 let [added, removed] = [num_added, num_removed].map(|n| n.min(VertexEntry::MAX_COUNT as usize));
                 let entry = VertexEntry { local: list.local, num_added: added as u32, num_removed: removed as u32 };
-                self.vertices.push(entry.encode());
+                self.vertices.append(&[entry.encode()], spill)?;
+                counts.num_vertices += 1;
                 num_added -= added;
                 num_removed -= removed;
             }
         }
-        counts.num_vertices += (self.vertices.len() - first) as u64;
-        self.targets.extend_from_slice(changes.targets());
-        Ok(())
+        self.targets.append(changes.targets(), spill)
     }
 
-    fn append_weights(&mut self, weight_type: Option<WeightType>, weights: &[u64]) {
+    fn append_weights(
+        &mut self,
+        weight_type: Option<WeightType>,
+        weights: &[u64],
+        spill: Option<&Spill>,
+    ) -> Result<()> {
+        const PART: usize = 256;
         match weight_type {
-            None => {}
-            Some(WeightType::U32 | WeightType::F32) => {
-                self.weights.extend(weights.iter().flat_map(|&bits| (bits as u32).to_le_bytes()));
-            }
-            Some(WeightType::I64 | WeightType::F64) => self.weights.extend_from_slice(bytemuck::cast_slice(weights)),
+            None => Ok(()),
+            Some(WeightType::U32 | WeightType::F32) => weights.chunks(PART).try_for_each(|part| {
+                let mut narrow = [0; PART];
+                narrow.iter_mut().zip(part).for_each(|(narrow, &bits)| *narrow = bits as u32);
+                self.weights.append(&narrow[..part.len()], spill)
+            }),
+            Some(WeightType::I64 | WeightType::F64) => self.weights.append(weights, spill),
         }
     }
 }

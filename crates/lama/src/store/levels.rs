@@ -6,13 +6,14 @@
 //! whose levels nobody needs any more is written anew too.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::Arc;
 
 use super::append::LevelChanges;
 use super::draft::Draft;
 use super::{State, net_counts};
 use crate::chain::{Chain, Composition, LevelRef, Plan};
 use crate::file::{FileKind, FramedFile, WrittenFile};
-use crate::level::{Level, LevelFile, LevelWriter, compose_levels};
+use crate::level::{Level, LevelFile, LevelWriter, Spill, compose_levels};
 use crate::options::{GraphOptions, Retention};
 use crate::run::Side;
 use crate::{Error, Result};
@@ -141,6 +142,10 @@ impl Draft<'_> {
             let is_large = first.num_bytes >= SMALL_FILE_BYTES;
             let number = self.next_file();
             let mut writer = self.level_writer(number)?;
+            if is_large && matches!(first.source, Source::Composed(_)) && self.store.memory().is_some() {
+                let (storage, directory) = (Arc::clone(&self.store.storage), self.store.path.clone());
+                writer = writer.spilling(Spill::new(storage, directory, number));
+            }
             let (mut index, mut num_bytes) = (0, 0);
             let fits = |job: &Job<'_>, index: u32, num_bytes: u64| {
                 let joins = !is_large && job.num_bytes < SMALL_FILE_BYTES && num_bytes < most_bytes;

@@ -13,7 +13,6 @@ use super::draft::Draft;
 use super::{State, Store};
 use crate::chain::DeltaRun;
 use crate::file::{FileKind, WrittenFile};
-use crate::level::Level;
 use crate::manifest::Manifest;
 use crate::patched::WholePage;
 use crate::property::{NewColumns, write_columns};
@@ -278,7 +277,7 @@ impl Draft<'_> {
             return Ok(MergeReport { levels_before, levels_after: levels_before, bytes_written: 0 });
         };
         let levels = self.state.levels_between(from, to);
-        require_for_level(levels.iter().map(Level::num_bytes).sum(), self.store.memory())?;
+        require_for_level(&levels, self.store.memory())?;
         let level = self.write_composed(levels, from, to)?;
         manifest.chain = manifest.chain.with_delta_run(DeltaRun { from, to, level });
         let levels_after = manifest.chain.steps(newest).len();

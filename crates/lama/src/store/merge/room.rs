@@ -3,11 +3,14 @@
 //! A merge streams: the lists of some pages are in memory while they are written, and nothing else of the graph. So
 //! what it needs is set by the page with the most entries, and by how many of them workers hold at the same time.
 
+use std::collections::HashMap;
+
 use base::parallel::Pool;
 use graph::Graph;
 
 use super::super::State;
 use crate::chain::LevelRef;
+use crate::level::Level;
 use crate::run::Side;
 use crate::side::STATE_BYTES;
 use crate::table::PAGE_VERTICES;
@@ -41,6 +44,12 @@ const VALUE_BYTES: u64 = 8;
 /// Changed values are found by vertex before they are laid over a column.
 const CHANGED_VALUE_COPIES: u64 = 8;
 
+/// A page of a level in the lists of those that are composed.
+const PLACE_BYTES: u64 = 32;
+
+/// Of what a level changes beside lists, while it is composed: all parts, sorted, and what they come to, twice.
+const COMPOSED_COPIES: u64 = 5;
+
 /// What is made of the lists at once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Room {
@@ -67,18 +76,33 @@ impl Room {
     }
 }
 
-/// What a merge of levels into one needs, which is in memory as a whole.
+/// Wants what a merge of these levels into one needs, a page of changes at a time.
 ///
 /// # Errors
-/// [`Error::Memory`]: it does not fit.
-pub(super) fn require_for_level(num_bytes: u64, budget: Option<u64>) -> Result<()> {
-    let needed = FIXED_BYTES + num_bytes;
-    match budget {
-        Some(budget) if needed > budget => {
-            let what = "a merge of the newest snapshots into one level, which must be in memory,".into();
-            Err(Error::Memory { what, needed, budget })
+/// [`Error::Memory`]: it does not fit. A level is damaged.
+pub(super) fn require_for_level(levels: &[Level], budget: Option<u64>) -> Result<()> {
+    let Some(budget) = budget else { return Ok(()) };
+    let (mut largest, mut num_pages) = (0, 0);
+    for side in [Side::Out, Side::In] {
+        let mut num_changed: HashMap<u32, u64> = HashMap::new();
+        for (page, num_arcs) in
+            levels.iter().map(|level| level.page_arcs(side)).collect::<base::Result<Vec<_>>>()?.concat()
+        {
+            *num_changed.entry(page).or_default() += num_arcs;
+            num_pages += 1;
         }
-        _ => Ok(()),
+        largest = num_changed.into_values().max().unwrap_or(0).max(largest);
+    }
+    let num_bytes: u64 = levels.iter().map(Level::num_bytes).sum();
+    let unpaged: u64 = levels.iter().map(Level::num_unpaged_bytes).sum();
+    let needed = FIXED_BYTES
+        + num_bytes / CHECKSUM_SHARE
+        + PLACE_BYTES * num_pages
+        + CHANGED_ARC_BYTES * largest
+        + COMPOSED_COPIES * unpaged;
+    match budget < needed {
+        true => Err(Error::Memory { what: "a merge of the newest snapshots".into(), needed, budget }),
+        false => Ok(()),
     }
 }
 

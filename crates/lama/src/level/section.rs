@@ -1,0 +1,103 @@
+//! Sections that grow side by side, though a file has them one after the other.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use base::storage::Storage;
+use bytemuck::Pod;
+
+use crate::file::FileWriter;
+use crate::temp_file::TempFile;
+use crate::{Result, names};
+
+/// What a section has in memory, if it may not have all of it there.
+const KEPT_BYTES: usize = 1 << 20;
+
+/// Where sections go that may not be in memory as a whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Spill {
+    storage: Arc<dyn Storage>,
+    directory: PathBuf,
+    /// That of the file whose sections these are.
+    file_number: u32,
+}
+
+impl Spill {
+    /// Scratch files beside the file of levels with this number.
+    pub fn new(storage: Arc<dyn Storage>, directory: PathBuf, file_number: u32) -> Self {
+        Self { storage, directory, file_number }
+    }
+
+    fn file(&self, name: &str) -> Result<TempFile> {
+        TempFile::create(&self.storage, &self.directory, &format!("{}-{name}", names::level(self.file_number)))
+    }
+}
+
+/// The bytes of a section so far.
+#[derive(Debug)]
+pub(super) struct SectionBuffer {
+    /// What is told apart from the other sections by.
+    name: &'static str,
+    /// What comes before the bytes in memory.
+    spilled: Option<TempFile>,
+    num_spilled: u64,
+    bytes: Vec<u8>,
+}
+
+impl SectionBuffer {
+    pub fn new(name: &'static str) -> Self {
+        Self { name, spilled: None, num_spilled: 0, bytes: Vec::new() }
+    }
+
+    pub fn num_bytes(&self) -> u64 {
+        self.num_spilled + self.bytes.len() as u64
+    }
+
+    /// Makes room in memory.
+    pub fn reserve(&mut self, num_bytes: usize) {
+        self.bytes.reserve(num_bytes);
+    }
+
+    /// Appends in memory, or, with `spill`, about a megabyte there and the rest in a scratch file.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn append<T: Pod>(&mut self, values: &[T], spill: Option<&Spill>) -> Result<()> {
+        let new: &[u8] = bytemuck::cast_slice(values);
+        if let Some(spill) = spill
+            && self.bytes.len() + new.len() > KEPT_BYTES
+        {
+            let file = match &mut self.spilled {
+                Some(file) => file,
+                none => none.insert(spill.file(self.name)?),
+            };
+            for part in [&self.bytes, new] {
+                file.file().write_at(self.num_spilled, part)?;
+                self.num_spilled += part.len() as u64;
+            }
+            self.bytes.clear();
+            return Ok(());
+        }
+        self.bytes.extend_from_slice(new);
+        Ok(())
+    }
+
+    /// Appends all of it to the section that `file` is at.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn write(self, file: &mut FileWriter) -> Result<()> {
+        if let Some(spilled) = &self.spilled {
+            let mut part = vec![0; KEPT_BYTES];
+            let mut offset = 0;
+            while offset < self.num_spilled {
+                let num_bytes = (self.num_spilled - offset).min(KEPT_BYTES as u64);
+                let part = &mut part[..num_bytes as usize];
+                spilled.read_at(offset, part)?;
+                file.append(part)?;
+                offset += num_bytes;
+            }
+        }
+        file.append(&self.bytes)
+    }
+}

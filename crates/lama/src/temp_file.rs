@@ -1,0 +1,62 @@
+//! Scratch files in the directory of a database.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use base::mapped::FileBytes;
+use base::storage::{Storage, StorageFile};
+
+use crate::{Result, names};
+
+/// A scratch file; dropped, it is removed.
+#[derive(Debug)]
+pub struct TempFile {
+    storage: Arc<dyn Storage>,
+    file: Box<dyn StorageFile>,
+    path: PathBuf,
+}
+
+impl TempFile {
+    /// An empty one. Where the program ends before it is dropped, it stays until the database is opened to be written.
+    ///
+    /// # Errors
+    /// A scratch file has this name, or the disk failed.
+    pub(crate) fn create(storage: &Arc<dyn Storage>, directory: &Path, name: &str) -> Result<Self> {
+        let path = directory.join(names::scratch(name));
+        let file = storage.create(&path)?;
+        Ok(Self { storage: Arc::clone(storage), file, path })
+    }
+
+    /// The file, for writing.
+    pub fn file(&self) -> &dyn StorageFile {
+        &*self.file
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// What was written. Write no more once this is called.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn read(&self) -> Result<FileBytes> {
+        Ok(self.storage.read(&self.path)?)
+    }
+
+    /// Fills `into` with what was written from `offset` on.
+    ///
+    /// # Errors
+    /// That is less, or the disk failed.
+    pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        Ok(self.storage.read_at(&self.path, offset, into)?)
+    }
+}
+
+impl Drop for TempFile {
+    fn drop(&mut self) {
+        // What stays is removed when the database is published, or when it is opened.
+        let _ = self.storage.remove_file(&self.path);
+    }
+}
