@@ -19,12 +19,9 @@
 
 mod verify;
 
-use std::time::Instant;
-
 use graph::{Direction, InEdges};
 
-use crate::triangles::corners;
-use crate::triangles::oriented::Oriented;
+use crate::triangles::corners::{self, Corners};
 use crate::{Context, Result};
 
 pub use verify::verify;
@@ -54,24 +51,16 @@ pub struct LccResult {
 ///
 /// *Cost*: that of counting the triangles, about twice. *Memory*: 4 bytes an edge (an arc, where edges
 /// have directions), up to 44 bytes a vertex and 10 a vertex and worker, and the rows of the hubs, twice
-/// where edges have directions; they are left out where the budget forbids them. *Determinism*: the same
+/// where edges have directions; they are left out where the budget forbids them, and where the copy does not fit, as of
+/// [`triangles`](crate::triangles::triangles()), it is made in parts, beside 24 bytes a vertex. *Determinism*: the same
 /// bits in every run.
 ///
 /// # Errors
 /// The budget is too small, the graph is damaged, or the work was cancelled.
 pub fn lcc(ctx: &Context<'_>, graph: &impl InEdges, params: &LccParams) -> Result<LccResult> {
-    let started = Instant::now();
     let by_arcs = graph.direction() == Direction::Directed;
-    let num_hubs = corners::affordable_hubs(ctx, graph, "lcc", params.num_hubs, by_arcs)?;
-    ctx.progress.stage("lcc: orient", None);
-    let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as u32)?;
-    let preparation_seconds = started.elapsed().as_secs_f64();
-
-    ctx.progress.stage("lcc: count", Some(graph.vertex_bound() as u64));
-    let counts = corners::count(ctx, &oriented, num_hubs, by_arcs)?;
-    let degrees = corners::degrees(ctx, &oriented);
-    let copy_bytes = oriented.copy_bytes() + corners::row_bytes(num_hubs, by_arcs);
-    drop(oriented);
+    let found = corners::find(ctx, graph, "lcc", params.num_hubs, by_arcs)?;
+    let Corners { counts, degrees, ranks, preparation_seconds, copy_bytes, .. } = found;
     let arcs_an_edge = if by_arcs { 1.0 } else { 2.0 };
     let mut coefficients = base::memory::zeroed_huge::<f64>(graph.vertex_bound());
     ctx.pool.for_each_part_mut(&mut coefficients, 1 << 14, |start, part| {
@@ -84,7 +73,5 @@ pub fn lcc(ctx: &Context<'_>, graph: &impl InEdges, params: &LccParams) -> Resul
     });
     let sums = ctx.pool.map_chunks(0..coefficients.len(), 1 << 14, |_, chunk| coefficients[chunk].iter().sum::<f64>());
     let mean = sums.into_iter().sum::<f64>() / graph.num_vertices().max(1) as f64;
-    ctx.progress.check()?;
-    graph.check()?;
     Ok(LccResult { coefficients, mean, preparation_seconds, copy_bytes })
 }

@@ -31,6 +31,7 @@ pub(crate) mod corners;
 mod hubs;
 pub(crate) mod oriented;
 mod rows;
+mod streamed;
 mod verify;
 
 use std::ops::Range;
@@ -40,7 +41,9 @@ use std::time::Instant;
 use base::VertexId;
 use graph::InEdges;
 
-use crate::{Context, Error, Result};
+use crate::context::FIXED_BYTES;
+use crate::{Context, Result};
+use corners::Corners;
 use hubs::Hubs;
 use oriented::Oriented;
 
@@ -80,7 +83,7 @@ pub struct TriangleResult {
     pub by_vertex: Option<Vec<u64>>,
     /// The time for the oriented copy and the hubs, in seconds.
     pub preparation_seconds: f64,
-    /// The bytes of the oriented copy and of the rows of the hubs.
+    /// The bytes of the oriented copy, or of the largest part of it, and of the rows of the hubs.
     pub copy_bytes: u64,
     /// The number of hubs that had rows: 0 where the budget forbade them.
     pub num_hubs: usize,
@@ -93,6 +96,10 @@ pub struct TriangleResult {
 /// one a vertex and worker, and the rows of the hubs, which are left out where the budget forbids
 /// them. By vertex, up to 16 bytes a vertex and 9 a vertex and worker come to that. Deterministic.
 ///
+/// Where that does not fit, or is to be [read from a disk](crate::Medium::Disk), and each vertex has all its neighbours in
+/// its own lists: 8 bytes a vertex (by vertex 24), one a vertex and worker, and a part of the copy, at least a 64th; all
+/// lists are read twice for each part.
+///
 /// # Errors
 /// The budget is too small, the graph is damaged, or the work was cancelled.
 pub fn triangles(ctx: &Context<'_>, graph: &impl InEdges, params: &TriangleParams) -> Result<TriangleResult> {
@@ -101,10 +108,11 @@ pub fn triangles(ctx: &Context<'_>, graph: &impl InEdges, params: &TriangleParam
     }
     let started = Instant::now();
     let bound = graph.vertex_bound();
-    let copy_bytes = Oriented::num_bytes(graph, ctx.pool.num_threads());
-    if !ctx.allows(copy_bytes) {
-        return Err(Error::Memory { kernel: "triangles", needed: copy_bytes, budget: ctx.memory.unwrap_or(0) });
+    let copy_bytes = Oriented::num_bytes(graph, ctx.pool.num_threads()) + FIXED_BYTES;
+    if streamed::is_wanted(ctx, graph, copy_bytes) {
+        return ctx.pool.enter(|| streamed::count(ctx, graph, params.num_hubs));
     }
+    ctx.require_memory("triangles", copy_bytes)?;
     let mut num_hubs = params.num_hubs.unwrap_or(DEFAULT_HUBS).min(bound);
     if !ctx.allows(copy_bytes + Hubs::num_bytes(num_hubs)) {
         num_hubs = 0;
@@ -125,27 +133,19 @@ pub fn triangles(ctx: &Context<'_>, graph: &impl InEdges, params: &TriangleParam
 }
 
 fn by_vertex(ctx: &Context<'_>, graph: &impl InEdges, num_hubs: Option<usize>) -> Result<TriangleResult> {
-    let started = Instant::now();
-    let num_hubs = corners::affordable_hubs(ctx, graph, "triangles", num_hubs, false)?;
-    ctx.progress.stage("triangles: orient", None);
-    let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
-    let preparation_seconds = started.elapsed().as_secs_f64();
-    ctx.progress.stage("triangles: count", Some(graph.vertex_bound() as u64));
-    let counts = corners::count(ctx, &oriented, num_hubs, false)?;
-    let copy_bytes = oriented.copy_bytes() + corners::row_bytes(num_hubs, false);
-    drop(oriented);
+    let found = corners::find(ctx, graph, "triangles", num_hubs, false)?;
+    let Corners { counts, ranks, preparation_seconds, copy_bytes, num_hubs, .. } = found;
     let by_vertex: Vec<u64> = ranks.iter().map(|&rank| counts[rank as usize]).collect();
-    graph.check()?;
     let triangles = counts.iter().sum::<u64>() / 3;
     Ok(TriangleResult { triangles, by_vertex: Some(by_vertex), preparation_seconds, copy_bytes, num_hubs })
 }
 
 fn count(ctx: &Context<'_>, oriented: &Oriented, hubs: &Hubs) -> u64 {
-    let new_counter = || Mutex::new(Counter::new(oriented, hubs));
-    let counters: Vec<Mutex<Counter<'_>>> = (0..ctx.pool.num_threads()).map(|_| new_counter()).collect();
+    let new_counter = || Mutex::new(Counter::new(oriented.num_vertices(), hubs.len()));
+    let counters: Vec<Mutex<Counter>> = (0..ctx.pool.num_threads()).map(|_| new_counter()).collect();
     ctx.pool.for_each_chunk(0..oriented.num_vertices(), GRAIN, |worker, ranks| {
         if !ctx.progress.is_cancelled() {
-            counters[worker].lock().unwrap_or_else(|e| e.into_inner()).add(ranks.clone());
+            counters[worker].lock().unwrap_or_else(|e| e.into_inner()).add(oriented, hubs, ranks.clone());
             ctx.progress.advance(ranks.len() as u64);
         }
     });
@@ -153,9 +153,7 @@ fn count(ctx: &Context<'_>, oriented: &Oriented, hubs: &Hubs) -> u64 {
 }
 
 /// The scratch space and the sum of one worker.
-struct Counter<'a> {
-    oriented: &'a Oriented,
-    hubs: &'a Hubs,
+struct Counter {
     /// The hubs in the list at hand, as a row.
     row: Vec<u64>,
     /// 1 for each vertex in the list at hand.
@@ -163,57 +161,61 @@ struct Counter<'a> {
     triangles: u64,
 }
 
-impl<'a> Counter<'a> {
-    fn new(oriented: &'a Oriented, hubs: &'a Hubs) -> Self {
-        let row = vec![0; hubs.len().div_ceil(64)];
-        let marks = base::memory::zeroed_huge(oriented.num_vertices());
-        Self { oriented, hubs, row, marks, triangles: 0 }
+impl Counter {
+    fn new(num_vertices: usize, num_hubs: usize) -> Self {
+        Self { row: vec![0; num_hubs.div_ceil(64)], marks: base::memory::zeroed_huge(num_vertices), triangles: 0 }
     }
 
     /// Counts the triangles whose last vertex is among `ranks`.
-    fn add(&mut self, ranks: Range<usize>) {
+    fn add(&mut self, oriented: &Oriented, hubs: &Hubs, ranks: Range<usize>) {
         for rank in ranks {
-            let list = self.oriented.list(rank);
+            let list = oriented.list(rank);
             if list.len() < 2 {
                 continue;
             }
-            let (to_hubs, to_others) = list.split_at(list.partition_point(|&v| (v as usize) < self.hubs.len()));
-            if rank < self.hubs.len() {
-                let row = self.hubs.row(rank);
-                self.triangles += to_hubs.iter().map(|&v| self.hubs.num_common(row, v)).sum::<u64>();
+            let (to_hubs, to_others) = list.split_at(list.partition_point(|&v| (v as usize) < hubs.len()));
+            if rank < hubs.len() {
+                self.add_hub(hubs, rank, to_hubs);
                 continue;
             }
-            self.add_hubs(to_hubs);
-            self.add_others(list, to_others);
+            self.add_hubs(hubs, to_hubs);
+            self.add_others([to_hubs, to_others], |v| oriented.list(v as usize));
         }
     }
 
+    /// Counts pairs in the list at hand, that of a hub.
+    fn add_hub(&mut self, hubs: &Hubs, rank: usize, to_hubs: &[VertexId]) {
+        let row = hubs.row(rank);
+        self.triangles += to_hubs.iter().map(|&v| hubs.num_common(row, v)).sum::<u64>();
+    }
+
     /// Counts pairs of hubs in the list at hand.
-    fn add_hubs(&mut self, to_hubs: &[VertexId]) {
+    fn add_hubs(&mut self, hubs: &Hubs, to_hubs: &[VertexId]) {
         if to_hubs.len() < 2 {
             return;
         }
         to_hubs.iter().for_each(|&v| self.row[v as usize / 64] |= 1 << (v % 64));
         for &v in to_hubs {
             self.triangles += if Hubs::line_count(v) < to_hubs.len() {
-                self.hubs.num_common(&self.row, v)
+                hubs.num_common(&self.row, v)
             } else {
-                self.hubs.num_members(to_hubs, v)
+                hubs.num_members(to_hubs, v)
             };
         }
         to_hubs.iter().for_each(|&v| self.row[v as usize / 64] = 0);
     }
 
-    /// Counts pairs in the list at hand whose later vertex is no hub.
-    fn add_others(&mut self, list: &[VertexId], to_others: &[VertexId]) {
+    /// Counts pairs in the list at hand, hubs and others, whose later vertex is no hub.
+    #[inline(always)]
+    fn add_others<'l>(&mut self, list: [&[VertexId]; 2], list_of: impl Fn(VertexId) -> &'l [VertexId]) {
+        let [_, to_others] = list;
         if to_others.is_empty() {
             return;
         }
-        list.iter().for_each(|&v| self.marks[v as usize] = 1);
+        list.into_iter().flatten().for_each(|&v| self.marks[v as usize] = 1);
         for &v in to_others {
-            let marked = self.oriented.list(v as usize).iter().map(|&w| u64::from(self.marks[w as usize]));
-            self.triangles += marked.sum::<u64>();
+            self.triangles += list_of(v).iter().map(|&w| u64::from(self.marks[w as usize])).sum::<u64>();
         }
-        list.iter().for_each(|&v| self.marks[v as usize] = 0);
+        list.into_iter().flatten().for_each(|&v| self.marks[v as usize] = 0);
     }
 }

@@ -12,11 +12,11 @@ use anden_kernels::scc::{SccParams, scc};
 use anden_kernels::sssp::{SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::triangles::{TriangleParams, triangles};
 use anden_kernels::wcc::{WccParams, wcc};
-use anden_kernels::{Context, Error, Result};
+use anden_kernels::{Context, Error, Medium, Result};
 use base::memory::{CountingAllocator, heap_peak, reset_heap_peak};
 use base::parallel::Pool;
 use graph::generate::{Generator, GridParams, RmatParams};
-use graph::{Csr, CsrBuilder, Direction, Graph};
+use graph::{Csr, CsrBuilder, Direction, Graph, InEdges};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
@@ -61,6 +61,8 @@ type Outcome = Result<Vec<u64>>;
 
 const LCC: &str = "lcc";
 const TRIANGLES: &str = "triangles";
+const FROM_DISK: &str = "triangles from a disk";
+const LCC_FROM_DISK: &str = "lcc from a disk";
 
 /// A kernel, run from its context and a graph.
 type Kernel = fn(&Context<'_>, &Csr) -> Outcome;
@@ -71,7 +73,7 @@ fn run_sssp(ctx: &Context<'_>, csr: &Csr, algorithm: SsspAlgorithm) -> Outcome {
     Ok(distances)
 }
 
-fn kernels() -> [(&'static str, Kernel); 10] {
+fn kernels() -> [(&'static str, Kernel); 12] {
     // The copy is the test's, so it takes a part that fits in any budget.
     const PART: usize = 64;
     [
@@ -103,6 +105,15 @@ fn kernels() -> [(&'static str, Kernel); 10] {
         }),
         (LCC, |ctx, csr| {
             let result = lcc(ctx, csr, &LccParams::default())?;
+            Ok(result.coefficients.iter().rev().take(PART).map(|share| share.to_bits()).collect())
+        }),
+        (FROM_DISK, |ctx, csr| {
+            let ctx = Context { medium: Medium::Disk, ..*ctx };
+            Ok(vec![triangles(&ctx, csr, &TriangleParams::default())?.triangles])
+        }),
+        (LCC_FROM_DISK, |ctx, csr| {
+            let ctx = Context { medium: Medium::Disk, ..*ctx };
+            let result = lcc(&ctx, csr, &LccParams::default())?;
             Ok(result.coefficients.iter().rev().take(PART).map(|share| share.to_bits()).collect())
         }),
         (TRIANGLES, |ctx, csr| {
@@ -163,8 +174,14 @@ fn budgets_are_kept_or_refused() {
                 let Err(Error::Memory { needed, .. }) = with(Some(0)) else {
                     panic!("{kernel} x {name}: a budget of nothing must be refused");
                 };
-                // Those two work on a copy of the edges.
-                let excused = if [LCC, TRIANGLES].contains(&kernel) { 4 * csr.num_arcs() + (1 << 20) } else { 0 };
+                // These work on a copy of the edges.
+                let must_copy = [FROM_DISK, LCC_FROM_DISK].contains(&kernel) && !csr.has_in_edges();
+                let excused = match kernel {
+                    _ if must_copy || [LCC, TRIANGLES].contains(&kernel) => 4 * csr.num_arcs() + (1 << 20),
+                    // A table of each worker, and long lists.
+                    FROM_DISK | LCC_FROM_DISK => 1 << 17,
+                    _ => 0,
+                };
                 let most = 40 * csr.vertex_bound() as u64 + (1 << 17) + excused;
                 assert!(needed <= most, "{kernel} x {name} needs {needed} bytes, not {most}");
                 assert!(matches!(with(Some(needed - 1)), Err(Error::Memory { .. })), "{kernel} x {name}");

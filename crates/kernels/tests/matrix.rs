@@ -14,7 +14,7 @@ use anden_kernels::scc::{self, SccParams, scc};
 use anden_kernels::sssp::{self, SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::triangles::{self, TriangleParams, triangles};
 use anden_kernels::wcc::{self, WccParams, wcc};
-use anden_kernels::{Context, Error};
+use anden_kernels::{Context, Error, Medium};
 use base::VertexId;
 use base::parallel::Pool;
 use graph::{Graph, InEdges, Weight, WeightedEdges};
@@ -150,6 +150,11 @@ fn check_lcc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
         assert_eq!(lcc::verify(graph, &result), Ok(()), "{what}, {num_hubs} hubs");
         let coefficients = first.get_or_insert_with(|| result.coefficients.clone());
         assert_eq!(*coefficients, result.coefficients, "{what}, {num_hubs} hubs");
+    }
+    let from_disk = |memory| lcc(&Context { memory, medium: Medium::Disk, ..*ctx }, graph, &LccParams::default());
+    let Err(Error::Memory { needed, .. }) = from_disk(Some(1)) else { panic!("{what}: a byte is too small a budget") };
+    for memory in [None, Some(needed), Some(needed + 1000)] {
+        assert_eq!(from_disk(memory).unwrap().coefficients, *first.get_or_insert_default(), "{what}, {memory:?}");
     }
 }
 

@@ -2,7 +2,7 @@
 //! hubs and number of threads.
 
 use anden_kernels::triangles::{TriangleParams, TriangleResult, triangles, verify};
-use anden_kernels::{Context, Error};
+use anden_kernels::{Context, Error, Medium};
 use base::parallel::Pool;
 use base::progress::CancelFlag;
 use graph::{CsrBuilder, Direction, Graph, InEdges};
@@ -22,11 +22,33 @@ fn check(name: &str, graph: &impl InEdges) -> u64 {
                 assert_eq!(result.by_vertex.is_some(), by_vertex, "{what}");
                 counts.push(result.triangles);
             }
+            for by_vertex in [false, true] {
+                let params = TriangleParams { num_hubs: Some(num_hubs), by_vertex };
+                counts.extend(from_disk(&pool, graph, &params));
+            }
         }
     }
     counts.dedup();
     assert_eq!(counts.len(), 1, "{name}");
     counts[0]
+}
+
+/// The counts with all of the copy in one part, and with the least memory that the kernel says it needs, and a little
+/// more; none where lists do not hold all neighbours.
+fn from_disk(pool: &Pool, graph: &impl InEdges, params: &TriangleParams) -> Vec<u64> {
+    if graph.direction() == Direction::Directed && !graph.has_in_edges() {
+        return Vec::new();
+    }
+    let with = |memory| triangles(&Context { memory, medium: Medium::Disk, ..Context::new(pool) }, graph, params);
+    let Err(Error::Memory { needed, .. }) = with(Some(1)) else { panic!("a budget of a byte is too small") };
+    assert!(matches!(with(Some(needed - 1)), Err(Error::Memory { .. })));
+    let budgets = [None, Some(needed), Some(needed + 100), Some(needed + 10_000)];
+    let check = |memory| {
+        let result = with(memory).expect("the budget is enough");
+        assert_eq!(verify(graph, &result), Ok(()), "{params:?}, {memory:?}");
+        result.triangles
+    };
+    budgets.map(check).to_vec()
 }
 
 #[test]
@@ -66,7 +88,7 @@ fn a_budget_turns_hubs_off() {
     let with = |memory| triangles(&Context { memory, ..Context::new(&pool) }, &graph, &TriangleParams::default());
     let free = with(None).expect("nothing limits it");
     assert_eq!((free.triangles, free.num_hubs), (200 * 199 * 198 / 6, 200));
-    let tight = with(Some(4 * graph.num_edges() + 26 * 200)).expect("the budget is enough");
+    let tight = with(Some(4 * graph.num_edges() + 26 * 200 + (1 << 16))).expect("the budget is enough");
     assert_eq!((tight.triangles, tight.num_hubs), (free.triangles, 0));
     assert!(tight.copy_bytes < free.copy_bytes);
     assert!(matches!(with(Some(1000)), Err(Error::Memory { budget: 1000, .. })));

@@ -10,55 +10,96 @@
 
 use std::ops::Range;
 use std::sync::Mutex;
+use std::time::Instant;
 
 use base::VertexId;
 use base::memory::zeroed_huge;
 use base::simd::and_count_ones;
-use graph::Graph;
+use graph::{Graph, InEdges};
 
-use super::GRAIN;
 use super::oriented::{Oriented, gather};
 use super::rows::Rows;
+use super::{GRAIN, streamed};
 use crate::context::FIXED_BYTES;
 use crate::{Context, Result};
 
 /// Vertices whose sums are added up at a time.
 const SUM_GRAIN: usize = 1 << 14;
 
-/// As many hubs as the budget allows: those that are wanted, or none.
+/// What is found at the corners of all triangles.
+pub(crate) struct Corners {
+    /// By rank, the edges that join two neighbours; by arcs, the arcs.
+    pub(crate) counts: Vec<u64>,
+    /// By rank, the number of neighbours in either direction.
+    pub(crate) degrees: Vec<u32>,
+    /// By vertex id.
+    pub(crate) ranks: Vec<VertexId>,
+    /// The time for the copy and the hubs, in seconds.
+    pub(crate) preparation_seconds: f64,
+    /// The most bytes of the copy, and those of the rows of the hubs.
+    pub(crate) copy_bytes: u64,
+    /// The number of hubs that had rows.
+    pub(crate) num_hubs: usize,
+}
+
+/// Counts the triangles at every vertex: the edges that join two of its neighbours. By arcs, the arcs that do, so that an
+/// edge with two arcs counts twice.
 ///
 /// # Errors
-/// The budget is too small even without.
-pub(crate) fn affordable_hubs(
+/// The budget is too small, the graph is damaged, or the work was cancelled.
+pub(crate) fn find(
     ctx: &Context<'_>,
-    graph: &impl Graph,
+    graph: &impl InEdges,
     kernel: &'static str,
-    wanted: Option<usize>,
+    wanted_hubs: Option<usize>,
     by_arcs: bool,
-) -> Result<usize> {
+) -> Result<Corners> {
+    let started = Instant::now();
+    let least = least_bytes(ctx, graph);
+    if streamed::is_wanted(ctx, graph, least) {
+        return ctx.pool.enter(|| streamed::corners(ctx, graph, kernel, by_arcs));
+    }
+    ctx.require_memory(kernel, least)?;
+    let num_hubs = wanted_hubs.unwrap_or_else(|| super::default_corner_hubs(graph.vertex_bound()));
+    let num_hubs = affordable_hubs(ctx, least, num_hubs.min(graph.vertex_bound()), by_arcs);
+    ctx.progress.stage("corners: orient", None);
+    let (oriented, ranks) = Oriented::build(ctx, graph, num_hubs as VertexId)?;
+    let preparation_seconds = started.elapsed().as_secs_f64();
+    ctx.progress.stage("corners: count", Some(graph.vertex_bound() as u64));
+    let counts = count(ctx, &oriented, num_hubs, by_arcs)?;
+    let degrees = degrees(ctx, &oriented);
+    ctx.progress.check()?;
+    graph.check()?;
+    let copy_bytes = oriented.copy_bytes() + row_bytes(num_hubs, by_arcs);
+    Ok(Corners { counts, degrees, ranks, preparation_seconds, copy_bytes, num_hubs })
+}
+
+/// What is needed without hubs.
+fn least_bytes(ctx: &Context<'_>, graph: &impl Graph) -> u64 {
     let (bound, num_threads) = (graph.vertex_bound(), ctx.pool.num_threads());
     // Beside the copy and the ranks: a sum and a result, and by worker a count and a mark.
     let bytes_a_vertex = 8 + 8 + 9 * num_threads as u64;
     // A list as it was met, by class, and what is found in it, each in up to twice the room that it takes.
     let list_bytes = 64 * Oriented::longest_list(graph) * num_threads as u64;
-    let least = Oriented::num_bytes(graph, num_threads) + bytes_a_vertex * bound as u64 + list_bytes + FIXED_BYTES;
-    ctx.require_memory(kernel, least)?;
-    let num_hubs = wanted.unwrap_or_else(|| super::default_corner_hubs(bound)).min(bound);
-    let hub_bytes = row_bytes(num_hubs, by_arcs) + (size_of::<u64>() * num_hubs * num_threads) as u64;
-    Ok(if ctx.allows(least + hub_bytes) { num_hubs } else { 0 })
+    Oriented::num_bytes(graph, num_threads) + bytes_a_vertex * bound as u64 + list_bytes + FIXED_BYTES
+}
+
+/// As many hubs as the budget allows beside what is needed: those that are wanted, or none.
+fn affordable_hubs(ctx: &Context<'_>, least: u64, wanted: usize, by_arcs: bool) -> usize {
+    let hub_bytes = row_bytes(wanted, by_arcs) + (size_of::<u64>() * wanted * ctx.pool.num_threads()) as u64;
+    if ctx.allows(least + hub_bytes) { wanted } else { 0 }
 }
 
 /// The bytes of the rows of the hubs.
-pub(crate) fn row_bytes(num_hubs: usize, by_arcs: bool) -> u64 {
+fn row_bytes(num_hubs: usize, by_arcs: bool) -> u64 {
     Rows::num_bytes(num_hubs) * (1 + u64::from(by_arcs))
 }
 
-/// Counts the triangles at every vertex, by rank: the edges that join two of its neighbours. By arcs, the arcs that do,
-/// so that an edge with two arcs counts twice.
+/// The counts, by rank.
 ///
 /// # Errors
 /// The work was cancelled.
-pub(crate) fn count(ctx: &Context<'_>, oriented: &Oriented, num_hubs: usize, by_arcs: bool) -> Result<Vec<u64>> {
+fn count(ctx: &Context<'_>, oriented: &Oriented, num_hubs: usize, by_arcs: bool) -> Result<Vec<u64>> {
     let bound = oriented.num_vertices();
     let hubs = Rows::build(ctx.pool, num_hubs, |rank| oriented.list(rank));
     let doubles = Rows::build(ctx.pool, if by_arcs { num_hubs } else { 0 }, |rank| oriented.parts(rank)[0]);
@@ -99,7 +140,7 @@ fn sum<T: Copy + Send + Sync + std::ops::AddAssign>(ctx: &Context<'_>, by_worker
 }
 
 /// The number of neighbours of every vertex in either direction, by rank.
-pub(crate) fn degrees(ctx: &Context<'_>, oriented: &Oriented) -> Vec<u32> {
+fn degrees(ctx: &Context<'_>, oriented: &Oriented) -> Vec<u32> {
     let bound = oriented.num_vertices();
     let counters: Vec<Mutex<Vec<u32>>> = (0..ctx.pool.num_threads()).map(|_| Mutex::new(zeroed_huge(bound))).collect();
     ctx.pool.for_each_chunk(0..bound, SUM_GRAIN, |worker, ranks| {

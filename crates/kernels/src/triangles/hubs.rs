@@ -1,6 +1,9 @@
 //! The lists of the first ranks as rows of bits.
 
+use std::sync::atomic::{AtomicU64, Ordering};
+
 use base::VertexId;
+use base::memory::{as_atomic_u64, zeroed_huge};
 use base::simd::and_count_ones;
 
 use super::oriented::Oriented;
@@ -15,6 +18,23 @@ pub(super) struct Hubs {
     row_words: usize,
 }
 
+/// Rows that become those of hubs.
+pub(super) struct RowsToFill<'a> {
+    words: &'a [AtomicU64],
+    row_words: usize,
+}
+
+impl RowsToFill<'_> {
+    /// Gives a hub edges to these of earlier rank. Nobody else may do so to the same hub meanwhile.
+    pub(super) fn set(&self, rank: usize, earlier: &[VertexId]) {
+        let row = &self.words[rank * self.row_words..][..self.row_words];
+        for &v in earlier {
+            let word = &row[v as usize / 64];
+            word.store(word.load(Ordering::Relaxed) | 1 << (v % 64), Ordering::Relaxed);
+        }
+    }
+}
+
 impl Hubs {
     /// The bytes of the rows of `len` hubs.
     pub(super) fn num_bytes(len: usize) -> u64 {
@@ -22,12 +42,21 @@ impl Hubs {
     }
 
     pub(super) fn build(oriented: &Oriented, len: usize) -> Self {
+        let mut hubs = Self::new(len);
+        let rows = hubs.rows_to_fill();
+        (0..len).for_each(|rank| rows.set(rank, oriented.list(rank)));
+        hubs
+    }
+
+    /// So many hubs without edges.
+    pub(super) fn new(len: usize) -> Self {
         let row_words = len.div_ceil(64);
-        let mut words = base::memory::zeroed_huge(len * row_words);
-        for (rank, row) in words.chunks_mut(row_words.max(1)).enumerate() {
-            oriented.list(rank).iter().for_each(|&v| row[v as usize / 64] |= 1 << (v % 64));
-        }
-        Self { words, len, row_words }
+        Self { words: zeroed_huge(len * row_words), len, row_words }
+    }
+
+    /// The rows, for workers of which each has hubs of its own.
+    pub(super) fn rows_to_fill(&mut self) -> RowsToFill<'_> {
+        RowsToFill { words: as_atomic_u64(&mut self.words), row_words: self.row_words }
     }
 
     pub(super) fn len(&self) -> usize {

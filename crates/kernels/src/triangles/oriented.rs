@@ -37,12 +37,19 @@ impl Oriented {
     /// The most bytes that building takes: ranks, how many vertices have a degree, slices, where lists are sorted also
     /// the lengths of their parts and a byte a worker, and the lists.
     pub(crate) fn num_bytes(graph: &impl Graph, num_threads: usize) -> u64 {
-        let (copied, bytes_a_vertex) = match graph.direction() {
-            Direction::Undirected if !graph.is_multigraph() => (graph.num_edges(), 20),
-            Direction::Undirected => (graph.num_edges(), 28),
-            Direction::Directed => (graph.num_arcs(), 28),
+        let bytes_a_vertex = match graph.direction() {
+            Direction::Undirected if !graph.is_multigraph() => 20,
+            _ => 28,
         };
-        (bytes_a_vertex + num_threads as u64) * graph.vertex_bound() as u64 + 4 * copied
+        (bytes_a_vertex + num_threads as u64) * graph.vertex_bound() as u64 + 4 * Self::num_entries(graph)
+    }
+
+    /// The most entries that all lists have together.
+    pub(crate) fn num_entries(graph: &impl Graph) -> u64 {
+        match graph.direction() {
+            Direction::Undirected => graph.num_edges(),
+            Direction::Directed => graph.num_arcs(),
+        }
     }
 
     /// The most entries of a list: each is of at least the same degree.
@@ -94,7 +101,7 @@ impl Oriented {
     /// Copies the edges, with the first `num_hubs` ranks before the others in each list; gives the ranks of the vertices
     /// as well.
     pub(crate) fn build(ctx: &Context<'_>, graph: &impl InEdges, num_hubs: VertexId) -> Result<(Self, Vec<VertexId>)> {
-        let ranks = ranks_of(degrees(ctx, graph)?);
+        let ranks = ranks_by_degree(ctx, graph)?;
         let oriented = match graph.direction() {
             Direction::Undirected => Self::from_lists(ctx, graph, &ranks, num_hubs),
             Direction::Directed if graph.has_in_edges() => Self::from_both_lists(ctx, graph, &ranks, num_hubs),
@@ -354,6 +361,11 @@ fn degrees(ctx: &Context<'_>, graph: &impl InEdges) -> Result<Vec<u32>> {
     Ok(degrees)
 }
 
+/// The ranks of the vertices.
+pub(super) fn ranks_by_degree(ctx: &Context<'_>, graph: &impl InEdges) -> Result<Vec<VertexId>> {
+    Ok(ranks_of(degrees(ctx, graph)?))
+}
+
 /// Ranks by degree, the highest first, then by id, in the memory of the degrees.
 fn ranks_of(mut degrees: Vec<u32>) -> Vec<VertexId> {
     let bound = degrees.len();
@@ -374,13 +386,13 @@ fn ranks_of(mut degrees: Vec<u32>) -> Vec<VertexId> {
 
 /// Which lists of a vertex.
 #[derive(Clone, Copy)]
-enum Side {
+pub(super) enum Side {
     Out,
     In,
 }
 
 #[inline(always)]
-fn for_each_fragment(graph: &impl InEdges, side: Side, vertex: VertexId, mut body: impl FnMut(&[VertexId])) {
+pub(super) fn for_each_fragment(graph: &impl InEdges, side: Side, vertex: VertexId, mut body: impl FnMut(&[VertexId])) {
     let body = |fragment: &[VertexId]| {
         body(fragment);
         ControlFlow::Continue(())
