@@ -105,15 +105,20 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
         let asked: &[_] = if is_quick { &queries::QUICK } else { &queries::FULL };
         queries::lines(&ground, asked, report)?;
     }
-    if !is_quick && is_wanted("kernels") {
-        queries::lines(&ground, &queries::KERNELS, report)?;
+    if !is_quick && (is_wanted("kernels") || is_wanted("resident")) {
         let database = graphs.weighted_database()?;
         let num_bytes = bytes_of(&database)?;
         report.line(Line::figure("database with weights", "MB", num_bytes as f64 / 1e6, "all files"));
-        queries::lines(&Ground { setting, database, num_bytes, is_quick }, &queries::WEIGHTED, report)?;
-    }
-    if !is_quick && is_wanted("resident") {
-        resident::lines(&ground, report)?;
+        let weighted = Ground { setting, database, num_bytes, is_quick };
+        if is_wanted("kernels") {
+            queries::lines(&ground, &queries::KERNELS, report)?;
+            queries::lines(&weighted, &queries::WEIGHTED, report)?;
+        }
+        if is_wanted("resident") {
+            resident::lines(&ground, &resident::PLAIN, report)?;
+            resident::lines(&weighted, &resident::WEIGHTED, report)?;
+            resident::idle(&ground, report)?;
+        }
     }
     // Several graphs are made for it.
     if !is_quick && is_wanted("growth") {

@@ -13,12 +13,11 @@ use super::work::Work;
 use crate::harness::Pairs;
 use crate::report::{Line, Report};
 
-const WORKS: [Work; 11] = [
+pub(super) const PLAIN: [Work; 10] = [
     Work::Degrees,
     Work::Wcc,
     Work::PageRank,
     Work::Bfs,
-    Work::Sssp,
     Work::Bc,
     Work::Scc,
     Work::Kcore,
@@ -27,15 +26,18 @@ const WORKS: [Work; 11] = [
     Work::Lcc,
 ];
 
+/// Of a graph with weights.
+pub(super) const WEIGHTED: [Work; 1] = [Work::Sssp];
+
 /// Phases of a run: the first reads the files, and the fastest of the others counts.
 const NUM_PHASES: usize = 6;
 
 /// How long nobody asks anything.
 const IDLE: Duration = Duration::from_secs(3);
 
-/// Kernels with everything in memory, with the advisor and without, and the time that idle scouts take.
-pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
-    for work in WORKS {
+/// Kernels with everything in memory, with the advisor and without.
+pub(super) fn lines(ground: &Ground<'_>, works: &[Work], report: &mut Report) -> Result<()> {
+    for &work in works {
         let mut pairs = Pairs::default();
         for pair in 0..ground.setting.num_pairs {
             let (on, off) = match pair % 2 {
@@ -52,6 +54,11 @@ pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
         }
         report.line(Line::compared(format!("{} in memory", work.name()), &pairs, "advisor off", "≤ 1.01"));
     }
+    Ok(())
+}
+
+/// The time that scouts take who have nothing to do.
+pub(super) fn idle(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     let millis = idle_millis(ground)?;
     let what = format!("of processor time in {} s with an advisor that nobody asks", IDLE.as_secs());
     report.line(Line::figure("idle", "ms", millis, what));

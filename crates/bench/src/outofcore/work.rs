@@ -173,7 +173,7 @@ pub(super) fn phase(
             }
             queries(ctx, work, view, sequence, is_oracle)
         }
-        _ => match kernel(ctx, work, pool, view, sequence.first().copied().unwrap_or(0)) {
+        _ => match kernel(ctx, work, pool, view, sequence.first().copied().unwrap_or_else(|| first_with_edges(view))) {
             Err(_) if deadline.is_cancelled() => Ok((0, 0)),
             digest => Ok((1, digest?)),
         },
@@ -208,6 +208,12 @@ fn queries(ctx: &Context<'_>, work: Work, view: &View, sequence: &[VertexId], is
         }
     }
     Ok((num_done, sum))
+}
+
+/// Where searches begin that are told nothing.
+fn first_with_edges(view: &View) -> VertexId {
+    let bound = view.vertex_bound() as VertexId;
+    (0..bound).find(|&vertex| view.out_degree(vertex) > 0).unwrap_or(0)
 }
 
 /// What a kernel found, as a number.
