@@ -249,8 +249,8 @@ impl Oriented {
             for (([.., len], pair), rank) in slices.iter_mut().zip(doubles.as_chunks_mut().0).zip(first..) {
                 let Some(list) = rest.split_off_mut(..*len as usize) else { break };
                 let num_down = num_down(rank).min(list.len());
-                list[..num_down].iter().for_each(|&v| sorter.see(v, Sorter::DOWN));
-                list[num_down..].iter().for_each(|&v| sorter.see(v, Sorter::UP));
+                list[..num_down].iter().for_each(|&v| sorter.see(v, DOWN));
+                list[num_down..].iter().for_each(|&v| sorter.see(v, UP));
                 sorter.sort(num_hubs);
                 list.iter_mut().zip(sorter.classes.iter().flatten()).for_each(|(slot, &v)| *slot = v);
                 (*len, *pair) = (sorter.len(), sorter.doubles());
@@ -258,6 +258,10 @@ impl Oriented {
         });
     }
 }
+
+/// How an arc joins a vertex to the one at hand: it leads there, or from there.
+pub(super) const DOWN: u8 = 1;
+pub(super) const UP: u8 = 2;
 
 /// Puts the entries of one list after another in order, each once.
 struct Sorter {
@@ -269,9 +273,6 @@ struct Sorter {
 }
 
 impl Sorter {
-    const DOWN: u8 = 1;
-    const UP: u8 = 2;
-
     fn one_each(ctx: &Context<'_>, bound: usize) -> Vec<Mutex<Self>> {
         let new = || Mutex::new(Self { ways: zeroed_huge(bound), seen: Vec::new(), classes: Default::default() });
         (0..ctx.pool.num_threads()).map(|_| new()).collect()
@@ -291,7 +292,7 @@ impl Sorter {
     fn sort(&mut self, num_hubs: VertexId) {
         self.classes.iter_mut().for_each(Vec::clear);
         for vertex in self.seen.drain(..) {
-            let is_double = std::mem::take(&mut self.ways[vertex as usize]) == Self::DOWN | Self::UP;
+            let is_double = std::mem::take(&mut self.ways[vertex as usize]) == DOWN | UP;
             let class = match (vertex < num_hubs, is_double) {
                 (true, true) => 0,
                 (true, false) => 1,
@@ -407,8 +408,8 @@ pub(super) fn for_each_fragment(graph: &impl InEdges, side: Side, vertex: Vertex
 #[inline]
 fn see_earlier(graph: &impl InEdges, side: Side, ranks: &[VertexId], vertex: VertexId, sorter: &mut Sorter) {
     let way = match side {
-        Side::Out => Sorter::DOWN,
-        Side::In => Sorter::UP,
+        Side::Out => DOWN,
+        Side::In => UP,
     };
     for_each_fragment(graph, side, vertex, |fragment| {
         let earlier = earlier_of(fragment, ranks, ranks[vertex as usize]).filter(|&(_, is_earlier)| is_earlier);

@@ -25,7 +25,7 @@ use graph::{Direction, Graph, InEdges};
 
 use super::corners::Corners;
 use super::hubs::Hubs;
-use super::oriented::{Oriented, Side, for_each_fragment, gather, ranks_by_degree};
+use super::oriented::{DOWN, Oriented, Side, UP, for_each_fragment, gather, ranks_by_degree};
 use super::{Counter, DEFAULT_HUBS, TriangleResult};
 use crate::context::FIXED_BYTES;
 use crate::walk::for_each_walked_chunk;
@@ -36,11 +36,6 @@ const GRAIN: usize = 1 << 12;
 
 /// With less memory than that of so many parts, nobody waits for the end.
 const MOST_PARTS: u64 = 64;
-
-/// The bytes of an entry of a part: a target, and by arcs whether they join it both ways.
-fn entry_bytes(by_arcs: bool) -> u64 {
-    if by_arcs { 5 } else { 4 }
-}
 
 /// Fewer hubs than this are not worth rows.
 const LEAST_HUBS: usize = 512;
@@ -56,6 +51,11 @@ pub(super) fn is_wanted(ctx: &Context<'_>, graph: &impl InEdges, copy_bytes: u64
         Medium::Disk => true,
     };
     is_wanted && (graph.direction() == Direction::Undirected || graph.has_in_edges())
+}
+
+/// The bytes of an entry of a part: a target, and by arcs whether they join it both ways.
+fn entry_bytes(by_arcs: bool) -> u64 {
+    if by_arcs { 5 } else { 4 }
 }
 
 /// What is in memory at a time.
@@ -137,10 +137,6 @@ struct Worker {
     /// What was found at the first ranks.
     hot: Vec<u64>,
 }
-
-/// How an arc joins a vertex to the one at hand: it leads there, or from there.
-const DOWN: u8 = 1;
-const UP: u8 = 2;
 
 impl Worker {
     /// Finds the ranks of the earlier neighbours of a vertex, each once, and marks them with how they are joined.
@@ -245,7 +241,7 @@ pub(super) fn count<G: InEdges>(ctx: &Context<'_>, graph: &G, wanted_hubs: Optio
 
     ctx.progress.stage("triangles: count", None);
     let most_held = all.for_each_part(lens, most_entries, false, |part, is_first| all.count(&hubs, part, is_first))?;
-    let triangles = all.into_workers().map(|worker| worker.counter.triangles).sum();
+    let triangles = all.into_parts().1.map(|worker| worker.counter.triangles).sum();
     let copy_bytes = entry_bytes(false) * most_held as u64 + Hubs::num_bytes(num_hubs);
     Ok(TriangleResult { triangles, by_vertex: None, preparation_seconds, copy_bytes, num_hubs })
 }
@@ -280,10 +276,9 @@ pub(super) fn corners<G: InEdges>(
         })
     })?;
     let copy_bytes = entry_bytes(by_arcs) * most_held as u64;
-    let All { ranks, workers, .. } = all;
+    let (ranks, workers) = all.into_parts();
     for worker in workers {
-        let hot = worker.into_inner().unwrap_or_else(|e| e.into_inner()).hot;
-        counts.iter_mut().zip(&hot).for_each(|(count, more)| *count += more);
+        counts.iter_mut().zip(&worker.hot).for_each(|(count, more)| *count += more);
     }
     Ok(Corners { counts, degrees, ranks, preparation_seconds, copy_bytes, num_hubs: 0 })
 }
@@ -321,8 +316,10 @@ impl<'a, G: InEdges> All<'a, G> {
         Ok(Self { ctx, graph, sides, ranks, num_hubs, workers })
     }
 
-    fn into_workers(self) -> impl Iterator<Item = Worker> {
-        self.workers.into_iter().map(|worker| worker.into_inner().unwrap_or_else(|e| e.into_inner()))
+    /// The ranks, and the workers with what they found.
+    fn into_parts(self) -> (Vec<VertexId>, impl Iterator<Item = Worker>) {
+        let workers = self.workers.into_iter().map(|worker| worker.into_inner().unwrap_or_else(|e| e.into_inner()));
+        (self.ranks, workers)
     }
 
     /// Calls `body` with one part after the other, and whether it is the first; there is at least one. Gives the entries
