@@ -21,7 +21,7 @@ mod verify;
 
 use graph::{Direction, InEdges};
 
-use crate::triangles::corners::{self, Corners};
+use crate::triangles::corners::{self, Corners, Noted};
 use crate::{Context, Result};
 
 pub use verify::verify;
@@ -58,10 +58,10 @@ pub struct LccResult {
 /// # Errors
 /// The budget is too small, the graph is damaged, or the work was cancelled.
 pub fn lcc(ctx: &Context<'_>, graph: &impl InEdges, params: &LccParams) -> Result<LccResult> {
-    let by_arcs = graph.direction() == Direction::Directed;
-    let found = corners::find(ctx, graph, "lcc", params.num_hubs, by_arcs)?;
+    let noted = if graph.direction() == Direction::Directed { Noted::Arcs } else { Noted::Edge };
+    let found = corners::find(ctx, graph, "lcc", params.num_hubs, noted)?;
     let Corners { counts, degrees, ranks, preparation_seconds, copy_bytes, .. } = found;
-    let arcs_an_edge = if by_arcs { 1.0 } else { 2.0 };
+    let arcs_an_edge = if noted == Noted::Arcs { 1.0 } else { 2.0 };
     let mut coefficients = base::memory::zeroed_huge::<f64>(graph.vertex_bound());
     ctx.pool.for_each_part_mut(&mut coefficients, 1 << 14, |start, part| {
         for (coefficient, &rank) in part.iter_mut().zip(&ranks[start..]) {

@@ -43,7 +43,7 @@ use graph::InEdges;
 
 use crate::context::FIXED_BYTES;
 use crate::{Context, Result};
-use corners::Corners;
+use corners::{Corners, Noted};
 use hubs::Hubs;
 use oriented::Oriented;
 
@@ -133,7 +133,7 @@ pub fn triangles(ctx: &Context<'_>, graph: &impl InEdges, params: &TriangleParam
 }
 
 fn by_vertex(ctx: &Context<'_>, graph: &impl InEdges, num_hubs: Option<usize>) -> Result<TriangleResult> {
-    let found = corners::find(ctx, graph, "triangles", num_hubs, false)?;
+    let found = corners::find(ctx, graph, "triangles", num_hubs, Noted::Triangle)?;
     let Corners { counts, ranks, preparation_seconds, copy_bytes, num_hubs, .. } = found;
     let by_vertex: Vec<u64> = ranks.iter().map(|&rank| counts[rank as usize]).collect();
     let triangles = counts.iter().sum::<u64>() / 3;

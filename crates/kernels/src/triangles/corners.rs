@@ -26,11 +26,22 @@ use crate::{Context, Result};
 /// Vertices whose sums are added up at a time.
 const SUM_GRAIN: usize = 1 << 14;
 
+/// What is noted of a triangle at a corner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Noted {
+    /// That it is there; nobody asks for degrees.
+    Triangle,
+    /// The edge that joins the other two corners.
+    Edge,
+    /// The arcs that do: an edge with two arcs counts twice.
+    Arcs,
+}
+
 /// What is found at the corners of all triangles.
 pub(crate) struct Corners {
-    /// By rank, the edges that join two neighbours; by arcs, the arcs.
+    /// By rank, how many were noted.
     pub(crate) counts: Vec<u64>,
-    /// By rank, the number of neighbours in either direction.
+    /// By rank, the number of neighbours in either direction; empty where nobody asks.
     pub(crate) degrees: Vec<u32>,
     /// By vertex id.
     pub(crate) ranks: Vec<VertexId>,
@@ -42,8 +53,7 @@ pub(crate) struct Corners {
     pub(crate) num_hubs: usize,
 }
 
-/// Counts the triangles at every vertex: the edges that join two of its neighbours. By arcs, the arcs that do, so that an
-/// edge with two arcs counts twice.
+/// Counts the triangles at every vertex.
 ///
 /// # Errors
 /// The budget is too small, the graph is damaged, or the work was cancelled.
@@ -52,13 +62,14 @@ pub(crate) fn find(
     graph: &impl InEdges,
     kernel: &'static str,
     wanted_hubs: Option<usize>,
-    by_arcs: bool,
+    noted: Noted,
 ) -> Result<Corners> {
     let started = Instant::now();
     let least = least_bytes(ctx, graph);
     if streamed::is_wanted(ctx, graph, least) {
-        return ctx.pool.enter(|| streamed::corners(ctx, graph, kernel, by_arcs));
+        return ctx.pool.enter(|| streamed::corners(ctx, graph, kernel, noted));
     }
+    let by_arcs = noted == Noted::Arcs;
     ctx.require_memory(kernel, least)?;
     let num_hubs = wanted_hubs.unwrap_or_else(|| super::default_corner_hubs(graph.vertex_bound()));
     let num_hubs = affordable_hubs(ctx, least, num_hubs.min(graph.vertex_bound()), by_arcs);
@@ -67,7 +78,7 @@ pub(crate) fn find(
     let preparation_seconds = started.elapsed().as_secs_f64();
     ctx.progress.stage("corners: count", Some(graph.vertex_bound() as u64));
     let counts = count(ctx, &oriented, num_hubs, by_arcs)?;
-    let degrees = degrees(ctx, &oriented);
+    let degrees = if noted == Noted::Triangle { Vec::new() } else { degrees(ctx, &oriented) };
     ctx.progress.check()?;
     graph.check()?;
     let copy_bytes = oriented.copy_bytes() + row_bytes(num_hubs, by_arcs);

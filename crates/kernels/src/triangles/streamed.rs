@@ -23,7 +23,7 @@ use base::bitmap::AtomicBitmap;
 use base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
 use graph::{Direction, Graph, InEdges};
 
-use super::corners::Corners;
+use super::corners::{Corners, Noted};
 use super::hubs::Hubs;
 use super::oriented::{DOWN, Oriented, Side, UP, for_each_fragment, gather, ranks_by_degree};
 use super::{Counter, DEFAULT_HUBS, TriangleResult};
@@ -247,20 +247,20 @@ pub(super) fn count<G: InEdges>(ctx: &Context<'_>, graph: &G, wanted_hubs: Optio
 }
 
 /// Notes triangles at their corners with as much of the copy at a time as the budget allows.
-pub(super) fn corners<G: InEdges>(
-    ctx: &Context<'_>,
-    graph: &G,
-    kernel: &'static str,
-    by_arcs: bool,
-) -> Result<Corners> {
+pub(super) fn corners<G: InEdges>(ctx: &Context<'_>, graph: &G, kernel: &'static str, noted: Noted) -> Result<Corners> {
     let started = Instant::now();
+    let by_arcs = noted == Noted::Arcs;
     // Ranks, lengths or places, counts, degrees; in the end, a result in place of lengths and part.
     let Plan { most_entries, .. } = Plan::new(ctx, graph, kernel, [24, entry_bytes(by_arcs)], 0)?;
     ctx.progress.stage("corners: orient", None);
     let all = All::new(ctx, graph, 0)?;
-    let mut degrees = vec![0; graph.vertex_bound()];
+    let mut degrees = vec![0; if noted == Noted::Triangle { 0 } else { graph.vertex_bound() }];
     let slots = as_atomic_u32(&mut degrees);
-    let lens = all.lengths(|worker, vertex, rank| slots[rank].store(worker.degree(&all, vertex), Ordering::Relaxed))?;
+    let lens = all.lengths(|worker, vertex, rank| {
+        if let Some(slot) = slots.get(rank) {
+            slot.store(worker.degree(&all, vertex), Ordering::Relaxed);
+        }
+    })?;
     let preparation_seconds = started.elapsed().as_secs_f64();
 
     ctx.progress.stage("corners: count", None);
