@@ -5,7 +5,7 @@ use std::iter::Fuse;
 use std::ops::Range;
 
 use base::VertexId;
-use graph::{Graph, WillNeed};
+use graph::{Graph, Parts, WillNeed};
 
 use crate::{Prefetch, Side, View};
 
@@ -69,18 +69,20 @@ impl<I: Iterator<Item = VertexId>> Walk<I> {
         let Some(view) = &self.view else { return };
         let start = self.ahead.len();
         self.ahead.extend(self.vertices.by_ref().take(AHEAD - start));
-        let graph = view.lists();
-        let exists = |vertex: &VertexId| (*vertex as usize) < graph.vertex_bound();
+        let lists = view.lists();
+        let exists = |vertex: &VertexId| (*vertex as usize) < lists.vertex_bound();
         let next: Vec<VertexId> = self.ahead.iter().skip(start).copied().filter(exists).collect();
-        let is_out = self.side != Side::In || !view.is_directed();
-        let is_in = self.side != Side::Out && view.is_directed();
-        if self.tag == Tag::Sequential {
-            let runs = runs(&next);
-            is_out.then(|| graph.will_need_out_runs(&runs));
-            is_in.then(|| graph.will_need_in_runs(&runs));
-        } else {
-            is_out.then(|| graph.will_need_out(&next));
-            is_in.then(|| graph.will_need_in(&next));
+        let sides = match self.side {
+            _ if !view.is_directed() => &[graph::Side::Out][..],
+            Side::Out => &[graph::Side::Out],
+            Side::In => &[graph::Side::In],
+            Side::Both => &[graph::Side::Out, graph::Side::In],
+        };
+        for &side in sides {
+            match self.tag {
+                Tag::Sequential => lists.will_need_runs(side, Parts::Targets, &runs(&next)),
+                Tag::Exact | Tag::Neighbourhood => lists.will_need(side, Parts::Targets, &next),
+            }
         }
     }
 }

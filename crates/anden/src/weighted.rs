@@ -9,7 +9,7 @@ use std::sync::Arc;
 use base::VertexId;
 use base::parallel::Pool;
 use graph::property::{PropertyType, PropertyValue};
-use graph::{Direction, Graph, InEdges, Page, Weight, WeightType, WeightedEdges, WillNeed, prefetch_start};
+use graph::{Direction, Graph, InEdges, Page, Parts, Weight, WeightType, WeightedEdges, WillNeed, prefetch_start};
 
 use crate::{Error, Result, View};
 
@@ -322,28 +322,22 @@ impl WillNeed for ChosenWeights {
         self.graph.is_listening()
     }
 
-    fn will_need_out(&self, vertices: &[VertexId]) {
-        self.graph.will_need_out(vertices);
+    // The weights are in memory: of the graph, targets alone are read.
+
+    fn will_need(&self, side: graph::Side, _parts: Parts, vertices: &[VertexId]) {
+        self.graph.will_need(side, Parts::Targets, vertices);
     }
 
-    fn will_need_in(&self, vertices: &[VertexId]) {
-        self.graph.will_need_in(vertices);
+    fn will_need_runs(&self, side: graph::Side, _parts: Parts, runs: &[Range<VertexId>]) {
+        self.graph.will_need_runs(side, Parts::Targets, runs);
     }
 
-    fn will_need_out_runs(&self, runs: &[Range<VertexId>]) {
-        self.graph.will_need_out_runs(runs);
+    fn will_walk(&self, side: graph::Side, _parts: Parts, vertices: Range<VertexId>) {
+        self.graph.will_walk(side, Parts::Targets, vertices);
     }
 
-    fn will_need_in_runs(&self, runs: &[Range<VertexId>]) {
-        self.graph.will_need_in_runs(runs);
-    }
-
-    fn will_walk(&self, vertices: Range<VertexId>) {
-        self.graph.will_walk(vertices);
-    }
-
-    fn has_walked(&self, vertices: Range<VertexId>) {
-        self.graph.has_walked(vertices);
+    fn has_walked(&self, side: graph::Side, _parts: Parts, vertices: Range<VertexId>) {
+        self.graph.has_walked(side, Parts::Targets, vertices);
     }
 
     fn forget_needs(&self) {

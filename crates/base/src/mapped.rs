@@ -26,6 +26,7 @@ pub use residency::num_waits;
 pub(crate) use annex::memory_file;
 
 use aligned::{AlignedMap, to_huge_pages};
+use residency::OpenFile;
 
 /// Read-only bytes of a whole file or of a part; clones share them.
 #[derive(Clone)]
@@ -36,7 +37,7 @@ pub struct FileBytes {
 
 enum Owner {
     /// With the file, where it is large enough to be asked about.
-    Mapped(memmap2::Mmap, Option<std::fs::File>),
+    Mapped(memmap2::Mmap, Option<OpenFile>),
     /// Where huge pages fit.
     Aligned(AlignedMap),
     /// `u64`s, so that typed slices are aligned as they are in a map.
@@ -63,7 +64,7 @@ impl FileBytes {
         // types valid for every bit pattern; the module's contract covers outside changes.
         let map = unsafe { memmap2::Mmap::map(file)? };
         let range = 0..map.len();
-        let file = if map.len() >= residency::MIN_FILE_BYTES { file.try_clone().ok() } else { None };
+        let file = if map.len() >= residency::MIN_FILE_BYTES { OpenFile::of(file) } else { None };
         Ok(Self { owner: Arc::new(Owner::Mapped(map, file)), range })
     }
 

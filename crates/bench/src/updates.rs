@@ -21,8 +21,8 @@ use base::VertexId;
 use base::mapped::MappedSlice;
 use base::parallel::Pool;
 use graph::generate::{Generator, RmatParams};
-use graph::{Adjacency, Csr, Graph};
-use terrace::{Addition, Applied, Options, Plane, Removal, Side, Space, Terrace};
+use graph::{Adjacency, Csr, Graph, Side};
+use terrace::{Addition, Applied, Options, Plane, Removal, Space, Terrace};
 
 use crate::harness::{Pairs, median, seconds};
 use crate::report::{Line, Report};

@@ -2,10 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use anden_engine::{Advisor, Database, GraphOptions, KeyScheme, MergeScope, Missing, Prefetch, Side, Update};
+use anden_engine::{Advisor, Database, GraphOptions, KeyScheme, MergeScope, Missing, Prefetch, Update};
 use base::parallel::Pool;
 use base::progress::Silent;
-use graph::{WeightType, WillNeed};
+use graph::{Parts, Side, WeightType, WillNeed};
 
 #[test]
 fn weights_are_read_ahead_with_their_lists() {
@@ -24,19 +24,48 @@ fn weights_are_read_ahead_with_their_lists() {
         stats.issued + stats.already_resident
     };
     // So few are asked for by whoever announces them.
-    view.will_need_out(&[7]);
+    view.will_need(Side::Out, Parts::Targets, &[7]);
     assert_eq!(num_looked_at(), 1);
-    view.will_need_weighted_out(&[7, 8]);
+    view.will_need(Side::Out, Parts::Weighted, &[7, 8]);
     assert_eq!(num_looked_at(), 1 + 2 * 2);
     let (weights, width) = view.stored_weights(Side::Out).unwrap();
     let list = view.stored_lists(Side::Out, 7..8);
     let place = list.start / size_of::<u32>() * width;
     assert_eq!(weights.as_slice()[place..place + width], 7_f64.to_le_bytes());
     // Who needs none leaves them as they are; a kernel that begins leaves everything to the system.
-    view.will_need_out(&[9]);
+    view.will_need(Side::Out, Parts::Targets, &[9]);
     assert!(view.are_weights_exact(Side::Out));
     view.read_exactly(false);
     assert!(!view.are_weights_exact(Side::Out));
+}
+
+#[test]
+fn weights_are_read_ahead_of_who_walks_over_them() {
+    let pool = Pool::new(1).unwrap();
+    let options =
+        GraphOptions { keys: KeyScheme::Dense, weight_type: Some(WeightType::U32), ..GraphOptions::default() };
+    let database = Database::in_memory(options).unwrap();
+    let updates: Vec<Update> = (0..500_u64).map(|v| Update::add_weighted_edge(v, (v + 1) % 500, 3_u32)).collect();
+    database.apply(&updates, Missing::Lenient, &pool).unwrap();
+    database.checkpoint(None).unwrap();
+    database.merge(MergeScope::All, &pool, &Silent).unwrap();
+    // What he has come to is looked at at once, all that is ahead of him by a scout.
+    for (parts, num_columns) in [(Parts::Targets, 1), (Parts::Weighted, 2)] {
+        let advisor = Advisor::default();
+        let view = advisor.attach(&database.view().unwrap(), Prefetch::Sequential);
+        let end = Instant::now() + Duration::from_secs(60);
+        view.will_walk(Side::Out, parts, 0..100);
+        let num_looked_at = || {
+            let stats = advisor.stats().sequential;
+            stats.issued + stats.already_resident
+        };
+        while num_looked_at() < 2 * num_columns {
+            assert!(Instant::now() < end, "{parts:?}: {} of {}", num_looked_at(), 2 * num_columns);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        view.has_walked(Side::Out, parts, 0..100);
+        assert_eq!(num_looked_at(), 2 * num_columns, "{parts:?}");
+    }
 }
 
 /// Where nobody told the system otherwise, it read every list by itself, a page at a time, that was not announced: the
@@ -56,7 +85,7 @@ fn whoever_falls_silent_is_left_to_the_system() {
     // On a busy machine, silence may be over before this thread looks.
     while !view.is_exact(Side::Out) {
         assert!(Instant::now() < end, "what is announced is read exactly");
-        view.will_need_out(&vertices);
+        view.will_need(Side::Out, Parts::Targets, &vertices);
     }
     while view.is_exact(Side::Out) {
         assert!(Instant::now() < end, "nobody announced anything, and the system still reads nothing by itself");

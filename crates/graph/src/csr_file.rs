@@ -15,7 +15,8 @@ use base::memory::HUGE_PAGE_BYTES;
 use base::parallel::Pool;
 use bytemuck::{Pod, Zeroable};
 
-use crate::formats::{SerializedGraph, Side};
+use crate::Side;
+use crate::formats::SerializedGraph;
 use crate::{Adjacency, Csr, Direction, Error, Graph, Result, Weight, WeightType, Weights};
 
 /// Every array starts at a multiple of so many bytes: the page of a map.

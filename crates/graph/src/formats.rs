@@ -56,7 +56,7 @@ use crate::property::PropertyColumn;
 pub use edge_rows::{NoProperties, WrittenProperties};
 pub use key::{FieldKey, Span};
 pub use options::{Format, KeyKind, LoneKeys, OnError, SourceFacts, SourceOptions, SourceSummary, WantedProperties};
-pub use serialized::{SerializedGraph, Side};
+pub use serialized::SerializedGraph;
 pub use source::Source;
 pub use update_columns::{LineValue, push_update_column, push_update_value};
 pub use updates::{UpdateLine, Updates};

@@ -19,6 +19,7 @@ pub use base::{MAX_VERTICES, NO_VERTEX, VertexId};
 pub use csr::{Adjacency, Csr, CsrBuilder};
 pub use error::{Error, Result};
 pub use seam::{
-    DensePage, Direction, Graph, InEdges, Page, PageOffset, SingleFragment, WeightedEdges, WillNeed, vertices_of,
+    DensePage, Direction, Graph, InEdges, Page, PageOffset, Parts, Side, SingleFragment, WeightedEdges, WillNeed,
+    vertices_of,
 };
 pub use weight::{Distance, Weight, WeightType, Weights, prefetch_start};

@@ -189,6 +189,24 @@ pub trait SingleFragment: Graph {
     fn out_list(&self, vertex: VertexId) -> Option<&[VertexId]>;
 }
 
+/// Which lists of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Side {
+    /// The targets of each vertex.
+    Out,
+    /// The sources of each vertex; of an undirected graph, its out-lists.
+    In,
+}
+
+/// What is read of a list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Parts {
+    /// The vertices in it.
+    Targets,
+    /// And what stands beside each of them: weights, or the rows of properties.
+    Weighted,
+}
+
 /// The prefetch seam: who knows which lists it will read next says so here.
 pub trait WillNeed {
     /// Whether announcements are of use now; callers spare themselves the work of ordering them where
@@ -216,34 +234,18 @@ pub trait WillNeed {
     /// there are any: a hint to fetch its first lines.
     fn prefetch_out_list(&self, _vertex: VertexId) {}
 
-    /// The out-lists of these vertices will be read soon.
-    fn will_need_out(&self, _vertices: &[VertexId]) {}
+    /// These parts of the lists of these vertices will be read soon.
+    fn will_need(&self, _side: Side, _parts: Parts, _vertices: &[VertexId]) {}
 
-    /// The in-lists of these vertices will be read soon.
-    fn will_need_in(&self, _vertices: &[VertexId]) {}
+    /// These parts of the lists of these runs of consecutive vertices will be read soon, and none between them.
+    fn will_need_runs(&self, _side: Side, _parts: Parts, _runs: &[Range<VertexId>]) {}
 
-    /// The out-lists of these vertices will be read soon, with their weights.
-    fn will_need_weighted_out(&self, vertices: &[VertexId]) {
-        self.will_need_out(vertices);
-    }
-
-    /// The in-lists of these vertices will be read soon, with their weights.
-    fn will_need_weighted_in(&self, vertices: &[VertexId]) {
-        self.will_need_in(vertices);
-    }
-
-    /// The out-lists of these runs of consecutive vertices will be read soon, and none between them.
-    fn will_need_out_runs(&self, _runs: &[Range<VertexId>]) {}
-
-    /// The in-lists of these runs of consecutive vertices will be read soon, and none between them.
-    fn will_need_in_runs(&self, _runs: &[Range<VertexId>]) {}
-
-    /// The lists of these vertices, all that are stored of each, are read now, one by one in their order, as a part of a
-    /// walk over all, and probably those behind them. Who reads page by page need not say so.
-    fn will_walk(&self, _vertices: Range<VertexId>) {}
+    /// These parts of the lists of these vertices are read now, one by one in their order, as a part of a walk over all,
+    /// and probably those behind them. Who reads page by page need not say so.
+    fn will_walk(&self, _side: Side, _parts: Parts, _vertices: Range<VertexId>) {}
 
     /// Such a walk has passed the lists of these vertices.
-    fn has_walked(&self, _vertices: Range<VertexId>) {}
+    fn has_walked(&self, _side: Side, _parts: Parts, _vertices: Range<VertexId>) {}
 
     /// What was announced so far was read by now, or will not be: what nobody has acted upon is not wanted any more.
     fn forget_needs(&self) {}

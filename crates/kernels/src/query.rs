@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use graph::{Direction, Graph, InEdges};
+use graph::{Direction, Graph, InEdges, Side};
 
 use crate::context::require_vertex;
 use crate::edge_map::announce_place;
@@ -171,7 +171,7 @@ fn search_nearby<G: Graph>(
         }
         graph.forget_needs();
         for place in level..end {
-            announce_ahead(graph, &found[level..end], place - level, G::will_need_out);
+            announce_ahead(graph, Side::Out, &found[level..end], place - level);
             if place % POLL == 0 {
                 ctx.progress.check()?;
             }

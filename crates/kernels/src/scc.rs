@@ -40,14 +40,14 @@ use std::sync::{Mutex, OnceLock};
 
 use base::VertexId;
 use base::memory::{as_atomic_u32, zeroed_huge};
-use graph::{Direction, InEdges, Page};
+use graph::{Direction, InEdges, Page, Side};
 
 use crate::context::bytes_for;
 use crate::vertex_subset::CHUNK;
 use crate::wcc::{WccParams, wcc};
 use crate::{Context, Result};
 
-use reach::{Closed, Reach, Side};
+use reach::{Closed, Reach};
 use tarjan::{Arcs, Tally, Tarjan};
 pub use verify::verify;
 

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
-use graph::{Direction, Graph, InEdges, Page, WillNeed};
+use graph::{Direction, Graph, InEdges, Page, Parts, Side, WillNeed};
 
 use crate::vertex_subset::CHUNK;
 use crate::walk::for_each_arc;
@@ -99,20 +99,30 @@ impl<G: Graph> WillNeed for Transposed<'_, G> {
         self.graph.prefetch_out_list(vertex);
     }
 
-    fn will_need_out(&self, vertices: &[VertexId]) {
-        self.graph.will_need_out(vertices);
+    // In-lists are in memory.
+
+    fn will_need(&self, side: Side, parts: Parts, vertices: &[VertexId]) {
+        if side == Side::Out {
+            self.graph.will_need(side, parts, vertices);
+        }
     }
 
-    fn will_need_out_runs(&self, runs: &[Range<VertexId>]) {
-        self.graph.will_need_out_runs(runs);
+    fn will_need_runs(&self, side: Side, parts: Parts, runs: &[Range<VertexId>]) {
+        if side == Side::Out {
+            self.graph.will_need_runs(side, parts, runs);
+        }
     }
 
-    fn will_walk(&self, vertices: Range<VertexId>) {
-        self.graph.will_walk(vertices);
+    fn will_walk(&self, side: Side, parts: Parts, vertices: Range<VertexId>) {
+        if side == Side::Out {
+            self.graph.will_walk(side, parts, vertices);
+        }
     }
 
-    fn has_walked(&self, vertices: Range<VertexId>) {
-        self.graph.has_walked(vertices);
+    fn has_walked(&self, side: Side, parts: Parts, vertices: Range<VertexId>) {
+        if side == Side::Out {
+            self.graph.has_walked(side, parts, vertices);
+        }
     }
 
     fn forget_needs(&self) {

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
-use graph::{Direction, Graph, InEdges, Page, vertices_of};
+use graph::{Direction, Graph, InEdges, Page, Parts, Side, vertices_of};
 
 use crate::vertex_subset::CHUNK;
 use crate::{Context, Result};
@@ -32,25 +32,50 @@ pub(crate) fn for_each_walked_chunk<G: InEdges>(
     if !graph.is_listening() {
         return ctx.pool.for_each_chunk(0..bound, grain, body);
     }
-    let list_bytes = (graph.num_arcs() * size_of::<VertexId>() as u64 / bound.max(1) as u64).max(1);
-    let grain = ((HEARD_BYTES / list_bytes) as usize).max(1).next_multiple_of(grain);
+    let grain = lists_at_once(graph).next_multiple_of(grain);
     ctx.pool.for_each_chunk(0..bound, grain, |worker, chunk| {
-        let vertices = chunk.start as VertexId..chunk.end as VertexId;
+        let sides: &[Side] = match graph.direction() {
+            Direction::Directed => &[Side::Out, Side::In],
+            Direction::Undirected => &[Side::Out],
+        };
         match wanted.and_then(|wanted| sparse_members(wanted, &chunk)) {
             None => {
-                graph.will_walk(vertices.clone());
+                let vertices = chunk.start as VertexId..chunk.end as VertexId;
+                sides.iter().for_each(|&side| graph.will_walk(side, Parts::Targets, vertices.clone()));
                 body(worker, chunk);
-                graph.has_walked(vertices);
+                sides.iter().for_each(|&side| graph.has_walked(side, Parts::Targets, vertices.clone()));
             }
             Some(wanted) => {
-                graph.will_need_out(&wanted);
-                if graph.direction() == Direction::Directed {
-                    graph.will_need_in(&wanted);
-                }
+                sides.iter().for_each(|&side| graph.will_need(side, Parts::Targets, &wanted));
                 body(worker, chunk);
             }
         }
     });
+}
+
+/// How many lists that come from a disk are announced at once.
+fn lists_at_once(graph: &impl Graph) -> usize {
+    let list_bytes = graph.num_arcs() * size_of::<VertexId>() as u64 / graph.vertex_bound().max(1) as u64;
+    ((HEARD_BYTES / list_bytes.max(1)) as usize).max(1)
+}
+
+/// Calls `body` with each of these vertices, in order, as a part of a walk over all: it reads these parts of its list.
+pub(crate) fn walk(
+    graph: &impl Graph,
+    side: Side,
+    parts: Parts,
+    vertices: Range<VertexId>,
+    mut body: impl FnMut(VertexId),
+) {
+    if !graph.is_listening() {
+        return vertices.for_each(body);
+    }
+    for start in vertices.clone().step_by(lists_at_once(graph)) {
+        let step = start..vertices.end.min(start.saturating_add(lists_at_once(graph) as VertexId));
+        graph.will_walk(side, parts, step.clone());
+        step.clone().for_each(&mut body);
+        graph.has_walked(side, parts, step);
+    }
 }
 
 /// Calls `body` with each vertex and its out-list, or the pieces of it one after the other.
@@ -104,17 +129,12 @@ const LISTS_AHEAD: usize = 1024;
 
 /// Announces, where somebody listens, the lists that are read some time after that of `vertices[place]`, so that each is
 /// announced once by who goes through all of them.
-pub(crate) fn announce_ahead<G: Graph>(
-    graph: &G,
-    vertices: &[VertexId],
-    place: usize,
-    announce: impl Fn(&G, &[VertexId]),
-) {
+pub(crate) fn announce_ahead(graph: &impl Graph, side: Side, vertices: &[VertexId], place: usize) {
     if place.is_multiple_of(ANNOUNCED) && graph.is_listening() {
         let end = vertices.len().min(place + LISTS_AHEAD);
         let start = if place == 0 { 0 } else { place + LISTS_AHEAD - ANNOUNCED };
         if start < end {
-            announce(graph, &vertices[start..end]);
+            graph.will_need(side, Parts::Targets, &vertices[start..end]);
         }
     }
 }

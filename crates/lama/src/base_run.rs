@@ -20,10 +20,10 @@ use crate::file::{FramedFile, SectionKind};
 use crate::lists::ListRules;
 use crate::patched::PatchedPage;
 use crate::rewritten::{Memory, RoomyLists};
-use crate::run::Side;
 use crate::table::{
     INDEX_ENTRY_BYTES, IndexEntry, PAGE_OFFSETS, PAGE_VERTICES, PageKind, num_pages, page_of, place_in_page,
 };
+use graph::Side;
 
 /// The targets on a line of the cache.
 const LINE_ENTRIES: usize = 64 / size_of::<VertexId>();

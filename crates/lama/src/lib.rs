@@ -47,8 +47,9 @@ pub use dictionary::{Dictionary, DictionaryKeys, FinishedDictionary};
 pub use error::{Error, Result};
 pub use file::FORMAT_VERSION;
 pub use finder::Finder;
+pub use graph::{Parts, Side};
 pub use key::{Key, KeyRef};
-pub use listener::{Listener, Parts};
+pub use listener::Listener;
 pub use names::{log as log_name, log_number};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
 pub use overlay::{
@@ -57,7 +58,7 @@ pub use overlay::{
 pub use property::{
     EdgeProperties, PropertyChanges, PropertyOverlay, RowParts, VertexProperties, decode_value, encode_value,
 };
-pub use run::{FinishedRun, RunWriter, Side};
+pub use run::{FinishedRun, RunWriter};
 pub use side::{ListChange, ListOrigin};
 pub use store::{Diff, LevelChanges, MergeReport, MergeScope, NewRows, SnapshotInfo, Stats, Store};
 pub use table::PAGE_VERTICES;

@@ -5,16 +5,7 @@ use std::ops::Range;
 
 use base::VertexId;
 
-use crate::run::Side;
-
-/// What is read of a list.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parts {
-    /// Its targets.
-    Targets,
-    /// And what is stored beside them: weights, or the rows of properties.
-    Weighted,
-}
+use graph::{Parts, Side};
 
 /// Hears, through the view that it is [attached](crate::View::with_listener) to, which lists will be read next.
 ///
@@ -23,15 +14,15 @@ pub trait Listener: Debug + Send + Sync {
     /// These parts of these lists will be read soon, in about this order.
     fn will_need(&self, side: Side, parts: Parts, vertices: &[VertexId]);
 
-    /// The lists of these runs of vertices will be read soon, in about this order, and none between them.
-    fn will_need_runs(&self, side: Side, runs: &[Range<VertexId>]);
+    /// These parts of the lists of these runs of vertices will be read soon, in about this order, and none between them.
+    fn will_need_runs(&self, side: Side, parts: Parts, runs: &[Range<VertexId>]);
 
-    /// The lists of these vertices are read now, as a part of a walk over more than a page, and probably those behind
-    /// them.
-    fn will_scan(&self, side: Side, vertices: Range<VertexId>);
+    /// These parts of the lists of these vertices are read now, as a part of a walk over more than a page, and probably
+    /// those behind them.
+    fn will_walk(&self, side: Side, parts: Parts, vertices: Range<VertexId>);
 
     /// Such a walk has passed the lists of these vertices.
-    fn has_scanned(&self, side: Side, vertices: Range<VertexId>);
+    fn has_walked(&self, side: Side, parts: Parts, vertices: Range<VertexId>);
 
     /// What was announced so far is not wanted any more.
     fn forget(&self);

@@ -17,7 +17,6 @@ use graph::{Direction, vertices_of};
 
 use crate::key::{Key, KeyRef};
 use crate::property::PropertyOverlay;
-use crate::run;
 use crate::side::{Side, SideOverlay};
 use crate::view::View;
 
@@ -95,29 +94,29 @@ pub trait Overlay: Debug + Send + Sync {
     }
 
     /// How much of a list changes. Of an undirected graph, only out-lists are asked for.
-    fn num_changes(&self, side: run::Side, vertex: VertexId) -> ListChanges;
+    fn num_changes(&self, side: graph::Side, vertex: VertexId) -> ListChanges;
 
     /// What a list loses, ascending; may name entries that the snapshot's list does not have.
-    fn removed(&self, side: run::Side, vertex: VertexId) -> Cow<'_, [VertexId]>;
+    fn removed(&self, side: graph::Side, vertex: VertexId) -> Cow<'_, [VertexId]>;
 
     /// Calls `body` with what a list gains, piece by piece, ascending, each with the bytes of its weights.
-    fn for_each_added(&self, side: run::Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()>;
+    fn for_each_added(&self, side: graph::Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()>;
 
     /// What a list gains where that is in one piece, perhaps an empty one.
-    fn added(&self, _side: run::Side, _vertex: VertexId) -> Option<Added<'_>> {
+    fn added(&self, _side: graph::Side, _vertex: VertexId) -> Option<Added<'_>> {
         None
     }
 
     /// What a list loses, and what it gains where that is in one piece, perhaps an empty one. Most lists that lose
     /// entries are read with this one call.
-    fn changes(&self, side: run::Side, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
+    fn changes(&self, side: graph::Side, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
         (self.removed(side, vertex), None)
     }
 
     /// Calls `body` for one list after the other, in any order, with all that it loses, if that is wanted, and then,
     /// unless told to break, with what it gains: who finds what he wants in what is left of the snapshot's list asks no
     /// further.
-    fn for_each_change(&self, side: run::Side, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
+    fn for_each_change(&self, side: graph::Side, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
         for vertex in vertices_of(lists.word, lists.wanted) {
             if lists.is_gaining(vertex) || body(vertex, ChangedPart::Removed(&self.removed(side, vertex))).is_continue()
             {
@@ -129,13 +128,13 @@ pub trait Overlay: Debug + Send + Sync {
     }
 
     /// Hints that what changes in a list is looked for soon.
-    fn prefetch(&self, _side: run::Side, _vertex: VertexId) {}
+    fn prefetch(&self, _side: graph::Side, _vertex: VertexId) {}
 
     /// Hints the same, once what the first hint asked for is there.
-    fn prefetch_place(&self, _side: run::Side, _vertex: VertexId) {}
+    fn prefetch_place(&self, _side: graph::Side, _vertex: VertexId) {}
 
     /// Hints that what changes in a list, which was looked for, is read soon.
-    fn prefetch_list(&self, _side: run::Side, _vertex: VertexId) {}
+    fn prefetch_list(&self, _side: graph::Side, _vertex: VertexId) {}
 }
 
 impl TouchedLists {
@@ -228,7 +227,7 @@ impl Underlay {
             first_cuts: Arc::new(FirstCuts::new(capacity)),
         };
         let r#in = match view.options().direction {
-            Direction::Directed => view.side(run::Side::In).map(touchable),
+            Direction::Directed => view.side(graph::Side::In).map(touchable),
             Direction::Undirected => None,
         };
         Self { out: touchable(view.out_side()), r#in, capacity, view: view.clone() }
@@ -250,7 +249,7 @@ impl Underlay {
     /// # Panics
     /// If `vertex` is not below the capacity.
     #[inline]
-    pub fn cut(&self, side: run::Side, vertex: VertexId, first: VertexId) {
+    pub fn cut(&self, side: graph::Side, vertex: VertexId, first: VertexId) {
         let touchable = self.touchable(side);
         touchable.first_cuts.lower(vertex, first);
         touchable.cut.set(vertex as usize);
@@ -262,7 +261,7 @@ impl Underlay {
     /// # Panics
     /// If `vertex` is not below the capacity.
     #[inline]
-    pub fn touch(&self, side: run::Side, vertex: VertexId) {
+    pub fn touch(&self, side: graph::Side, vertex: VertexId) {
         let touchable = self.touchable(side);
         if touchable.touched.set(vertex as usize) {
             touchable.lists.touch(vertex);
@@ -270,7 +269,7 @@ impl Underlay {
     }
 
     /// From now on the lists that `other`, of a smaller capacity, knows of a side may change as they may there.
-    pub fn learn(&self, side: run::Side, other: &Self) {
+    pub fn learn(&self, side: graph::Side, other: &Self) {
         for vertex in other.touched(side) {
             match other.is_cut(side, vertex) {
                 true => self.cut(side, vertex, other.touchable(side).first_cuts.first(vertex)),
@@ -280,20 +279,20 @@ impl Underlay {
     }
 
     /// The vertices of a side that were touched, ascending.
-    pub fn touched(&self, side: run::Side) -> impl Iterator<Item = VertexId> + '_ {
+    pub fn touched(&self, side: graph::Side) -> impl Iterator<Item = VertexId> + '_ {
         let words = self.touchable(side).touched.words().iter().enumerate();
         words.flat_map(|(i, word)| ones(word.load(Ordering::Relaxed)).map(move |bit| (i * 64 + bit) as VertexId))
     }
 
     /// Whether the list of a vertex may lose entries.
     #[inline]
-    pub fn is_cut(&self, side: run::Side, vertex: VertexId) -> bool {
+    pub fn is_cut(&self, side: graph::Side, vertex: VertexId) -> bool {
         self.touchable(side).cut.get(vertex as usize)
     }
 
-    fn touchable(&self, side: run::Side) -> &Touchable {
+    fn touchable(&self, side: graph::Side) -> &Touchable {
         match (side, &self.r#in) {
-            (run::Side::In, Some(r#in)) => r#in,
+            (graph::Side::In, Some(r#in)) => r#in,
             _ => &self.out,
         }
     }
@@ -306,10 +305,10 @@ impl Underlay {
             let (first_cuts, overlay) = (Arc::clone(&touchable.first_cuts), Arc::clone(&overlay));
             touchable.lists.overlaid(SideOverlay { side, touched, cut, first_cuts, overlay })
         };
-        let out_side = laid(&self.out, run::Side::Out);
+        let out_side = laid(&self.out, graph::Side::Out);
         let in_side = match self.view.options().direction {
             Direction::Undirected => Some(out_side.clone()),
-            Direction::Directed => self.r#in.as_ref().map(|side| laid(side, run::Side::In)),
+            Direction::Directed => self.r#in.as_ref().map(|side| laid(side, graph::Side::In)),
         };
         self.view.with_overlay(out_side, in_side, overlay)
     }

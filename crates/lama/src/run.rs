@@ -5,7 +5,7 @@ use std::sync::Mutex;
 
 use base::storage::Storage;
 use base::{MAX_VERTICES, VertexId};
-use graph::{Weight, WeightType};
+use graph::{Side, Weight, WeightType};
 
 use crate::file::{FileKind, FileWriter, SectionKind, WrittenFile};
 use crate::lists::ListRules;
@@ -14,34 +14,25 @@ use crate::options::{DatabaseId, GraphOptions};
 use crate::table::TableWriter;
 use crate::{Error, Result};
 
-/// Which lists of a directed graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// Who a vertex points to.
-    Out,
-    /// Who points to a vertex. An undirected graph has none of its own.
-    In,
-}
-
-impl Side {
-    pub(crate) fn targets(self) -> FileKind {
-        match self {
-            Self::Out => FileKind::OutTargets,
-            Self::In => FileKind::InTargets,
+impl FileKind {
+    pub(crate) fn targets(side: Side) -> Self {
+        match side {
+            Side::Out => Self::OutTargets,
+            Side::In => Self::InTargets,
         }
     }
 
-    pub(crate) fn weights(self) -> FileKind {
-        match self {
-            Self::Out => FileKind::OutWeights,
-            Self::In => FileKind::InWeights,
+    pub(crate) fn weights(side: Side) -> Self {
+        match side {
+            Side::Out => Self::OutWeights,
+            Side::In => Self::InWeights,
         }
     }
 
-    pub(crate) fn table(self) -> FileKind {
-        match self {
-            Self::Out => FileKind::OutTable,
-            Self::In => FileKind::InTable,
+    pub(crate) fn table(side: Side) -> Self {
+        match side {
+            Side::Out => Self::OutTable,
+            Side::In => Self::InTable,
         }
     }
 }
@@ -65,8 +56,8 @@ pub(crate) fn column_name(kind: FileKind) -> &'static str {
 pub(crate) fn columns(options: &GraphOptions) -> Vec<FileKind> {
     let sides = [Side::Out, Side::In].into_iter().take(if options.stores_in_lists() { 2 } else { 1 });
     let columns = |side: Side| {
-        let weights = options.list_weights().map(|_| side.weights());
-        [side.targets(), side.table()].into_iter().chain(weights)
+        let weights = options.list_weights().map(|_| FileKind::weights(side));
+        [FileKind::targets(side), FileKind::table(side)].into_iter().chain(weights)
     };
     sides.flat_map(columns).collect()
 }
@@ -127,13 +118,13 @@ impl RunWriter {
                 let name = names::temporary(&names::run(number, column_name(kind)));
                 FileWriter::create(storage, &directory.join(name))
             };
-            let mut targets = file(side.targets())?;
+            let mut targets = file(FileKind::targets(side))?;
             targets.begin_section(SectionKind::Targets)?;
-            let mut weights = options.list_weights().map(|_| file(side.weights())).transpose()?;
+            let mut weights = options.list_weights().map(|_| file(FileKind::weights(side))).transpose()?;
             if let Some(weights) = &mut weights {
                 weights.begin_section(SectionKind::Weights)?;
             }
-            let table = TableWriter::new(file(side.table())?, vertex_bound)?;
+            let table = TableWriter::new(file(FileKind::table(side))?, vertex_bound)?;
             Ok(Mutex::new(SideWriter { side, table, targets, weights, num_arcs: 0, is_broken: false }))
         };
         let out_side = side(Side::Out)?;
@@ -246,11 +237,11 @@ impl SideWriter {
         if self.is_broken {
             return Err(Error::Input("an append failed before".into()));
         }
-        files.push(self.targets.finish(self.side.targets(), id)?);
+        files.push(self.targets.finish(FileKind::targets(self.side), id)?);
         if let Some(weights) = self.weights {
-            files.push(weights.finish(self.side.weights(), id)?);
+            files.push(weights.finish(FileKind::weights(self.side), id)?);
         }
-        files.push(self.table.finish(self.side.table(), id, dead)?);
+        files.push(self.table.finish(FileKind::table(self.side), id, dead)?);
         Ok(())
     }
 }

@@ -13,9 +13,9 @@ use base::storage::Storage;
 use graph::Graph;
 
 use crate::dictionary::Dictionary;
-use crate::run::Side;
 use crate::store::{State, net_counts, unknown_files};
 use crate::{Result, names};
+use graph::Side;
 
 use lives::Lives;
 use sums::Sums;

@@ -7,19 +7,19 @@ use std::sync::Arc;
 use base::VertexId;
 use base::bitmap::Bitmap;
 use base::mapped::FileBytes;
-use graph::{Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed};
+use graph::{Direction, Graph, InEdges, Page, Parts, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed};
 
 use crate::base_run::{BaseLists, BaseRun};
 use crate::dictionary::Dictionary;
 use crate::key::{Key, KeyRef};
 use crate::level::Level;
-use crate::listener::{Listener, Parts};
+use crate::listener::Listener;
 use crate::options::{GraphOptions, KeyScheme};
 use crate::overlay::Overlay;
 use crate::property::{EdgeProperties, StoredProperties, VertexProperties};
 use crate::side::{Fault, Recipe, Sense, Show, Side};
 use crate::table::PAGE_VERTICES;
-use crate::{Error, Result, run};
+use crate::{Error, Result};
 
 /// The graph at a version, or what a range of versions added; clones share everything.
 ///
@@ -150,18 +150,18 @@ impl View {
     /// All entries of the lists of a side as they are in the base run; `None` where the view has none of them.
     ///
     /// Of an undirected graph, both sides are the same bytes.
-    pub fn stored_targets(&self, side: run::Side) -> Option<&FileBytes> {
+    pub fn stored_targets(&self, side: graph::Side) -> Option<&FileBytes> {
         Some(self.any_side(side)?.base_lists()?.targets().bytes())
     }
 
     /// What is stored beside them, in the same order, and the bytes for each entry; `None` where that is nothing.
-    pub fn stored_weights(&self, side: run::Side) -> Option<(FileBytes, usize)> {
+    pub fn stored_weights(&self, side: graph::Side) -> Option<(FileBytes, usize)> {
         self.any_side(side)?.base_lists()?.weight_bytes()
     }
 
     /// Where the lists of these vertices are in [`stored_targets`](Self::stored_targets). What levels and memory change
     /// in them is elsewhere. Nothing is verified: where files are damaged, it may be any place within the bytes.
-    pub fn stored_lists(&self, side: run::Side, vertices: Range<VertexId>) -> Range<usize> {
+    pub fn stored_lists(&self, side: graph::Side, vertices: Range<VertexId>) -> Range<usize> {
         let lists = self.any_side(side).and_then(Side::base_lists);
         lists.map_or(0..0, |lists| lists.list_bytes(vertices))
     }
@@ -183,41 +183,26 @@ impl View {
     }
 
     /// What was [said](Self::read_exactly) last of the lists of a side.
-    pub fn is_exact(&self, side: run::Side) -> bool {
+    pub fn is_exact(&self, side: graph::Side) -> bool {
         self.any_side(side).and_then(Side::base_lists).is_some_and(BaseLists::is_exact)
     }
 
     /// Whether what is stored beside the entries of a side is [read exactly](Self::read_weights_exactly).
-    pub fn are_weights_exact(&self, side: run::Side) -> bool {
+    pub fn are_weights_exact(&self, side: graph::Side) -> bool {
         self.any_side(side).and_then(Side::base_lists).is_some_and(BaseLists::are_weights_exact)
     }
 
     /// Whoever walks over more than a page of vertices tells the listener how far it has come.
-    fn heard_walk<'a>(&'a self, side: run::Side, vertices: &Range<VertexId>) -> Option<Walk<'a>> {
+    fn heard_walk<'a>(&'a self, side: graph::Side, vertices: &Range<VertexId>) -> Option<Walk<'a>> {
         let listener = self.listener.as_ref().filter(|_| vertices.len() > PAGE_VERTICES)?;
         Some(Walk { listener: &**listener, side, lists: self.any_side(side).and_then(Side::base_lists)? })
     }
 
-    /// Tells the listener which parts of lists will be read.
-    fn announce(&self, side: run::Side, parts: Parts, vertices: &[VertexId]) {
-        if let Some(listener) = &self.listener {
-            listener.will_need(side, parts, vertices);
-        }
-    }
-
-    /// Calls `body` for each side that has lists of its own, if anybody listens.
-    fn for_each_heard_side(&self, body: impl Fn(&dyn Listener, run::Side)) {
-        if let Some(listener) = &self.listener {
-            let sides = [run::Side::Out, run::Side::In].into_iter().filter(|&side| self.side(side).is_some());
-            sides.for_each(|side| body(&**listener, side));
-        }
-    }
-
     /// The lists of a side; of an undirected graph, both are one.
-    fn any_side(&self, side: run::Side) -> Option<&Side> {
+    fn any_side(&self, side: graph::Side) -> Option<&Side> {
         match side {
-            run::Side::Out => Some(&self.out_side),
-            run::Side::In => self.in_side.as_ref(),
+            graph::Side::Out => Some(&self.out_side),
+            graph::Side::In => self.in_side.as_ref(),
         }
     }
 
@@ -226,10 +211,10 @@ impl View {
     }
 
     /// The lists of a side, where they are stored on their own.
-    pub(crate) fn side(&self, side: run::Side) -> Option<&Side> {
+    pub(crate) fn side(&self, side: graph::Side) -> Option<&Side> {
         match side {
-            run::Side::Out => Some(&self.out_side),
-            run::Side::In => self.in_side.as_ref().filter(|_| self.shared.options.stores_in_lists()),
+            graph::Side::Out => Some(&self.out_side),
+            graph::Side::In => self.in_side.as_ref().filter(|_| self.shared.options.stores_in_lists()),
         }
     }
 
@@ -362,7 +347,7 @@ impl View {
 /// A walk over the lists of a side of which somebody is told.
 struct Walk<'a> {
     listener: &'a dyn Listener,
-    side: run::Side,
+    side: graph::Side,
     lists: &'a BaseLists,
 }
 
@@ -378,10 +363,10 @@ impl Walk<'_> {
         let mut first = vertices.start;
         while first < vertices.end {
             let part = first..self.lists.end_of_step(first).min(vertices.end);
-            self.listener.will_scan(self.side, part.clone());
+            self.listener.will_walk(self.side, Parts::Targets, part.clone());
             side.for_each_page(part.clone(), &mut *body)?;
             first = part.end;
-            self.listener.has_scanned(self.side, part);
+            self.listener.has_walked(self.side, Parts::Targets, part);
         }
         ControlFlow::Continue(())
     }
@@ -404,10 +389,10 @@ fn sides(parts: &ViewParts, steps: &[(Level, Sense)], show: Show, fault: &Fault)
         };
         Side::new(recipe, fault)
     };
-    let out_side = side(run::Side::Out);
+    let out_side = side(graph::Side::Out);
     let in_side = match options.direction {
         Direction::Undirected => Some(out_side.clone()),
-        Direction::Directed => options.in_edges.then(|| side(run::Side::In)),
+        Direction::Directed => options.in_edges.then(|| side(graph::Side::In)),
     };
     (out_side, in_side)
 }
@@ -497,40 +482,28 @@ impl WillNeed for View {
         self.listener.is_some()
     }
 
-    fn will_need_out(&self, vertices: &[VertexId]) {
-        self.announce(run::Side::Out, Parts::Targets, vertices);
-    }
-
-    fn will_need_in(&self, vertices: &[VertexId]) {
-        self.announce(run::Side::In, Parts::Targets, vertices);
-    }
-
-    fn will_need_weighted_out(&self, vertices: &[VertexId]) {
-        self.announce(run::Side::Out, Parts::Weighted, vertices);
-    }
-
-    fn will_need_weighted_in(&self, vertices: &[VertexId]) {
-        self.announce(run::Side::In, Parts::Weighted, vertices);
-    }
-
-    fn will_need_out_runs(&self, runs: &[Range<VertexId>]) {
+    fn will_need(&self, side: graph::Side, parts: Parts, vertices: &[VertexId]) {
         if let Some(listener) = &self.listener {
-            listener.will_need_runs(run::Side::Out, runs);
+            listener.will_need(side, parts, vertices);
         }
     }
 
-    fn will_need_in_runs(&self, runs: &[Range<VertexId>]) {
+    fn will_need_runs(&self, side: graph::Side, parts: Parts, runs: &[Range<VertexId>]) {
         if let Some(listener) = &self.listener {
-            listener.will_need_runs(run::Side::In, runs);
+            listener.will_need_runs(side, parts, runs);
         }
     }
 
-    fn will_walk(&self, vertices: Range<VertexId>) {
-        self.for_each_heard_side(|listener, side| listener.will_scan(side, vertices.clone()));
+    fn will_walk(&self, side: graph::Side, parts: Parts, vertices: Range<VertexId>) {
+        if let Some(listener) = &self.listener {
+            listener.will_walk(side, parts, vertices);
+        }
     }
 
-    fn has_walked(&self, vertices: Range<VertexId>) {
-        self.for_each_heard_side(|listener, side| listener.has_scanned(side, vertices.clone()));
+    fn has_walked(&self, side: graph::Side, parts: Parts, vertices: Range<VertexId>) {
+        if let Some(listener) = &self.listener {
+            listener.has_walked(side, parts, vertices);
+        }
     }
 
     fn forget_needs(&self) {
@@ -612,7 +585,7 @@ impl Graph for View {
         vertices: Range<VertexId>,
         body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        match self.heard_walk(run::Side::Out, &vertices) {
+        match self.heard_walk(graph::Side::Out, &vertices) {
             Some(walk) => walk.for_each_page(&self.out_side, vertices, body),
             None => self.out_side.for_each_page(vertices, body),
         }
@@ -666,7 +639,7 @@ impl InEdges for View {
         vertices: Range<VertexId>,
         mut body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        match (&self.in_side, self.heard_walk(run::Side::In, &vertices)) {
+        match (&self.in_side, self.heard_walk(graph::Side::In, &vertices)) {
             (Some(side), Some(walk)) => walk.for_each_page(side, vertices, body),
             (Some(side), None) => side.for_each_page(vertices, body),
             (None, _) => body(Page::Empty(vertices)),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use anden_lama::{Error, GraphOptions, KeyScheme, MergeScope, Result, Retention, Store};
 use base::parallel::Pool;
 use base::progress::Silent;
-use base::storage::{FaultPlan, FaultStorage};
+use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::Direction;
 use model::past::{Content, Past, Random};
 
@@ -220,4 +220,58 @@ fn an_error_changes_nothing_or_ends_all_writing() {
             change.name
         );
     }
+}
+
+/// A merge that may not hold its level keeps parts of it in scratch files.
+#[test]
+fn a_crash_while_a_merge_writes_scratch_files_leaves_what_was() {
+    let random = &mut Random(5);
+    let options = GraphOptions { keys: KeyScheme::Dense, weight_type: None, ..GraphOptions::default() };
+    let mut content = Content::new(options, 3_000);
+    let original = FaultStorage::default();
+    let store = content.write(Arc::new(original.clone()), path(), None).unwrap();
+    for _ in 0..2 {
+        let before = content.clone();
+        // Of both levels together, the targets of a side take 1.4 MB.
+        for _ in 0..180_000 {
+            content.add_edge(random.below(3_000) as u32, random.below(3_000) as u32, 1);
+        }
+        content.changes_from(&before).with(|changes| store.append(changes, None)).unwrap();
+    }
+    let snapshots = store.snapshots();
+    drop(store);
+    let merge = |disk: &FaultStorage| {
+        let store = open(disk);
+        store.set_memory(Some(1 << 30));
+        store.merge(MergeScope::Newest(2), &pool(), &Silent).map(drop)
+    };
+    let has_scratch =
+        |disk: &FaultStorage| disk.list(path()).unwrap().iter().any(|name| name.starts_with("tmp-scratch-"));
+    let disk = original.duplicate();
+    open(&disk);
+    let num_before = disk.num_calls();
+    merge(&disk).unwrap();
+    assert!(!has_scratch(&disk));
+    let (num_calls, mut num_with_scratch) = (disk.num_calls() - num_before, 0);
+    for at in 0..=num_calls {
+        let crashed = original.duplicate();
+        crashed.set_plan(FaultPlan::CrashAt(num_before + at));
+        // Nobody hears the answer.
+        drop(merge(&crashed));
+        for seed in 0..3 {
+            let disk = crashed.after_crash(seed);
+            num_with_scratch += u32::from(has_scratch(&disk));
+            let place = format!("call {at} of {num_calls}, seed {seed}");
+            let store = open(&disk);
+            let report = store.verify(&pool()).unwrap_or_else(|e| panic!("{place}: {e}"));
+            assert!(report.unknown_files.is_empty(), "{place}: {:?}", report.unknown_files);
+            assert_eq!(store.snapshots(), snapshots, "{place}");
+            content.compare_edges(&store.view().unwrap()).unwrap_or_else(|e| panic!("{place}: {e}"));
+            assert!(!has_scratch(&disk), "{place}");
+        }
+    }
+    assert!(num_with_scratch > 2, "{num_with_scratch} crashes left scratch files");
+    println!(
+        "crash_every_call[merge that spills]: {num_calls} crash points, 3 disks each: {num_with_scratch} with scratch files"
+    );
 }

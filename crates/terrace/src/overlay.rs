@@ -50,33 +50,6 @@ pub trait Search<W> {
     fn prefetch_edge(&self, _source: VertexId, _target: VertexId) {}
 }
 
-/// The planes that belong to one side of a base.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Side {
-    /// [`Plane::Out`] and [`Plane::OutRemoved`].
-    Out,
-    /// [`Plane::In`] and [`Plane::InRemoved`].
-    In,
-}
-
-impl Side {
-    /// Where the edges are that the base lacks.
-    pub fn added(self) -> Plane {
-        match self {
-            Self::Out => Plane::Out,
-            Self::In => Plane::In,
-        }
-    }
-
-    /// Where the edges are that are gone from the base.
-    pub fn removed(self) -> Plane {
-        match self {
-            Self::Out => Plane::OutRemoved,
-            Self::In => Plane::InRemoved,
-        }
-    }
-}
-
 /// Tells a base of the lists that sorted changes of a plane name.
 #[inline]
 pub(crate) fn touch_lists<W, C: Change<W>>(base: &impl Base<W>, plane: Plane, sorted: &[C]) {

@@ -1,5 +1,7 @@
 //! What a version is: where its directories start, and what there is to count.
 
+use graph::Side;
+
 use crate::arena::Handle;
 use crate::directory::Directory;
 
@@ -14,6 +16,24 @@ pub enum Plane {
     OutRemoved = 2,
     /// What is removed from the in-lists of a base.
     InRemoved = 3,
+}
+
+impl Plane {
+    /// Where the edges are that a side of the base lacks.
+    pub fn added(side: Side) -> Self {
+        match side {
+            Side::Out => Self::Out,
+            Side::In => Self::In,
+        }
+    }
+
+    /// Where the edges are that are gone from a side of the base.
+    pub fn removed(side: Side) -> Self {
+        match side {
+            Side::Out => Self::OutRemoved,
+            Side::In => Self::InRemoved,
+        }
+    }
 }
 
 pub(crate) const NUM_PLANES: usize = 4;

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use base::parallel::Pool;
 use base::{MAX_VERTICES, VertexId};
-use graph::Direction;
+use graph::{Direction, Side};
 
 use crate::arena::{Arena, LINE_WORDS, Newest, Stock};
 use crate::batch::{Target, apply_sorted};
@@ -17,7 +17,7 @@ use crate::graveyard::Graveyard;
 use crate::list::Tiers;
 use crate::node::PAGE_VERTICES;
 use crate::options::Options;
-use crate::overlay::{Base, Listed, Listing, Mirror, Side, Silent, joined, touch_lists};
+use crate::overlay::{Base, Listed, Listing, Mirror, Silent, joined, touch_lists};
 use crate::pins::Publisher;
 use crate::sort::SortSpace;
 use crate::state::{Plane, State, WORDS};
@@ -258,8 +258,8 @@ impl<W: Value> Terrace<W> {
             added.push(part.added);
             removed.push(part.removed);
         }
-        self.finish(side.added(), added)?;
-        self.finish(side.removed(), removed)?;
+        self.finish(Plane::added(side), added)?;
+        self.finish(Plane::removed(side), removed)?;
         if let Some(effective) = effective {
             all.iter().for_each(|part| effective.extend_from_slice(part));
         }
@@ -299,7 +299,7 @@ impl<W: Value> Terrace<W> {
             return Ok(());
         }
         let effects = self.apply_to_side::<C, D, Listed<W>>(pool, base, changes, view, space)?;
-        for (plane, effects) in [Side::In.added(), Side::In.removed()].into_iter().zip(effects) {
+        for (plane, effects) in [Plane::added(Side::In), Plane::removed(Side::In)].into_iter().zip(effects) {
             mirror.fill(pool, &effects);
             let Mirror { changes, space } = &mut *mirror;
             let parts = self.for_each_part(pool, &changes[..], space, |terrace, hand, sorted| {
@@ -325,8 +325,8 @@ impl<W: Value> Terrace<W> {
             terrace.apply_split::<D, S>(hand, side, base, view(sorted))
         })?;
         let (added, removed): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let added = self.finish(side.added(), added)?.1;
-        Ok([added, self.finish(side.removed(), removed)?.1])
+        let added = self.finish(Plane::added(side), added)?.1;
+        Ok([added, self.finish(Plane::removed(side), removed)?.1])
     }
 
     /// Sorts a batch and gives its parts to `body(self, worker, sorted)`; returns what it made of them, in
@@ -387,18 +387,18 @@ impl<W: Value> Terrace<W> {
         base: &impl Base<W>,
         sorted: &[C],
     ) -> Result<(Part<S>, Part<S>)> {
-        let is_any_removed = self.next.planes[side.removed() as usize].num_arcs > 0;
+        let is_any_removed = self.next.planes[Plane::removed(side) as usize].num_arcs > 0;
         if base.is_empty() && !is_any_removed {
             let nothing = Part { applied: Applied::default(), directories: Vec::new(), sink: S::default() };
-            touch_lists(base, side.added(), sorted);
-            return Ok((self.apply_part::<C, S>(hand, side.added(), sorted)?, nothing));
+            touch_lists(base, Plane::added(side), sorted);
+            return Ok((self.apply_part::<C, S>(hand, Plane::added(side), sorted)?, nothing));
         }
         let mut split = std::mem::take(&mut lock(&self.workers[hand.worker]).split);
         split.fill(hand.pool, base, sorted, is_any_removed)?;
-        touch_lists(base, side.added(), &split.added);
-        touch_lists(base, side.removed(), &split.removed);
-        let added = self.apply_part::<_, S>(hand, side.added(), &split.added)?;
-        let removed = self.apply_part::<_, S>(hand, side.removed(), &split.removed)?;
+        touch_lists(base, Plane::added(side), &split.added);
+        touch_lists(base, Plane::removed(side), &split.removed);
+        let added = self.apply_part::<_, S>(hand, Plane::added(side), &split.added)?;
+        let removed = self.apply_part::<_, S>(hand, Plane::removed(side), &split.removed)?;
         lock(&self.workers[hand.worker]).split = split;
         Ok((added, removed))
     }

@@ -4,12 +4,10 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use anden_terrace::{
-    Addition, Base, Mirror, Options, Plane, Removal, Search, Side, Space, Terrace, Update, Value, Version,
-};
+use anden_terrace::{Addition, Base, Mirror, Options, Plane, Removal, Search, Space, Terrace, Update, Value, Version};
 use base::VertexId;
 use base::parallel::Pool;
-use graph::{Adjacency, Csr, CsrBuilder, Direction, Weight};
+use graph::{Adjacency, Csr, CsrBuilder, Direction, Side, Weight};
 use testkit::Random;
 
 type Edges<W> = BTreeMap<(VertexId, VertexId), W>;

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::VertexId;
-use graph::{Csr, Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed};
+use graph::{
+    Csr, Direction, Graph, InEdges, Page, Parts, Side, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed,
+};
 
 /// The same graph in pages of several kinds, with lists in one to four fragments and with dead vertices.
 ///
@@ -43,13 +45,6 @@ pub enum Dead {
     Fifth,
     /// All.
     All,
-}
-
-/// The two sides of a vertex.
-#[derive(Clone, Copy)]
-enum Side {
-    Out,
-    In,
 }
 
 impl<'a> Pieces<'a> {
@@ -111,6 +106,12 @@ impl<'a> Pieces<'a> {
     /// How many lists were announced with their weights so far.
     pub fn num_announced_with_weights(&self) -> usize {
         self.num_weighted.load(Ordering::Relaxed)
+    }
+
+    fn note(&self, parts: Parts, num_lists: usize) {
+        if parts == Parts::Weighted {
+            self.num_weighted.fetch_add(num_lists, Ordering::Relaxed);
+        }
     }
 
     fn is_patched(&self, side: Side, vertex: VertexId) -> bool {
@@ -184,12 +185,16 @@ impl WillNeed for Pieces<'_> {
         self.pages == Pages::Mixed
     }
 
-    fn will_need_weighted_out(&self, vertices: &[VertexId]) {
-        self.num_weighted.fetch_add(vertices.len(), Ordering::Relaxed);
+    fn will_need(&self, _side: Side, parts: Parts, vertices: &[VertexId]) {
+        self.note(parts, vertices.len());
     }
 
-    fn will_need_weighted_in(&self, vertices: &[VertexId]) {
-        self.num_weighted.fetch_add(vertices.len(), Ordering::Relaxed);
+    fn will_need_runs(&self, _side: Side, parts: Parts, runs: &[Range<VertexId>]) {
+        self.note(parts, runs.iter().map(|run| run.len()).sum());
+    }
+
+    fn will_walk(&self, _side: Side, parts: Parts, vertices: Range<VertexId>) {
+        self.note(parts, vertices.len());
     }
 }
 

@@ -15,6 +15,19 @@ pub(super) const MIN_FILE_BYTES: usize = 1 << 20;
 /// does with one call.
 const READ_BYTES: usize = 128 << 10;
 
+/// A file that is mapped.
+pub(super) struct OpenFile {
+    file: std::fs::File,
+    /// [`FileBytes::system_window`].
+    window: OnceLock<Option<usize>>,
+}
+
+impl OpenFile {
+    pub fn of(file: &std::fs::File) -> Option<Self> {
+        Some(Self { file: file.try_clone().ok()?, window: OnceLock::new() })
+    }
+}
+
 impl FileBytes {
     /// Asks the system to read the pages of `part` from the file, and does not wait for them; what is not inside is left
     /// out.
@@ -30,6 +43,14 @@ impl FileBytes {
         }
     }
 
+    /// How many bytes the system reads ahead by itself of whoever reads the file in order; `None` where it does not say.
+    ///
+    /// Cost: the first time, a look at what the system says of the disk.
+    pub fn system_window(&self) -> Option<usize> {
+        let Owner::Mapped(_, Some(file)) = &*self.owner else { return None };
+        *file.window.get_or_init(|| window_of(&file.file))
+    }
+
     /// How many pages of `part` are not in memory; `None` where the system does not say.
     ///
     /// Cost: a call, and some nanoseconds a page.
@@ -42,7 +63,7 @@ impl FileBytes {
         let page = page_bytes();
         let first = (self.range.start + start) / page * page;
         let len = self.range.start + end - first;
-        match file.as_ref().and_then(|file| num_cached_pages(file, first as u64, len as u64)) {
+        match file.as_ref().and_then(|file| num_cached_pages(&file.file, first as u64, len as u64)) {
             Some(num_cached) => Some(len.div_ceil(page).saturating_sub(num_cached)),
             None => num_absent_pages(&map[first..first + len]),
         }
@@ -83,7 +104,7 @@ impl FileBytes {
             // SAFETY: a call on an open file that reads and writes no memory of ours.
             unsafe {
                 libc::posix_fadvise(
-                    file.as_raw_fd(),
+                    file.file.as_raw_fd(),
                     start as libc::off_t,
                     (end - start) as libc::off_t,
                     libc::POSIX_FADV_DONTNEED,
@@ -110,6 +131,27 @@ pub fn num_waits() -> Option<u64> {
 /// As above.
 #[cfg(not(target_os = "linux"))]
 pub fn num_waits() -> Option<u64> {
+    None
+}
+
+/// What the disk under a file is set to have read ahead: of a partition its disk, and of what is no disk the like.
+#[cfg(target_os = "linux")]
+fn window_of(file: &std::fs::File) -> Option<usize> {
+    use std::os::linux::fs::MetadataExt;
+
+    let device = file.metadata().ok()?.st_dev();
+    let number = format!("{}:{}", libc::major(device), libc::minor(device));
+    let places = [
+        format!("/sys/dev/block/{number}/queue/read_ahead_kb"),
+        format!("/sys/dev/block/{number}/../queue/read_ahead_kb"),
+        format!("/sys/class/bdi/{number}/read_ahead_kb"),
+    ];
+    let kilobytes = places.iter().find_map(|place| std::fs::read_to_string(place).ok())?;
+    kilobytes.trim().parse::<usize>().ok()?.checked_mul(1 << 10)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn window_of(_file: &std::fs::File) -> Option<usize> {
     None
 }
 
@@ -219,6 +261,8 @@ mod tests {
         assert!(missing.is_none_or(|pages| pages <= part.len() / page_bytes() + 2));
         assert!(matches!(part.num_missing_pages(0..part.len()), Some(0) | None));
         assert_eq!(part.num_missing_pages(9..9), Some(0));
+        assert_eq!(part.system_window(), bytes.system_window(), "it is the disk's");
+        assert!(part.system_window().is_none_or(|window| window.is_multiple_of(1024)));
         std::fs::remove_file(&path).unwrap();
     }
 
@@ -228,5 +272,6 @@ mod tests {
         bytes.read_ahead(0..10_000);
         bytes.release(0..10_000);
         assert_eq!((bytes.num_missing_pages(0..10_000), bytes.as_slice()[9_999]), (Some(0), 7));
+        assert_eq!(bytes.system_window(), None);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use engine::{Advisor, Database, Prefetch};
-use graph::WillNeed;
+use graph::{Parts, WillNeed};
 
 use super::Ground;
 use super::child::{NO_LIMIT, Outcome, Task};
@@ -82,7 +82,7 @@ fn measure(ground: &Ground<'_>, work: Work, side: Side) -> Result<Outcome> {
 fn idle_millis(ground: &Ground<'_>) -> Result<f64> {
     let advisor = Advisor::default();
     let view = advisor.attach(&Database::open_read_only(&ground.database)?.view()?, Prefetch::Frontier);
-    view.will_need_out(&(0..1000).collect::<Vec<_>>());
+    view.will_need(graph::Side::Out, Parts::Targets, &(0..1000).collect::<Vec<_>>());
     std::thread::sleep(IDLE / 10);
     let before = processor_nanos()?;
     std::thread::sleep(IDLE);

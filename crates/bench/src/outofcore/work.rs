@@ -9,7 +9,7 @@ use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
 use engine::View;
-use graph::{Graph, Page, WillNeed};
+use graph::{Graph, Page, Parts, Side, WillNeed};
 use kernels::Context;
 use kernels::bc::{BcParams, BcSources, bc};
 use kernels::bfs::{BfsParams, bfs};
@@ -253,7 +253,8 @@ fn announce(view: &View, sequence: &[VertexId], work: Work, place: usize, is_ora
     if is_oracle && place.is_multiple_of(ORACLE_BATCH) {
         let from = if place == 0 { 0 } else { place + ORACLE_AHEAD };
         let part = [from, place + ORACLE_AHEAD + ORACLE_BATCH].map(|end| (end * work.num_ends()).min(sequence.len()));
-        view.will_need_out(&sequence[part[0]..part[1]]);
+        let parts = if work == Work::LightPaths { Parts::Weighted } else { Parts::Targets };
+        view.will_need(Side::Out, parts, &sequence[part[0]..part[1]]);
     }
 }
 

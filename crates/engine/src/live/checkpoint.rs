@@ -6,7 +6,6 @@ use lama::{Key, KeyScheme, LevelChanges, Side, SnapshotInfo, Store};
 use terrace::Plane;
 
 use super::Live;
-use super::delta::planes_of;
 use super::version::LiveVersion;
 use crate::append::order;
 use crate::load::VertexKeys;
@@ -57,7 +56,7 @@ impl LiveVersion {
         let below = version.snapshot();
         let arcs = |side: Side| {
             let arcs = |plane| version.delta.arcs(plane, version.underlay.touched(side));
-            (arcs(planes_of(side).added()), arcs(planes_of(side).removed()))
+            (arcs(Plane::added(side)), arcs(Plane::removed(side)))
         };
         let (out_added, out_removed) = arcs(Side::Out);
         let (in_added, in_removed) =

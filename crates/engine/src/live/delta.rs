@@ -95,14 +95,6 @@ macro_rules! bits_of_weights {
 
 bits_of_weights!(u32 i64 f32 f64);
 
-/// The planes that hold what changes in the lists of a side.
-pub(crate) fn planes_of(side: Side) -> terrace::Side {
-    match side {
-        Side::Out => terrace::Side::Out,
-        Side::In => terrace::Side::In,
-    }
-}
-
 impl<W: Bits> Filled<W> {
     fn new(options: &Options) -> Result<Self> {
         let (space, mirror, pairs) = (Space::default(), Mirror::default(), Space::default());
@@ -191,23 +183,22 @@ impl DeltaVersion {
     /// How much of a list changes.
     pub(crate) fn num_changes(&self, side: Side, vertex: VertexId) -> ListChanges {
         for_weights!(Self, self, version => {
-            let removed = version.lists(planes_of(side).removed());
+            let removed = version.lists(Plane::removed(side));
             let num_removed = if removed.num_arcs() > 0 { removed.degree(vertex) } else { 0 };
-            ListChanges { removed: num_removed, added: version.lists(planes_of(side).added()).degree(vertex) }
+            ListChanges { removed: num_removed, added: version.lists(Plane::added(side)).degree(vertex) }
         })
     }
 
     /// What a list loses.
     pub(crate) fn removed(&self, side: Side, vertex: VertexId) -> Cow<'_, [VertexId]> {
-        for_weights!(Self, self, version => entries(version.lists(planes_of(side).removed()), vertex))
+        for_weights!(Self, self, version => entries(version.lists(Plane::removed(side)), vertex))
     }
 
     /// What a list loses, and what it gains where that is in one piece.
     pub(crate) fn changes(&self, side: Side, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
         for_weights!(Self, self, version => {
-            let planes = planes_of(side);
-            let gone = entries(version.lists(planes.removed()), vertex);
-            let new = version.lists(planes.added()).single(vertex).map(|(targets, values)| (targets, Bits::bytes(values)));
+            let gone = entries(version.lists(Plane::removed(side)), vertex);
+            let new = version.lists(Plane::added(side)).single(vertex).map(|(targets, values)| (targets, Bits::bytes(values)));
             (gone, new)
         })
     }
@@ -215,7 +206,7 @@ impl DeltaVersion {
     /// What a list gains where that is in one piece.
     pub(crate) fn added(&self, side: Side, vertex: VertexId) -> Option<Added<'_>> {
         for_weights!(Self, self, version => {
-            let list = version.lists(planes_of(side).added()).single(vertex);
+            let list = version.lists(Plane::added(side)).single(vertex);
             list.map(|(targets, values)| (targets, Bits::bytes(values)))
         })
     }
@@ -223,17 +214,16 @@ impl DeltaVersion {
     /// What changes in some of 64 lists, part by part.
     pub(crate) fn for_each_change(&self, side: Side, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
         for_weights!(Self, self, version => {
-            let planes = planes_of(side);
-            changes(version.lists(planes.removed()), version.lists(planes.added()), lists, body);
+            changes(version.lists(Plane::removed(side)), version.lists(Plane::added(side)), lists, body);
         })
     }
 
     /// Hints that what changes in a list, which was looked for, is read soon.
     pub(crate) fn prefetch_list(&self, side: Side, vertex: VertexId, is_cut: bool) {
         for_weights!(Self, self, version => {
-            version.lists(planes_of(side).added()).prefetch_list(vertex);
+            version.lists(Plane::added(side)).prefetch_list(vertex);
             if is_cut {
-                version.lists(planes_of(side).removed()).prefetch_list(vertex);
+                version.lists(Plane::removed(side)).prefetch_list(vertex);
             }
         })
     }
@@ -241,24 +231,24 @@ impl DeltaVersion {
     /// Hints that what changes in a list is looked for soon.
     pub(crate) fn prefetch(&self, side: Side, vertex: VertexId) {
         for_weights!(Self, self, version => {
-            version.lists(planes_of(side).added()).prefetch(vertex);
-            version.lists(planes_of(side).removed()).prefetch(vertex);
+            version.lists(Plane::added(side)).prefetch(vertex);
+            version.lists(Plane::removed(side)).prefetch(vertex);
         })
     }
 
     /// Hints the same, once what the first hint asked for is there.
     pub(crate) fn prefetch_place(&self, side: Side, vertex: VertexId, is_cut: bool) {
         for_weights!(Self, self, version => {
-            version.lists(planes_of(side).added()).prefetch_place(vertex);
+            version.lists(Plane::added(side)).prefetch_place(vertex);
             if is_cut {
-                version.lists(planes_of(side).removed()).prefetch_place(vertex);
+                version.lists(Plane::removed(side)).prefetch_place(vertex);
             }
         })
     }
 
     /// What a list gains, piece by piece.
     pub(crate) fn for_each_added(&self, side: Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
-        for_weights!(Self, self, version => pieces(version.lists(planes_of(side).added()), vertex, body))
+        for_weights!(Self, self, version => pieces(version.lists(Plane::added(side)), vertex, body))
     }
 
     /// The bits of the weight that stands in a plane beside an entry.

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::VertexId;
 use graph::Direction;
-use graph::formats::{self, SerializedGraph, SourceSummary};
+use graph::formats::{SerializedGraph, SourceSummary};
 use lama::{DictionaryKeys, KeyScheme, Side};
 
 use super::Load;
@@ -47,13 +47,13 @@ pub(crate) fn build<P: Payload>(load: &Load<'_>, graph: &SerializedGraph) -> Res
     };
     let writer = load.builder.run_writer(num_vertices as usize)?;
     let mut out_sink = RunSink::new(load, &writer, Side::Out);
-    let out_sums = copy_side::<P>(load, graph, formats::Side::Out, &mut out_sink)?;
+    let out_sums = copy_side::<P>(load, graph, Side::Out, &mut out_sink)?;
     if graph.direction() == Direction::Undirected && out_sums.upward != out_sums.downward {
         return Err(disagreement(graph, "an edge of an undirected graph stands in the list of one end only"));
     }
     if options.direction == Direction::Directed && options.in_edges {
         let mut in_sink = RunSink::new(load, &writer, Side::In);
-        let in_sums = copy_side::<P>(load, graph, formats::Side::In, &mut in_sink)?;
+        let in_sums = copy_side::<P>(load, graph, Side::In, &mut in_sink)?;
         if (in_sums.upward, in_sums.downward) != (out_sums.downward, out_sums.upward) {
             return Err(disagreement(graph, "in-lists and out-lists hold different edges"));
         }
@@ -83,12 +83,7 @@ struct Sums {
 }
 
 /// Hands the lists of one side to `sink`.
-fn copy_side<P: Payload>(
-    load: &Load<'_>,
-    graph: &SerializedGraph,
-    side: formats::Side,
-    sink: &mut RunSink<'_>,
-) -> Result<Sums> {
+fn copy_side<P: Payload>(load: &Load<'_>, graph: &SerializedGraph, side: Side, sink: &mut RunSink<'_>) -> Result<Sums> {
     let pieces = cut(graph, side)?;
     load.progress.stage("copy", Some(graph.num_arcs()));
     let (upward, downward) = (AtomicU64::new(0), AtomicU64::new(0));
@@ -114,7 +109,7 @@ struct Piece {
 }
 
 /// Cuts the lists of a side.
-fn cut(graph: &SerializedGraph, side: formats::Side) -> Result<Vec<Piece>> {
+fn cut(graph: &SerializedGraph, side: Side) -> Result<Vec<Piece>> {
     let mut pieces = Vec::new();
     let mut offsets = Vec::new();
     let mut start = 0;
@@ -137,7 +132,7 @@ fn cut(graph: &SerializedGraph, side: formats::Side) -> Result<Vec<Piece>> {
 
 fn read_piece<P: Payload>(
     graph: &SerializedGraph,
-    side: formats::Side,
+    side: Side,
     piece: &Piece,
     offsets: &mut Vec<u64>,
     lists: &mut Lists<P>,

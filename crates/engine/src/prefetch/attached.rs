@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use base::VertexId;
+use base::mapped::FileBytes;
 use lama::{Listener, Parts, Side, View};
 
 use super::counters::{Policy, PolicyCounters};
-use super::scout::{Request, What};
+use super::scout::{Request, What, stored_weights};
 use super::walks::Walks;
 use super::worth::Verdict;
 use super::{Prefetch, Shared};
@@ -93,6 +94,12 @@ impl Pace {
     }
 }
 
+/// Whether a system that reads so far ahead by itself hides the time of a disk and stays within `room`. Then it does what
+/// we would, with less work: what it reads at once it also keeps and gives back at once.
+fn suffices(system_window: Option<usize>, room: usize) -> bool {
+    system_window.is_some_and(|window| (WINDOW_BYTES.start as usize..=room).contains(&window))
+}
+
 /// The listener of one view.
 #[derive(Debug)]
 pub(super) struct Attached {
@@ -149,7 +156,7 @@ impl Attached {
 
     /// Counts an announcement, and says whether to act upon it. The system reads nothing ahead by itself meanwhile,
     /// unless nobody else does.
-    fn is_wanted(&self, policy: Policy, num_lists: u64) -> bool {
+    fn is_wanted(&self, policy: Policy, parts: Parts, num_lists: u64, is_left_to_system: bool) -> bool {
         self.num_heard.fetch_add(1, Ordering::Relaxed);
         let counters = self.counters(policy);
         counters.requested.add(num_lists);
@@ -157,22 +164,27 @@ impl Attached {
         if verdict == Verdict::Wasteful {
             counters.dropped.add(num_lists);
         }
-        let is_left_to_system = policy == Policy::Sequential && self.pace.is_slow();
         self.view.read_exactly(verdict != Verdict::Wasteful && !is_left_to_system);
-        verdict == Verdict::Act
-    }
-
-    /// The same for lists of which these parts are read. Scans say nothing of weights: the system reads those ahead.
-    fn are_wanted(&self, policy: Policy, parts: Parts, num_lists: u64) -> bool {
-        let is_wanted = self.is_wanted(policy, num_lists);
         if parts == Parts::Weighted && self.view.is_exact(Side::Out) {
             self.view.read_weights_exactly();
         }
-        is_wanted
+        verdict == Verdict::Act
     }
 
     fn reads_ahead_of_scans(&self) -> bool {
         matches!(self.policy, Prefetch::Auto | Prefetch::Sequential)
+    }
+
+    /// The part of so many bytes that targets may take, where these parts of lists are read.
+    fn share_of_targets(&self, side: Side, parts: Parts, num_bytes: usize) -> usize {
+        let width = stored_weights(self, side, parts).map_or(0, |(_, width)| width);
+        num_bytes / (size_of::<VertexId>() + width) * size_of::<VertexId>()
+    }
+
+    /// Whether reading ahead of a scan is left to the system, unless a user wants it done here.
+    fn does_system_suffice(&self, side: Side, parts: Parts) -> bool {
+        let window = self.view.stored_targets(side).and_then(FileBytes::system_window);
+        self.policy == Prefetch::Auto && suffices(window, self.share_of_targets(side, parts, self.window_bytes))
     }
 
     fn request(&self, side: Side, policy: Policy, what: What) {
@@ -192,7 +204,7 @@ impl Listener for Attached {
             Prefetch::Neighbourhood => Policy::Neighbourhood,
             Prefetch::Sequential | Prefetch::Off => return,
         };
-        if !self.are_wanted(policy, parts, vertices.len() as u64) {
+        if !self.is_wanted(policy, parts, vertices.len() as u64, false) {
             return;
         }
         if policy == Policy::Frontier && vertices.len() <= FEW_LISTS {
@@ -203,55 +215,61 @@ impl Listener for Attached {
         }
     }
 
-    fn will_need_runs(&self, side: Side, runs: &[Range<VertexId>]) {
+    fn will_need_runs(&self, side: Side, parts: Parts, runs: &[Range<VertexId>]) {
         if !matches!(self.policy, Prefetch::Auto | Prefetch::Frontier) {
             // Nobody reads ahead of who walks over them, then, but the system.
             return self.view.read_exactly(false);
         }
         let num_lists = runs.iter().map(|run| run.len() as u64).sum();
-        if self.is_wanted(Policy::Frontier, num_lists) {
+        if self.is_wanted(Policy::Frontier, parts, num_lists, false) {
             for runs in runs.chunks(REQUEST_LISTS) {
-                self.request(side, Policy::Frontier, What::Runs(runs.into()));
+                self.request(side, Policy::Frontier, What::Runs(parts, runs.into()));
             }
         }
     }
 
-    fn will_scan(&self, side: Side, vertices: Range<VertexId>) {
-        if !self.reads_ahead_of_scans() || !self.is_wanted(Policy::Sequential, vertices.len() as u64) {
+    fn will_walk(&self, side: Side, parts: Parts, vertices: Range<VertexId>) {
+        let Some(targets) = self.view.stored_targets(side).filter(|_| self.reads_ahead_of_scans()) else { return };
+        let is_left = self.pace.is_slow() || self.does_system_suffice(side, parts);
+        if !self.is_wanted(Policy::Sequential, parts, vertices.len() as u64, is_left) {
             return;
         }
-        let Some(targets) = self.view.stored_targets(side) else { return };
         let here = self.view.stored_lists(side, vertices);
         self.pace.begin_step();
         if self.pace.is_slow() {
             return;
         }
+        let window = self.share_of_targets(side, parts, self.window_bytes);
         let mut walks = self.walks[side as usize].lock().unwrap_or_else(PoisonError::into_inner);
-        if walks.begins(&here, self.window_bytes) {
-            let kept = base::memory::available_now() / KEPT_SHARE;
-            self.kept_bytes.store(kept as usize, Ordering::Relaxed);
+        if walks.begins(&here, window) {
+            let kept = self.share_of_targets(side, parts, (base::memory::available_now() / KEPT_SHARE) as usize);
+            self.kept_bytes.store(kept, Ordering::Relaxed);
         }
-        let ahead = walks.go_on(&here, self.window_bytes, targets.len());
+        let ahead = walks.go_on(&here, window, targets.len());
         drop(walks);
+        if is_left {
+            return;
+        }
         for start in ahead.clone().step_by(SPAN_BYTES) {
-            self.request(side, Policy::Sequential, What::Bytes(start..ahead.end.min(start + SPAN_BYTES)));
+            let span = start..ahead.end.min(start + SPAN_BYTES);
+            self.request(side, Policy::Sequential, What::Bytes(parts, span));
         }
         // What nobody has come to yet is asked for now, for the system reads nothing around it by itself.
-        Request::read_bytes_now(self, targets, &here);
+        Request::read_bytes_now(self, side, Policy::Sequential, parts, &here);
     }
 
-    fn has_scanned(&self, side: Side, vertices: Range<VertexId>) {
+    fn has_walked(&self, side: Side, parts: Parts, vertices: Range<VertexId>) {
         if !self.reads_ahead_of_scans() {
             return;
         }
         self.pace.end_step();
-        if !self.view.is_exact(side) {
+        if !self.view.is_exact(side) && (self.pace.is_slow() || !self.does_system_suffice(side, parts)) {
             return;
         }
         let here = self.view.stored_lists(side, vertices);
         let passed = here.start.max(self.kept_bytes.load(Ordering::Relaxed))..here.end;
         if !passed.is_empty() {
-            self.request(side, Policy::Sequential, What::Passed(passed));
+            self.request(side, Policy::Sequential, What::Passed(parts, passed));
         }
     }
 
@@ -263,6 +281,13 @@ impl Listener for Attached {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_system_suffices_that_reads_far_but_not_too_far_ahead() {
+        let answers = |room| [None, Some(128 << 10), Some(8 << 20)].map(|window| suffices(window, room));
+        assert_eq!(answers(16 << 20), [false, false, true]);
+        assert_eq!(answers(6 << 20), [false; 3], "there is room for less");
+    }
 
     #[test]
     fn a_scan_is_slow_while_it_seldom_waits() {

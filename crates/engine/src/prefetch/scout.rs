@@ -29,11 +29,11 @@ pub(super) enum What {
     /// The lists of these vertices.
     Lists(Parts, Box<[VertexId]>),
     /// The lists of these runs of vertices.
-    Runs(Box<[Range<VertexId>]>),
-    /// These bytes of the lists, by a scan.
-    Bytes(Range<usize>),
+    Runs(Parts, Box<[Range<VertexId>]>),
+    /// These bytes of the targets, and what is beside them, by a scan.
+    Bytes(Parts, Range<usize>),
     /// Not these any more: a scan has passed them.
-    Passed(Range<usize>),
+    Passed(Parts, Range<usize>),
 }
 
 /// A part of what was announced.
@@ -142,9 +142,15 @@ impl What {
     pub fn num_lists(&self) -> u64 {
         match self {
             Self::Lists(_, vertices) => vertices.len() as u64,
-            Self::Runs(runs) => runs.iter().map(|run| run.len() as u64).sum(),
-            Self::Bytes(_) => 1,
-            Self::Passed(_) => 0,
+            Self::Runs(_, runs) => runs.iter().map(|run| run.len() as u64).sum(),
+            Self::Bytes(..) => 1,
+            Self::Passed(..) => 0,
+        }
+    }
+
+    fn parts(&self) -> Parts {
+        match *self {
+            Self::Lists(parts, _) | Self::Runs(parts, _) | Self::Bytes(parts, _) | Self::Passed(parts, _) => parts,
         }
     }
 }
@@ -152,34 +158,37 @@ impl What {
 impl Request {
     /// Reads a few lists ahead on the thread of whoever needs them.
     pub fn read_now(listener: &Attached, side: Side, parts: Parts, vertices: &[VertexId]) {
-        let Some(targets) = listener.view().stored_targets(side) else { return };
-        let weights = stored_weights(listener, side, parts);
         for &vertex in vertices {
-            let piece = listener.view().stored_lists(side, vertex..vertex.saturating_add(1));
-            ask(listener, Policy::Frontier, targets, &piece);
-            if let Some((weights, width)) = &weights {
-                ask(listener, Policy::Frontier, weights, &beside(&piece, *width));
-            }
+            let list = listener.view().stored_lists(side, vertex..vertex.saturating_add(1));
+            Self::read_bytes_now(listener, side, Policy::Frontier, parts, &list);
         }
     }
 
-    /// Reads what a scan has come to on the thread of whoever scans, unless it was asked for.
-    pub fn read_bytes_now(listener: &Attached, targets: &FileBytes, bytes: &Range<usize>) {
-        ask(listener, Policy::Sequential, targets, bytes);
+    /// Reads these bytes of the targets, and what is beside them, on the thread of whoever has come to them.
+    pub fn read_bytes_now(listener: &Attached, side: Side, policy: Policy, parts: Parts, bytes: &Range<usize>) {
+        let Some(targets) = listener.view().stored_targets(side) else { return };
+        ask(listener, policy, targets, bytes);
+        if let Some((weights, width)) = stored_weights(listener, side, parts) {
+            ask(listener, policy, &weights, &beside(bytes, width));
+        }
     }
 
     fn serve(&self, pieces: &mut Vec<Range<usize>>, samples: &mut Samples) {
         let Some(targets) = self.listener.view().stored_targets(self.side) else { return };
+        let weights = stored_weights(&self.listener, self.side, self.what.parts());
         match &self.what {
-            What::Passed(passed) => {
+            What::Passed(_, passed) => {
                 self.look_at(targets, passed);
+                if let Some((weights, width)) = weights {
+                    weights.release(beside(passed, width));
+                }
                 return targets.release(passed.clone());
             }
             _ if self.listener.is_stale(self.epoch) => {
                 return self.listener.counters(self.policy).dropped.add(self.what.num_lists());
             }
-            What::Bytes(bytes) => pieces.push(bytes.clone()),
-            What::Runs(runs) => {
+            What::Bytes(_, bytes) => pieces.push(bytes.clone()),
+            What::Runs(_, runs) => {
                 pieces.extend(runs.iter().map(|run| self.view().stored_lists(self.side, run.clone())));
             }
             What::Lists(_, vertices) => match self.policy {
@@ -193,10 +202,6 @@ impl Request {
             self.listener.counters(self.policy).dropped.add(self.what.num_lists());
             return pieces.clear();
         }
-        let weights = match self.what {
-            What::Lists(parts, _) => stored_weights(&self.listener, self.side, parts),
-            _ => None,
-        };
         for piece in pieces.drain(..) {
             if let Some((weights, width)) = &weights {
                 let piece = beside(&piece, *width);
@@ -248,7 +253,7 @@ impl Request {
 }
 
 /// What stands beside the targets, and the bytes for each of them, if that is to be read.
-fn stored_weights(listener: &Attached, side: Side, parts: Parts) -> Option<(FileBytes, usize)> {
+pub(super) fn stored_weights(listener: &Attached, side: Side, parts: Parts) -> Option<(FileBytes, usize)> {
     listener.view().stored_weights(side).filter(|_| parts == Parts::Weighted)
 }
 

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use base::{MAX_VERTICES, VertexId};
 
 use super::number::{convert_weight, weight_range};
-use crate::{Direction, Error, Result, Weight};
+use crate::{Direction, Error, Result, Side, Weight};
 
 const _: () = assert!(cfg!(target_endian = "little"), "values of a file are read in place");
 
@@ -24,15 +24,6 @@ const _: () = assert!(cfg!(target_endian = "little"), "values of a file are read
 const HEADER_BYTES: u64 = 17;
 /// Weighted neighbours that are read and taken apart at once.
 const PAIRS_AT_ONCE: usize = 64 << 10;
-
-/// Which lists of a graph.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Side {
-    /// The targets of each vertex.
-    Out,
-    /// The sources of each vertex; of an undirected graph, its out-lists.
-    In,
-}
 
 /// An open `.sg` or `.wsg` file whose header agrees with its length.
 #[derive(Debug)]

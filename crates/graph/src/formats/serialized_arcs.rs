@@ -5,7 +5,8 @@ use std::sync::Arc;
 
 use base::VertexId;
 
-use super::serialized::{SerializedGraph, Side};
+use super::serialized::SerializedGraph;
+use crate::Side;
 use crate::{Direction, Result, Weight};
 
 /// Offsets that are read at once.

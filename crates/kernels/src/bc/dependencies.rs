@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
-use graph::Graph;
+use graph::{Graph, Side};
 
 use super::paths::Levels;
 use crate::edge_map::announce;
@@ -36,7 +36,7 @@ pub(super) fn add<G: Graph>(
             if ctx.progress.is_cancelled() {
                 return;
             }
-            announce_ahead(graph, level, chunk.start, G::will_need_out);
+            announce_ahead(graph, Side::Out, level, chunk.start);
             for i in chunk {
                 let u = level[i];
                 announce(graph, level, i);

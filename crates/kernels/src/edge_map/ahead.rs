@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use base::VertexId;
 use base::bitmap::ones;
-use graph::Graph;
+use graph::{Graph, Parts, Side};
 
 use crate::vertex_subset::CHUNK;
 
@@ -71,13 +71,14 @@ impl<W: Fn(usize) -> u64, A: Fn(&[Range<VertexId>])> PagesAhead<W, A> {
     }
 }
 
-/// Announces the out-lists of those vertices of a list that lie some way ahead of the edges that are read next.
+/// Announces these parts of the out-lists of those vertices of a list that lie some way ahead of the edges that are read
+/// next.
 ///
 /// `starts` are the numbers of edges before each vertex, and of all; who begins gives no edges.
-pub(super) fn announce_edges(graph: &impl Graph, list: &[VertexId], starts: &[u64], edges: &Range<u64>) {
+pub(super) fn announce_edges(graph: &impl Graph, parts: Parts, list: &[VertexId], starts: &[u64], edges: &Range<u64>) {
     let ahead = lists_ahead(starts, edges);
     if !ahead.is_empty() {
-        graph.will_need_out(&list[ahead]);
+        graph.will_need(Side::Out, parts, &list[ahead]);
     }
 }
 

@@ -3,12 +3,15 @@
 use std::ops::{ControlFlow, Range};
 
 use base::VertexId;
-use graph::{InEdges, Page, PageOffset, Weight, WeightedEdges, vertices_of};
+use graph::{InEdges, Page, PageOffset, Parts, Weight, WeightedEdges, vertices_of};
 
 /// Adjacency lists whose entries carry a `W`.
 pub(crate) trait Lists<W: Copy>: Sync {
     /// The offsets of dense pages.
     type Offset: PageOffset;
+
+    /// What is read of them.
+    const PARTS: Parts;
 
     /// The out-list of `vertex`, fragment by fragment.
     fn out_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()>;
@@ -62,6 +65,8 @@ const NOTHINGS: &[()] = &[(); usize::MAX];
 
 impl<G: InEdges> Lists<()> for Plain<'_, G> {
     type Offset = G::Offset;
+
+    const PARTS: Parts = Parts::Targets;
 
     #[inline(always)]
     fn out_list(
@@ -125,6 +130,8 @@ impl<G: InEdges> Lists<()> for Plain<'_, G> {
 
 impl<W: Weight, G: InEdges + WeightedEdges> Lists<W> for Weighted<'_, G> {
     type Offset = G::Offset;
+
+    const PARTS: Parts = Parts::Weighted;
 
     #[inline(always)]
     fn out_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()> {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::VertexId;
 use base::bitmap::{AtomicBitmap, ones};
-use graph::{InEdges, Page, vertices_of};
+use graph::{InEdges, Page, Side, vertices_of};
 
 use super::ahead::{PAGE, PagesAhead};
 use super::lists::Lists;
@@ -40,7 +40,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
             let num_targets = (bound - word * 64).min(64) as u32;
             self.functor.condition_word(first, num_targets) & (!0 >> (64 - num_targets))
         };
-        let announce = |runs: &[Range<VertexId>]| self.graph.will_need_in_runs(runs);
+        let announce = |runs: &[Range<VertexId>]| self.graph.will_need_runs(Side::In, L::PARTS, runs);
         let ahead = self.graph.is_listening().then_some(PagesAhead { bound, wanted, announce });
         ahead.iter().for_each(PagesAhead::begin);
         self.ctx.pool.for_each_chunk(0..bound, CHUNK, |_, chunk| {

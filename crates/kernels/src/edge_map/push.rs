@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
 use base::parallel::Pool;
-use graph::{InEdges, Page, vertices_of};
+use graph::{InEdges, Page, Side, vertices_of};
 
 use super::ahead::{self, PagesAhead, announce_edges};
 use super::lists::Lists;
@@ -40,7 +40,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         let mut piece = (num_edges / (self.ctx.pool.num_threads() as u64 * PIECES_PER_WORKER)).max(MIN_PIECE);
         if is_heard {
             piece = piece.min(ahead::MAX_PIECE);
-            announce_edges(self.graph, list, &starts, &(0..0));
+            announce_edges(self.graph, L::PARTS, list, &starts, &(0..0));
         }
         let lists = WorkerLists::new(self.ctx.pool);
         self.ctx.pool.for_each_chunk(0..num_edges as usize, piece as usize, |worker, edges| {
@@ -50,7 +50,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
             lists.with(worker, |next| {
                 let edges = edges.start as u64..edges.end as u64;
                 if is_heard {
-                    announce_edges(self.graph, list, &starts, &edges);
+                    announce_edges(self.graph, L::PARTS, list, &starts, &edges);
                 }
                 for_each_part(&starts, edges, |index, part| {
                     announce(self.graph, list, index);
@@ -113,7 +113,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         };
         let bound = self.graph.vertex_bound();
         let (next, count) = (AtomicBitmap::new(bound), AtomicUsize::new(0));
-        let announce = |runs: &[Range<VertexId>]| self.graph.will_need_out_runs(runs);
+        let announce = |runs: &[Range<VertexId>]| self.graph.will_need_runs(Side::Out, L::PARTS, runs);
         let ahead = self.graph.is_listening().then_some(PagesAhead { bound, wanted: word, announce });
         ahead.iter().for_each(PagesAhead::begin);
         self.ctx.pool.for_each_chunk(0..bound, CHUNK / 4, |_, chunk| {

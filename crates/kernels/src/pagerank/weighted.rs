@@ -5,11 +5,12 @@ use std::sync::Mutex;
 use std::time::Instant;
 
 use base::VertexId;
-use graph::{Distance, InEdges, Weight, WeightType, WeightedEdges};
+use graph::{Distance, InEdges, Parts, Side, Weight, WeightType, WeightedEdges};
 
 use super::direct::contribute;
 use super::score::{BLOCK, Block, Round, Score, State};
 use super::{PageRankParams, PageRankResult, Precision, Variant, checked_sources, iterate};
+use crate::walk::walk;
 use crate::{Context, Error, Result};
 
 const KERNEL: &str = "pagerank by weight";
@@ -93,7 +94,10 @@ fn strengths<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Resul
         if ctx.progress.is_cancelled() {
             return;
         }
-        for (source, strength) in (start as VertexId..).zip(part) {
+        let mut strengths = part.iter_mut();
+        let sources = start as VertexId..(start + strengths.len()) as VertexId;
+        walk(graph, Side::Out, Parts::Weighted, sources, |source| {
+            let Some(strength) = strengths.next() else { return };
             let _ = graph.for_each_weighted_out_fragment::<W>(source, |targets, weights| {
                 for (&target, &weight) in targets.iter().zip(weights) {
                     match weight.distance().map(Distance::as_f64).filter(|weight| weight.is_finite()) {
@@ -103,7 +107,7 @@ fn strengths<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Resul
                 }
                 ControlFlow::Continue(())
             });
-        }
+        });
     });
     ctx.progress.check()?;
     graph.check()?;
@@ -144,15 +148,17 @@ fn pull_round<W: Weight, T: Score, G: InEdges + WeightedEdges>(
         if ctx.progress.is_cancelled() {
             return;
         }
-        let mut sums = vec![T::default(); part.len()];
-        for (vertex, sum) in part.vertices().zip(&mut sums) {
+        let mut sums = Vec::with_capacity(part.len());
+        walk(graph, Side::In, Parts::Weighted, part.vertices(), |vertex| {
+            let mut sum = T::default();
             let _ = graph.for_each_weighted_in_fragment::<W>(vertex, |sources, weights| {
                 for (&source, &weight) in sources.iter().zip(weights) {
-                    *sum += contributions[source as usize] * factor(weight);
+                    sum += contributions[source as usize] * factor(weight);
                 }
                 ControlFlow::Continue(())
             });
-        }
+            sums.push(sum);
+        });
         *block = part.rescore(round, &sums);
     });
     contribute(ctx, state);
@@ -178,7 +184,10 @@ fn push_round<W: Weight, T: Score, G: WeightedEdges>(
             if ctx.progress.is_cancelled() {
                 return;
             }
-            add_out_edges::<W, T, G>(graph, start..bound.min(start + BLOCK), index * share, sums, contributions);
+            let sources = start..bound.min(start + BLOCK);
+            // Not that they were passed: other workers come here, too.
+            graph.will_walk(Side::Out, Parts::Weighted, sources.start as VertexId..sources.end as VertexId);
+            add_out_edges::<W, T, G>(graph, sources, index * share, sums, contributions);
         }
     });
     let (parts, _) = state.parts(BLOCK);

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 
 use base::VertexId;
 use base::simd::prefetch;
-use graph::{Direction, InEdges};
+use graph::{Direction, InEdges, Side};
 
 use super::table::{Scratch, Table, with_scratch};
 use super::{POLL, require_room};
@@ -180,10 +180,7 @@ impl<G: InEdges> Search<'_, G> {
         let mut meeting = None;
         let are_out_lists = end == FORWARD || self.graph.direction() == Direction::Undirected;
         for (place, &u) in frontier.iter().enumerate() {
-            match end == FORWARD {
-                true => announce_ahead(self.graph, &frontier, place, G::will_need_out),
-                false => announce_ahead(self.graph, &frontier, place, G::will_need_in),
-            }
+            announce_ahead(self.graph, if end == FORWARD { Side::Out } else { Side::In }, &frontier, place);
             if place % POLL == 0 {
                 self.ctx.progress.check()?;
             }

@@ -9,7 +9,7 @@ use std::hash::BuildHasherDefault;
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use graph::{Graph, InEdges};
+use graph::{Graph, InEdges, Side};
 
 use super::path::Path;
 use super::visited::IdHasher;
@@ -56,13 +56,13 @@ pub fn shortest_paths<G: InEdges>(
         if go_forward {
             graph.forget_needs();
             let room = |num_seen, v| require(ctx, graph, num_seen + backward.steps.len(), graph.out_degree(v));
-            let ahead = |frontier: &[VertexId], place| announce_ahead(graph, frontier, place, G::will_need_out);
+            let ahead = |frontier: &[VertexId], place| announce_ahead(graph, Side::Out, frontier, place);
             forward.advance(ctx, room, ahead, |v, body| graph.for_each_out_fragment(v, body))?;
             meeting = forward.met(&backward);
         } else {
             graph.forget_needs();
             let room = |num_seen, v| require(ctx, graph, num_seen + forward.steps.len(), graph.in_degree(v));
-            let ahead = |frontier: &[VertexId], place| announce_ahead(graph, frontier, place, G::will_need_in);
+            let ahead = |frontier: &[VertexId], place| announce_ahead(graph, Side::In, frontier, place);
             backward.advance(ctx, room, ahead, |v, body| graph.for_each_in_fragment(v, body))?;
             meeting = backward.met(&forward);
         }

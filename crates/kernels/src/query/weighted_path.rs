@@ -15,7 +15,7 @@ use std::ops::ControlFlow;
 
 use base::VertexId;
 use base::simd::prefetch;
-use graph::{Direction, Distance, InEdges, Weight, WeightType, WeightedEdges};
+use graph::{Direction, Distance, InEdges, Parts, Side, Weight, WeightType, WeightedEdges};
 
 use super::POLL;
 use super::table::{Scratch, Table, with_scratch};
@@ -203,10 +203,8 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
         let heap = &self.scratch.heaps[end];
         if self.graph.is_listening() && self.num_settled[end].is_multiple_of(AHEAD / 2) {
             let next: Vec<VertexId> = heap.iter().take(AHEAD).map(|&Reverse((_, vertex))| vertex).collect();
-            match end == FORWARD {
-                true => self.graph.will_need_weighted_out(&next),
-                false => self.graph.will_need_weighted_in(&next),
-            }
+            let side = if end == FORWARD { Side::Out } else { Side::In };
+            self.graph.will_need(side, Parts::Weighted, &next);
         }
     }
 

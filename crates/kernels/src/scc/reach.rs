@@ -5,7 +5,7 @@ use std::sync::OnceLock;
 
 use base::VertexId;
 use base::bitmap::{Bitmap, ones};
-use graph::{InEdges, Page, PageOffset};
+use graph::{InEdges, Page, PageOffset, Side};
 
 use crate::vertex_subset::each_word;
 use crate::{Context, Result};
@@ -16,13 +16,6 @@ const PUSHED_SHARE: u64 = 4;
 
 /// Vertices between two looks at what else is known, and at whether to stop.
 const STEP: usize = 1 << 12;
-
-/// The direction in which a search goes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Side {
-    Out,
-    In,
-}
 
 /// All that paths lead to in one direction.
 #[derive(Debug)]

@@ -5,9 +5,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use base::VertexId;
 use base::bitmap::{Bitmap, ones};
-use graph::Graph;
+use graph::{Graph, Side};
 
-use super::reach::{Closed, Side};
+use super::reach::Closed;
 use crate::Context;
 
 /// The number of a vertex whose component is known: larger than that of any other.

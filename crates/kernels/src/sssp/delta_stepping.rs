@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering}
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
 use base::simd::prefetch;
-use graph::{InEdges, Weight, WeightType, WeightedEdges};
+use graph::{InEdges, Parts, Side, Weight, WeightType, WeightedEdges};
 
 use super::buckets::{Buckets, Width};
 use super::cells::{Cell, distance_of, extended, marked};
@@ -231,10 +231,8 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
     /// Announces the lists of some of the entries, as far as there are so many.
     fn announce(&self, entries: &[VertexId], part: Range<usize>) {
         let part = &entries[part.start.min(entries.len())..part.end.min(entries.len())];
-        match self.is_weighted {
-            true => self.graph.will_need_weighted_out(part),
-            false => self.graph.will_need_out(part),
-        }
+        let parts = if self.is_weighted { Parts::Weighted } else { Parts::Targets };
+        self.graph.will_need(Side::Out, parts, part);
     }
 
     /// Whether a bucket has so few edges that waking the other workers takes longer than its work.

@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::sync::Mutex;
 
 use base::VertexId;
-use graph::{Distance, Graph, Weight, WeightType, WeightedEdges};
+use graph::{Distance, Graph, Parts, Side, Weight, WeightType, WeightedEdges};
 
 use crate::vertex_subset::CHUNK;
+use crate::walk::walk;
 use crate::{Context, Error, Result};
 
 /// What a kernel that adds weights up wants to know of them.
@@ -100,10 +101,10 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
         let mut tally = Tally::<W>::default();
         let vertices: Vec<VertexId> = sample(graph).map(|v| v as VertexId).collect();
         let ahead = vertices.chunks(ANNOUNCED).skip(1).chain([&[][..]]);
-        graph.will_need_weighted_out(&vertices[..vertices.len().min(ANNOUNCED)]);
+        graph.will_need(Side::Out, Parts::Weighted, &vertices[..vertices.len().min(ANNOUNCED)]);
         for (part, next) in vertices.chunks(ANNOUNCED).zip(ahead) {
-            graph.will_need_weighted_out(next);
-            tally.extend(graph, part.iter().map(|&v| v as usize));
+            graph.will_need(Side::Out, Parts::Weighted, next);
+            part.iter().for_each(|&vertex| tally.add(graph, vertex));
         }
         return Ok(statistics(tally.sum, tally.count));
     }
@@ -113,7 +114,8 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
             return (0.0, 0);
         }
         let mut tally = Tally::<W>::default();
-        tally.extend(graph, chunk);
+        let vertices = chunk.start as VertexId..chunk.end as VertexId;
+        walk(graph, Side::Out, Parts::Weighted, vertices, |vertex| tally.add(graph, vertex));
         if let Some(edge) = tally.forbidden {
             let mut all = all.lock().unwrap_or_else(|e| e.into_inner());
             let first: &mut Option<(VertexId, VertexId, W)> = &mut all.2;
@@ -136,25 +138,21 @@ fn scan<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Wei
 }
 
 impl<W: Weight> Tally<W> {
-    fn extend(&mut self, graph: &impl WeightedEdges, vertices: impl Iterator<Item = usize>) {
-        for v in vertices {
-            let _ = graph.for_each_weighted_out_fragment::<W>(v as VertexId, |targets, weights| {
-                for (i, weight) in weights.iter().enumerate() {
-                    match weight.distance().map(Distance::as_f64) {
-                        Some(distance) if distance.is_finite() => {
-                            self.sum += distance;
-                            self.count += 1;
-                        }
-                        Some(_) => {}
-                        None => {
-                            let edge = (v as VertexId, targets[i], *weight);
-                            self.forbidden = self.forbidden.or(Some(edge));
-                        }
+    /// Adds the out-edges of a vertex.
+    fn add(&mut self, graph: &impl WeightedEdges, vertex: VertexId) {
+        let _ = graph.for_each_weighted_out_fragment::<W>(vertex, |targets, weights| {
+            for (&target, &weight) in targets.iter().zip(weights) {
+                match weight.distance().map(Distance::as_f64) {
+                    Some(distance) if distance.is_finite() => {
+                        self.sum += distance;
+                        self.count += 1;
                     }
+                    Some(_) => {}
+                    None => self.forbidden = self.forbidden.or(Some((vertex, target, weight))),
                 }
-                ControlFlow::Continue(())
-            });
-        }
+            }
+            ControlFlow::Continue(())
+        });
     }
 }
 

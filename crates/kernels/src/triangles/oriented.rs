@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use base::memory::{as_atomic_u32, zeroed_huge};
 use base::{NO_VERTEX, VertexId};
-use graph::{Direction, Graph, InEdges};
+use graph::{Direction, Graph, InEdges, Side};
 
 use crate::walk::{for_each_arc, for_each_walked_chunk};
 use crate::{Context, Result};
@@ -383,13 +383,6 @@ fn ranks_of(mut degrees: Vec<u32>) -> Vec<VertexId> {
         *place += 1;
     }
     degrees
-}
-
-/// Which lists of a vertex.
-#[derive(Clone, Copy)]
-pub(super) enum Side {
-    Out,
-    In,
 }
 
 #[inline(always)]

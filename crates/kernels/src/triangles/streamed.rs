@@ -21,11 +21,11 @@ use std::time::Instant;
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
 use base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
-use graph::{Direction, Graph, InEdges};
+use graph::{Direction, Graph, InEdges, Side};
 
 use super::corners::{Corners, Noted};
 use super::hubs::Hubs;
-use super::oriented::{DOWN, Oriented, Side, UP, for_each_fragment, gather, ranks_by_degree};
+use super::oriented::{DOWN, Oriented, UP, for_each_fragment, gather, ranks_by_degree};
 use super::{Counter, DEFAULT_HUBS, TriangleResult};
 use crate::context::FIXED_BYTES;
 use crate::walk::for_each_walked_chunk;

@@ -9,9 +9,9 @@ use crate::chain::{LevelRef, Version};
 use crate::file::WrittenFile;
 use crate::level::LevelWriter;
 use crate::options::{DatabaseId, GraphOptions};
-use crate::run::Side;
 use crate::store::{LevelChanges, SMALL_FILE_BYTES, check_arcs, check_name};
 use crate::{Error, Result};
+use graph::Side;
 
 /// Writes what each snapshot but the first changes, oldest first, under temporary names.
 #[derive(Debug)]

@@ -6,8 +6,8 @@ use super::{Level, LevelWriter, SIDES};
 use crate::changes::{ComposeScratch, PageChanges, compose};
 use crate::options::GraphOptions;
 use crate::property::{PropertyChanges, compose_properties};
-use crate::run::Side;
 use crate::{Error, Result};
+use graph::Side;
 
 /// Appends to `writer` the level that leads from where the first of these consecutive levels starts to where the last
 /// one ends.

@@ -21,8 +21,8 @@ use crate::file::{FramedFile, SectionKind};
 use crate::lists::ListRules;
 use crate::options::GraphOptions;
 use crate::property::ChangesRef;
-use crate::run::Side;
 use crate::table::PAGE_VERTICES;
+use graph::Side;
 
 /// The levels of a file.
 #[derive(Debug)]

@@ -16,9 +16,9 @@ use crate::changes::{ChangedArc, PageChanges};
 use crate::file::{FileKind, FileWriter, SectionKind, WrittenFile};
 use crate::options::{DatabaseId, GraphOptions};
 use crate::property::ChangesRef;
-use crate::run::Side;
 use crate::table::page_of;
 use crate::{Error, Result, names};
+use graph::Side;
 
 /// Writes a file of levels under a temporary name.
 ///

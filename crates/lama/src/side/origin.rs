@@ -5,10 +5,10 @@ use std::ops::ControlFlow;
 use base::VertexId;
 
 use super::{Sense, Show, Side};
+use crate::Result;
 use crate::changes::PageChanges;
 use crate::table::{page_of, place_in_page};
 use crate::view::View;
-use crate::{Result, run};
 
 /// Where one list of a view comes from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -49,8 +49,8 @@ impl View {
     ///
     /// # Panics
     /// If `vertex` is not below the bound.
-    pub fn list_origin(&self, vertex: VertexId, side: run::Side) -> Result<ListOrigin> {
-        let side = if self.options().direction == graph::Direction::Undirected { run::Side::Out } else { side };
+    pub fn list_origin(&self, vertex: VertexId, side: graph::Side) -> Result<ListOrigin> {
+        let side = if self.options().direction == graph::Direction::Undirected { graph::Side::Out } else { side };
         self.side(side).map_or_else(|| Ok(ListOrigin::default()), |side| side.origin(vertex))
     }
 }

@@ -14,13 +14,12 @@ use graph::{Weight, vertices_of};
 
 use super::{EMPTY, Found, LISTS_READY, OVERLAID, READY, Recipe, Side, home};
 use crate::overlay::{Added, ChangedPart, FirstCuts, Overlay, TouchedLists, without};
-use crate::run;
 use crate::table::{PAGE_SHIFT, num_pages, page_of, place_in_page};
 
 /// What is laid over a side.
 #[derive(Clone, Debug)]
 pub(crate) struct SideOverlay {
-    pub side: run::Side,
+    pub side: graph::Side,
     /// The vertices whose lists may have changed; those of younger versions too.
     pub touched: Arc<AtomicBitmap>,
     /// Those of them that may have lost entries.

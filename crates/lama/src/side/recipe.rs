@@ -12,7 +12,6 @@ use crate::changes::{ComposeScratch, PageChanges, compose, join};
 use crate::level::{Level, StoredPage};
 use crate::patched::{Ground, NO_OFFSETS, PatchedPage, WholePage};
 use crate::rewritten::Room;
-use crate::run;
 
 /// Which way a level is applied.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +35,7 @@ pub(crate) enum Show {
 #[derive(Clone, Debug)]
 pub(crate) struct Recipe {
     pub base: Arc<BaseRun>,
-    pub side: run::Side,
+    pub side: graph::Side,
     /// In the order in which they are applied to the base run.
     pub steps: Vec<(Level, Sense)>,
     pub show: Show,
@@ -220,7 +219,7 @@ impl Recipe {
     }
 
     pub(super) fn corrupt(&self, page: usize, what: &str) -> base::Error {
-        let side = if self.side == run::Side::Out { "out" } else { "in" };
+        let side = if self.side == graph::Side::Out { "out" } else { "in" };
         base::Error::corrupt(&self.path, 0, format!("the levels do not fit the {side}-lists of page {page}: {what}"))
     }
 }

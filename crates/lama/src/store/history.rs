@@ -12,9 +12,9 @@ use crate::changes::ChangedArc;
 use crate::level::{net_deaths, net_properties};
 use crate::options::Retention;
 use crate::property::PropertyChanges;
-use crate::run::Side;
 use crate::table::PAGE_VERTICES;
 use crate::{Error, Result};
+use graph::Side;
 
 /// What changed from one snapshot to another, in all: what came and went in between is not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

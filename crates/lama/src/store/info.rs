@@ -1,8 +1,9 @@
 //! What is known of snapshots and files.
 
 use super::{State, Store};
+use crate::file::FileKind;
 use crate::manifest::FileRecord;
-use crate::{names, run};
+use crate::names;
 
 /// What is known of a snapshot.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -85,13 +86,14 @@ impl Store {
         let num_sides = if manifest.created.options.stores_in_lists() { 2 } else { 1 };
         let num_arcs = state.base.num_arcs() * num_sides;
         let is_table = |file: &&FileRecord| {
-            let kinds = [run::Side::Out, run::Side::In].map(|side| [side.targets(), side.table()]);
+            let kinds =
+                [graph::Side::Out, graph::Side::In].map(|side| [FileKind::targets(side), FileKind::table(side)]);
             kinds.as_flattened().contains(&file.kind)
         };
         let table_bytes: u64 = manifest.files.iter().filter(is_table).map(|file| file.len).sum();
         // Damage shows when the graph is read.
         let view = state.view(manifest.chain.newest().number, &self.path).ok();
-        let sides = [run::Side::Out, run::Side::In].into_iter();
+        let sides = [graph::Side::Out, graph::Side::In].into_iter();
         let pages = sides.filter_map(|side| Some(view.as_ref()?.side(side)?.count_pages()));
         let pages: Vec<_> = pages.collect();
         Stats {

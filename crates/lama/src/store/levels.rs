@@ -15,8 +15,8 @@ use crate::chain::{Chain, Composition, LevelRef, Plan};
 use crate::file::{FileKind, FramedFile, WrittenFile};
 use crate::level::{Level, LevelFile, LevelWriter, Spill, compose_levels};
 use crate::options::{GraphOptions, Retention};
-use crate::run::Side;
 use crate::{Error, Result};
+use graph::Side;
 
 /// So many small files become one.
 const PACK_FILES: usize = 16;

@@ -16,11 +16,12 @@ use crate::file::{FileKind, WrittenFile};
 use crate::manifest::Manifest;
 use crate::patched::WholePage;
 use crate::property::{NewColumns, write_columns};
-use crate::run::{RunWriter, Side};
+use crate::run::RunWriter;
 use crate::side::PageScratch;
 use crate::table::PAGE_VERTICES;
 use crate::view::View;
 use crate::{Error, Result};
+use graph::Side;
 
 /// A base run is worth while once this part of its entries has changed.
 const MERGE_SHARE: u64 = 16;

@@ -316,10 +316,11 @@ impl Files<'_> {
         }
     }
 
-    fn open_side(&self, side: run::Side) -> Result<RunFiles> {
+    fn open_side(&self, side: graph::Side) -> Result<RunFiles> {
         let column = |kind| self.open(kind, &names::run(self.manifest.run, run::column_name(kind)));
-        let weights = self.manifest.created.options.list_weights().map(|_| column(side.weights())).transpose()?;
-        Ok((column(side.table())?, column(side.targets())?, weights))
+        let weights =
+            self.manifest.created.options.list_weights().map(|_| column(FileKind::weights(side))).transpose()?;
+        Ok((column(FileKind::table(side))?, column(FileKind::targets(side))?, weights))
     }
 
     fn open_run(&self, patch_bytes: u64) -> Result<Arc<BaseRun>> {
@@ -328,8 +329,8 @@ impl Files<'_> {
             let what = "the base run is of no version";
             return Err(base::Error::corrupt(&self.path.join(names::MANIFEST), 0, what).into());
         };
-        let out_files = self.open_side(run::Side::Out)?;
-        let in_files = options.stores_in_lists().then(|| self.open_side(run::Side::In)).transpose()?;
+        let out_files = self.open_side(graph::Side::Out)?;
+        let in_files = options.stores_in_lists().then(|| self.open_side(graph::Side::In)).transpose()?;
         let rules = ListRules { vertex_bound: anchor.vertex_bound as usize, multigraph: options.multigraph };
         let in_side = in_files.as_ref().map(|files| side_files(files, options.list_weights()));
         let base =

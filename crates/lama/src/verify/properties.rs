@@ -14,9 +14,9 @@ use super::Lives;
 use crate::changes::PageChanges;
 use crate::level::{Level, net_properties};
 use crate::property::{ChangesRef, PropertyRecord};
-use crate::run::Side;
 use crate::store::State;
 use crate::{Result, names};
+use graph::Side;
 
 /// Checks all columns.
 ///

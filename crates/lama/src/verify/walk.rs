@@ -12,10 +12,10 @@ use crate::Result;
 use crate::changes::{ChangedList, ComposeScratch, PageChanges, apply, compose};
 use crate::level::Level;
 use crate::patched::WholePage;
-use crate::run::Side;
 use crate::store::State;
 use crate::table::{PAGE_VERTICES, num_pages};
 use crate::view::View;
+use graph::Side;
 
 /// One side of all versions.
 pub(super) struct Walk<'a> {

@@ -112,11 +112,11 @@ impl History {
     }
 
     /// The arcs of a side.
-    fn arcs(&self, version: usize, side: run::Side) -> Vec<ModelArc> {
+    fn arcs(&self, version: usize, side: graph::Side) -> Vec<ModelArc> {
         let arcs = &self.versions[version].arcs;
         match side {
-            run::Side::Out => arcs.clone(),
-            run::Side::In => {
+            graph::Side::Out => arcs.clone(),
+            graph::Side::In => {
                 let mut arcs: Vec<_> = arcs.iter().map(|&(u, v, w)| (v, u, w)).collect();
                 arcs.sort_unstable();
                 arcs
@@ -129,7 +129,7 @@ impl History {
         let number = index as u32;
         let writer = RunWriter::create(disk, "".as_ref(), &self.options, ID, version.bound, number).unwrap();
         let sides =
-            if self.options.stores_in_lists() { &[run::Side::Out, run::Side::In][..] } else { &[run::Side::Out] };
+            if self.options.stores_in_lists() { &[graph::Side::Out, graph::Side::In][..] } else { &[graph::Side::Out] };
         for &side in sides {
             let arcs = self.arcs(index, side);
             let mut degrees = vec![0; version.bound];
@@ -149,8 +149,10 @@ impl History {
             let file = run.files.iter().find(|file| file.kind == kind);
             file.map(|file| FramedFile::open(disk, &file.path, kind, ID).unwrap())
         };
-        let files = |side: run::Side| Some((open(side.table())?, open(side.targets())?, open(side.weights())));
-        let (out_files, in_files) = (files(run::Side::Out).unwrap(), files(run::Side::In));
+        let files = |side: graph::Side| {
+            Some((open(FileKind::table(side))?, open(FileKind::targets(side))?, open(FileKind::weights(side))))
+        };
+        let (out_files, in_files) = (files(graph::Side::Out).unwrap(), files(graph::Side::In));
         let rules = ListRules { vertex_bound: self.versions[version].bound, multigraph: self.options.multigraph };
         let weight_type = self.options.weight_type;
         let in_files = in_files.as_ref().map(|files| side_files(files, weight_type));
@@ -202,7 +204,7 @@ impl History {
 /// Memory for all pages that levels change, in bytes.
 const PLENTY: u64 = 1 << 26;
 
-const SIDES: [run::Side; 2] = [run::Side::Out, run::Side::In];
+const SIDES: [graph::Side; 2] = [graph::Side::Out, graph::Side::In];
 
 fn side_files(
     (table, targets, weights): &(FramedFile, FramedFile, Option<FramedFile>),
@@ -225,7 +227,7 @@ fn missing(all: &[ModelArc], some: &[ModelArc]) -> Vec<ChangedArc> {
 }
 
 /// The arcs of a side of a view, read list by list; pages, degrees and whole pages must say the same.
-fn read(view: &View, side: run::Side) -> Vec<ModelArc> {
+fn read(view: &View, side: graph::Side) -> Vec<ModelArc> {
     let has_weights = view.weight_type().is_some();
     let (mut arcs, mut num_fragments) = (Vec::new(), 0);
     let lists = view.side(side).unwrap();
@@ -271,7 +273,7 @@ fn read(view: &View, side: run::Side) -> Vec<ModelArc> {
     arcs
 }
 
-fn check_pages(view: &View, side: run::Side, arcs: &[ModelArc]) {
+fn check_pages(view: &View, side: graph::Side, arcs: &[ModelArc]) {
     let lists = view.side(side).unwrap();
     let mut from_pages = Vec::new();
     let _ = lists.for_each_page(3..view.vertex_bound() as VertexId, |page| {
@@ -413,7 +415,7 @@ fn versions_share_the_pages_that_are_the_same() {
     let open = |version: usize| {
         let steps = levels[..version].iter().map(|level| (level.clone(), Sense::Forward)).collect();
         let view = View::open(history.parts(&base, steps, version)).unwrap();
-        assert_eq!(read(&view, run::Side::Out), history.arcs(version, run::Side::Out));
+        assert_eq!(read(&view, graph::Side::Out), history.arcs(version, graph::Side::Out));
         view
     };
     let (two, three) = (open(2), open(3));
@@ -422,7 +424,7 @@ fn versions_share_the_pages_that_are_the_same() {
     assert_eq!(list(&two, 0), list(&three, 0));
     assert_ne!(list(&open(1), 0), list(&two, 0));
     drop((two, three));
-    assert_eq!(read(&open(3), run::Side::Out), history.arcs(3, run::Side::Out));
+    assert_eq!(read(&open(3), graph::Side::Out), history.arcs(3, graph::Side::Out));
 }
 
 #[test]
@@ -462,8 +464,8 @@ fn a_base_run_that_the_levels_do_not_fit_is_damage() {
     let dead = levels[1].died().unwrap().len() as u64;
     parts.num_vertices = parts.vertex_bound as u64 - dead;
     if let Ok(view) = View::open(parts) {
-        let pages = view.side(run::Side::Out).unwrap().num_pages();
-        let whole = (0..pages).try_for_each(|page| view.side(run::Side::Out).unwrap().whole_page(page).map(drop));
+        let pages = view.side(graph::Side::Out).unwrap().num_pages();
+        let whole = (0..pages).try_for_each(|page| view.side(graph::Side::Out).unwrap().whole_page(page).map(drop));
         assert!(whole.unwrap_err().to_string().contains("the levels do not fit the out-lists"));
     }
 }

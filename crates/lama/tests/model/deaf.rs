@@ -9,8 +9,8 @@ pub struct Deaf;
 
 impl Listener for Deaf {
     fn will_need(&self, _side: Side, _parts: Parts, _vertices: &[u32]) {}
-    fn will_need_runs(&self, _side: Side, _runs: &[Range<u32>]) {}
-    fn will_scan(&self, _side: Side, _vertices: Range<u32>) {}
-    fn has_scanned(&self, _side: Side, _vertices: Range<u32>) {}
+    fn will_need_runs(&self, _side: Side, _parts: Parts, _runs: &[Range<u32>]) {}
+    fn will_walk(&self, _side: Side, _parts: Parts, _vertices: Range<u32>) {}
+    fn has_walked(&self, _side: Side, _parts: Parts, _vertices: Range<u32>) {}
     fn forget(&self) {}
 }

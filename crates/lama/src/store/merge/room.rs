@@ -11,11 +11,11 @@ use graph::Graph;
 use super::super::State;
 use crate::chain::LevelRef;
 use crate::level::Level;
-use crate::run::Side;
 use crate::side::STATE_BYTES;
 use crate::table::PAGE_VERTICES;
 use crate::view::View;
 use crate::{Error, Result, names};
+use graph::Side;
 
 /// What a merge holds whatever it merges: the program, and a buffer for each file that it writes.
 const FIXED_BYTES: u64 = 24 << 20;

@@ -74,7 +74,7 @@ fn changed(patch_bytes: u64) -> (History, View) {
 fn who_reads_on_or_wants_the_page_patches_it() {
     for patch_bytes in [0, PLENTY] {
         let (history, view) = changed(patch_bytes);
-        let (lists, arcs) = (view.out_side(), history.arcs(1, run::Side::Out));
+        let (lists, arcs) = (view.out_side(), history.arcs(1, graph::Side::Out));
         let expected: Vec<_> = arcs.iter().filter(|arc| arc.0 == 0).copied().collect();
         for _ in 0..200 {
             assert_eq!(list(&view, lists, 0), expected);
@@ -101,9 +101,9 @@ fn who_reads_a_page_that_another_view_has_shares_it() {
     let base = history.base(0, PLENTY);
     let open = || View::open(history.parts(&base, vec![(levels[0].clone(), Sense::Forward)], 1)).unwrap();
     let (first, second) = (open(), open());
-    assert_eq!(read(&first, run::Side::In), history.arcs(1, run::Side::In));
-    list(&second, second.side(run::Side::In).unwrap(), 0);
-    assert_eq!(second.side(run::Side::In).unwrap().num_patched(), 1);
+    assert_eq!(read(&first, graph::Side::In), history.arcs(1, graph::Side::In));
+    list(&second, second.side(graph::Side::In).unwrap(), 0);
+    assert_eq!(second.side(graph::Side::In).unwrap().num_patched(), 1);
 }
 
 #[test]

@@ -47,16 +47,16 @@ impl Overlay for Step {
         None
     }
 
-    fn num_changes(&self, side: run::Side, vertex: VertexId) -> ListChanges {
+    fn num_changes(&self, side: graph::Side, vertex: VertexId) -> ListChanges {
         let (added, removed) = &self.changes[side as usize];
         ListChanges { added: of_list(added, vertex).count(), removed: of_list(removed, vertex).count() }
     }
 
-    fn removed(&self, side: run::Side, vertex: VertexId) -> Cow<'_, [VertexId]> {
+    fn removed(&self, side: graph::Side, vertex: VertexId) -> Cow<'_, [VertexId]> {
         of_list(&self.changes[side as usize].1, vertex).map(|arc| arc.neighbour).collect()
     }
 
-    fn for_each_added(&self, side: run::Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
+    fn for_each_added(&self, side: graph::Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
         for arc in of_list(&self.changes[side as usize].0, vertex) {
             let weight = arc.weight as u32;
             body(&[arc.neighbour], bytemuck::bytes_of(&weight))?;
@@ -120,7 +120,7 @@ fn changes_over_a_version_show_the_one_that_has_them() {
                     );
                 }
             }
-            assert_eq!(read(&view, run::Side::Out), history.arcs(1, run::Side::Out), "what is below stays");
+            assert_eq!(read(&view, graph::Side::Out), history.arcs(1, graph::Side::Out), "what is below stays");
         }
     }
 }
