@@ -17,7 +17,7 @@ use anden_kernels::wcc::{self, WccParams, wcc};
 use anden_kernels::{Context, Error, Medium};
 use base::VertexId;
 use base::parallel::Pool;
-use graph::{Graph, InEdges, Weight, WeightedEdges};
+use graph::{Graph, InEdges, Parts, Weight, WeightedEdges};
 use testkit::{Dead, Pieces, graphs};
 
 const THREADS: [usize; 2] = [1, 3];
@@ -169,7 +169,7 @@ fn sssp_of_weights<W: Weight>(is_weighted: bool) {
             check_sssp(&Context::new(&pool), &csr, &what);
             let pieces = Pieces::new(&csr);
             check_sssp(&Context::new(&pool), &pieces, &format!("{what}, in pieces"));
-            let is_announced = pieces.num_announced_with_weights() > 0;
+            let is_announced = pieces.num_announced(Parts::Weighted) > 0;
             assert_eq!(is_announced, is_weighted && csr.vertex_bound() > 0, "{what}");
         }
     }

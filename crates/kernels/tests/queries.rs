@@ -10,7 +10,7 @@ use anden_kernels::sssp::{DistanceValue, Distances, SsspParams, sssp};
 use anden_kernels::{Context, Error};
 use base::VertexId;
 use base::parallel::Pool;
-use graph::{Csr, CsrBuilder, Direction, Graph, InEdges, SingleFragment, WeightedEdges};
+use graph::{Csr, CsrBuilder, Direction, Graph, InEdges, Parts, SingleFragment, WeightedEdges};
 use testkit::{Pieces, Random, for_each_graph};
 
 /// A few vertices of the graph, alive.
@@ -203,7 +203,7 @@ fn weighted_paths_announce_what_they_will_read() {
     let pieces = Pieces::new(&csr);
     let path = weighted_path(&Context::new(&pool), &pieces, 0, 99).unwrap().unwrap();
     assert_eq!(path.length, DistanceValue::Integer(198));
-    assert!(pieces.num_announced_with_weights() > 0);
+    assert!(pieces.num_announced(Parts::Weighted) > 0);
 }
 
 #[test]

@@ -22,7 +22,8 @@ pub struct Pieces<'a> {
     page_vertices: VertexId,
     live: Vec<bool>,
     num_vertices: usize,
-    num_weighted: Arc<AtomicUsize>,
+    /// By [`Parts`].
+    num_announced: Arc<[AtomicUsize; 2]>,
 }
 
 /// The kinds of the pages that have edges; those without are empty.
@@ -57,7 +58,7 @@ impl<'a> Pieces<'a> {
             page_vertices: 16,
             live: Vec::new(),
             num_vertices: 0,
-            num_weighted: Arc::default(),
+            num_announced: Arc::default(),
         };
         pieces.with_dead(Dead::Fifth)
     }
@@ -103,15 +104,13 @@ impl<'a> Pieces<'a> {
         self
     }
 
-    /// How many lists were announced with their weights so far.
-    pub fn num_announced_with_weights(&self) -> usize {
-        self.num_weighted.load(Ordering::Relaxed)
+    /// How many lists were announced so far, of which these parts are read.
+    pub fn num_announced(&self, parts: Parts) -> usize {
+        self.num_announced[parts as usize].load(Ordering::Relaxed)
     }
 
     fn note(&self, parts: Parts, num_lists: usize) {
-        if parts == Parts::Weighted {
-            self.num_weighted.fetch_add(num_lists, Ordering::Relaxed);
-        }
+        self.num_announced[parts as usize].fetch_add(num_lists, Ordering::Relaxed);
     }
 
     fn is_patched(&self, side: Side, vertex: VertexId) -> bool {
