@@ -17,7 +17,7 @@ use base::VertexId;
 use graph::{Direction, Graph, InEdges, Side};
 
 use crate::context::require_vertex;
-use crate::edge_map::announce_place;
+use crate::edge_map::{announce, announce_first};
 use crate::walk::announce_ahead;
 use crate::{Context, Error, Result};
 
@@ -170,6 +170,7 @@ fn search_nearby<G: Graph>(
             break;
         }
         graph.forget_needs();
+        announce_first(graph, &found[level..end]);
         for place in level..end {
             announce_ahead(graph, Side::Out, &found[level..end], place - level);
             if place % POLL == 0 {
@@ -179,9 +180,7 @@ fn search_nearby<G: Graph>(
                 let most = (found.len() + graph.out_degree(found[place])).min(bound);
                 ctx.require_memory("khop", (most * FOUND_BYTES + Visited::most_bytes(bound, most)) as u64)?;
             }
-            if let Some(&ahead) = found[..end].get(place + AHEAD) {
-                announce_place(graph, ahead);
-            }
+            announce(graph, &found[level..end], place - level);
             let _ = graph.for_each_out_fragment(found[place], |list| {
                 visited.insert_all(list, found);
                 ControlFlow::Continue(())
@@ -194,9 +193,6 @@ fn search_nearby<G: Graph>(
 
 /// Vertices between two looks at whether the work is cancelled.
 const POLL: usize = 256;
-
-/// Vertices ahead whose lists are fetched.
-const AHEAD: usize = 4;
 
 /// Bytes for a vertex that is found: in a list that doubles while it is copied, beside an older list.
 const FOUND_BYTES: usize = 16;

@@ -67,10 +67,7 @@ impl Visited {
     #[inline]
     pub(super) fn insert(&mut self, vertex: VertexId) -> bool {
         if self.is_bitmap {
-            let word = &mut self.words[vertex as usize / 64];
-            let before = *word;
-            *word |= 1 << (vertex % 64);
-            return *word != before;
+            return set(&mut self.words, vertex);
         }
         let (_, is_new) = self.few.entry(vertex, ());
         if is_new && self.few.len() > self.bound / DENSE {
@@ -90,14 +87,16 @@ impl Visited {
             found.extend(vertices.iter().filter(|&&v| self.insert(v)));
             return;
         }
-        let mut end = found.len();
-        found.resize(end + vertices.len(), 0);
+        let num_before = found.len();
+        found.resize(num_before + vertices.len(), 0);
+        let (room, words) = (&mut found[num_before..], &mut self.words[..]);
+        let mut num_new = 0;
         for &v in vertices {
             // Written in any case, and kept if it is new: nobody could guess which are.
-            found[end] = v;
-            end += usize::from(self.insert(v));
+            room[num_new] = v;
+            num_new += usize::from(set(words, v));
         }
-        found.truncate(end);
+        found.truncate(num_before + num_new);
     }
 
     /// Takes a vertex out again, which must be there.
@@ -130,6 +129,16 @@ impl Visited {
             self.words = vec![0; self.num_words()];
         }
     }
+}
+
+/// Sets the bit of a vertex; whether it was not set.
+#[inline(always)]
+fn set(words: &mut [u64], vertex: VertexId) -> bool {
+    let word = &mut words[vertex as usize / 64];
+    let bit = 1 << (vertex % 64);
+    let is_new = *word & bit == 0;
+    *word |= bit;
+    is_new
 }
 
 /// A hash of vertex ids: one multiplication, whose high bits are good. Ids are not chosen by an
