@@ -94,6 +94,35 @@ impl Pace {
     }
 }
 
+/// Whether nobody searches beside a scan. Left to the system, it would read around what searches ask for, too, and be
+/// told otherwise again and again.
+#[derive(Debug)]
+struct Quiet {
+    /// Lists that searches had announced by the last step.
+    num_searched: AtomicU64,
+    /// Steps since then.
+    num_steps: AtomicU32,
+}
+
+impl Quiet {
+    /// It is quiet after so many steps of a scan in which nobody searched, and at first.
+    const STEPS: u32 = 64;
+
+    fn new(num_searched: u64) -> Self {
+        Self { num_searched: AtomicU64::new(num_searched), num_steps: AtomicU32::new(Self::STEPS) }
+    }
+
+    /// Begins a step, by which searches have announced so many lists; whether it is quiet.
+    fn step(&self, num_searched: u64) -> bool {
+        if self.num_searched.swap(num_searched, Ordering::Relaxed) != num_searched {
+            self.num_steps.store(0, Ordering::Relaxed);
+        }
+        let num_steps = self.num_steps.load(Ordering::Relaxed);
+        self.num_steps.store(num_steps.saturating_add(1), Ordering::Relaxed);
+        num_steps >= Self::STEPS
+    }
+}
+
 /// Whether a system that reads so far ahead by itself hides the time of a disk and stays within `room`. Then it does what
 /// we would, with less work: what it reads at once it also keeps and gives back at once.
 fn suffices(system_window: Option<usize>, room: usize) -> bool {
@@ -117,6 +146,7 @@ pub(super) struct Attached {
     /// What scans pass in the first so many bytes is not released.
     kept_bytes: AtomicUsize,
     pace: Pace,
+    quiet: Quiet,
 }
 
 impl Attached {
@@ -134,6 +164,7 @@ impl Attached {
             window_bytes,
             kept_bytes: AtomicUsize::new(0),
             pace: Pace::default(),
+            quiet: Quiet::new(shared.counters.num_searched()),
         })
     }
 
@@ -230,7 +261,8 @@ impl Listener for Attached {
 
     fn will_walk(&self, side: Side, parts: Parts, vertices: Range<VertexId>) {
         let Some(targets) = self.view.stored_targets(side).filter(|_| self.reads_ahead_of_scans()) else { return };
-        let is_left = self.pace.is_slow() || self.does_system_suffice(side, parts);
+        let is_quiet = self.quiet.step(self.shared.counters.num_searched());
+        let is_left = self.pace.is_slow() || is_quiet && self.does_system_suffice(side, parts);
         if !self.is_wanted(Policy::Sequential, parts, vertices.len() as u64, is_left) {
             return;
         }
@@ -287,6 +319,16 @@ mod tests {
         let answers = |room| [None, Some(128 << 10), Some(8 << 20)].map(|window| suffices(window, room));
         assert_eq!(answers(16 << 20), [false, false, true]);
         assert_eq!(answers(6 << 20), [false; 3], "there is room for less");
+    }
+
+    #[test]
+    fn it_is_quiet_some_time_after_the_last_search() {
+        let quiet = Quiet::new(7);
+        assert!(quiet.step(7), "before the first");
+        for num_searched in [8, 9] {
+            assert!((0..Quiet::STEPS).all(|_| !quiet.step(num_searched)));
+        }
+        assert!(quiet.step(9) && quiet.step(9));
     }
 
     #[test]

@@ -114,6 +114,11 @@ impl Counters {
         &self.0[policy as usize]
     }
 
+    /// The lists that were announced but by scans.
+    pub fn num_searched(&self) -> u64 {
+        [Policy::Neighbourhood, Policy::Frontier].map(|policy| self.of(policy).requested.get()).iter().sum()
+    }
+
     pub fn stats(&self) -> PrefetchStats {
         let of = |policy| self.of(policy).stats();
         PrefetchStats {

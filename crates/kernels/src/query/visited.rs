@@ -17,6 +17,8 @@ pub(super) struct Visited {
     /// Empty between searches.
     words: Vec<u64>,
     few: Table<()>,
+    /// Which words have bits, while that is looked at.
+    filled: Vec<u32>,
 }
 
 /// A hash table of more than 1/`DENSE` of the vertices takes more room than a bitmap of all.
@@ -24,6 +26,9 @@ const DENSE: usize = 64;
 
 /// Bitmaps of up to so many bits, 64 KB, are the better choice from the start.
 const SMALL_BOUND: usize = 1 << 19;
+
+/// So many bits of a word are written at once.
+const BITS_AT_ONCE: usize = 4;
 
 /// Where a bitmap has more words than this for each vertex in it, it is not read through.
 const SPARSE_WORDS: usize = 4;
@@ -51,7 +56,7 @@ impl Visited {
 
     /// The most bytes that it takes with so many of `bound` vertices in it.
     pub(super) fn most_bytes(bound: usize, num_vertices: usize) -> usize {
-        let bitmap_bytes = bound.div_ceil(64) * 8;
+        let bitmap_bytes = bound.div_ceil(64) * (size_of::<u64>() + size_of::<u32>());
         if bound <= SMALL_BOUND {
             return bitmap_bytes;
         }
@@ -60,7 +65,7 @@ impl Visited {
     }
 
     pub(super) fn num_bytes(&self) -> usize {
-        self.words.capacity() * 8 + self.few.num_bytes()
+        self.words.capacity() * 8 + self.filled.capacity() * 4 + self.few.num_bytes()
     }
 
     /// Adds a vertex; whether it is new.
@@ -107,16 +112,37 @@ impl Visited {
     }
 
     /// The vertices of `vertices`, which are all that is left in it, ascending.
-    pub(super) fn sorted(&self, vertices: &[VertexId]) -> Vec<VertexId> {
+    pub(super) fn sorted(&mut self, vertices: &[VertexId]) -> Vec<VertexId> {
         if !self.is_bitmap || vertices.len() * SPARSE_WORDS < self.num_words() {
             let mut sorted = vertices.to_vec();
             sorted.sort_unstable();
             return sorted;
         }
-        let mut sorted = Vec::with_capacity(vertices.len());
-        for (i, &word) in self.words[..self.num_words()].iter().enumerate().filter(|(_, word)| **word != 0) {
-            sorted.extend(ones(word).map(|bit| (i * 64 + bit) as VertexId));
+        // Nobody could guess which words have bits, and how many: so words are written down in any case and kept if they
+        // have any, and some bits of each are written without a look at how many there are.
+        let words = &self.words[..self.bound.div_ceil(64)];
+        self.filled.resize(words.len(), 0);
+        let mut num_filled = 0;
+        for (number, &word) in words.iter().enumerate() {
+            self.filled[num_filled] = number as u32;
+            num_filled += usize::from(word != 0);
         }
+        let mut sorted = vec![0; vertices.len() + BITS_AT_ONCE];
+        let mut end = 0;
+        for &number in &self.filled[..num_filled] {
+            let (first, mut word) = (number * 64, words[number as usize]);
+            let next = end + word.count_ones() as usize;
+            for slot in &mut sorted[end..end + BITS_AT_ONCE] {
+                *slot = first.wrapping_add(word.trailing_zeros());
+                word &= word.wrapping_sub(1);
+            }
+            if word != 0 {
+                let rest = sorted[end + BITS_AT_ONCE..next].iter_mut().zip(ones(word));
+                rest.for_each(|(slot, bit)| *slot = first + bit as VertexId);
+            }
+            end = next;
+        }
+        sorted.truncate(end);
         sorted
     }
 
