@@ -7,16 +7,25 @@ use base::parallel::Pool;
 use base::progress::Silent;
 use graph::{Parts, Side, WeightType, WillNeed};
 
-#[test]
-fn weights_are_read_ahead_with_their_lists() {
+/// An edge from each of 500 vertices to the next, as long as the number of the first, in one run.
+fn ring(weight_type: Option<WeightType>) -> Database {
     let pool = Pool::new(1).unwrap();
-    let options =
-        GraphOptions { keys: KeyScheme::Dense, weight_type: Some(WeightType::F64), ..GraphOptions::default() };
+    let options = GraphOptions { keys: KeyScheme::Dense, weight_type, ..GraphOptions::default() };
     let database = Database::in_memory(options).unwrap();
-    let updates: Vec<Update> = (0..500_u64).map(|v| Update::add_weighted_edge(v, (v + 1) % 500, v as f64)).collect();
-    database.apply(&updates, Missing::Lenient, &pool).unwrap();
+    let edge = |v: u64| match weight_type {
+        Some(WeightType::F64) => Update::add_weighted_edge(v, (v + 1) % 500, v as f64),
+        Some(_) => Update::add_weighted_edge(v, (v + 1) % 500, v as u32),
+        None => Update::add_edge(v, (v + 1) % 500),
+    };
+    database.apply(&(0..500).map(edge).collect::<Vec<_>>(), Missing::Lenient, &pool).unwrap();
     database.checkpoint(None).unwrap();
     database.merge(MergeScope::All, &pool, &Silent).unwrap();
+    database
+}
+
+#[test]
+fn weights_are_read_ahead_with_their_lists() {
+    let database = ring(Some(WeightType::F64));
     let advisor = Advisor::default();
     let view = advisor.attach(&database.view().unwrap(), Prefetch::Frontier);
     let num_looked_at = || {
@@ -41,14 +50,7 @@ fn weights_are_read_ahead_with_their_lists() {
 
 #[test]
 fn weights_are_read_ahead_of_who_walks_over_them() {
-    let pool = Pool::new(1).unwrap();
-    let options =
-        GraphOptions { keys: KeyScheme::Dense, weight_type: Some(WeightType::U32), ..GraphOptions::default() };
-    let database = Database::in_memory(options).unwrap();
-    let updates: Vec<Update> = (0..500_u64).map(|v| Update::add_weighted_edge(v, (v + 1) % 500, 3_u32)).collect();
-    database.apply(&updates, Missing::Lenient, &pool).unwrap();
-    database.checkpoint(None).unwrap();
-    database.merge(MergeScope::All, &pool, &Silent).unwrap();
+    let database = ring(Some(WeightType::U32));
     // What he has come to is looked at at once, all that is ahead of him by a scout.
     for (parts, num_columns) in [(Parts::Targets, 1), (Parts::Weighted, 2)] {
         let advisor = Advisor::default();
@@ -72,12 +74,7 @@ fn weights_are_read_ahead_of_who_walks_over_them() {
 /// way back of betweenness took twice as long with the advisor as without.
 #[test]
 fn whoever_falls_silent_is_left_to_the_system() {
-    let pool = Pool::new(1).unwrap();
-    let database = Database::in_memory(GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() }).unwrap();
-    let updates: Vec<Update> = (0..500_u64).map(|v| Update::add_edge(v, (v + 1) % 500)).collect();
-    database.apply(&updates, Missing::Lenient, &pool).unwrap();
-    database.checkpoint(None).unwrap();
-    database.merge(MergeScope::All, &pool, &Silent).unwrap();
+    let database = ring(None);
     let advisor = Advisor::default();
     let view = advisor.attach(&database.view().unwrap(), Prefetch::Frontier);
     let vertices: Vec<u32> = (0..500).collect();

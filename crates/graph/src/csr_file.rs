@@ -15,9 +15,8 @@ use base::memory::HUGE_PAGE_BYTES;
 use base::parallel::Pool;
 use bytemuck::{Pod, Zeroable};
 
-use crate::Side;
 use crate::formats::SerializedGraph;
-use crate::{Adjacency, Csr, Direction, Error, Graph, Result, Weight, WeightType, Weights};
+use crate::{Adjacency, Csr, Direction, Error, Graph, Result, Side, Weight, WeightType, Weights};
 
 /// Every array starts at a multiple of so many bytes: the page of a map.
 const ALIGNMENT: u64 = 4096;

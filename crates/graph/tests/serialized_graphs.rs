@@ -2,9 +2,8 @@
 
 mod reading;
 
-use anden_graph::Side;
 use anden_graph::formats::{InputPath, SerializedGraph, Source, SourceOptions, Span};
-use anden_graph::{Csr, Direction, Graph, InEdges, WeightedEdges, Weights};
+use anden_graph::{Csr, Direction, Graph, InEdges, Side, WeightedEdges, Weights};
 use base::parallel::Pool;
 use reading::{Folder, U32, read_files};
 

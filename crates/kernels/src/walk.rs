@@ -70,8 +70,9 @@ pub(crate) fn walk(
     if !graph.is_listening() {
         return vertices.for_each(body);
     }
-    for start in vertices.clone().step_by(lists_at_once(graph)) {
-        let step = start..vertices.end.min(start.saturating_add(lists_at_once(graph) as VertexId));
+    let num_lists = lists_at_once(graph);
+    for start in vertices.clone().step_by(num_lists) {
+        let step = start..vertices.end.min(start.saturating_add(num_lists as VertexId));
         graph.will_walk(side, parts, step.clone());
         step.clone().for_each(&mut body);
         graph.has_walked(side, parts, step);

@@ -11,7 +11,7 @@ use base::VertexId;
 use base::bitmap::AtomicBitmap;
 use base::checksum::BLOCK_BYTES;
 use base::mapped::{Advice, FileBytes, MappedSlice};
-use graph::{Weight, WeightType, Weights};
+use graph::{Side, Weight, WeightType, Weights};
 
 use crate::Result;
 use crate::column::Column;
@@ -23,7 +23,6 @@ use crate::rewritten::{Memory, RoomyLists};
 use crate::table::{
     INDEX_ENTRY_BYTES, IndexEntry, PAGE_OFFSETS, PAGE_VERTICES, PageKind, num_pages, page_of, place_in_page,
 };
-use graph::Side;
 
 /// The targets on a line of the cache.
 const LINE_ENTRIES: usize = 64 / size_of::<VertexId>();

@@ -21,13 +21,12 @@ pub(crate) use writer::LevelWriter;
 
 use base::VertexId;
 use bytemuck::{Pod, Zeroable};
-use graph::{Weight, WeightType};
+use graph::{Side, Weight, WeightType};
 
 use crate::changes::{ChangedList, PageChanges};
 use crate::file::SectionKind;
 use crate::options::GraphOptions;
 use crate::table::{PAGE_SHIFT, PAGE_VERTICES};
-use graph::Side;
 
 /// An entry of the directory: a level, and its share of each section.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]

@@ -10,12 +10,11 @@ use std::path::Path;
 use base::checksum::{BLOCK_BYTES, CheckedBytes};
 use base::parallel::Pool;
 use base::storage::Storage;
-use graph::Graph;
+use graph::{Graph, Side};
 
 use crate::dictionary::Dictionary;
 use crate::store::{State, net_counts, unknown_files};
 use crate::{Result, names};
-use graph::Side;
 
 use lives::Lives;
 use sums::Sums;

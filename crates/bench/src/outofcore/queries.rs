@@ -66,8 +66,10 @@ pub(super) const KERNELS: [Asked; 5] = [
 ];
 
 /// Of a graph with weights.
-pub(super) const WEIGHTED: [Asked; 2] = [
+pub(super) const WEIGHTED: [Asked; 4] = [
     Asked { work: Work::Sssp, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
+    Asked { work: Work::BellmanFord, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
+    Asked { work: Work::WeightedPageRank, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
     Asked { work: Work::LightPaths, alpha: 0.0, num_queries: &[1_000], target: "≤ 1.03" },
 ];
 

@@ -27,7 +27,7 @@ pub(super) const PLAIN: [Work; 10] = [
 ];
 
 /// Of a graph with weights.
-pub(super) const WEIGHTED: [Work; 1] = [Work::Sssp];
+pub(super) const WEIGHTED: [Work; 2] = [Work::Sssp, Work::WeightedPageRank];
 
 /// Phases of a run: the first reads the files, and the fastest of the others counts.
 const NUM_PHASES: usize = 6;

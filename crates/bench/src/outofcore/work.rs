@@ -16,10 +16,10 @@ use kernels::bfs::{BfsParams, bfs};
 use kernels::cdlp::{CdlpParams, cdlp};
 use kernels::kcore::{KcoreParams, kcore};
 use kernels::lcc::{LccParams, lcc};
-use kernels::pagerank::{PageRankParams, pagerank};
+use kernels::pagerank::{PageRankParams, pagerank, weighted_pagerank};
 use kernels::query::{friends_of_friends, path, weighted_path};
 use kernels::scc::{SccParams, scc};
-use kernels::sssp::{DistanceValue, SsspParams, sssp};
+use kernels::sssp::{DistanceValue, SsspAlgorithm, SsspParams, sssp};
 use kernels::triangles::{TriangleParams, triangles};
 use kernels::wcc::{WccParams, wcc};
 
@@ -52,8 +52,10 @@ pub(super) enum Work {
     LightPaths,
     Bfs,
     Sssp,
+    BellmanFord,
     Bc,
     PageRank,
+    WeightedPageRank,
     Triangles,
     Wcc,
     Kcore,
@@ -65,15 +67,17 @@ pub(super) enum Work {
 }
 
 impl Work {
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 17] = [
         Self::Edges,
         Self::Fof,
         Self::Paths,
         Self::LightPaths,
         Self::Bfs,
         Self::Sssp,
+        Self::BellmanFord,
         Self::Bc,
         Self::PageRank,
+        Self::WeightedPageRank,
         Self::Triangles,
         Self::Wcc,
         Self::Kcore,
@@ -91,8 +95,10 @@ impl Work {
             Self::LightPaths => "lightest path",
             Self::Bfs => "bfs",
             Self::Sssp => "sssp",
+            Self::BellmanFord => "bellman-ford",
             Self::Bc => "bc",
             Self::PageRank => "pagerank",
+            Self::WeightedPageRank => "pagerank by weight",
             Self::Triangles => "triangles",
             Self::Wcc => "wcc",
             Self::Kcore => "kcore",
@@ -219,8 +225,9 @@ fn first_with_edges(view: &View) -> VertexId {
 /// What a kernel found, as a number.
 fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &View, source: VertexId) -> Result<u64> {
     Ok(match work {
-        Work::Sssp => {
-            let found = sssp(ctx, view, &SsspParams { source, ..SsspParams::default() })?;
+        Work::Sssp | Work::BellmanFord => {
+            let algorithm = if work == Work::Sssp { SsspAlgorithm::DeltaStepping } else { SsspAlgorithm::BellmanFord };
+            let found = sssp(ctx, view, &SsspParams { source, algorithm, ..SsspParams::default() })?;
             found.reached + integer(found.sum_distance)
         }
         Work::Bc => {
@@ -236,10 +243,14 @@ fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &View, source: Verte
         // Equal to 1e-9 of a mean of at most 1.
         Work::Lcc => (lcc(ctx, view, &LccParams::default())?.mean * 1e9).round() as u64,
         Work::Bfs => bfs(ctx, view, &BfsParams { source, ..BfsParams::default() })?.reached,
-        Work::PageRank => {
+        Work::PageRank | Work::WeightedPageRank => {
             let params = PageRankParams { iterations: Some(ITERATIONS), ..PageRankParams::default() };
+            let found = match work {
+                Work::PageRank => pagerank(ctx, view, &params)?,
+                _ => weighted_pagerank(ctx, view, &params)?,
+            };
             // Equal to 1e-9 of a sum of 1.
-            (pagerank(ctx, view, &params)?.sum * 1e9).round() as u64
+            (found.sum * 1e9).round() as u64
         }
         Work::Triangles => triangles(ctx, view, &TriangleParams::default())?.triangles,
         Work::Wcc => wcc(ctx, view, &WccParams::default())?.components,

@@ -6,8 +6,7 @@ use std::sync::Arc;
 use base::VertexId;
 
 use super::serialized::SerializedGraph;
-use crate::Side;
-use crate::{Direction, Result, Weight};
+use crate::{Direction, Result, Side, Weight};
 
 /// Offsets that are read at once.
 const OFFSETS_AT_ONCE: u64 = 64 << 10;

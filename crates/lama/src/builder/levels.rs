@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::storage::Storage;
+use graph::Side;
 
 use crate::chain::{LevelRef, Version};
 use crate::file::WrittenFile;
@@ -11,7 +12,6 @@ use crate::level::LevelWriter;
 use crate::options::{DatabaseId, GraphOptions};
 use crate::store::{LevelChanges, SMALL_FILE_BYTES, check_arcs, check_name};
 use crate::{Error, Result};
-use graph::Side;
 
 /// Writes what each snapshot but the first changes, oldest first, under temporary names.
 #[derive(Debug)]

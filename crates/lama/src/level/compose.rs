@@ -1,13 +1,13 @@
 //! Makes one level of consecutive ones.
 
 use base::VertexId;
+use graph::Side;
 
 use super::{Level, LevelWriter, SIDES};
 use crate::changes::{ComposeScratch, PageChanges, compose};
 use crate::options::GraphOptions;
 use crate::property::{PropertyChanges, compose_properties};
 use crate::{Error, Result};
-use graph::Side;
 
 /// Appends to `writer` the level that leads from where the first of these consecutive levels starts to where the last
 /// one ends.

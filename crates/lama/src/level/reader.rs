@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::bitmap::AtomicBitmap;
 use base::{MAX_VERTICES, VertexId};
-use graph::WeightType;
+use graph::{Side, WeightType};
 
 use super::properties::{PropertyCursor, PropertyRange, PropertySections};
 use super::stored::{StoredPage, StoredWeights};
@@ -22,7 +22,6 @@ use crate::lists::ListRules;
 use crate::options::GraphOptions;
 use crate::property::ChangesRef;
 use crate::table::PAGE_VERTICES;
-use graph::Side;
 
 /// The levels of a file.
 #[derive(Debug)]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use base::storage::Storage;
 use base::{MAX_VERTICES, VertexId};
-use graph::WeightType;
+use graph::{Side, WeightType};
 
 use super::properties::PropertyBuffer;
 use super::section::{SectionBuffer, Spill};
@@ -18,7 +18,6 @@ use crate::options::{DatabaseId, GraphOptions};
 use crate::property::ChangesRef;
 use crate::table::page_of;
 use crate::{Error, Result, names};
-use graph::Side;
 
 /// Writes a file of levels under a temporary name.
 ///

@@ -3,14 +3,13 @@
 use std::collections::BTreeSet;
 
 use base::VertexId;
-use graph::Direction;
+use graph::{Direction, Side};
 
 use crate::Result;
 use crate::changes::{ComposeScratch, PageChanges, compose};
 use crate::level::Level;
 use crate::options::GraphOptions;
 use crate::table::PAGE_VERTICES;
-use graph::Side;
 
 /// Calls `body` with each page of a side that any of the levels changes, and all that they change together.
 pub(super) fn for_each_net_page(

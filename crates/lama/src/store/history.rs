@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use base::VertexId;
 use base::progress::Progress;
-use graph::Direction;
+use graph::{Direction, Side};
 
 use super::Store;
 use super::counts::for_each_net_page;
@@ -14,7 +14,6 @@ use crate::options::Retention;
 use crate::property::PropertyChanges;
 use crate::table::PAGE_VERTICES;
 use crate::{Error, Result};
-use graph::Side;
 
 /// What changed from one snapshot to another, in all: what came and went in between is not in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -8,6 +8,8 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::sync::Arc;
 
+use graph::Side;
+
 use super::append::LevelChanges;
 use super::draft::Draft;
 use super::{State, net_counts};
@@ -16,7 +18,6 @@ use crate::file::{FileKind, FramedFile, WrittenFile};
 use crate::level::{Level, LevelFile, LevelWriter, Spill, compose_levels};
 use crate::options::{GraphOptions, Retention};
 use crate::{Error, Result};
-use graph::Side;
 
 /// So many small files become one.
 const PACK_FILES: usize = 16;

@@ -6,7 +6,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use base::parallel::Pool;
 use base::progress::Progress;
-use graph::{Graph, Weight, WeightType};
+use graph::{Graph, Side, Weight, WeightType};
 
 use self::room::{Room, require_for_level};
 use super::draft::Draft;
@@ -21,7 +21,6 @@ use crate::side::PageScratch;
 use crate::table::PAGE_VERTICES;
 use crate::view::View;
 use crate::{Error, Result};
-use graph::Side;
 
 /// A base run is worth while once this part of its entries has changed.
 const MERGE_SHARE: u64 = 16;

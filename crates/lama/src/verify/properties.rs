@@ -8,6 +8,7 @@ use std::path::Path;
 
 use base::VertexId;
 use base::parallel::Pool;
+use graph::Side;
 use graph::property::{PropertyColumn, PropertyValue};
 
 use super::Lives;
@@ -16,7 +17,6 @@ use crate::level::{Level, net_properties};
 use crate::property::{ChangesRef, PropertyRecord};
 use crate::store::State;
 use crate::{Result, names};
-use graph::Side;
 
 /// Checks all columns.
 ///

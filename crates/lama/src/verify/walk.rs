@@ -6,6 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use base::VertexId;
 use base::parallel::Pool;
+use graph::Side;
 
 use super::{CHUNK_PAGES, Lives, Sums};
 use crate::Result;
@@ -15,7 +16,6 @@ use crate::patched::WholePage;
 use crate::store::State;
 use crate::table::{PAGE_VERTICES, num_pages};
 use crate::view::View;
-use graph::Side;
 
 /// One side of all versions.
 pub(super) struct Walk<'a> {

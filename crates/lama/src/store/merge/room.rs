@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use base::parallel::Pool;
-use graph::Graph;
+use graph::{Graph, Side};
 
 use super::super::State;
 use crate::chain::LevelRef;
@@ -15,7 +15,6 @@ use crate::side::STATE_BYTES;
 use crate::table::PAGE_VERTICES;
 use crate::view::View;
 use crate::{Error, Result, names};
-use graph::Side;
 
 /// What a merge holds whatever it merges: the program, and a buffer for each file that it writes.
 const FIXED_BYTES: u64 = 24 << 20;
