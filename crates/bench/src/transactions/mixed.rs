@@ -254,6 +254,7 @@ pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: 
     let rest = &arrivals[default.commits.len()..];
     let mut mixed = play(ground, shared, cast(shared.navigational, true, true), rest, time)?;
     compare("beside each other and arrivals, snapshots each 1 GB", mixed.rates);
+    alone(", with what arrived still live", report)?;
     ground.database.checkpoint_pending()?;
     alone(", with what arrived", report)?;
     let arrived = (mixed.commits.len() * BATCH) as f64 / mixed.seconds / 1e3;
