@@ -41,7 +41,7 @@ mod walk;
 mod weighted;
 mod work;
 
-pub use base::mapped::say_where_pages_are_lost;
+pub use base::mapped::{fail_beyond_file_limits, say_where_pages_are_lost};
 pub use base::memory::{CountingAllocator, resident_peak};
 pub use base::progress::Progress;
 pub use base::{NO_VERTEX, VertexId};

@@ -20,7 +20,7 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 pub use annex::{Annex, annex_alignment};
-pub use lost::say_where_pages_are_lost;
+pub use lost::{fail_beyond_file_limits, say_where_pages_are_lost};
 pub use residency::num_waits;
 
 pub(crate) use annex::memory_file;

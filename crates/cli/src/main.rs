@@ -26,6 +26,7 @@ const LOST: &str = "anden: a file of the database, or of the input, became short
 
 fn main() -> ExitCode {
     anden::say_where_pages_are_lost(LOST, 1);
+    anden::fail_beyond_file_limits();
     std::panic::set_hook(Box::new(|panic| {
         let text = panic.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
         complain(&format!("a fault of this program, please report it: {text}"));

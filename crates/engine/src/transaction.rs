@@ -26,7 +26,7 @@ pub use self::graph::TransactionGraph;
 use self::own::Own;
 pub(crate) use self::reads::Reads;
 use crate::append::fitting_key;
-use crate::commit::{Committed, Conflict, Failure, Item, Pending, Request, Updates};
+use crate::commit::{Alone, Committed, Conflict, Failure, Item, Pending, Request, Updates};
 use crate::live::Update;
 use crate::log::Durability;
 use crate::{Database, Error, Result};
@@ -245,7 +245,7 @@ impl<'db> Transaction<'db> {
     /// [`Error::Conflict`]: something changed that was read; something that was written does not fit the graph any more,
     /// as a property whose type somebody else chose; the disk failed. Nothing has happened.
     pub fn commit(self) -> Result<Committed> {
-        self.try_commit().map_err(Error::from)
+        self.try_commit(None).map_err(Error::from)
     }
 
     /// As [`commit`](Self::commit), with a durability of its own.
@@ -267,16 +267,21 @@ impl<'db> Transaction<'db> {
         database.enqueue(request(updates, durability, reads, None), pool)
     }
 
-    pub(crate) fn try_commit(self) -> Result<Committed, Lost> {
+    /// Commits, before all others who wait where the caller is alone.
+    pub(crate) fn try_commit(self, alone: Option<&Alone<'_>>) -> Result<Committed, Lost> {
         let Self { database, pool, view, epoch, reads, own, updates, durability } = self;
         if updates.is_empty() {
             return Ok(Committed { epoch, place: 0 });
         }
         let outcome = Arc::new(OnceLock::new());
         let reads = reads.into_inner().unwrap_or_else(PoisonError::into_inner);
-        let mut pending = database.enqueue(request(updates, durability, reads, Some(Arc::clone(&outcome))), pool)?;
-        match pending.finish() {
-            Ok(()) => Ok(pending.outcome().unwrap_or(Committed { epoch: database.epoch(), place: 0 })),
+        let request = request(updates, durability, reads, Some(Arc::clone(&outcome)));
+        let done = match alone {
+            Some(alone) => database.commit_first(alone, request, pool),
+            None => database.enqueue(request, pool)?.finish(),
+        };
+        match done {
+            Ok(()) => Ok(outcome.get().copied().unwrap_or(Committed { epoch: database.epoch(), place: 0 })),
             Err(Failure::Error(error)) => Err(Lost::Error(error)),
             Err(Failure::Conflict(conflict)) => {
                 let key = |vertex| own.key(vertex, view.options()).or_else(|| view.key(vertex).ok());

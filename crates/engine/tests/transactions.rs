@@ -365,6 +365,31 @@ fn who_keeps_losing_is_let_in_alone() {
     assert_eq!(db.view().unwrap().num_edges(), 19);
 }
 
+#[test]
+fn who_is_alone_commits_before_what_was_submitted_meanwhile() {
+    let pool = Pool::new(1).unwrap();
+    let db = database(strings());
+    let mut num_tries = 0;
+    let mut rivals = Vec::new();
+    db.transact(&pool, |tx| -> Result<(), Error> {
+        num_tries += 1;
+        assert!(num_tries < 20, "it never gets in");
+        let num_edges = tx.num_edges();
+        // Committed once somebody waits for it, or for a later one.
+        let (u, v) = (format!("u{num_tries}"), format!("v{num_tries}"));
+        rivals.push(db.submit(&[Update::add_edge(u.as_str(), v.as_str())], &pool)?);
+        tx.set_vertex_value_or_make("count", num_edges)
+    })
+    .unwrap();
+    let stats = db.commit_stats();
+    assert_eq!((num_tries, stats.retries, stats.admitted_alone), (7, 6, 1));
+    assert_eq!(db.view().unwrap().num_edges(), 6);
+    for rival in rivals {
+        rival.wait().unwrap();
+    }
+    assert_eq!(db.view().unwrap().num_edges(), 7);
+}
+
 /// Makes a vertex and gives it a value.
 trait Count {
     fn set_vertex_value_or_make(&mut self, name: &str, value: u64) -> Result<(), Error>;

@@ -84,6 +84,7 @@ impl<T: Pod> MappedSlice<T> {
         };
         let file = memory_file()?;
         let file_len = phase.checked_add(end).ok_or(ErrorKind::InvalidInput)?;
+        require_allowed(file_len)?;
         file.set_len(file_len as u64)?;
         // The one who writes to the file is the annex, whose contract says when its values may be read, and every bit
         // pattern is a `T`.
@@ -257,6 +258,22 @@ pub(crate) fn memory_file() -> Result<File> {
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn memory_file() -> Result<File> {
     Err(ErrorKind::Unsupported.into())
+}
+
+/// A file that is larger than the process may make files would end it, though this one is no file of anybody's.
+#[cfg(unix)]
+fn require_allowed(file_len: usize) -> Result<()> {
+    // SAFETY: the structure is plain numbers, and the call writes no more than it.
+    let limit = unsafe {
+        let mut limit: libc::rlimit = std::mem::zeroed();
+        if libc::getrlimit(libc::RLIMIT_FSIZE, &mut limit) == 0 { limit.rlim_cur } else { libc::RLIM_INFINITY }
+    };
+    if file_len as u64 <= limit { Ok(()) } else { Err(ErrorKind::FileTooLarge.into()) }
+}
+
+#[cfg(not(unix))]
+fn require_allowed(_file_len: usize) -> Result<()> {
+    Ok(())
 }
 
 #[cfg(target_os = "linux")]

@@ -29,6 +29,16 @@ pub fn say_where_pages_are_lost(message: &'static str, status: i32) {
     }
 }
 
+/// From now on, a write that would make a file larger than the process may make files fails, with the error that the
+/// system has for it, in place of ending the process (`SIGXFSZ`).
+pub fn fail_beyond_file_limits() {
+    #[cfg(unix)]
+    // SAFETY: the signal is ignored: no handler runs.
+    unsafe {
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
+    }
+}
+
 #[cfg(unix)]
 extern "C" fn end(_signal: libc::c_int) {
     let message = MESSAGE.get().copied().unwrap_or_default();

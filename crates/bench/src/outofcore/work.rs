@@ -249,8 +249,7 @@ fn kernel(ctx: &Context<'_>, work: Work, pool: &Pool, view: &View, source: Verte
                 Work::PageRank => pagerank(ctx, view, &params)?,
                 _ => weighted_pagerank(ctx, view, &params)?,
             };
-            // Equal to 1e-9 of a sum of 1.
-            (found.sum * 1e9).round() as u64
+            weighted_sum(&found.scores)
         }
         Work::Triangles => triangles(ctx, view, &TriangleParams::default())?.triangles,
         Work::Wcc => wcc(ctx, view, &WccParams::default())?.components,
@@ -267,6 +266,13 @@ fn announce(view: &View, sequence: &[VertexId], work: Work, place: usize, is_ora
         let parts = if work == Work::LightPaths { Parts::Weighted } else { Parts::Targets };
         view.will_need(Side::Out, parts, &sequence[part[0]..part[1]]);
     }
+}
+
+/// A sum in which each score counts differently, as all of them together are 1 whatever they are; to 1e-9 of it.
+fn weighted_sum(scores: &[f64]) -> u64 {
+    let share = |vertex: usize| (vertex as u32).wrapping_mul(0x9e37_79b1) as f64 / f64::from(u32::MAX);
+    let sum: f64 = scores.iter().enumerate().map(|(vertex, score)| share(vertex) * score).sum();
+    (sum * 1e9).round() as u64
 }
 
 /// A sum of the weights that the benchmark's graphs have.

@@ -20,6 +20,9 @@ const PATIENCE: u32 = 2;
 /// And no longer than it takes to wake as many as were answered, one after the other, with some leeway.
 const WAKING: Duration = Duration::from_micros(4);
 
+/// The ticket of who commits without a place in the queue: one at a time, and no queue gets that far.
+const OUTSIDE: Ticket = Ticket::MAX - 1;
+
 /// A time during which nobody else commits; dropped, others do.
 #[derive(Debug)]
 pub(crate) struct Alone<'db> {
@@ -30,6 +33,15 @@ impl Database {
     /// Waits until nobody else commits, and keeps it so.
     pub(crate) fn be_alone(&self) -> Result<Alone<'_>> {
         Ok(Alone { _leading: self.commits().queue.admit()? })
+    }
+
+    /// Commits a request before all that wait in the queue.
+    pub(crate) fn commit_first(&self, _: &Alone<'_>, request: Request, pool: &Pool) -> Result<(), Failure> {
+        let commits = self.commits();
+        let start = commits.counters.start(0);
+        self.commit_requests(OUTSIDE, &mut [request], pool);
+        commits.counters.finish(start);
+        commits.answer(OUTSIDE)
     }
 
     /// Applies updates of somebody who read nothing.

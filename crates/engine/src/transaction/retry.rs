@@ -18,8 +18,9 @@ impl Database {
     /// Runs `body` in a transaction and commits it; where something changed meanwhile that it read, all over again. What
     /// `body` returns an error for has not happened.
     ///
-    /// A transaction that loses several times is let in alone: nobody else commits until it is done. So each succeeds
-    /// in the end, however many there are; `body` must not wait for what another thread commits.
+    /// A transaction that loses several times is let in alone: nobody else commits until it is done, and what others
+    /// submitted meanwhile comes after it. So each succeeds in the end, however many there are; `body` must not wait for
+    /// what another thread commits.
     ///
     /// # Errors
     /// Those of `body`, and of [`Transaction::commit`] but for conflicts.
@@ -50,7 +51,7 @@ impl Database {
                 }
             };
             let (result, transaction) = body(self.begin(pool)?)?;
-            match transaction.try_commit() {
+            match transaction.try_commit(alone.as_ref()) {
                 Ok(_) => return Ok(result),
                 Err(Lost::Error(error)) => return Err(error.into()),
                 Err(Lost::Conflict(_)) => {}
