@@ -55,15 +55,23 @@ impl From<lama::Error> for Error {
 }
 
 /// Whether inputs say of themselves that their edges have a direction: Graphalytics and GAP's
-/// serialized graphs do. Standard input is not asked.
+/// serialized graphs do. Where one of them can be read only once (standard input, a pipe), none is asked.
 ///
 /// # Errors
 /// An input cannot be read, or is not what it claims to be.
 pub fn stated_direction(inputs: &[InputPath], options: &SourceOptions) -> Result<Option<Direction>> {
-    if inputs.contains(&InputPath::Stdin) {
+    if inputs.iter().any(is_read_once) {
         return Ok(None);
     }
     Ok(Source::open(inputs, options.clone())?.facts().direction)
+}
+
+/// Whether what was read of an input is gone.
+fn is_read_once(input: &InputPath) -> bool {
+    match input {
+        InputPath::Stdin => true,
+        InputPath::File(path) => path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()),
+    }
 }
 
 /// The options with the session's budget, where they have none of their own.

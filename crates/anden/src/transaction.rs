@@ -28,6 +28,19 @@ use crate::{Database, Error, Key, Path, PathLength, Result, Session, Side, View}
 /// # Ok::<(), anden::Error>(())
 /// ```
 ///
+/// Nor do two threads write through one:
+///
+/// ```compile_fail,E0499
+/// # use anden::{Database, Options};
+/// # let db = Database::in_memory(Options::default())?;
+/// let mut tx = db.begin()?;
+/// std::thread::scope(|scope| {
+///     scope.spawn(|| tx.add_edge(1, 2));
+///     scope.spawn(|| tx.add_edge(2, 3)); // the first one has it
+/// });
+/// # Ok::<(), anden::Error>(())
+/// ```
+///
 /// All methods fail where a key is none of this graph ([`Error::InvalidInput`]), and on damage met on the way.
 #[derive(Debug)]
 pub struct Transaction<'db> {

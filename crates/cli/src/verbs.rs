@@ -23,7 +23,7 @@ use anden::{Database, PolicyStats, PrefetchStats, Session, View};
 use serde_json::json;
 
 use crate::args::{Cli, Global, Selection, Verb};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::watch::Watch;
 
 /// Executes the command line.
@@ -55,6 +55,16 @@ fn session(global: &Global) -> Result<(Session, Arc<Watch>)> {
     let watch = Arc::new(Watch::new(global.quiet));
     let session = Session::new(global.threads.unwrap_or(0))?;
     Ok((session.with_memory(global.memory).with_progress(watch.clone()), watch))
+}
+
+/// Refuses to write to a file whose name promises that it is compressed.
+fn require_plain(path: &Path) -> Result {
+    match path.extension().and_then(|e| e.to_str()) {
+        Some(packed @ ("gz" | "zst" | "bz2" | "xz")) => {
+            Err(Failure::not_yet(format!("{}: writing .{packed}", path.display())))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Opens a database for reading, in the way that is asked for.

@@ -104,7 +104,8 @@ pub enum DistanceValue {
 ///
 /// *Cost*: each vertex relaxes its out-edges each time its bucket finds its distance improved.
 /// *Memory*: 8 to 12 bytes a vertex, and 4 for each entry of a bucket; where the budget does not allow 24
-/// bytes a vertex, or entries come to more, Bellman-Ford takes over, which can do with 12. *Determinism*: the same at any
+/// bytes a vertex, or entries come to more, Bellman-Ford takes over, which can do with 12; as where the weights of a graph
+/// come to 2^62 together. *Determinism*: the same at any
 /// number of threads, floats bit for bit: of all paths the least sum taken from the source on.
 ///
 /// # Errors

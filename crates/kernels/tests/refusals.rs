@@ -51,6 +51,21 @@ fn a_graph_without_weights_is_refused_unless_every_edge_counts_one() {
 }
 
 #[test]
+fn distances_of_64_bits_are_exact() {
+    let pool = Pool::new(2).unwrap();
+    let ctx = Context::new(&pool);
+    for weights in [&[5_000_000_000_000_000_000_i64; 2][..], &[i64::MAX, 1], &[i64::MAX, i64::MAX], &[1 << 62, 1, 3]] {
+        let sum = weights.iter().map(|&weight| weight as u64).sum();
+        for algorithm in [SsspAlgorithm::DeltaStepping, SsspAlgorithm::BellmanFord] {
+            let params = SsspParams { algorithm, ..SsspParams::default() };
+            let found = sssp(&ctx, &path_with_weights(weights), &params).unwrap();
+            assert_eq!(found.reached, weights.len() as u64 + 1, "{weights:?} by {algorithm:?}");
+            assert_eq!(found.max_distance, anden_kernels::sssp::DistanceValue::Integer(sum), "{weights:?}");
+        }
+    }
+}
+
+#[test]
 fn distances_beyond_32_bits_are_exact() {
     let pool = Pool::new(2).unwrap();
     let ctx = Context::new(&pool);

@@ -5,7 +5,7 @@ use std::path::Path;
 use anden::{ExportFormat as Format, Output, VertexFormat, View, write_file};
 use serde_json::json;
 
-use super::{open, session, view};
+use super::{open, require_plain, session, view};
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::console::{Console, count, duration, size};
 use crate::failure::{Failure, Result, complain};
@@ -15,6 +15,9 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     let to_stdout = args.file == Path::new("-");
     if to_stdout && global.json {
         return Err(Failure::Usage("export to - and --json both want standard output: give a file".into()));
+    }
+    for path in [Some(&args.file), args.vertices.as_ref()].into_iter().flatten() {
+        require_plain(path)?;
     }
     let (session, watch) = session(global)?;
     let format = format(args)?;

@@ -7,7 +7,7 @@ use anden::generate::{Generator, GridParams, RmatParams, UniformParams};
 use anden::{Output, Progress, Session, write_file};
 use serde_json::json;
 
-use super::session;
+use super::{require_plain, session};
 use crate::args::{GenerateArgs, GenerateCommon, Global, Shape};
 use crate::console::{Console, count, duration, size};
 use crate::failure::{Failure, Result};
@@ -97,10 +97,7 @@ impl Form {
                 let what = format!("{}: a .{other} file is not made: expected .txt, .sg or .wsg", path.display());
                 Err(Failure::failed(what))
             }
-            Some(packed @ ("gz" | "zst" | "bz2" | "xz")) => {
-                Err(Failure::not_yet(format!("{}: writing .{packed}", path.display())))
-            }
-            _ => Ok(Self::Text),
+            _ => require_plain(path).map(|()| Self::Text),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::Path;
 use anden::{Job, JobOutput, Key, Output, Parameters, Value, Values, View, write_file};
 use serde_json::{Map, json};
 
-use super::{add_prefetch_json, open_selected, session, view};
+use super::{add_prefetch_json, open_selected, require_plain, session, view};
 use crate::args::{Global, RunArgs};
 use crate::console::{Console, Table, count, duration, scores, size};
 use crate::failure::{Failure, Result};
@@ -17,6 +17,9 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
     let to_stdout = args.output.as_deref() == Some(Path::new("-"));
     if to_stdout && global.json {
         return Err(Failure::Usage("--output - and --json both want standard output: give --output a file".into()));
+    }
+    if let Some(path) = &args.output {
+        require_plain(path)?;
     }
     let (session, watch) = session(global)?;
     let database = open_selected(&args.database, &session, &args.selection)?;

@@ -35,6 +35,9 @@ fn an_output_file_appears_whole_or_not_at_all() {
     scene.anden(&["run", "db", "bfs", "--source", "1", "--output", "none/hops.txt"]).failed(&["none/hops.txt"]);
     scene.anden(&["run", "db", "bfs", "--source", "1", "--output", "db"]).failed(&["db", "directory"]);
     scene.anden(&["export", "db", "none/edges.csv"]).failed(&["none/edges.csv"]);
+    scene.anden(&["export", "db", "edges.csv.gz"]).failed(&["edges.csv.gz", "writing .gz"]);
+    scene.anden(&["export", "db", "edges.csv", "--vertices", "vertices.csv.zst"]).failed(&["writing .zst"]);
+    scene.anden(&["run", "db", "wcc", "--output", "wcc.txt.xz"]).failed(&["writing .xz"]);
     assert_eq!(scene.names(), ["db", "hops.txt", "small.txt"]);
 }
 
@@ -55,6 +58,25 @@ fn quiet_means_no_report() {
     assert_eq!(scene.anden(&["export", "db", "edges.csv", "--quiet"]).succeeded().stdout, "");
     assert_eq!(scene.anden(&["verify", "db", "--quiet"]).succeeded().stdout, "");
     assert_eq!(scene.anden(&["query", "db", "edge", "1", "2", "--quiet"]).succeeded().stdout, "true\n");
+}
+
+/// What a shell's `<(…)` and named pipes are: files that can be read once.
+#[test]
+fn pipes_with_names_are_read_whole() {
+    let scene = Scene::new();
+    let edges: String = (10_000..20_000).map(|i| format!("{i} {}\n", i + 1)).collect();
+    scene.write("edges.txt", edges);
+    let verbs = ["load db <(cat edges.txt)", "append db <(cat edges.txt)", "load zipped <(gzip -c edges.txt)"];
+    let named = ["mkfifo pipe", "(cat edges.txt > pipe &)", "\"$0\" load named pipe"].join("; ");
+    for script in verbs.map(|verb| format!("\"$0\" {verb}")).into_iter().chain([named]) {
+        let mut shell = Command::new("bash");
+        shell.args(["-c", &script, env!("CARGO_BIN_EXE_anden")]).current_dir(scene.path("."));
+        let output = shell.output().unwrap();
+        assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    for database in ["db", "zipped", "named"] {
+        assert_eq!(scene.json(&["info", database])["edges"], 10_000, "{database}");
+    }
 }
 
 /// A load that waits for its input is interrupted: it says so, and nothing is left behind.

@@ -60,7 +60,11 @@ pub(super) fn worker_bytes(ctx: &Context<'_>) -> u64 {
 /// times.
 const ENTRY_BYTES: usize = 12;
 
-/// The distances; nothing where the buckets take more memory than the budget allows.
+/// With weights of 64 bits that come to so much or more, a distance may not fit its cell; half of what does, because
+/// the sum is rounded.
+const MOST_IN_ALL: f64 = (1_u64 << 62) as f64;
+
+/// The distances; nothing where the buckets take more memory than the budget allows, or distances may be too large.
 pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
@@ -72,6 +76,10 @@ pub(super) fn distances<W: Weight, G: InEdges + WeightedEdges>(
         None if is_weighted => scan_weights(ctx, graph)?,
         None => WeightStatistics::of_ones(graph),
     };
+    // No path has a larger sum than all edges together. Cells mark a distance in one of its bits.
+    if W::TYPE == WeightType::I64 && statistics.mean * graph.num_arcs() as f64 >= MOST_IN_ALL {
+        return Ok(None);
+    }
     let is_integer = matches!(W::TYPE, WeightType::U32 | WeightType::I64);
     let rounds = if ctx.reads_from_disk(graph) { FEWER_ROUNDS } else { 1.0 };
     let delta = params.delta.unwrap_or_else(|| statistics.delta(is_integer) * rounds);
