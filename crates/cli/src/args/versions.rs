@@ -17,10 +17,11 @@ Examples:
 
 /// Add and remove edges as one new snapshot
 ///
-/// What is there already is not added again (except to a multigraph); a weight, or properties, replace those before,
-/// and those of the last line count. Other columns are properties where the graph has some. Removals
-/// come first: an edge that is removed and added is there afterwards. All snapshots before stay as they are. The
-/// database is left as it was if anything fails.
+/// What is there already is not added again (except to a multigraph); a weight, or properties, replace those before. Of
+/// an edge that occurs again in the input, --duplicates says which weight counts (the least, if it is not given), and
+/// the last line has the properties. Other columns are properties where the graph has some. Removals come first: an edge
+/// that is removed and added is there afterwards. All snapshots before stay as they are. The database is left as it was
+/// if anything fails.
 #[derive(Args, Debug)]
 #[command(after_help = APPEND_EXAMPLES)]
 pub struct AppendArgs {

@@ -50,9 +50,10 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         },
     });
     // Of this handle: what another process has in memory, it alone knows.
+    let log_bytes = database.log_bytes()?;
     (object["live"], object["commits"], object["views"]) =
-        (live_json(&stats), commits_json(&stats), views_json(&stats));
-    object["log"] = json!({ "bytes": database.log_bytes()? });
+        (live_json(&stats, log_bytes), commits_json(&stats), views_json(&stats));
+    object["log"] = json!({ "bytes": log_bytes });
     object["vertex_properties"] = schema_json(view.vertex_schema());
     object["edge_properties"] = schema_json(view.edge_schema());
     let pieces = view.piece_statistics()?;
@@ -64,7 +65,8 @@ fn object(database: &Database, view: &View) -> Result<Value> {
     Ok(object)
 }
 
-fn live_json(stats: &Stats) -> Value {
+/// What is in memory, and the log, the files of which are there whoever wrote them.
+fn live_json(stats: &Stats, log_bytes: u64) -> Value {
     let live = &stats.live;
     json!({
         "delta_bytes": live.delta_bytes,
@@ -73,7 +75,7 @@ fn live_json(stats: &Stats) -> Value {
         "checkpoint_running": live.is_checkpoint_running,
         "automatic_checkpoints": live.automatic_checkpoints,
         "automatic_merges": live.automatic_merges,
-        "log_bytes": live.log_bytes,
+        "log_bytes": log_bytes,
         "logged_commits": live.logged_commits,
         "log_syncs": live.log_syncs,
     })

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use testkit::Random;
 
-use crate::writer::{Writer, create, num_cycles, num_edges};
+use crate::writer::{Writer, anden, create, num_cycles, num_edges};
 
 /// `ANDEN_KILL_CYCLES` says how often.
 #[test]
@@ -39,4 +39,18 @@ fn nothing_that_was_answered_is_lost_when_the_writer_is_killed() {
     }
     assert!(num_answered > 10 * num_cycles, "{num_answered} answers");
     println!("kill: {num_cycles} cycles, {num_answered} commits answered, 0 lost, {num_unanswered} more were there");
+}
+
+#[test]
+fn the_log_that_a_killed_writer_left_is_shown() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("db");
+    create(&database);
+    let mut writer = Writer::apply(&database, &["--batch", "1"], 1);
+    assert!(writer.wait_for_answer());
+    writer.kill();
+    let shown = anden().arg("info").arg(&database).arg("--json").output().unwrap();
+    let info: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
+    assert!(info["log"]["bytes"].as_u64().unwrap() > 0, "{info}");
+    assert_eq!(info["live"]["log_bytes"], info["log"]["bytes"]);
 }
