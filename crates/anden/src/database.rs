@@ -7,7 +7,7 @@ use engine::ErrorKind;
 use graph::Direction;
 use graph::formats::{InputPath, Source, SourceOptions};
 
-use crate::pinned::Pins;
+use crate::pinned::{Pin, Pins};
 use crate::{Error, LoadOptions, LoadReport, Options, Result, Session, SnapshotInfo, Stats, VerifyReport, View};
 
 /// A database: a directory that holds the snapshots of a graph.
@@ -216,12 +216,17 @@ impl Database {
     /// The same, for work with the threads of `session`.
     pub(crate) fn view_in(&self, session: &Session) -> Result<View> {
         let (graph, newest) = (self.inner.view()?, self.inner.newest_number());
-        Ok(View::of_everything(graph, session.clone(), self.pins.pin(), newest))
+        Ok(View::of_everything(graph, session.clone(), self.pin(), newest))
+    }
+
+    /// One more view is open.
+    pub(crate) fn pin(&self) -> Pin {
+        self.pins.pin()
     }
 
     /// A view of something else.
     pub(crate) fn opened(&self, graph: lama::View, session: &Session, name: String) -> View {
-        View::new(graph, session.clone(), self.pins.pin(), name)
+        View::new(graph, session.clone(), self.pin(), name)
     }
 
     /// All snapshots, the oldest first.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ViewStats {
-    /// How many; clones of a view do not count.
+    /// How many, transactions included; clones of a view do not count.
     pub open: usize,
     /// How long the oldest has been open; zero where there is none.
     pub oldest_age: Duration,

@@ -12,7 +12,7 @@ pub struct Stats {
     pub live: LiveStats,
     /// What was committed, what was not and why, and how long it took.
     pub commits: CommitStats,
-    /// The views that are open.
+    /// The views and transactions that are open.
     pub views: ViewStats,
     /// What was read ahead, through this handle and all others of its session.
     pub prefetch: PrefetchStats,

@@ -7,6 +7,7 @@ use kernels::query;
 use kernels::sssp::DistanceValue;
 use lama::Side as ListSide;
 
+use crate::pinned::Pin;
 use crate::{Database, Error, Key, Path, PathLength, Result, Session, Side, View};
 
 /// Changes in the making, and what they depend on. Dropped, nothing has happened.
@@ -46,6 +47,8 @@ use crate::{Database, Error, Key, Path, PathLength, Result, Session, Side, View}
 pub struct Transaction<'db> {
     inner: engine::Transaction<'db>,
     session: &'db Session,
+    /// What it reads is kept meanwhile, and counts as a view that is open.
+    _pin: Pin,
 }
 
 /// A commit that was asked for and is not waited for yet: it happens once somebody waits, for this one or a later one.
@@ -88,8 +91,11 @@ impl Database {
     /// # Errors
     /// The database is open for reading only; damage that was met before.
     pub fn begin(&self) -> Result<Transaction<'_>> {
-        let session = self.session();
-        Ok(Transaction { inner: self.inner().begin(session.pool())?, session })
+        Ok(self.begun(self.inner().begin(self.session().pool())?))
+    }
+
+    fn begun<'db>(&'db self, inner: engine::Transaction<'db>) -> Transaction<'db> {
+        Transaction { inner, session: self.session(), _pin: self.pin() }
     }
 
     /// Runs `body` in a transaction and commits it, all over again where something changed meanwhile that it read: after
@@ -120,9 +126,8 @@ impl Database {
     /// # Errors
     /// Those of `body`, and of [`Transaction::commit`] but for conflicts.
     pub fn transact<R>(&self, mut body: impl FnMut(&mut Transaction<'_>) -> Result<R>) -> Result<R> {
-        let session = self.session();
-        self.inner().transact_owned(session.pool(), |inner| {
-            let mut transaction = Transaction { inner, session };
+        self.inner().transact_owned(self.session().pool(), |inner| {
+            let mut transaction = self.begun(inner);
             let result = body(&mut transaction)?;
             Ok((result, transaction.inner))
         })
@@ -165,7 +170,15 @@ impl Database {
     /// # Errors
     /// The database is open for reading only. What is wrong with the updates is said to who waits.
     pub fn submit(&self, updates: &[Update]) -> Result<Pending<'_>> {
-        Ok(Pending(self.inner().submit(updates, self.session().pool())?))
+        self.submit_with(updates, self.durability())
+    }
+
+    /// As [`submit`](Self::submit), with a durability of its own: the group that it comes into has at least that.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn submit_with(&self, updates: &[Update], durability: Durability) -> Result<Pending<'_>> {
+        Ok(Pending(self.inner().submit_with(updates, durability, self.session().pool())?))
     }
 }
 
@@ -186,6 +199,28 @@ impl<'db> Transaction<'db> {
     /// As [`commit`](Self::commit).
     pub fn commit_with(self, durability: Durability) -> Result<Committed> {
         Ok(self.inner.commit_with(durability)?)
+    }
+
+    /// Sets what of it survives a crash once it is committed, also in [`Database::transact`]; at first what is set for
+    /// the database.
+    ///
+    /// ```
+    /// use anden::{Database, Durability, Options};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("calls.anden");
+    /// let db = Database::create(&path, Options::default())?;
+    /// db.transact(|tx| {
+    ///     tx.set_durability(Durability::None);
+    ///     tx.add_edge(1, 2)
+    /// })?;
+    /// assert_eq!(db.stats().live.log_syncs, 0);
+    /// db.transact(|tx| tx.add_edge(2, 3))?;
+    /// assert_eq!(db.stats().live.log_syncs, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.inner.set_durability(durability);
     }
 
     /// As [`commit`](Self::commit), without waiting.

@@ -168,6 +168,15 @@ fn statistics_tell_which_views_are_open() {
         Ok(())
     })
     .unwrap();
+    let transaction = db.begin().unwrap();
+    assert_eq!(db.stats().views.open, 2);
     drop(clone);
+    assert_eq!(db.stats().views.open, 1);
+    transaction.commit().unwrap();
+    db.transact(|_| {
+        assert_eq!(db.stats().views.open, 1);
+        Ok(())
+    })
+    .unwrap();
     assert_eq!((db.stats().views.open, db.stats().views.oldest_age.is_zero()), (0, true));
 }

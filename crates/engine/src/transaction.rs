@@ -253,8 +253,13 @@ impl<'db> Transaction<'db> {
     /// # Errors
     /// As [`commit`](Self::commit).
     pub fn commit_with(mut self, durability: Durability) -> Result<Committed> {
-        self.durability = durability;
+        self.set_durability(durability);
         self.commit()
+    }
+
+    /// Sets what of it survives a crash once it is committed; at first what is set for the database.
+    pub fn set_durability(&mut self, durability: Durability) {
+        self.durability = durability;
     }
 
     /// As [`commit`](Self::commit), without waiting.

@@ -27,6 +27,7 @@ pub fn execute(global: &Global, args: &InfoArgs) -> Result {
 fn object(database: &Database, view: &View) -> Result<Value> {
     let stats = database.stats();
     let storage = &stats.storage;
+    let log_bytes = database.log_bytes()?;
     let mut object = json!({
         "vertices": view.num_vertices(),
         "edges": view.num_edges(),
@@ -41,7 +42,7 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         "snapshots": snapshots_json(&database.snapshots()),
         "runs": storage.runs,
         "levels": storage.levels,
-        "bytes": storage.bytes,
+        "bytes": storage.bytes + log_bytes,
         "bytes_per_edge": storage.bytes_per_edge,
         "pages": {
             "dense": storage.dense_pages,
@@ -50,7 +51,6 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         },
     });
     // Of this handle: what another process has in memory, it alone knows.
-    let log_bytes = database.log_bytes()?;
     (object["live"], object["commits"], object["views"]) =
         (live_json(&stats, log_bytes), commits_json(&stats), views_json(&stats));
     object["log"] = json!({ "bytes": log_bytes });
@@ -81,7 +81,8 @@ fn live_json(stats: &Stats, log_bytes: u64) -> Value {
     })
 }
 
-fn commits_json(stats: &Stats) -> Value {
+/// What was committed through a handle, what was not, and how long it took.
+pub(super) fn commits_json(stats: &Stats) -> Value {
     let commits = &stats.commits;
     json!({
         "commits": commits.commits,

@@ -8,6 +8,7 @@ use std::time::Instant;
 use anden::ApplyOptions;
 use serde_json::json;
 
+use super::info::commits_json;
 use super::load::input;
 use super::{open_to_write, session};
 use crate::args::{ApplyArgs, CheckpointArgs, Global};
@@ -33,6 +34,7 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
         Some(acks) => acks.write(line),
         None => Ok(()),
     });
+    let stats = database.stats();
     let report = applied.and_then(|report| database.close().map(|()| report));
     watch.clear();
     let report = report?;
@@ -45,6 +47,8 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
             "seconds": report.seconds,
             "updates_per_second": rate,
             "automatic_checkpoints": report.automatic_checkpoints,
+            "log_syncs": stats.live.log_syncs,
+            "commits": commits_json(&stats),
         }))?;
     } else if !global.quiet && args.acks.as_deref() != Some("-".as_ref()) {
         console.line(format_args!("applied {} to {}", args.input.display(), args.database.display()))?;

@@ -53,4 +53,6 @@ fn the_log_that_a_killed_writer_left_is_shown() {
     let info: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert!(info["log"]["bytes"].as_u64().unwrap() > 0, "{info}");
     assert_eq!(info["live"]["log_bytes"], info["log"]["bytes"]);
+    // Of all files: the log's are among them.
+    assert!(info["bytes"].as_u64() > info["log"]["bytes"].as_u64(), "{info}");
 }

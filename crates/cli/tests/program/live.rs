@@ -16,7 +16,8 @@ fn updates_are_applied_and_kept() {
     let before = scene.json(&["info", "db"])["edges"].as_u64().unwrap();
     scene.write("updates.txt", "# more\n+ 1 77\n+ 77 78\n- 1 2\nv+ 99\n+ 77 78\n- 5 500\n");
     let report = scene.json(&arguments(&["updates.txt", "--batch", "2", "--acks", "acks.txt"]));
-    assert_eq!(keys(&report), ["updates", "transactions", "seconds", "updates_per_second", "automatic_checkpoints"]);
+    let required = ["updates", "transactions", "seconds", "updates_per_second"];
+    assert_eq!(keys(&report), [&required[..], &["automatic_checkpoints", "log_syncs", "commits"]].concat());
     assert_eq!((&report["updates"], &report["transactions"]), (&json!(6), &json!(3)));
     assert_eq!(scene.read("acks.txt"), "3\n5\n7\n");
     let info = scene.json(&["info", "db"]);
@@ -107,6 +108,15 @@ fn updates_are_as_durable_as_asked_for() {
         let option = durability.iter().flat_map(|durability| ["--durability", durability]);
         let arguments: Vec<_> = ["apply", "db", "updates.txt", "--quiet"].into_iter().chain(option).collect();
         scene.anden(&arguments).succeeded();
+    }
+    scene.write("updates.txt", "+ 1 200\n- 1 200\n+ 1 200\n");
+    for (durability, num_syncs) in [("sync", 3), ("none", 0)] {
+        let report = scene.json(&["apply", "db", "updates.txt", "--batch", "1", "--durability", durability]);
+        assert_eq!(report["log_syncs"], num_syncs, "{durability}: {report}");
+        let commits = &report["commits"];
+        assert_eq!((&commits["commits"], &commits["groups"]), (&json!(3), &json!(3)), "{durability}");
+        assert_eq!(commits["aborts"], json!({ "conflict": 0, "invalid": 0, "failure": 0 }));
+        assert!(commits["latency_ns_p50"].as_u64().unwrap() > 0, "{report}");
     }
     let info = scene.json(&["info", "db"]);
     assert_eq!(info["edges"], before + 5);
