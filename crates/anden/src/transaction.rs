@@ -175,6 +175,22 @@ impl Database {
 
     /// As [`submit`](Self::submit), with a durability of its own: the group that it comes into has at least that.
     ///
+    /// ```
+    /// use anden::{Database, Durability, Options, Update};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("calls.anden");
+    /// let db = Database::create(&path, Options::default())?;
+    /// db.submit_with(&[Update::add_edge(1, 2)], Durability::None)?.wait()?;
+    /// assert_eq!(db.stats().live.log_syncs, 0);
+    /// let first = db.submit_with(&[Update::add_edge(2, 3)], Durability::None)?;
+    /// let second = db.submit_with(&[Update::add_edge(3, 4)], Durability::Sync)?;
+    /// first.wait()?;
+    /// second.wait()?;
+    /// assert_eq!(db.stats().live.log_syncs, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`submit`](Self::submit).
     pub fn submit_with(&self, updates: &[Update], durability: Durability) -> Result<Pending<'_>> {
