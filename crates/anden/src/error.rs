@@ -67,7 +67,7 @@ impl From<base::Error> for Error {
                 _ => Self::Io(text),
             },
             base::Error::Corrupt { .. } => Self::Corrupt(text),
-            base::Error::Locked { .. } => Self::Locked(text),
+            base::Error::Locked { .. } | base::Error::Forked { .. } => Self::Locked(text),
             base::Error::Cancelled => Self::Cancelled,
             _ => Self::Io(text),
         }

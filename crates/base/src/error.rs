@@ -34,6 +34,12 @@ pub enum Error {
         /// The lock file.
         path: PathBuf,
     },
+    /// This process was forked from the one that opened what is to be used.
+    #[error("{}: was opened by the process that this one was forked from; open it here", path.display())]
+    Forked {
+        /// The database.
+        path: PathBuf,
+    },
     /// The work was cancelled by its caller.
     #[error("cancelled")]
     Cancelled,

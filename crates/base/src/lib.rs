@@ -13,6 +13,7 @@ mod ids;
 pub mod mapped;
 pub mod memory;
 pub mod parallel;
+pub mod process;
 pub mod progress;
 pub mod simd;
 pub mod storage;

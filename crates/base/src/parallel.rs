@@ -12,12 +12,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use rayon::prelude::*;
 
+use crate::process::Birthplace;
 use crate::{Error, Result};
 
-/// A set of worker threads.
+/// A set of worker threads. In a forked child, which has none of them, all is done by whoever calls.
 pub struct Pool {
-    workers: rayon::ThreadPool,
+    /// There until it is dropped.
+    workers: Option<rayon::ThreadPool>,
     num_threads: usize,
+    birthplace: Birthplace,
+}
+
+impl Drop for Pool {
+    fn drop(&mut self) {
+        if self.birthplace.is_elsewhere() {
+            // Nobody is there who could be told to end.
+            std::mem::forget(self.workers.take());
+        }
+    }
 }
 
 impl std::fmt::Debug for Pool {
@@ -38,7 +50,12 @@ impl Pool {
             .build()
             .map_err(|e| Error::io("start threads of", "pool".as_ref(), std::io::Error::other(e)))?;
         let num_threads = workers.current_num_threads();
-        Ok(Self { workers, num_threads })
+        Ok(Self { workers: Some(workers), num_threads, birthplace: Birthplace::here() })
+    }
+
+    /// The workers; `None` in a forked child.
+    fn workers(&self) -> Option<&rayon::ThreadPool> {
+        self.workers.as_ref().filter(|_| !self.birthplace.is_elsewhere())
     }
 
     /// The number of workers; worker indexes are below it.
@@ -48,15 +65,17 @@ impl Pool {
 
     /// Runs `body` on a worker: a kernel that makes many short loops should run whole inside one.
     pub fn enter<R: Send>(&self, body: impl FnOnce() -> R + Send) -> R {
-        self.workers.install(body)
+        match self.workers() {
+            Some(workers) => workers.install(body),
+            None => body(),
+        }
     }
 
-    /// Runs `body(worker_index)` once on every worker, at the same time.
+    /// Runs `body(worker_index)` once on every worker: at the same time, or in a forked child one after the other.
     pub fn on_each_worker(&self, body: impl Fn(usize) + Sync) {
-        if self.num_threads == 1 {
-            body(0);
-        } else {
-            self.workers.broadcast(|context| body(context.index()));
+        match self.workers() {
+            Some(workers) if self.num_threads > 1 => drop(workers.broadcast(|context| body(context.index()))),
+            _ => (0..self.num_threads).for_each(body),
         }
     }
 
@@ -144,11 +163,11 @@ impl Pool {
     ///
     /// `body` must not lock what the caller holds: whoever waits for others may run it for another caller.
     pub fn share<T: Send, R: Send>(&self, items: Vec<T>, body: impl Fn(usize, T) -> R + Sync) -> Vec<R> {
-        if self.num_threads == 1 {
+        let Some(workers) = self.workers().filter(|_| self.num_threads > 1) else {
             return items.into_iter().map(|item| body(0, item)).collect();
-        }
+        };
         let on_worker = |item| body(rayon::current_thread_index().unwrap_or(0), item);
-        self.workers.install(|| items.into_par_iter().with_max_len(1).map(on_worker).collect())
+        workers.install(|| items.into_par_iter().with_max_len(1).map(on_worker).collect())
     }
 }
 

@@ -133,9 +133,6 @@ impl<'a> Append<'a> {
     fn begin(store: &'a Store, options: &'a AppendOptions, pool: &'a Pool, progress: &'a dyn Progress) -> Result<Self> {
         let start = Instant::now();
         base::memory::reset_resident_peak();
-        if store.is_read_only() {
-            return Err(Error::ReadOnly { path: store.path().to_owned() });
-        }
         options.check(store.options())?;
         let budget = Budget::new(options.memory, None, pool.num_threads())?;
         Ok(Self { start, store, options, budget, pool, progress })

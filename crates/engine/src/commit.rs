@@ -184,6 +184,8 @@ impl Pending<'_> {
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {
         self.is_waited_for = true;
         let Self { database, pool, ticket, .. } = *self;
+        // A forked child does not commit what its parent submitted.
+        database.require_here()?;
         let commits = database.commits();
         commits
             .queue
@@ -250,6 +252,7 @@ impl Database {
     }
 
     pub(crate) fn enqueue<'db>(&'db self, request: Request, pool: &'db Pool) -> Result<Pending<'db>> {
+        self.require_here()?;
         let commits = self.commits();
         let outcome = request.outcome.clone();
         let (ticket, num_waiting) = commits.queue.submit(request);

@@ -212,6 +212,7 @@ impl Database {
         pool: &Pool,
         progress: &dyn Progress,
     ) -> Result<AppendReport> {
+        self.require_writer()?;
         crate::append::append(&self.store, &self.live, inputs, options, pool, progress)
     }
 
@@ -226,6 +227,7 @@ impl Database {
         pool: &Pool,
         progress: &dyn Progress,
     ) -> Result<AppendReport> {
+        self.require_writer()?;
         crate::append::append_changes(&self.store, &self.live, changes, options, pool, progress)
     }
 
@@ -307,6 +309,7 @@ impl Database {
     /// # Errors
     /// As [`open_read_only`](Self::open_read_only); the handle then goes on showing what it did, or something younger.
     pub fn refresh(&self) -> Result<bool> {
+        self.require_here()?;
         if !self.is_read_only() {
             return Ok(false);
         }
@@ -450,6 +453,7 @@ impl Database {
         if std::mem::replace(&mut self.ends_silently, true) || self.store.is_read_only() {
             return Ok(());
         }
+        self.require_here()?;
         self.background.stop();
         self.live.checkpoint_pending(&self.store).map(|_| ())
     }
@@ -459,6 +463,7 @@ impl Database {
     /// # Errors
     /// Damage that was met before.
     pub fn view(&self) -> Result<View> {
+        self.require_here()?;
         match self.live.view() {
             Some(view) => Ok(view),
             None => Ok(self.store.view()?),
@@ -470,6 +475,7 @@ impl Database {
     /// # Errors
     /// There is none with this number, or it was dropped; damage in the files that it needs.
     pub fn snapshot(&self, number: u32) -> Result<View> {
+        self.require_here()?;
         Ok(self.store.snapshot(number)?)
     }
 
@@ -491,6 +497,7 @@ impl Database {
     /// # Errors
     /// An end is no snapshot, or the window is reversed; damage in the files that it needs.
     pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
+        self.require_here()?;
         Ok(self.store.window(*window.start(), *window.end())?)
     }
 
@@ -502,6 +509,7 @@ impl Database {
     /// # Errors
     /// As [`window`](Self::window).
     pub fn newest_window(&self, num_snapshots: u32) -> Result<(View, Option<RangeInclusive<u32>>)> {
+        self.require_here()?;
         Ok(self.store.newest_window(num_snapshots)?)
     }
 
@@ -510,6 +518,7 @@ impl Database {
     /// # Errors
     /// One of them is no snapshot; damage in the files that it needs.
     pub fn diff(&self, from: u32, to: u32) -> Result<Diff> {
+        self.require_here()?;
         Ok(self.store.diff(from, to)?)
     }
 
@@ -546,7 +555,17 @@ impl Database {
         Ok(self.store.retain(retention)?)
     }
 
+    /// Refuses in a forked child: locks may be held there by threads that are not there, and the right to write is the
+    /// parent's.
+    pub(crate) fn require_here(&self) -> Result<()> {
+        match self.background.is_elsewhere() {
+            true => Err(base::Error::Forked { path: self.path().to_owned() }.into()),
+            false => Ok(()),
+        }
+    }
+
     pub(crate) fn require_writer(&self) -> Result<()> {
+        self.require_here()?;
         match self.store.is_read_only() {
             true => Err(Error::ReadOnly { path: self.store.path().to_owned() }),
             false => Ok(()),

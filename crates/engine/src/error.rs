@@ -127,7 +127,7 @@ impl Error {
 fn base_kind(error: &base::Error) -> ErrorKind {
     match error {
         base::Error::Corrupt { .. } => ErrorKind::Corrupt,
-        base::Error::Locked { .. } => ErrorKind::Locked,
+        base::Error::Locked { .. } | base::Error::Forked { .. } => ErrorKind::Locked,
         base::Error::Cancelled => ErrorKind::Cancelled,
         _ if error.io_kind() == Some(std::io::ErrorKind::NotFound) => ErrorKind::NotFound,
         _ => ErrorKind::Io,

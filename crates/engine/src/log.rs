@@ -257,6 +257,9 @@ impl Log {
 
 impl Drop for Log {
     fn drop(&mut self) {
+        if self.thread.is_elsewhere() {
+            return;
+        }
         self.thread.stop();
         if self.shared.require_sound().is_ok() {
             // What no snapshot has is in the log, as far as the disk lets it be.

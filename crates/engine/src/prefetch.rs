@@ -20,10 +20,10 @@ mod settings;
 mod walks;
 mod worth;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
 
+use base::process::Helpers;
 use lama::{Side, View};
 
 use attached::Attached;
@@ -48,7 +48,7 @@ const SMALL_BYTES: u64 = 1 << 20;
 #[derive(Debug)]
 pub struct Advisor {
     shared: Arc<Shared>,
-    scouts: Mutex<Vec<JoinHandle<()>>>,
+    scouts: Helpers,
     is_started: AtomicBool,
 }
 
@@ -62,7 +62,7 @@ struct Shared {
 impl Default for Advisor {
     fn default() -> Self {
         let shared = Shared { ring: Ring::new(RING_REQUESTS), counters: Counters::default() };
-        Self { shared: Arc::new(shared), scouts: Mutex::default(), is_started: AtomicBool::new(false) }
+        Self { shared: Arc::new(shared), scouts: Helpers::default(), is_started: AtomicBool::new(false) }
     }
 }
 
@@ -71,6 +71,10 @@ impl Advisor {
     ///
     /// Cost: with [`Prefetch::Auto`], a look at how much memory is free; of a graph that fits there nothing follows.
     pub fn attach(&self, view: &View, policy: Prefetch) -> View {
+        // A forked child has no scouts.
+        if self.scouts.are_elsewhere() {
+            return view.with_listener(None);
+        }
         if policy == Prefetch::Off || policy == Prefetch::Auto && fits_in_memory(view) {
             view.read_exactly(false);
             return view.with_listener(None);
@@ -88,24 +92,22 @@ impl Advisor {
     }
 
     fn start(&self) {
-        let mut scouts = self.scouts.lock().unwrap_or_else(PoisonError::into_inner);
         for number in 0..NUM_SCOUTS {
             let shared = Arc::clone(&self.shared);
-            let thread = std::thread::Builder::new().name(format!("anden-ahead-{number}"));
             // Without scouts requests are dropped, and everything is read when it is needed.
-            scouts.extend(thread.spawn(move || scout::serve(&shared)));
+            let _ = self.scouts.spawn(&format!("anden-ahead-{number}"), move || scout::serve(&shared));
         }
     }
 }
 
 impl Drop for Advisor {
     fn drop(&mut self) {
-        self.shared.ring.close();
-        let mut scouts = self.scouts.lock().unwrap_or_else(PoisonError::into_inner);
-        for scout in scouts.drain(..) {
-            // A scout holds no state that it could leave broken.
-            let _ = scout.join();
+        if self.scouts.are_elsewhere() {
+            return;
         }
+        self.shared.ring.close();
+        // A scout holds no state that it could leave broken.
+        self.scouts.join();
     }
 }
 

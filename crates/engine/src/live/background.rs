@@ -10,10 +10,10 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use base::parallel::Pool;
+use base::process::Helpers;
 use base::progress::Progress;
 use lama::Store;
 
@@ -49,7 +49,8 @@ pub(crate) fn checkpoint_bytes(memory: Option<u64>) -> u64 {
 #[derive(Debug)]
 pub(crate) struct Background {
     work: Arc<Work>,
-    threads: Mutex<Vec<JoinHandle<()>>>,
+    threads: Helpers,
+    has_threads: Mutex<bool>,
 }
 
 /// What they work on.
@@ -101,7 +102,7 @@ impl Background {
             orders: Mutex::default(),
             ordered: Condvar::new(),
         };
-        Self { work: Arc::new(work), threads: Mutex::default() }
+        Self { work: Arc::new(work), threads: Helpers::default(), has_threads: Mutex::default() }
     }
 
     /// A snapshot is made of changes that take more bytes than this; `None`: of none.
@@ -144,22 +145,21 @@ impl Background {
         self.work.is_ordered.store(true, Ordering::Relaxed);
         drop(orders);
         self.work.ordered.notify_all();
-        let mut threads = lock(&self.threads);
-        if threads.is_empty() {
+        let mut has_threads = lock(&self.has_threads);
+        if !*has_threads {
             let spawn = |name: &str, body: fn(&Work)| {
                 let work = Arc::clone(&self.work);
-                std::thread::Builder::new().name(name.into()).spawn(move || body(&work))
+                self.threads.spawn(name, move || body(&work))
             };
             // Where the system has no threads, snapshots are made when they are asked for.
-            match spawn("anden-snapshots", Work::make_snapshots) {
-                Ok(thread) => threads.push(thread),
-                Err(_) => {
-                    lock(&self.work.orders).is_snapshot_wanted = false;
-                    self.work.is_ordered.store(false, Ordering::Relaxed);
-                    return;
-                }
+            if spawn("anden-snapshots", Work::make_snapshots).is_err() {
+                lock(&self.work.orders).is_snapshot_wanted = false;
+                self.work.is_ordered.store(false, Ordering::Relaxed);
+                return;
             }
-            threads.extend(spawn("anden-upkeep", Work::keep_up));
+            *has_threads = true;
+            // And without this one nothing is merged but when it is asked for.
+            let _ = spawn("anden-upkeep", Work::keep_up);
         }
     }
 
@@ -174,15 +174,20 @@ impl Background {
 
     /// Ends the threads: a snapshot that is being written is finished, a merge is given up.
     pub(crate) fn stop(&self) {
+        if self.is_elsewhere() {
+            return;
+        }
         lock(&self.work.orders).is_closing = true;
         self.work.ordered.notify_all();
         self.work.is_ordered.store(false, Ordering::Relaxed);
         self.work.live.look_again();
-        let threads = std::mem::take(&mut *lock(&self.threads));
-        for thread in threads {
-            // That one panicked was said where it did; what is committed is in memory still.
-            let _ = thread.join();
-        }
+        // Where one panicked, what is committed is in memory still.
+        self.threads.join();
+    }
+
+    /// Whether this is a forked child of the process that opened the database.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.threads.are_elsewhere()
     }
 }
 

@@ -4,9 +4,10 @@
 //! once there was nothing for a while. It is begun when it is needed first.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
+
+use base::process::Helpers;
 
 use super::Shared;
 use crate::Result;
@@ -23,13 +24,13 @@ const RETRY_AFTER: Duration = Duration::from_millis(100);
 pub(super) struct LogThread {
     shared: Arc<Shared>,
     is_begun: AtomicBool,
-    handle: Mutex<Option<JoinHandle<()>>>,
+    thread: Helpers,
 }
 
 impl LogThread {
     /// No thread yet.
     pub(super) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, is_begun: AtomicBool::new(false), handle: Mutex::default() }
+        Self { shared, is_begun: AtomicBool::new(false), thread: Helpers::default() }
     }
 
     /// Makes sure that it runs.
@@ -37,28 +38,25 @@ impl LogThread {
     /// # Errors
     /// The system refuses.
     pub(super) fn begin(&self) -> Result<()> {
-        if self.is_begun.load(Ordering::Acquire) {
+        // Each commit asks, so what is so already is not written anew.
+        if self.is_begun.load(Ordering::Relaxed) || self.is_begun.swap(true, Ordering::Relaxed) {
             return Ok(());
         }
-        let mut handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner);
-        if handle.is_none() {
-            let shared = Arc::clone(&self.shared);
-            let spawned = std::thread::Builder::new().name("anden-log".to_owned()).spawn(move || shared.run());
-            *handle = Some(spawned.map_err(|error| base::Error::io("start", "the thread of the log".as_ref(), error))?);
-            self.is_begun.store(true, Ordering::Release);
-        }
-        Ok(())
+        let shared = Arc::clone(&self.shared);
+        let begun = self.thread.spawn("anden-log", move || shared.run());
+        Ok(begun.inspect_err(|_| self.is_begun.store(false, Ordering::Relaxed))?)
+    }
+
+    /// Whether this is a forked child: the log is its parent's.
+    pub(super) fn is_elsewhere(&self) -> bool {
+        self.thread.are_elsewhere()
     }
 
     /// Ends it.
     pub(super) fn stop(&self) {
         self.shared.state().is_closing = true;
         self.shared.wake.notify_all();
-        let handle = self.handle.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(handle) = handle {
-            // That it panicked was said where it did.
-            let _ = handle.join();
-        }
+        self.thread.join();
     }
 }
 

@@ -1,0 +1,73 @@
+//! A child that was forked from who writes: it cannot write, and ends without waiting for its parent's threads.
+
+use anden_engine::{Database, Durability, ErrorKind, Missing, Update};
+use base::parallel::Pool;
+use graph::Graph;
+use lama::GraphOptions;
+
+fn edge(source: u64, target: u64) -> Update {
+    Update::add_edge(source, target)
+}
+
+/// What the child found wrong; nothing where all was as it should be.
+fn in_child(database: Database, view: &lama::View, pool: Pool) -> Option<&'static str> {
+    let is_refused =
+        |error: anden_engine::Error| error.kind() == ErrorKind::Locked && error.to_string().contains("forked");
+    let checks = [
+        ("apply", database.apply(&[edge(7, 8)], Missing::Lenient, &pool).is_err_and(is_refused)),
+        ("submit", database.submit(&[edge(7, 8)], &pool).is_err_and(is_refused)),
+        ("begin", database.begin(&pool).is_err_and(is_refused)),
+        ("checkpoint", database.checkpoint(None).is_err_and(is_refused)),
+        ("view", database.view().is_err_and(is_refused)),
+        ("an older view", view.num_edges() == 2),
+        ("a loop", pool.map_chunks(0..100, 1, |_, chunk| chunk.start).into_iter().sum::<usize>() == 4950),
+    ];
+    let wrong = checks.iter().find(|(_, holds)| !holds).map(|&(what, _)| what);
+    let closed = if database.close().is_err_and(is_refused) { None } else { Some("close") };
+    drop(pool);
+    wrong.or(closed)
+}
+
+#[test]
+fn a_forked_child_cannot_write_and_ends() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("g");
+    let pool = Pool::new(2).unwrap();
+    let database = Database::create(&path, GraphOptions::default()).unwrap();
+    // So that the log has its thread, and something waits to be written.
+    database.set_durability(Durability::None);
+    database.apply(&[edge(1, 2), edge(2, 3)], Missing::Lenient, &pool).unwrap();
+    let view = database.view().unwrap();
+
+    // SAFETY: the child runs on its copy of this thread alone, and leaves by `_exit` without going back to the harness. Of
+    // what another thread may have held at the fork, it takes the allocator's locks only, which the C library frees.
+    let child = unsafe { libc::fork() };
+    assert!(child >= 0, "{}", std::io::Error::last_os_error());
+    if child == 0 {
+        let wrong = in_child(database, &view, pool);
+        if let Some(what) = wrong {
+            eprintln!("in the child: {what}");
+        }
+        // SAFETY: ends this process, and touches no memory of ours.
+        unsafe { libc::_exit(i32::from(wrong.is_some())) }
+    }
+    let mut status = -1;
+    let start = std::time::Instant::now();
+    // SAFETY: `status` is a number of ours that lives as long as the call.
+    while unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) } == 0 {
+        if start.elapsed().as_secs() >= 60 {
+            // SAFETY: the child is ours and not waited for yet, so its number is nobody else's.
+            unsafe { libc::kill(child, libc::SIGKILL) };
+            panic!("the child waits for somebody who is not there");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    assert_eq!(status, 0, "the child said what is wrong");
+
+    // The parent goes on, and has the lock still.
+    database.apply(&[edge(3, 4)], Missing::Lenient, &pool).unwrap();
+    assert_eq!(Database::open(&path).unwrap_err().kind(), ErrorKind::Locked);
+    database.close().unwrap();
+    let again = Database::open(&path).unwrap();
+    assert_eq!(again.view().unwrap().num_edges(), 3);
+}
