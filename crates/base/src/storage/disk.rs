@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use super::{Storage, StorageFile};
 use crate::mapped::FileBytes;
+use crate::process::Birthplace;
 use crate::{Error, Result};
 
 /// The file system of the machine.
@@ -95,10 +96,25 @@ impl Storage for DiskStorage {
             Ok(()) => {
                 // For people who look: the lock itself is the kernel's, not this number.
                 let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-                Ok(Box::new(file))
+                Ok(Box::new(Held { file, birthplace: Birthplace::here() }))
             }
             Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
             Err(TryLockError::Error(e)) => Err(Error::io("lock", path, e)),
+        }
+    }
+}
+
+/// A lock that this process holds. A forked child has the file open too, so closing it would not free the lock.
+struct Held {
+    file: File,
+    birthplace: Birthplace,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !self.birthplace.is_elsewhere() {
+            // Closing the file frees it too, where no child has it.
+            let _ = self.file.unlock();
         }
     }
 }

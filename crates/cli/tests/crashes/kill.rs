@@ -54,5 +54,7 @@ fn the_log_that_a_killed_writer_left_is_shown() {
     assert!(info["log"]["bytes"].as_u64().unwrap() > 0, "{info}");
     assert_eq!(info["live"]["log_bytes"], info["log"]["bytes"]);
     // Of all files: the log's are among them.
-    assert!(info["bytes"].as_u64() > info["log"]["bytes"].as_u64(), "{info}");
+    let files = std::fs::read_dir(&database).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
+    let bytes = info["bytes"].as_u64().unwrap();
+    assert!(bytes.abs_diff(files.sum()) < 64, "all but the lock's file, in which is a number: {info}");
 }
