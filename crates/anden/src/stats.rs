@@ -3,6 +3,9 @@
 use crate::{CommitStats, LiveStats, PrefetchStats, StorageStats, ViewStats};
 
 /// What is on disk, what is in memory, and what was done since the database was opened.
+///
+/// In how many pieces the lists of edges lie, [`View::piece_statistics`](crate::View::piece_statistics) says, which reads
+/// them.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct Stats {

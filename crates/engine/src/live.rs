@@ -118,6 +118,9 @@ pub struct LiveStats {
     pub logged_commits: u64,
     /// Syncs of the log since then.
     pub log_syncs: u64,
+    /// Why the log could not be written or synced the last time, if so: also where nobody waited for it. What was not
+    /// written is tried again; after a sync that failed, the handle writes nothing more.
+    pub log_error: Option<String>,
 }
 
 /// The right to write.
@@ -318,6 +321,7 @@ impl Live {
             log_bytes: log.num_bytes,
             logged_commits: log.num_groups,
             log_syncs: log.num_syncs,
+            log_error: log.failure,
             ..LiveStats::default()
         };
         let Some(writer) = &*turn.writer else { return of_log };

@@ -51,7 +51,7 @@ pub(crate) struct Log {
 }
 
 /// What a log was used for since it was opened.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct LogStats {
     /// The bytes of its files.
     pub(crate) num_bytes: u64,
@@ -59,6 +59,8 @@ pub(crate) struct LogStats {
     pub(crate) num_groups: u64,
     /// Syncs of the log, each of them of a file or more.
     pub(crate) num_syncs: u64,
+    /// Why it could not be written or synced the last time, if so.
+    pub(crate) failure: Option<String>,
 }
 
 /// Where a log is, and who is to know when it fails.
@@ -103,6 +105,8 @@ struct State {
     sync_at: Option<Instant>,
     /// When the thread looks next; `None`: when it is woken.
     looks_at: Option<Instant>,
+    /// Why the last write failed, or the sync after which there is none; the thread has nobody else to tell.
+    failure: Option<String>,
     is_closing: bool,
 }
 
@@ -251,6 +255,7 @@ impl Log {
             num_bytes: self.shared.files().num_bytes(),
             num_groups: self.shared.num_groups.load(Ordering::Relaxed),
             num_syncs: self.shared.num_syncs.load(Ordering::Relaxed),
+            failure: self.shared.state().failure.clone(),
         }
     }
 }
@@ -396,6 +401,7 @@ impl Shared {
         match written {
             Ok(()) => {
                 state.written_through = state.written_through.max(through);
+                state.failure = None;
                 bytes.clear();
                 if bytes.capacity() <= MAX_SPARE_BYTES {
                     state.spare = bytes;
@@ -406,6 +412,7 @@ impl Shared {
                 // What came meanwhile stands behind it.
                 bytes.append(&mut state.pending);
                 state.pending = bytes;
+                state.failure = Some(error.to_string());
                 Err(error)
             }
         }
@@ -418,7 +425,10 @@ impl Shared {
         let through = self.state().written_through;
         drop(files);
         self.num_syncs.fetch_add(1, Ordering::Relaxed);
-        unsynced.sync().inspect_err(|_| self.poison())?;
+        unsynced.sync().inspect_err(|error| {
+            self.state().failure = Some(error.to_string());
+            self.poison();
+        })?;
         // Another sync may have failed meanwhile, and taken what this one was to write.
         self.require_sound()?;
         let mut files = self.files();

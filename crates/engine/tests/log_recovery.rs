@@ -199,6 +199,74 @@ fn a_crash_at_any_call_loses_no_durable_commit() {
 }
 
 #[test]
+fn a_misdirected_write_is_named_or_harmless() {
+    let (mut num_named, mut num_harmless, mut num_short) = (0, 0, 0);
+    for (seed, options) in kinds().into_iter().take(3).enumerate() {
+        let mut call = 0;
+        loop {
+            let disk = FaultStorage::default();
+            let mut history = History::new(options, seed as u64 + 200);
+            let database = create(&disk, options);
+            let first = disk.num_calls();
+            disk.set_plan(FaultPlan::MisdirectAt(first + call, call));
+            history.run(&database, 25, |_| Durability::Sync);
+            let was_reached = disk.num_calls() > first + call;
+            let left = kill(&disk, database);
+            let place = format!("kind {seed}, call {call}");
+            let opened = open(&left).and_then(|database| database.verify(pool()).map(|_| database));
+            match opened {
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
+                    assert!(error.to_string().contains(DB), "{place}: {error}");
+                    num_named += 1;
+                }
+                Ok(database) => {
+                    // Of the log's last record nothing knows that it was there.
+                    let lost = usize::from(read(&database.view().unwrap()) != *history.models.last().unwrap());
+                    history.num_durable -= lost;
+                    history.check(&database.view().unwrap(), &place);
+                    num_short += lost;
+                    num_harmless += 1 - lost;
+                }
+            }
+            call += 1;
+            if !was_reached {
+                break;
+            }
+        }
+    }
+    println!("misdirected[log]: {num_named} named, {num_harmless} harmless, {num_short} without the last record");
+    assert!(num_named > 50 && num_short < 10, "{num_named} named, {num_short} without the last record");
+}
+
+#[test]
+fn what_the_thread_of_the_log_could_not_write_is_told() {
+    let disk = FaultStorage::default();
+    let database = create(&disk, kinds()[0]);
+    let wait_until = |holds: &dyn Fn(Option<String>) -> bool| {
+        let start = std::time::Instant::now();
+        while !holds(database.live_stats().log_error) {
+            assert!(start.elapsed().as_secs() < 60, "{:?}", database.live_stats());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let add = |key: u64, durability: Durability| {
+        database.apply_with(&[Update::add_edge(key, key + 1)], Missing::Lenient, durability, pool())
+    };
+    add(1, Durability::Sync).unwrap();
+    disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
+    add(2, Durability::None).unwrap();
+    wait_until(&|error| error.is_some_and(|error| error.contains("wal-")));
+    // It is tried again.
+    wait_until(&|error| error.is_none());
+    disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
+    let refused = add(3, Durability::Sync).unwrap_err();
+    assert_eq!(database.live_stats().log_error, Some(refused.to_string()));
+    add(3, Durability::Sync).unwrap();
+    assert_eq!(database.live_stats().log_error, None);
+}
+
+#[test]
 fn crashes_at_any_time_leave_a_prefix_of_what_was_not_durable() {
     let durabilities = [
         Durability::None,

@@ -29,6 +29,9 @@ pub enum FaultPlan {
     FailAt(u64, io::ErrorKind),
     /// The next call on a file whose name has this in it fails so, whichever of several threads makes it.
     FailNext(&'static str, io::ErrorKind),
+    /// This call, where it is a write, says that it succeeded; its bytes went to a sector of some file, which depends
+    /// on the second number.
+    MisdirectAt(u64, u64),
 }
 
 /// A disk in memory; clones share it.
@@ -229,7 +232,22 @@ impl NameChange {
     }
 }
 
+impl Change {
+    fn apply(&self, bytes: &mut Vec<u8>) {
+        match self {
+            Self::SetLen(len) => bytes.resize(*len, 0),
+            Self::Write(offset, data) => write_at(bytes, *offset, data),
+        }
+    }
+}
+
 impl Content {
+    /// Seen at once, and durable after a sync.
+    fn change(&mut self, change: Change) {
+        change.apply(&mut self.now);
+        self.unsynced.push(change);
+    }
+
     fn after_crash(&self, random: &mut Random) -> Self {
         let mut bytes = self.synced.clone();
         for change in &self.unsynced {
@@ -422,9 +440,21 @@ impl StorageFile for FaultFile {
             Err(_) => &bytes[..bytes.len() / 2],
         };
         let offset = usize::try_from(offset).map_err(|e| Error::io("write", &self.path, io::Error::other(e)))?;
-        let file = &mut state.files[self.id];
-        write_at(&mut file.now, offset, written);
-        file.unsynced.push(Change::Write(offset, written.to_vec()));
+        if let FaultPlan::MisdirectAt(at, seed) = state.plan
+            && at + 1 == state.num_calls
+        {
+            let num_bytes = state.files[self.id].now.len().max(offset + written.len());
+            state.files[self.id].change(Change::SetLen(num_bytes));
+            let mut random = Random(seed);
+            let id = random.next() as usize % state.files.len();
+            let num_sectors = state.files[id].now.len().div_ceil(SECTOR_BYTES).max(1);
+            let elsewhere = random.next() as usize % num_sectors * SECTOR_BYTES;
+            // No file becomes longer by what is not meant for it.
+            let room = state.files[id].now.len().saturating_sub(elsewhere);
+            state.files[id].change(Change::Write(elsewhere, written[..room.min(written.len())].to_vec()));
+            return answer;
+        }
+        state.files[self.id].change(Change::Write(offset, written.to_vec()));
         answer
     }
 
@@ -433,10 +463,7 @@ impl StorageFile for FaultFile {
         state.call("sync", &self.path)?;
         let Content { synced, unsynced, .. } = &mut state.files[self.id];
         for change in unsynced.drain(..) {
-            match change {
-                Change::SetLen(len) => synced.resize(len, 0),
-                Change::Write(offset, data) => write_at(synced, offset, &data),
-            }
+            change.apply(synced);
         }
         Ok(())
     }
@@ -445,9 +472,7 @@ impl StorageFile for FaultFile {
         let mut state = self.storage.state();
         state.call("set the length of", &self.path)?;
         let len = usize::try_from(len).map_err(|e| Error::io("set the length of", &self.path, io::Error::other(e)))?;
-        let file = &mut state.files[self.id];
-        file.now.resize(len, 0);
-        file.unsynced.push(Change::SetLen(len));
+        state.files[self.id].change(Change::SetLen(len));
         Ok(())
     }
 
@@ -508,6 +533,26 @@ mod tests {
             assert!(dir_with_file(&disk, b"abcd", true).is_err(), "call {at}");
             assert!(disk.exists("db".as_ref()).is_err());
         }
+    }
+
+    #[test]
+    fn a_misdirected_write_lands_elsewhere_and_is_answered() {
+        let mut num_elsewhere = 0;
+        for seed in 0..20 {
+            let disk = FaultStorage::default();
+            dir_with_file(&disk, &[1; 3 * SECTOR_BYTES], true).unwrap();
+            let file = disk.open_write("db/f".as_ref()).unwrap();
+            disk.set_plan(FaultPlan::MisdirectAt(disk.num_calls(), seed));
+            file.write_at(0, &[2; SECTOR_BYTES]).unwrap();
+            file.write_at(3 * SECTOR_BYTES as u64, &[3]).unwrap();
+            file.sync().unwrap();
+            let found = disk.after_crash(0).contents("db/f".as_ref()).unwrap();
+            assert_eq!(found.len(), 3 * SECTOR_BYTES + 1);
+            assert_eq!(found.iter().filter(|&&byte| byte == 2).count(), SECTOR_BYTES, "seed {seed}");
+            assert_eq!(found.last(), Some(&3), "what follows is where it should be");
+            num_elsewhere += u64::from(found[0] == 1);
+        }
+        assert!(num_elsewhere > 5, "{num_elsewhere}");
     }
 
     #[test]

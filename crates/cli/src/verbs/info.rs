@@ -78,6 +78,8 @@ fn live_json(stats: &Stats, log_bytes: u64) -> Value {
         "log_bytes": log_bytes,
         "logged_commits": live.logged_commits,
         "log_syncs": live.log_syncs,
+        "log_error": live.log_error,
+        "background_error": live.background_error,
     })
 }
 
@@ -145,6 +147,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
     let pages: Vec<String> =
         pages.iter().filter(|(_, n)| *n > 0).map(|(kind, n)| format!("{} {kind}", count(*n as u64))).collect();
     let pieces = view.piece_statistics()?;
+    let log_bytes = database.log_bytes()?;
     let mut table = Table::new();
     table
         .pair("vertices", count(view.num_vertices() as u64))
@@ -161,10 +164,12 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         .pair("runs, levels", format!("{}, {}", stats.runs, stats.levels))
         .pair("pages", pages.join(", "))
         .pair("pieces a vertex", format!("at most {}, mean {}", count(pieces.max), real(pieces.mean)))
-        .pair("bytes", format!("{} ({} an edge and direction)", size(stats.bytes), real(stats.bytes_per_edge)));
-    let log_bytes = database.log_bytes()?;
+        .pair(
+            "bytes",
+            format!("{} ({} an edge and direction)", size(stats.bytes + log_bytes), real(stats.bytes_per_edge)),
+        );
     if log_bytes > 0 {
-        table.pair("log", size(log_bytes));
+        table.pair("  of these, the log", size(log_bytes));
     }
     console.table(&table)?;
     let name = if view.is_directed() { "out-degree" } else { "degree" };
