@@ -17,7 +17,7 @@ use base::storage::FaultPlan;
 use graph::{Direction, WeightType};
 use hooked::HookedStorage;
 use live_model::{Model, NUM_KEYS, Truth, kinds, read};
-use testkit::Random;
+use testkit::{Random, scaled};
 
 const DB: &str = "db";
 
@@ -260,7 +260,7 @@ fn a_crash_while_a_snapshot_is_written_leaves_it_or_the_one_before() {
             let answer = database.checkpoint(None);
             storage.clear_hook();
             lock(&world).look("after the crash, in memory");
-            for seed in 0..4 {
+            for seed in 0..scaled(4) {
                 let after = Database::open_in(Arc::new(storage.disk.after_crash(seed)), Path::new(DB)).unwrap();
                 after.verify(&Pool::new(1).unwrap()).unwrap();
                 let found = read(&after.view().unwrap());

@@ -13,9 +13,12 @@ use base::progress::{Progress, Silent};
 use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::{Direction, WeightType};
 use loading::{DB, Input, InputEdge, Model, fixed_identity};
+use testkit::scaled;
 
 /// Disks that a crash may leave, looked at for each call.
-const SEEDS: u64 = 6;
+fn num_disks() -> u64 {
+    scaled(6)
+}
 
 struct Load {
     name: &'static str,
@@ -77,7 +80,7 @@ fn a_crash_at_any_call_leaves_everything_or_nothing() {
             let disk = FaultStorage::new(FaultPlan::CrashAt(call));
             let has_answered = load.run(&disk, &Silent).is_ok();
             assert!(has_answered || call < num_calls, "the plan comes after the last call");
-            for seed in 0..SEEDS {
+            for seed in 0..num_disks() {
                 let after = disk.after_crash(seed);
                 match Database::open_in(Arc::new(after.clone()), Path::new(DB)) {
                     Ok(db) => {
@@ -97,8 +100,9 @@ fn a_crash_at_any_call_leaves_everything_or_nothing() {
         }
         assert!(num_whole > 0 && num_none > 0);
         println!(
-            "crash_every_call[load] {}: {num_calls} calls, {SEEDS} seeds: {num_whole} times everything, {num_none} \
+            "crash_every_call[load] {1}: {num_calls} calls, {0} disks each: {num_whole} times everything, {num_none} \
              times nothing",
+            num_disks(),
             load.name
         );
     }

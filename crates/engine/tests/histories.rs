@@ -9,8 +9,8 @@ use base::parallel::Pool;
 use base::progress::Silent;
 use graph::Direction;
 use lama::Side;
-use testkit::Random;
 use testkit::history::{Action, Element, History, Object, Outcome, Run, find_cycle, replay};
+use testkit::{Random, scaled};
 
 const NUM_CLIENTS: u32 = 4;
 /// Objects are values of vertices, then out-lists, then in-lists.
@@ -142,8 +142,9 @@ fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> H
     History { runs, first_set: NUM_LISTS }
 }
 
-fn check(options: GraphOptions, seeds: std::ops::Range<u64>, upkeep: bool) {
-    for seed in seeds {
+/// As many histories as [`scaled`] says.
+fn check(options: GraphOptions, usual: u64, upkeep: bool) {
+    for seed in 0..scaled(usual) {
         let history = history(options, seed, 1_000, upkeep);
         let num_committed = history.num_committed();
         assert!(num_committed >= 200, "seed {seed}: only {num_committed} of 1,000 transactions were committed");
@@ -158,17 +159,17 @@ fn options(direction: Direction) -> GraphOptions {
 
 #[test]
 fn transactions_are_serializable() {
-    check(options(Direction::Directed), 0..60, false);
+    check(options(Direction::Directed), 60, false);
 }
 
 #[test]
 fn transactions_of_an_undirected_graph_are_serializable() {
-    check(options(Direction::Undirected), 100..120, false);
+    check(options(Direction::Undirected), 20, false);
 }
 
 #[test]
 fn transactions_beside_checkpoints_and_merges_are_serializable() {
-    check(options(Direction::Directed), 200..220, true);
+    check(options(Direction::Directed), 20, true);
 }
 
 #[test]

@@ -1,7 +1,5 @@
 //! Random operations against a plain model that keeps one set of edges for each snapshot.
-//!
-//! `ANDEN_MODEL_DATABASES` sets how many databases of each kind are made; a failure prints the kind and the
-//! seed of its database.
+//! A failure prints the kind and the seed of its database.
 
 mod versions;
 
@@ -18,7 +16,7 @@ use base::progress::Silent;
 use base::storage::{FaultStorage, MemoryStorage, Storage};
 use graph::property::OwnedValue;
 use graph::{Direction, Weight, WeightType};
-use testkit::Random;
+use testkit::{Random, scaled};
 use versions::{Asked, Edges, Graph, Model, number_of};
 
 const DB: &str = "db";
@@ -417,7 +415,7 @@ impl Pair {
 }
 
 fn num_databases() -> u64 {
-    std::env::var("ANDEN_MODEL_DATABASES").ok().and_then(|n| n.parse().ok()).unwrap_or(8)
+    scaled(8)
 }
 
 /// Runs databases of one kind through random operations; there are thirteen kinds.

@@ -17,11 +17,13 @@ use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::Graph;
 use hooked::HookedStorage;
 use live_model::{Model, NUM_KEYS, Truth, kinds, read};
-use testkit::Random;
+use testkit::{Random, scaled};
 
 const DB: &str = "db";
 /// Disks that a crash may leave, looked at for each call.
-const SEEDS: u64 = 6;
+fn num_disks() -> u64 {
+    scaled(8)
+}
 
 fn pool() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
@@ -176,7 +178,7 @@ fn a_crash_at_any_call_loses_no_durable_commit() {
             disk.set_plan(FaultPlan::CrashAt(first + call));
             history.run(&database, 25, |_| Durability::Sync);
             drop(database);
-            for of_disk in 0..SEEDS {
+            for of_disk in 0..num_disks() {
                 let place = format!("kind {seed}, call {call}, disk {of_disk}");
                 let after = disk.after_crash(of_disk);
                 let database = open(&after).unwrap_or_else(|error| panic!("{place}: {error}"));
@@ -275,7 +277,7 @@ fn crashes_at_any_time_leave_a_prefix_of_what_was_not_durable() {
         Durability::Sync,
     ];
     let (mut num_lost, mut num_states) = (0, 0);
-    for seed in 0..120 {
+    for seed in 0..scaled(120) {
         println!("seed {seed}");
         let options = kinds()[seed as usize % 7];
         let mut disk = FaultStorage::default();

@@ -11,8 +11,11 @@ use anden_lama::{Error, Store};
 use base::parallel::Pool;
 use base::storage::{FaultPlan, FaultStorage};
 use model::{Model, samples};
+use testkit::scaled;
 
-const SEEDS: u64 = 12;
+fn num_disks() -> u64 {
+    scaled(12)
+}
 
 /// How often there was no database, and how often the whole one.
 #[derive(Debug, Default)]
@@ -62,15 +65,18 @@ fn a_crash_leaves_nothing_or_everything() {
             let disk = FaultStorage::new(FaultPlan::CrashAt(at));
             let answer = model.write(Arc::new(disk.clone()), path()).map(drop);
             assert_eq!(answer.is_ok(), at == num_calls, "{name}: call {at}");
-            for seed in 0..SEEDS {
+            for seed in 0..num_disks() {
                 let before = outcomes.num_none;
                 let place = format!("{name}: call {at}, seed {seed}");
                 check_remains(&model, &disk.after_crash(seed), &pool, &mut outcomes, &place);
                 assert!(answer.is_err() || before == outcomes.num_none, "{place}: an answered database is gone");
             }
         }
-        assert!(outcomes.num_none > 0 && outcomes.num_whole >= SEEDS, "{name}: {outcomes:?}");
-        println!("crash_every_call[create+publish {name}]: {num_calls} calls, {SEEDS} disks each: {outcomes:?}");
+        assert!(outcomes.num_none > 0 && outcomes.num_whole >= num_disks(), "{name}: {outcomes:?}");
+        println!(
+            "crash_every_call[create+publish {name}]: {num_calls} calls, {} disks each: {outcomes:?}",
+            num_disks()
+        );
     }
 }
 
@@ -91,13 +97,13 @@ fn a_crash_while_the_remains_are_removed_leaves_nothing_or_everything() {
             let disk = remains.duplicate();
             disk.set_plan(FaultPlan::CrashAt(at));
             assert!(model.write(Arc::new(disk.clone()), path()).is_err());
-            for seed in 0..SEEDS {
+            for seed in 0..num_disks() {
                 let place = format!("first crash at call {first}, then {at}, seed {seed}");
                 check_remains(&model, &disk.after_crash(seed), &pool, &mut outcomes, &place);
             }
         }
     }
-    println!("crash_every_call[create over remains]: {num_calls} calls, {SEEDS} disks each: {outcomes:?}");
+    println!("crash_every_call[create over remains]: {num_calls} calls, {} disks each: {outcomes:?}", num_disks());
 }
 
 #[test]

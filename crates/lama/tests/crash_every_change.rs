@@ -13,8 +13,11 @@ use base::progress::Silent;
 use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::Direction;
 use model::past::{Content, Past, Random};
+use testkit::scaled;
 
-const SEEDS: u64 = 12;
+fn num_disks() -> u64 {
+    scaled(12)
+}
 
 fn path() -> &'static Path {
     Path::new("db")
@@ -158,7 +161,7 @@ fn a_crash_leaves_what_was_or_what_was_to_be() {
             disk.set_plan(FaultPlan::CrashAt(num_before + at));
             let answer = (change.act)(&store);
             drop(store);
-            for seed in 0..SEEDS {
+            for seed in 0..num_disks() {
                 let place = format!("{name}: call {at} of {num_calls}, seed {seed}");
                 let is_after = change.check(&disk.after_crash(seed), &place);
                 assert!(is_after || answer.is_err(), "{place}: what was answered is gone");
@@ -166,9 +169,13 @@ fn a_crash_leaves_what_was_or_what_was_to_be() {
             }
         }
         let can_differ = change.before.numbers() != change.after.numbers();
-        assert!(num_new >= SEEDS && (num_old >= SEEDS || !can_differ), "{name}: {num_old} old, {num_new} new");
+        assert!(
+            num_new >= num_disks() && (num_old >= num_disks() || !can_differ),
+            "{name}: {num_old} old, {num_new} new"
+        );
         println!(
-            "crash_every_call[{name}]: {num_calls} crash points, {SEEDS} disks each: {num_old} old, {num_new} new"
+            "crash_every_call[{name}]: {num_calls} crash points, {} disks each: {num_old} old, {num_new} new",
+            num_disks()
         );
     }
 }

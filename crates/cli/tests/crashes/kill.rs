@@ -2,17 +2,16 @@
 
 use std::time::Duration;
 
-use testkit::Random;
+use testkit::{Random, scaled};
 
-use crate::writer::{Writer, anden, create, num_cycles, num_edges};
+use crate::writer::{Writer, anden, create, num_edges};
 
-/// `ANDEN_KILL_CYCLES` says how often.
 #[test]
 fn nothing_that_was_answered_is_lost_when_the_writer_is_killed() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("db");
     create(&database);
-    let num_cycles = num_cycles("ANDEN_KILL_CYCLES", 200);
+    let num_cycles = scaled(200);
     let seed = std::env::var("ANDEN_SEED").map_or(1, |seed| seed.parse().unwrap());
     println!("seed {seed}");
     let random = &mut Random::new(seed);

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
-use testkit::Random;
+use testkit::{Random, scaled};
 
-use crate::writer::{Writer, create, num_cycles, num_edges};
+use crate::writer::{Writer, create, num_edges};
 
 /// Shuts file systems down: `PATH FLAG` a line, answered by a line. 2 loses everything that is not durable, 1 keeps
 /// the journal.
@@ -89,7 +89,6 @@ impl Drop for FileSystem {
     }
 }
 
-/// `ANDEN_POWER_CUTS` says how often.
 #[test]
 fn nothing_durable_is_lost_when_the_power_goes() {
     let folder = tempfile::tempdir().unwrap();
@@ -101,7 +100,7 @@ fn nothing_durable_is_lost_when_the_power_goes() {
     create(&database);
     disk.unmount();
     assert!(disk.mount());
-    let num_cycles = num_cycles("ANDEN_POWER_CUTS", 100);
+    let num_cycles = scaled(100);
     let random = &mut Random::new(2);
     let (mut found, mut num_answered, mut num_lost) = (1, 0, 0);
     for cycle in 0..num_cycles {

@@ -119,8 +119,3 @@ impl Writer {
         self.end().0
     }
 }
-
-/// The cycles of a loop: `usual`, or what the environment says.
-pub fn num_cycles(variable: &str, usual: u64) -> u64 {
-    std::env::var(variable).ok().map_or(usual, |text| text.parse().expect("a number of cycles"))
-}
