@@ -10,7 +10,6 @@
 mod child;
 mod disk;
 mod growth;
-mod limit;
 mod queries;
 mod resident;
 mod scans;
@@ -20,13 +19,13 @@ mod work;
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
+use testkit::memory_group::MemoryGroup;
 
 use crate::graphs::Graphs;
 use crate::report::{Line, Report};
 use crate::setting::Setting;
 use child::Ended;
-use limit::Group;
 
 pub use child::run as run_child;
 
@@ -50,8 +49,8 @@ struct Ground<'a> {
 
 impl Ground<'_> {
     /// A group that may have one in `share` bytes of the database.
-    fn group(&self, share: u64) -> Result<Group> {
-        Group::new((self.num_bytes / share).max(LEAST_BYTES))
+    fn group(&self, share: u64) -> Result<MemoryGroup> {
+        limited_to((self.num_bytes / share).max(LEAST_BYTES))
     }
 
     /// Passes on what was measured, or says that the state of the vertices did not fit. In a quick run, that must not
@@ -80,13 +79,22 @@ impl Ground<'_> {
     }
 }
 
+/// A group for at most `num_bytes`.
+fn limited_to(num_bytes: u64) -> Result<MemoryGroup> {
+    MemoryGroup::new(num_bytes).context(
+        "a limit of memory needs a group of processes of its own, which only root may make (run this as root: \
+         `sudo anden-bench outofcore`), or who was given one (`systemd-run --user --scope -p Delegate=yes \
+         anden-bench outofcore`)",
+    )
+}
+
 /// Runs the benchmark; where no memory can be limited it says so, and of quick benchmarks nothing else.
 pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut Report) -> Result<()> {
     if let Some(part) = setting.kernel.as_ref().filter(|part| !PARTS.contains(&part.as_str())) {
         bail!("--kernel {part}: one of {} expected", PARTS.join(", "));
     }
     let is_wanted = |part| setting.kernel.as_deref().is_none_or(|wanted| wanted == part);
-    match Group::new(1 << 30) {
+    match limited_to(1 << 30) {
         Ok(group) => drop(group),
         Err(error) if is_quick => {
             report.line(Line::figure("skipped", "", 0.0, format!("{error:#}")));

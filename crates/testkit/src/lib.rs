@@ -1,11 +1,12 @@
 //! What the tests of several crates share: small graphs of every shape, a view that gives their
-//! lists in pieces, a random number generator with a seed that can be printed, and checkers of histories of
-//! transactions.
+//! lists in pieces, a random number generator with a seed that can be printed, checkers of histories of
+//! transactions, and groups of processes with little memory.
 
 #![forbid(unsafe_code)]
 
 mod graphs;
 pub mod history;
+pub mod memory_group;
 mod pieces;
 mod random;
 

@@ -8,8 +8,8 @@ use base::VertexId;
 use base::parallel::Pool;
 use engine::Database;
 use serde_json::{Value, json};
+use testkit::memory_group::{self, MemoryGroup};
 
-use super::limit::{self, Group};
 use super::sequence;
 use super::side::Side;
 use super::work::{Phase, Work, phase};
@@ -62,14 +62,14 @@ impl Task {
     ///
     /// # Errors
     /// [`Ended`]: the work failed, or the child was killed: it did not fit.
-    pub(super) fn run(&self, group: Option<&Group>) -> Result<Outcome> {
+    pub(super) fn run(&self, group: Option<&MemoryGroup>) -> Result<Outcome> {
         for entry in std::fs::read_dir(&self.database)? {
             base::storage::evict(&entry?.path())?;
         }
         if let Some(group) = group {
             group.reset_peak();
         }
-        let members = group.map(Group::members);
+        let members = group.map(MemoryGroup::members);
         let text = self.json(members.as_deref()).to_string();
         let program = std::env::current_exe()?;
         let output = Command::new(program).args(["outofcore-child", &text]).stderr(Stdio::inherit()).output()?;
@@ -78,7 +78,7 @@ impl Task {
         }
         let value: Value = serde_json::from_slice(&output.stdout).context("a child gave no report")?;
         let mut outcome = Outcome::of(&value).ok_or_else(|| anyhow!("a child gave a strange report: {value}"))?;
-        outcome.peak = group.map_or(0, Group::peak);
+        outcome.peak = group.map_or(0, MemoryGroup::peak);
         Ok(outcome)
     }
 
@@ -132,7 +132,7 @@ impl Outcome {
 pub fn run(text: &str) -> Result<()> {
     let value: Value = serde_json::from_str(text).context("a task as the parent writes it expected")?;
     if let Some(members) = value["members"].as_str() {
-        limit::join(Path::new(members))?;
+        memory_group::join(Path::new(members))?;
     }
     let task = Task::of(&value)?;
     let sequence = task.sequence.as_deref().map(sequence::read).transpose()?.unwrap_or_default();

@@ -11,10 +11,9 @@ use graph::formats::{InputPath, write_file};
 use graph::generate::{Generator, RmatParams};
 
 use super::child::{NO_LIMIT, Task};
-use super::limit::Group;
 use super::side::Side;
 use super::work::{ITERATIONS, Work};
-use super::{Ground, bytes_of};
+use super::{Ground, bytes_of, limited_to};
 use crate::harness::median;
 use crate::report::{Line, Report};
 
@@ -38,7 +37,7 @@ struct Grown {
 
 /// Loads and scans at each size, and the slopes between the sizes.
 pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
-    let group = Group::new(LIMIT_BYTES)?;
+    let group = limited_to(LIMIT_BYTES)?;
     let graphs = DEGREES.into_iter().map(|degree| grown(ground, degree)).collect::<Result<Vec<_>>>()?;
     let times = |graph: &Grown| graph.num_bytes as f64 / LIMIT_BYTES as f64;
     for graph in &graphs {

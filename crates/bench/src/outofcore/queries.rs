@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use base::VertexId;
 use engine::Database;
+use testkit::memory_group::MemoryGroup;
 
 use super::child::{NO_LIMIT, Outcome, Task};
-use super::limit::Group;
 use super::sequence::{self, Recency};
 use super::side::Side;
 use super::work::Work;
@@ -101,7 +101,7 @@ struct Comparison<'a> {
     asked: &'a Asked,
     drawn: &'a [VertexId],
     share: u64,
-    group: &'a Group,
+    group: &'a MemoryGroup,
 }
 
 impl Comparison<'_> {

@@ -1,10 +1,10 @@
 //! Whole-graph scans against what the disk can do, and against the same with everything in memory.
 
 use anyhow::{Result, bail};
+use testkit::memory_group::MemoryGroup;
 
 use super::child::{NO_LIMIT, Outcome, Task};
 use super::disk::Probe;
-use super::limit::Group;
 use super::side::Side;
 use super::work::{ITERATIONS, Work};
 use super::{Ground, SHARES};
@@ -45,7 +45,7 @@ struct Scan<'a> {
 }
 
 impl Scan<'_> {
-    fn compare(&self, group: &Group, disk: impl Fn() -> Result<f64>, report: &mut Report) -> Result<()> {
+    fn compare(&self, group: &MemoryGroup, disk: impl Fn() -> Result<f64>, report: &mut Report) -> Result<()> {
         let Self { ground, work, name, in_memory } = self;
         let mut pairs = [Pairs::default(), Pairs::default()];
         let (mut beside_off, mut peak) = (Pairs::default(), 0);
@@ -93,7 +93,7 @@ fn in_memory(ground: &Ground<'_>, work: Work) -> Result<Outcome> {
     Ok(outcomes.swap_remove(outcomes.len() / 2))
 }
 
-fn measure(ground: &Ground<'_>, work: Work, side: Side, group: Option<&Group>) -> Result<Outcome> {
+fn measure(ground: &Ground<'_>, work: Work, side: Side, group: Option<&MemoryGroup>) -> Result<Outcome> {
     let threads = ground.setting.pool.num_threads();
     let task = Task {
         database: ground.database.clone(),

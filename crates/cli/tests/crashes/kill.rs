@@ -1,5 +1,6 @@
 //! A writer that is killed, again and again.
 
+use std::process::Stdio;
 use std::time::Duration;
 
 use testkit::{Random, scaled};
@@ -56,4 +57,37 @@ fn the_log_that_a_killed_writer_left_is_shown() {
     let files = std::fs::read_dir(&database).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
     let bytes = info["bytes"].as_u64().unwrap();
     assert!(bytes.abs_diff(files.sum()) < 64, "all but the lock's file, in which is a number: {info}");
+}
+
+#[test]
+fn files_cut_under_a_map_end_the_process_at_most_and_lose_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("db");
+    create(&database);
+    let mut reader = anden();
+    reader.arg("run").arg(&database).args(["pagerank", "--repeat", "1000000", "--quiet"]);
+    let mut reader = reader.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(200));
+    assert!(reader.try_wait().unwrap().is_none(), "it reads for long");
+    let mut writer = Writer::apply(&database, &["--batch", "1", "--checkpoint-every", "1000"], 1);
+    assert!(writer.wait_for_answer());
+    // As where the disk fails, what is mapped cannot be read any more.
+    let names = std::fs::read_dir(&database).unwrap().map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let runs: Vec<_> = names.filter(|name| name.starts_with("run-")).map(|name| database.join(name)).collect();
+    let contents: Vec<_> = runs.iter().map(|file| std::fs::read(file).unwrap()).collect();
+    for file in &runs {
+        std::fs::File::options().write(true).open(file).unwrap().set_len(0).unwrap();
+    }
+    // Who reads gets SIGBUS.
+    assert!(!reader.wait().unwrap().success());
+    let (answered, is_well, _) = writer.end();
+    assert!(!is_well, "it could make a snapshot");
+    // The disk is well again.
+    for (file, content) in runs.iter().zip(&contents) {
+        std::fs::write(file, content).unwrap();
+    }
+    let found = num_edges(&database, "after it");
+    assert!(found >= answered, "{found} edges, {answered} were answered");
+    let verified = anden().arg("verify").arg(&database).output().unwrap();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
 }

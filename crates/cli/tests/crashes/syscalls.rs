@@ -1,18 +1,24 @@
-//! A writer whose calls to the system fail, or are its last. Needs `strace`.
+//! Processes whose calls to the system fail, or are their last. Needs `strace`.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use crate::writer::{Writer, create, num_edges};
+use crate::writer::{Writer, anden, create, num_edges};
 
 /// Edges that a writer adds: it ends by itself, since a kill would meet `strace` and not what that looks at.
 const NUM_EDGES: u64 = 30;
 
-/// A writer whose calls are tampered with.
-fn tampered(database: &Path, injection: &str, arguments: &[&str]) -> Writer {
+/// The program, whose calls are tampered with.
+fn tampered(injection: &str) -> Command {
     let mut command = Command::new("strace");
     command.args(["-f", "-qq", "-o", "/dev/null", "-e", &format!("inject={injection}")]);
     command.arg(env!("CARGO_BIN_EXE_anden"));
+    command
+}
+
+/// A writer whose calls are tampered with.
+fn tampered_writer(database: &Path, injection: &str, arguments: &[&str]) -> Writer {
+    let mut command = tampered(injection);
     command.arg("apply").arg(database).args(["-", "--acks", "-", "--quiet", "--batch", "1"]).args(arguments);
     Writer::start_some(command, num_edges(database, "before"), NUM_EDGES)
 }
@@ -45,7 +51,7 @@ fn a_kill_at_any_write_or_sync_loses_nothing() {
             create(&database);
             let before = num_edges(&database, &place);
             let injection = format!("{call}:signal=SIGKILL:when={at}");
-            let (answered, is_well, _) = tampered(&database, &injection, &["--checkpoint-every", "4"]).end();
+            let (answered, is_well, _) = tampered_writer(&database, &injection, &["--checkpoint-every", "4"]).end();
             let found = num_edges(&database, &place);
             assert!(found >= answered, "{place}: {found} edges, {answered} were answered");
             num_answered += answered - before;
@@ -75,7 +81,7 @@ fn a_call_that_fails_ends_writing_by_name_and_loses_nothing() {
         // A call that writes nothing and says so; files that may not grow meet one that writes a part.
         ("pwrite64:retval=0:when=8", "cannot write"),
     ] {
-        let (answered, is_well, said) = tampered(&database, injection, &[]).end();
+        let (answered, is_well, said) = tampered_writer(&database, injection, &[]).end();
         assert!(!is_well && said.contains(expected) && said.contains("wal-"), "{injection}: {said}");
         let found = num_edges(&database, injection);
         assert!(found == answered || found == answered + 1, "{injection}: {found} edges, {answered} were answered");
@@ -83,9 +89,41 @@ fn a_call_that_fails_ends_writing_by_name_and_loses_nothing() {
     // An interrupted call and a short one are made again.
     for injection in ["pwrite64:error=EINTR:when=8", "fdatasync:error=EINTR:when=3"] {
         let before = num_edges(&database, injection);
-        let (answered, is_well, said) = tampered(&database, injection, &[]).end();
+        let (answered, is_well, said) = tampered_writer(&database, injection, &[]).end();
         assert!(is_well, "{injection}: {said}");
         let expected = before + NUM_EDGES;
         assert_eq!((answered, num_edges(&database, injection)), (expected, expected), "{injection}");
     }
+}
+
+#[test]
+fn a_read_that_fails_is_named_where_files_are_not_mapped() {
+    if !has_strace() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("db");
+    create(&database);
+    let mut num_refused = 0;
+    for at in 1.. {
+        let mut command = tampered(&format!("pread64:error=EIO:when={at}"));
+        let ended = command.arg("run").arg(&database).args(["wcc", "--io", "pread"]).output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        // The loader of the program reads before it.
+        if said.contains("loading shared libraries") || said.contains("relocation error") {
+            continue;
+        }
+        if ended.status.success() {
+            break;
+        }
+        assert!(
+            said.contains("cannot read") && said.contains("db/") && said.contains("from byte 0 on"),
+            "{at}: {said}"
+        );
+        assert_eq!(ended.status.code(), Some(1), "{at}: {said}");
+        num_refused += 1;
+    }
+    assert!(num_refused > 1, "{num_refused} reads that failed");
+    let verified = anden().arg("verify").arg(&database).output().unwrap();
+    assert!(verified.status.success(), "{}", String::from_utf8_lossy(&verified.stderr));
 }

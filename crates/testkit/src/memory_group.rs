@@ -21,27 +21,23 @@ const VERSION_2: Names = Names { limit: "memory.max", peak: "memory.peak" };
 
 /// A group of our own; dropped, it is gone.
 #[derive(Debug)]
-pub(super) struct Group {
+pub struct MemoryGroup {
     path: PathBuf,
     names: Names,
 }
 
-impl Group {
+impl MemoryGroup {
     /// Makes a group for at most `num_bytes`.
     ///
     /// # Errors
-    /// The system does not let us: what to do then.
-    pub(super) fn new(num_bytes: u64) -> Result<Self> {
-        Self::below(Path::new(GROUPS), num_bytes).with_context(|| {
-            "a limit of memory needs a group of processes of its own, which only root may make (run this as root: \
-             `sudo anden-bench outofcore`), or who was given one (`systemd-run --user --scope -p Delegate=yes \
-             anden-bench outofcore`)"
-        })
+    /// The system does not let us.
+    pub fn new(num_bytes: u64) -> Result<Self> {
+        Self::below(Path::new(GROUPS), num_bytes)
     }
 
     fn below(groups: &Path, num_bytes: u64) -> Result<Self> {
         let (parent, names) = parent(groups)?;
-        let path = parent.join(format!("anden-bench-{}", std::process::id()));
+        let path = parent.join(format!("anden-{}", std::process::id()));
         if !path.is_dir() {
             std::fs::create_dir(&path).with_context(|| format!("{}: cannot make a group", path.display()))?;
         }
@@ -51,18 +47,18 @@ impl Group {
     }
 
     /// What a child writes its number to.
-    pub(super) fn members(&self) -> PathBuf {
+    pub fn members(&self) -> PathBuf {
         self.path.join("cgroup.procs")
     }
 
     /// The most that the group had at once, files included, since [`reset_peak`](Self::reset_peak); 0 if unknown.
-    pub(super) fn peak(&self) -> u64 {
+    pub fn peak(&self) -> u64 {
         let text = std::fs::read_to_string(self.path.join(self.names.peak)).unwrap_or_default();
         text.trim().parse().unwrap_or(0)
     }
 
     /// Starts a new account of the peak, where the system can.
-    pub(super) fn reset_peak(&self) {
+    pub fn reset_peak(&self) {
         let _ = self.set(self.names.peak, "0");
     }
 
@@ -72,7 +68,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for MemoryGroup {
     fn drop(&mut self) {
         // What is left of it holds nobody up.
         let _ = std::fs::remove_dir(&self.path);
@@ -98,7 +94,7 @@ fn parent(groups: &Path) -> Result<(PathBuf, Names)> {
 }
 
 /// Moves this process to a group, before it has anything in memory.
-pub(super) fn join(members: &Path) -> Result<()> {
+pub fn join(members: &Path) -> Result<()> {
     std::fs::write(members, std::process::id().to_string())
         .with_context(|| format!("{}: cannot join the group", members.display()))
 }
@@ -110,7 +106,7 @@ mod tests {
     #[test]
     fn groups_of_both_kinds_are_found() {
         let root = tempfile::tempdir().unwrap();
-        let error = Group::below(root.path(), 5).unwrap_err().to_string();
+        let error = MemoryGroup::below(root.path(), 5).unwrap_err().to_string();
         assert!(error.contains("no groups with a limit"), "{error}");
         let second = root.path().join("unified");
         std::fs::create_dir(&second).unwrap();
@@ -120,7 +116,7 @@ mod tests {
         std::fs::create_dir(&first).unwrap();
         std::fs::write(first.join(VERSION_1.limit), "9\n").unwrap();
         assert_eq!(parent(root.path()).unwrap(), (first.clone(), VERSION_1));
-        let group = Group::below(root.path(), 5).unwrap();
+        let group = MemoryGroup::below(root.path(), 5).unwrap();
         let limit = group.members().with_file_name(VERSION_1.limit);
         assert_eq!(std::fs::read_to_string(limit).unwrap(), "5");
         assert_eq!(group.peak(), 0);
