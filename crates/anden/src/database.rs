@@ -141,6 +141,24 @@ impl Database {
         Ok(Self::new(engine::Database::open_read_only_with(path.as_ref(), session.io())?, session))
     }
 
+    /// Opens the snapshots of a database for reading, without what was committed since the newest of them: until
+    /// [`refresh`](Self::refresh), which reads the log, [`view`](Self::view) shows that one. A long log takes no time,
+    /// and one that is damaged is no obstacle.
+    ///
+    /// # Errors
+    /// As [`open_read_only`](Self::open_read_only), but for the log.
+    pub fn open_snapshots(path: impl AsRef<Path>) -> Result<Self> {
+        Self::open_snapshots_in(path, &Session::new(0)?)
+    }
+
+    /// As [`open_snapshots`](Self::open_snapshots), with the threads, budget and watcher of `session`.
+    ///
+    /// # Errors
+    /// As [`open_snapshots`](Self::open_snapshots).
+    pub fn open_snapshots_in(path: impl AsRef<Path>, session: &Session) -> Result<Self> {
+        Ok(Self::new(engine::Database::open_snapshots_with(path.as_ref(), session.io())?, session))
+    }
+
     /// Creates a database from files. Nothing is left behind if that fails.
     ///
     /// # Errors

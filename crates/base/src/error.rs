@@ -4,6 +4,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use crate::standard_input::StandardInput;
+
 /// What went wrong below the graph: the disk, or bytes that are not what they claim to be.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -49,8 +51,12 @@ pub enum Error {
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 impl Error {
-    /// Wraps an operating system error with what was attempted and where.
+    /// Wraps an operating system error with what was attempted and where; standard input that is not waited for any
+    /// longer is [`Cancelled`](Self::Cancelled).
     pub fn io(operation: &'static str, path: &Path, source: io::Error) -> Self {
+        if StandardInput::was_stopped(&source) {
+            return Self::Cancelled;
+        }
         Self::Io { operation, path: path.to_owned(), source: Arc::new(source) }
     }
 

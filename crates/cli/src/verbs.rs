@@ -67,9 +67,13 @@ fn require_plain(path: &Path) -> Result {
     }
 }
 
-/// Opens a database for reading, in the way that is asked for.
+/// Opens a database for reading, in the way that is asked for; without its log where snapshots were selected.
 fn open_selected(path: &Path, session: &Session, selection: &Selection) -> Result<Database> {
-    open(path, &session.clone().with_io(selection.io.unwrap_or_default()))
+    let session = session.clone().with_io(selection.io.unwrap_or_default());
+    if selection.snapshot.is_some() || selection.window.is_some() {
+        return Ok(Database::open_snapshots_in(path, &session)?);
+    }
+    open(path, &session)
 }
 
 /// Opens a database for reading.

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anden::Progress;
+use anden::{Progress, StandardInput};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::failure::{Failure, complain};
@@ -32,6 +32,7 @@ impl Watch {
                 }
                 std::process::exit(Failure::Cancelled.status().into());
             }
+            StandardInput::stop();
         });
         Self { is_visible: !is_quiet && std::io::stderr().is_terminal(), bar: Mutex::new(None) }
     }

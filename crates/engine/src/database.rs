@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
-use base::storage::{CalledStorage, DiskStorage, MemoryStorage, Storage};
+use base::storage::{DiskStorage, MemoryStorage, Storage};
 use graph::formats::InputPath;
 use lama::{
     Dictionary, DictionaryKeys, Diff, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention, SnapshotInfo, Stats,
@@ -155,10 +155,7 @@ impl Database {
     /// As [`open_read_only`](Self::open_read_only); with [`Io::Pread`], files that do not fit in the memory that is free,
     /// and reads that fail.
     pub fn open_read_only_with(path: &Path, io: Io) -> Result<Self> {
-        match io {
-            Io::Mmap => Self::open_read_only_in(Arc::new(DiskStorage), path),
-            Io::Pread => Self::open_read_only_in(Arc::new(CalledStorage), path),
-        }
+        Self::open_read_only_in(io.storage(), path)
     }
 
     /// As [`open_read_only`](Self::open_read_only), on any storage.
@@ -166,12 +163,30 @@ impl Database {
     /// # Errors
     /// As [`open_read_only`](Self::open_read_only).
     pub fn open_read_only_in(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
+        let database = Self::open_snapshots_in(storage, path)?;
+        database.catch_up()?;
+        Ok(database)
+    }
+
+    /// Opens the snapshots of a database for reading, without what was committed since the newest of them: until
+    /// [`refresh`](Self::refresh), which reads the log, [`view`](Self::view) shows that one. A long log takes no time,
+    /// and one that is damaged is no obstacle.
+    ///
+    /// # Errors
+    /// As [`open_read_only_with`](Self::open_read_only_with), but for the log.
+    pub fn open_snapshots_with(path: &Path, io: Io) -> Result<Self> {
+        Self::open_snapshots_in(io.storage(), path)
+    }
+
+    /// As [`open_snapshots_with`](Self::open_snapshots_with), on any storage.
+    ///
+    /// # Errors
+    /// As [`open_snapshots_with`](Self::open_snapshots_with).
+    pub fn open_snapshots_in(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         require(&*storage, path)?;
         let store = Store::open_read_only(storage, path)?;
         let live = Live::new(store.epoch());
-        let database = Self::with_live(store, live, true);
-        database.catch_up()?;
-        Ok(database)
+        Ok(Self::with_live(store, live, true))
     }
 
     /// Sets the memory, in bytes, for pages of snapshots that are not in the files as they are; without it, a quarter of

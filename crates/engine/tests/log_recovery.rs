@@ -507,6 +507,13 @@ fn a_segment_that_lacks_or_is_of_another_database_is_refused() {
     let copy = disk.duplicate();
     copy.set_contents(&paths[1], &disk.contents(&paths[0]).unwrap());
     assert_eq!(open(&copy).unwrap_err().kind(), ErrorKind::Corrupt, "the same segment twice");
+    let reader = |disk: &FaultStorage| Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB));
+    assert_eq!(reader(&copy).unwrap_err().kind(), ErrorKind::Corrupt);
+    // The snapshots can be read all the same.
+    let snapshots = Database::open_snapshots_in(Arc::new(copy), Path::new(DB)).unwrap();
+    let newest = snapshots.snapshots().last().unwrap().num_edges;
+    assert_eq!(snapshots.view().unwrap().num_edges(), newest);
+    assert_eq!(snapshots.refresh().unwrap_err().kind(), ErrorKind::Corrupt);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use anden::{ExportFormat as Format, Output, VertexFormat, View, write_file};
 use serde_json::json;
 
-use super::{open, require_plain, session, view};
+use super::{open_selected, require_plain, session, view};
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::console::{Console, count, duration, size};
 use crate::failure::{Failure, Result, complain};
@@ -21,7 +21,7 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     }
     let (session, watch) = session(global)?;
     let format = format(args)?;
-    let database = open(&args.database, &session)?;
+    let database = open_selected(&args.database, &session, &args.selection)?;
     let view = view(&database, &args.selection)?;
     let start = std::time::Instant::now();
     if to_stdout {

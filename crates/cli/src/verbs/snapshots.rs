@@ -1,9 +1,9 @@
 //! `anden snapshots`.
 
-use anden::SnapshotInfo;
+use anden::{Database, SnapshotInfo};
 use serde_json::{Value, json};
 
-use super::{open, session};
+use super::session;
 use crate::args::{DatabaseArgs, Global};
 use crate::console::{Console, Table, count, size};
 use crate::failure::Result;
@@ -11,7 +11,7 @@ use crate::failure::Result;
 /// Lists the snapshots, the oldest first.
 pub fn execute(global: &Global, args: &DatabaseArgs) -> Result {
     let (session, _watch) = session(global)?;
-    let database = open(&args.database, &session)?;
+    let database = Database::open_snapshots_in(&args.database, &session)?;
     let snapshots = database.snapshots();
     let mut console = Console::new();
     if global.json {

@@ -55,3 +55,31 @@ fn a_full_disk_refuses_commits_and_keeps_those_before() {
     assert!(writer.wait_for_answer(), "there is room again");
     writer.kill();
 }
+
+#[test]
+fn a_disk_for_reading_only_is_read_with_its_log_and_refuses_writers() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = FileSystem::new(folder.path(), 8) else {
+        println!("skipped: a disk for reading only needs the rights to mount a file system, and mkfs.ext4");
+        return;
+    };
+    let database = disk.mounted.join("db");
+    create(&database);
+    let mut writer = Writer::apply(&database, &["--batch", "1"], 1);
+    assert!(writer.wait_for_answer());
+    let answered = writer.kill();
+    disk.make_read_only();
+    let found = num_edges(&database, "for reading only");
+    assert!(found >= answered, "{found} edges, {answered} were answered");
+    for arguments in [&["run", "wcc"][..], &["verify"], &["info"]] {
+        let ended = anden().arg(arguments[0]).arg(&database).args(&arguments[1..]).output().unwrap();
+        assert!(ended.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&ended.stderr));
+    }
+    let (answered, is_well, said) = Writer::apply(&database, &[], found).end();
+    assert!(!is_well && answered == found && said.contains("LOCK") && said.contains("Read-only file system"), "{said}");
+    let input = folder.path().join("edges.txt");
+    std::fs::write(&input, "0 1\n").unwrap();
+    let made = anden().args(["load", "--quiet"]).arg(disk.mounted.join("other")).arg(&input).output().unwrap();
+    let said = String::from_utf8_lossy(&made.stderr);
+    assert!(!made.status.success() && said.contains("other") && said.contains("Read-only file system"), "{said}");
+}

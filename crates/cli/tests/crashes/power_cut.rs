@@ -51,6 +51,11 @@ impl FileSystem {
         self.is_mounted
     }
 
+    /// Nothing can be written any more.
+    pub fn make_read_only(&self) {
+        assert!(runs(Command::new("mount").args(["-o", "remount,ro"]).arg(&self.mounted)));
+    }
+
     fn unmount(&mut self) {
         while self.is_mounted {
             self.is_mounted = !runs(Command::new("umount").arg(&self.mounted));

@@ -79,7 +79,7 @@ fn a_kernel_that_forbids_the_weights() {
     plain.anden(&["query", "db", "path", "1", "4", "--weighted"]).failed(&["weight"]);
 }
 
-fn gzip(text: &str) -> Vec<u8> {
+pub fn gzip(text: &str) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(text.as_bytes()).unwrap();
     encoder.finish().unwrap()

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
+use crate::bad_input::gzip;
 use crate::scene::Scene;
 
 #[test]
@@ -98,4 +99,35 @@ fn an_interrupted_load_leaves_nothing_behind() {
     assert_eq!(output.status.code(), Some(130), "{stderr}");
     assert!(stderr.starts_with("anden: interrupted"), "{stderr}");
     assert!(scene.names().is_empty(), "{:?}", scene.names());
+}
+
+/// Who waits for a pipe that says nothing more is interrupted all the same.
+#[test]
+fn an_interrupt_ends_waiting_for_input() {
+    for (verb, packed) in [("load", false), ("load", true), ("append", false), ("apply", false), ("apply", true)] {
+        let scene = Scene::new();
+        if verb != "load" {
+            scene.write("edges.txt", "0 1\n");
+            scene.anden(&["load", "db", "edges.txt"]).succeeded();
+        }
+        let mut child = scene.command(&[verb, "db", "-"]).stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        let lines: String =
+            (0..50_000).map(|i| format!("{}{i} {}\n", if verb == "apply" { "+ " } else { "" }, i + 1)).collect();
+        let bytes = if packed { gzip(&lines) } else { lines.into_bytes() };
+        // Without the end, so that more is waited for.
+        input.write_all(&bytes[..bytes.len() - 20]).unwrap();
+        std::thread::sleep(std::time::Duration::from_millis(150));
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        drop(input);
+        let stderr = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(130), "{verb}, packed: {packed}: {stderr}");
+        assert!(stderr.starts_with("anden: interrupted"), "{verb}, packed: {packed}: {stderr}");
+        match verb {
+            "load" => assert!(scene.names().is_empty(), "{:?}", scene.names()),
+            "append" => assert_eq!(scene.json(&["info", "db"])["edges"], 1),
+            _ => assert!(scene.json(&["info", "db"])["edges"].as_u64() >= Some(1)),
+        }
+    }
 }

@@ -2,6 +2,9 @@
 
 use std::fmt;
 use std::str::FromStr;
+use std::sync::Arc;
+
+use base::storage::{CalledStorage, DiskStorage, Storage};
 
 /// What is read ahead of whoever reads lists, from files that are larger than memory.
 ///
@@ -49,6 +52,14 @@ impl Prefetch {
 }
 
 impl Io {
+    /// What reads and writes in this way.
+    pub(crate) fn storage(self) -> Arc<dyn Storage> {
+        match self {
+            Self::Mmap => Arc::new(DiskStorage),
+            Self::Pread => Arc::new(CalledStorage),
+        }
+    }
+
     /// Every choice.
     pub const ALL: [Self; 2] = [Self::Mmap, Self::Pread];
 

@@ -8,6 +8,8 @@
 use std::io::{self, BufReader, Read};
 use std::path::Path;
 
+use base::standard_input::StandardInput;
+
 use crate::{Error, Result};
 
 /// The most memory that an xz decoder may take, in bytes: enough for its highest preset.
@@ -107,6 +109,7 @@ impl Read for Named {
             let name = self.compression.name();
             match e.kind() {
                 io::ErrorKind::Interrupted => e,
+                _ if StandardInput::was_stopped(&e) => e,
                 io::ErrorKind::UnexpectedEof => io::Error::new(e.kind(), format!("the {name} data is cut short")),
                 kind => io::Error::new(kind, format!("the {name} data is damaged or cut short: {e}")),
             }

@@ -1,9 +1,11 @@
 //! Opening inputs: what each is, and what is known of all before they are read.
 
 use std::fs::File;
-use std::io::{Cursor, IsTerminal, Read};
+use std::io::{Cursor, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+use base::standard_input::StandardInput;
 
 use super::InputPath;
 use super::compression::{Compression, decoded};
@@ -48,7 +50,7 @@ impl<'a> Opening<'a> {
         let path = input.path();
         let mut looked = match input {
             InputPath::Stdin => {
-                let stdin = std::io::stdin();
+                let stdin = StandardInput::open(path)?;
                 if stdin.is_terminal() {
                     return Err(bad(path, "expected a pipe or a file on standard input, found a terminal"));
                 }

@@ -6,6 +6,8 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use base::standard_input::StandardInput;
+
 use super::InputPath;
 use super::compression::decoded;
 use super::lines::is_comment;
@@ -95,7 +97,7 @@ impl Updates {
     pub fn open(input: &InputPath) -> Result<Self> {
         let path = input.path();
         match input {
-            InputPath::Stdin => Self::of_bytes(path, std::io::stdin()),
+            InputPath::Stdin => Self::of_bytes(path, StandardInput::open(path)?),
             InputPath::File(path) => {
                 Self::of_bytes(path, File::open(path).map_err(|error| base::Error::io("open", path, error))?)
             }
