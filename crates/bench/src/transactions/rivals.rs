@@ -6,6 +6,8 @@
 
 mod stores;
 
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
@@ -13,7 +15,7 @@ use anyhow::{Result, ensure};
 use base::VertexId;
 use graph::{Direction, Graph};
 use kernels::Context;
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, Statement, params};
 
 pub(super) use self::stores::{Promise, stores};
 use super::ground::Ground;
@@ -85,6 +87,32 @@ const TWO_HOPS: &str = "SELECT count(*) FROM (SELECT DISTINCT far.target FROM ed
     WHERE near.source = ?1 AND far.target <> ?1
     AND NOT EXISTS (SELECT 1 FROM edges WHERE source = ?1 AND target = far.target))";
 
+const EDGES_OF: &str = "SELECT target, weight FROM edges WHERE source = ?1";
+
+/// The least weight of a path by Dijkstra's algorithm, which asks for the edges of each vertex that it settles: a
+/// recursive query does not settle vertices, and would come to each with every weight there is.
+fn least_weight(edges_of: &mut Statement<'_>, source: VertexId, target: VertexId) -> Result<u64> {
+    let mut distances = HashMap::from([(source, 0)]);
+    let mut queue = BinaryHeap::from([Reverse((0, source))]);
+    while let Some(Reverse((distance, vertex))) = queue.pop() {
+        if vertex == target {
+            return Ok(distance);
+        }
+        if distances[&vertex] < distance {
+            continue;
+        }
+        let mut rows = edges_of.query(params![vertex])?;
+        while let Some(row) = rows.next()? {
+            let (next, length) = (row.get(0)?, distance + row.get::<_, i64>(1)? as u64);
+            if distances.get(&next).is_none_or(|&known| length < known) {
+                distances.insert(next, length);
+                queue.push(Reverse((length, next)));
+            }
+        }
+    }
+    Ok(u64::MAX)
+}
+
 /// The same queries, one after the other on one thread, here and there.
 pub(super) fn navigation(
     setting: &Setting,
@@ -102,15 +130,15 @@ pub(super) fn navigation(
         let text = match question {
             Question::Path => PATH,
             Question::TwoHops => TWO_HOPS,
-            // A recursive query does not settle vertices: it would come to each with every length there is.
-            Question::WeightedPath => continue,
+            Question::WeightedPath => EDGES_OF,
         };
         let mut statement = connection.prepare(text)?;
         let asked = |pair: usize| ground.pairs.iter().cycle().skip(pair * num_queries).take(num_queries);
         let mut theirs = |(source, target): (VertexId, VertexId)| -> Result<u64> {
             let answer = match question {
+                Question::WeightedPath => return least_weight(&mut statement, source, target),
                 Question::TwoHops => statement.query_row(params![source], |row| row.get::<_, i64>(0)),
-                _ => statement.query_row(params![source, target], |row| row.get::<_, i64>(0)),
+                Question::Path => statement.query_row(params![source, target], |row| row.get::<_, i64>(0)),
             };
             Ok(answer? as u64)
         };
