@@ -179,6 +179,20 @@ impl State {
         self.alive(operation, path)
     }
 
+    /// Writes what is meant for this place of the file `id` to a sector of some file; what was meant to be overwritten
+    /// stays, and behind the end are zeros.
+    fn misdirect(&mut self, id: usize, offset: usize, bytes: &[u8], random: &mut Random) {
+        let num_bytes = self.files[id].now.len().max(offset + bytes.len());
+        self.files[id].change(Change::SetLen(num_bytes));
+        let other = random.next() as usize % self.files.len();
+        let other = &mut self.files[other];
+        let num_sectors = other.now.len().div_ceil(SECTOR_BYTES).max(1);
+        let elsewhere = random.next() as usize % num_sectors * SECTOR_BYTES;
+        // No file becomes longer by what is not meant for it.
+        let room = other.now.len().saturating_sub(elsewhere);
+        other.change(Change::Write(elsewhere, bytes[..room.min(bytes.len())].to_vec()));
+    }
+
     fn alive(&self, operation: &'static str, path: &Path) -> Result<()> {
         if self.crashed {
             return Err(Error::io(operation, path, io::Error::other("simulated power cut")));
@@ -443,18 +457,10 @@ impl StorageFile for FaultFile {
         if let FaultPlan::MisdirectAt(at, seed) = state.plan
             && at + 1 == state.num_calls
         {
-            let num_bytes = state.files[self.id].now.len().max(offset + written.len());
-            state.files[self.id].change(Change::SetLen(num_bytes));
-            let mut random = Random(seed);
-            let id = random.next() as usize % state.files.len();
-            let num_sectors = state.files[id].now.len().div_ceil(SECTOR_BYTES).max(1);
-            let elsewhere = random.next() as usize % num_sectors * SECTOR_BYTES;
-            // No file becomes longer by what is not meant for it.
-            let room = state.files[id].now.len().saturating_sub(elsewhere);
-            state.files[id].change(Change::Write(elsewhere, written[..room.min(written.len())].to_vec()));
-            return answer;
+            state.misdirect(self.id, offset, written, &mut Random(seed));
+        } else {
+            state.files[self.id].change(Change::Write(offset, written.to_vec()));
         }
-        state.files[self.id].change(Change::Write(offset, written.to_vec()));
         answer
     }
 
