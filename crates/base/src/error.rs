@@ -31,10 +31,12 @@ pub enum Error {
         what: String,
     },
     /// Another process (or another handle of this one) holds the lock.
-    #[error("{}: locked by another process", path.display())]
+    #[error("{}: locked by {}", path.display(), holder_name(*.holder))]
     Locked {
         /// The lock file.
         path: PathBuf,
+        /// The number of the process, where it is known.
+        holder: Option<u32>,
     },
     /// This process was forked from the one that opened what is to be used.
     #[error("{}: was opened by the process that this one was forked from; open it here", path.display())]
@@ -71,5 +73,13 @@ impl Error {
             Self::Io { source, .. } => Some(source.kind()),
             _ => None,
         }
+    }
+}
+
+fn holder_name(holder: Option<u32>) -> String {
+    match holder {
+        Some(number) if number == std::process::id() => "another handle of this process".to_owned(),
+        Some(number) => format!("another process ({number})"),
+        None => "another process".to_owned(),
     }
 }

@@ -94,11 +94,14 @@ impl Storage for DiskStorage {
         let mut file = file.map_err(|e| Error::io("open for locking", path, e))?;
         match file.try_lock() {
             Ok(()) => {
-                // For people who look: the lock itself is the kernel's, not this number.
+                // For those who are refused: the lock itself is the kernel's, not this number.
                 let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
                 Ok(Box::new(Held { file, birthplace: Birthplace::here() }))
             }
-            Err(TryLockError::WouldBlock) => Err(Error::Locked { path: path.to_owned() }),
+            Err(TryLockError::WouldBlock) => {
+                let holder = std::fs::read_to_string(path).ok().and_then(|number| number.trim().parse().ok());
+                Err(Error::Locked { path: path.to_owned(), holder })
+            }
             Err(TryLockError::Error(e)) => Err(Error::io("lock", path, e)),
         }
     }
@@ -177,7 +180,9 @@ mod tests {
         disk.create_dir(&dir).unwrap();
         let lock_path = dir.join("LOCK");
         let held = disk.lock(&lock_path).unwrap();
-        assert!(matches!(disk.lock(&lock_path), Err(Error::Locked { .. })));
+        let refused = disk.lock(&lock_path).err().unwrap();
+        assert!(matches!(refused, Error::Locked { holder: Some(number), .. } if number == std::process::id()));
+        assert!(refused.to_string().ends_with("locked by another handle of this process"), "{refused}");
         drop(held);
         drop(disk.lock(&lock_path).unwrap());
 

@@ -414,7 +414,7 @@ impl Storage for FaultStorage {
         let mut state = self.state();
         state.call("lock", path)?;
         if state.locks.iter().any(|held| held == path) {
-            return Err(Error::Locked { path: path.to_owned() });
+            return Err(Error::Locked { path: path.to_owned(), holder: None });
         }
         if !state.names.contains_key(path) {
             let id = state.files.len();

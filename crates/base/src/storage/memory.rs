@@ -175,7 +175,7 @@ impl Storage for MemoryStorage {
     fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>> {
         let mut state = self.state();
         if state.locks.iter().any(|held| held == path) {
-            return Err(Error::Locked { path: path.to_owned() });
+            return Err(Error::Locked { path: path.to_owned(), holder: None });
         }
         if !state.names.contains_key(path) {
             let file = memory_file().and_then(|file| state.add(path, Entry::File(Arc::new(file))));
