@@ -9,7 +9,10 @@ use std::sync::Arc;
 use base::VertexId;
 use base::parallel::Pool;
 use graph::property::{PropertyType, PropertyValue};
-use graph::{Direction, Graph, InEdges, Page, Parts, Weight, WeightType, WeightedEdges, WillNeed, prefetch_start};
+use graph::{
+    DensePage, Direction, Graph, InEdges, Page, Parts, WantedLists, Weight, WeightType, WeightedEdges, WillNeed,
+    prefetch_start,
+};
 
 use crate::{Error, Result, View};
 
@@ -393,11 +396,15 @@ impl Graph for ChosenWeights {
     #[inline]
     fn for_each_out_fragment_of(
         &self,
-        word: usize,
-        wanted: u64,
+        wanted: &WantedLists,
         body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
-        self.graph.for_each_out_fragment_of(word, wanted, body);
+        self.graph.for_each_out_fragment_of(wanted, body);
+    }
+
+    #[inline(always)]
+    fn dense_out_lists(&self, wanted: &WantedLists) -> Option<(DensePage<'_, Self::Offset>, WantedLists)> {
+        self.graph.dense_out_lists(wanted)
     }
 
     #[inline(always)]
@@ -441,11 +448,15 @@ impl InEdges for ChosenWeights {
     #[inline]
     fn for_each_in_fragment_of(
         &self,
-        word: usize,
-        wanted: u64,
+        wanted: &WantedLists,
         body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
-        self.graph.for_each_in_fragment_of(word, wanted, body);
+        self.graph.for_each_in_fragment_of(wanted, body);
+    }
+
+    #[inline(always)]
+    fn dense_in_lists(&self, wanted: &WantedLists) -> Option<(DensePage<'_, Self::Offset>, WantedLists)> {
+        self.graph.dense_in_lists(wanted)
     }
 
     #[inline]

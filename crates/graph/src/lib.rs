@@ -13,6 +13,7 @@ pub mod formats;
 pub mod generate;
 pub mod property;
 mod seam;
+mod wanted;
 mod weight;
 
 pub use base::{MAX_VERTICES, NO_VERTEX, VertexId};
@@ -20,6 +21,6 @@ pub use csr::{Adjacency, Csr, CsrBuilder};
 pub use error::{Error, Result};
 pub use seam::{
     DensePage, Direction, Graph, InEdges, Page, PageOffset, Parts, Side, SingleFragment, WeightedEdges, WillNeed,
-    vertices_of,
 };
+pub use wanted::{WantedLists, vertices_of};
 pub use weight::{Distance, Weight, WeightType, Weights, prefetch_start};

@@ -12,9 +12,8 @@
 use std::ops::{ControlFlow, Range};
 
 use base::VertexId;
-use base::bitmap::ones;
 
-use crate::{Weight, WeightType};
+use crate::{WantedLists, Weight, WeightType};
 
 /// Whether an edge (u, v) is also an edge (v, u).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -79,20 +78,26 @@ pub trait Graph: WillNeed + Sync {
         body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
 
-    /// Calls `body` with the fragments of the out-lists of those of 64 vertices, from `64 * word` on, whose bits are
-    /// set in `wanted`: list after list, in any order. To break leaves a list, and goes on with the next.
+    /// Calls `body` with the fragments of the out-lists that are wanted, in any order, but those of one list in theirs.
+    /// To break leaves a list, and goes on with the others.
     ///
     /// For lists of [patched](Page::Patched) pages: a storage that has to look for each of them looks for all at once.
     #[inline]
     fn for_each_out_fragment_of(
         &self,
-        word: usize,
-        wanted: u64,
+        wanted: &WantedLists,
         mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
-        for vertex in vertices_of(word, wanted) {
+        for vertex in wanted.vertices() {
             let _ = self.for_each_out_fragment(vertex, |list| body(vertex, list));
         }
+    }
+
+    /// Those of the wanted out-lists that stand in one slice, and that slice as a page: of a [patched](Page::Patched)
+    /// page, what is not patched is read as fast as on a dense one. The others are asked for as fragments.
+    #[inline(always)]
+    fn dense_out_lists(&self, _wanted: &WantedLists) -> Option<(DensePage<'_, Self::Offset>, WantedLists)> {
+        None
     }
 
     /// Calls `body` with pages of out-lists that cover `vertices` once, in order.
@@ -130,13 +135,18 @@ pub trait InEdges: Graph {
     #[inline]
     fn for_each_in_fragment_of(
         &self,
-        word: usize,
-        wanted: u64,
+        wanted: &WantedLists,
         mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
-        for vertex in vertices_of(word, wanted) {
+        for vertex in wanted.vertices() {
             let _ = self.for_each_in_fragment(vertex, |list| body(vertex, list));
         }
+    }
+
+    /// As [`Graph::dense_out_lists`].
+    #[inline(always)]
+    fn dense_in_lists(&self, _wanted: &WantedLists) -> Option<(DensePage<'_, Self::Offset>, WantedLists)> {
+        None
     }
 
     /// As [`Graph::for_each_out_page`].
@@ -145,12 +155,6 @@ pub trait InEdges: Graph {
         vertices: Range<VertexId>,
         body: impl FnMut(Page<'_, Self::Offset>) -> ControlFlow<()>,
     ) -> ControlFlow<()>;
-}
-
-/// The vertices, from `64 * word` on, whose bits are set in `wanted`, ascending.
-#[inline(always)]
-pub fn vertices_of(word: usize, wanted: u64) -> impl Iterator<Item = VertexId> {
-    ones(wanted).map(move |bit| (word * 64 + bit) as VertexId)
 }
 
 /// Weights beside the edges.
@@ -330,6 +334,12 @@ impl<'a, O: PageOffset> DensePage<'a, O> {
     #[inline(always)]
     pub fn list(&self, index: usize) -> &'a [VertexId] {
         &self.targets[self.offsets[index].index()..self.offsets[index + 1].index()]
+    }
+
+    /// Hints that the list of the vertex `first + index` is read soon.
+    #[inline(always)]
+    pub fn prefetch(&self, index: usize) {
+        base::simd::prefetch(self.targets, self.offsets[index].index());
     }
 
     /// The degree of the vertex `first + index`.

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::memory::{as_atomic_u32, as_atomic_u64, zeroed_huge};
-use graph::{Direction, Graph, InEdges, Page, Parts, Side, WillNeed};
+use graph::{DensePage, Direction, Graph, InEdges, Page, Parts, Side, WantedLists, WillNeed};
 
 use crate::vertex_subset::CHUNK;
 use crate::walk::for_each_arc;
@@ -177,11 +177,15 @@ impl<G: Graph> Graph for Transposed<'_, G> {
     #[inline(always)]
     fn for_each_out_fragment_of(
         &self,
-        word: usize,
-        wanted: u64,
+        wanted: &WantedLists,
         body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
-        self.graph.for_each_out_fragment_of(word, wanted, body);
+        self.graph.for_each_out_fragment_of(wanted, body);
+    }
+
+    #[inline(always)]
+    fn dense_out_lists(&self, wanted: &WantedLists) -> Option<(DensePage<'_, Self::Offset>, WantedLists)> {
+        self.graph.dense_out_lists(wanted)
     }
 
     #[inline(always)]

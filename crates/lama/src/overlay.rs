@@ -13,7 +13,7 @@ use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::bitmap::{AtomicBitmap, ones};
-use graph::{Direction, vertices_of};
+use graph::{Direction, WantedLists};
 
 use crate::key::{Key, KeyRef};
 use crate::property::PropertyOverlay;
@@ -31,17 +31,15 @@ pub struct ListChanges {
     pub added: usize,
 }
 
-/// Some of 64 lists that may differ from the snapshot's.
+/// Lists of a group that may differ from the snapshot's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TouchedLists {
-    /// The vertices are those from `64 * word` on
-    pub word: usize,
-    /// whose bits are set here.
-    pub wanted: u64,
+    /// Those whose changes are wanted.
+    pub wanted: WantedLists,
     /// Those of them that may lose entries; the others lose none.
-    pub cut: u64,
+    pub cut: WantedLists,
     /// Those of them of which only what they gain is wanted: they lose nothing, or nothing of them is below.
-    pub gaining: u64,
+    pub gaining: WantedLists,
 }
 
 /// A part of what changes in a list.
@@ -116,9 +114,10 @@ pub trait Overlay: Debug + Send + Sync {
     /// Calls `body` for one list after the other, in any order, with all that it loses, if that is wanted, and then,
     /// unless told to break, with what it gains: who finds what he wants in what is left of the snapshot's list asks no
     /// further.
-    fn for_each_change(&self, side: graph::Side, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
-        for vertex in vertices_of(lists.word, lists.wanted) {
-            if lists.is_gaining(vertex) || body(vertex, ChangedPart::Removed(&self.removed(side, vertex))).is_continue()
+    fn for_each_change(&self, side: graph::Side, lists: &TouchedLists, body: &mut ChangedPartBody<'_>) {
+        for vertex in lists.wanted.vertices() {
+            if lists.gaining.contains(vertex)
+                || body(vertex, ChangedPart::Removed(&self.removed(side, vertex))).is_continue()
             {
                 let mut give =
                     |targets: &[VertexId], weights: &[u8]| body(vertex, ChangedPart::Added(targets, weights));
@@ -135,20 +134,6 @@ pub trait Overlay: Debug + Send + Sync {
 
     /// Hints that what changes in a list, which was looked for, is read soon.
     fn prefetch_list(&self, _side: graph::Side, _vertex: VertexId) {}
-}
-
-impl TouchedLists {
-    /// Whether the list of one of the vertices may lose entries.
-    #[inline(always)]
-    pub fn is_cut(&self, vertex: VertexId) -> bool {
-        self.cut >> (vertex % 64) & 1 == 1
-    }
-
-    /// Whether of the list of one of the vertices only what it gains is wanted.
-    #[inline(always)]
-    pub fn is_gaining(&self, vertex: VertexId) -> bool {
-        self.gaining >> (vertex % 64) & 1 == 1
-    }
 }
 
 /// Calls `body` with what is left, piece by piece, of an ascending list without the entries of another.

@@ -7,7 +7,10 @@ use std::sync::Arc;
 use base::VertexId;
 use base::bitmap::Bitmap;
 use base::mapped::FileBytes;
-use graph::{Direction, Graph, InEdges, Page, Parts, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed};
+use graph::{
+    DensePage, Direction, Graph, InEdges, Page, Parts, SingleFragment, WantedLists, Weight, WeightType, WeightedEdges,
+    WillNeed,
+};
 
 use crate::base_run::{BaseLists, BaseRun};
 use crate::dictionary::Dictionary;
@@ -567,11 +570,15 @@ impl Graph for View {
     #[inline]
     fn for_each_out_fragment_of(
         &self,
-        word: usize,
-        wanted: u64,
+        wanted: &WantedLists,
         body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
-        self.out_side.for_each_fragment_of(word, wanted, body);
+        self.out_side.for_each_fragment_of(wanted, body);
+    }
+
+    #[inline(always)]
+    fn dense_out_lists(&self, wanted: &WantedLists) -> Option<(DensePage<'_, u32>, WantedLists)> {
+        self.out_side.dense_lists(wanted)
     }
 
     #[inline(always)]
@@ -624,13 +631,17 @@ impl InEdges for View {
     #[inline]
     fn for_each_in_fragment_of(
         &self,
-        word: usize,
-        wanted: u64,
+        wanted: &WantedLists,
         body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
         if let Some(side) = &self.in_side {
-            side.for_each_fragment_of(word, wanted, body);
+            side.for_each_fragment_of(wanted, body);
         }
+    }
+
+    #[inline(always)]
+    fn dense_in_lists(&self, wanted: &WantedLists) -> Option<(DensePage<'_, u32>, WantedLists)> {
+        self.in_side.as_ref()?.dense_lists(wanted)
     }
 
     #[inline]

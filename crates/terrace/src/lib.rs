@@ -62,4 +62,4 @@ pub use overlay::{Base, Mirror, Search};
 pub use state::Plane;
 pub use terrace::{Memory, Space, Terrace};
 pub use value::Value;
-pub use version::{Lists, ListsOfWord, Reader, Version};
+pub use version::{Lists, ListsOfGroup, Reader, Version};

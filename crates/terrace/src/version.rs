@@ -1,8 +1,8 @@
 //! What readers hold: one version of the graph, which never changes.
 
+mod group;
 mod seam;
 mod verify;
-mod word;
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use crate::node::{self, Block, Child, Home, Layout, Leaf, PAGE_BITS, PAGE_VERTIC
 use crate::pins::{SeatId, Seats};
 use crate::state::{NUM_PLANES, Plane, State, WORDS};
 
-pub use word::ListsOfWord;
+pub use group::ListsOfGroup;
 
 /// What the writer, the readers and the versions share.
 #[derive(Debug)]

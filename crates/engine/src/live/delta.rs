@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use base::VertexId;
 use base::parallel::Pool;
-use graph::{Weight, WeightType, vertices_of};
+use graph::{Weight, WeightType};
 use lama::{Added, AddedPiece, ChangedArc, ChangedPart, ChangedPartBody, ListChanges, Side, TouchedLists};
 use terrace::{Addition, Edges, Lists, Mirror, Options, Plane, Space, Terrace, Version};
 
@@ -211,8 +211,8 @@ impl DeltaVersion {
         })
     }
 
-    /// What changes in some of 64 lists, part by part.
-    pub(crate) fn for_each_change(&self, side: Side, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
+    /// What changes in lists of a group, part by part.
+    pub(crate) fn for_each_change(&self, side: Side, lists: &TouchedLists, body: &mut ChangedPartBody<'_>) {
         for_weights!(Self, self, version => {
             changes(version.lists(Plane::removed(side)), version.lists(Plane::added(side)), lists, body);
         })
@@ -280,19 +280,13 @@ fn entries<W: Bits>(lists: Lists<'_, W>, vertex: VertexId) -> Cow<'_, [VertexId]
     Cow::Owned(entries)
 }
 
-/// What changes in some of 64 lists. What they lose is needed first; what they gain only by those who read on, except
+/// What changes in lists of a group. What they lose is needed first; what they gain only by those who read on, except
 /// where that is all there is.
-fn changes<W: Bits>(removed: Lists<'_, W>, added: Lists<'_, W>, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
-    let (gone, new) = (removed.of_word(lists.word), added.of_word(lists.word));
-    gone.prefetch_places(lists.cut);
-    if lists.gaining != 0 {
-        new.prefetch_places(lists.gaining);
-        new.prefetch_lists(lists.gaining);
-    }
-    gone.prefetch_lists(lists.cut);
-    for vertex in vertices_of(lists.word, lists.wanted) {
-        if !lists.is_gaining(vertex) {
-            let gone = match lists.is_cut(vertex) {
+fn changes<W: Bits>(removed: Lists<'_, W>, added: Lists<'_, W>, lists: &TouchedLists, body: &mut ChangedPartBody<'_>) {
+    let (gone, new) = (removed.of_group(&lists.cut), added.of_group(&lists.wanted));
+    let read = |vertex| {
+        if !lists.gaining.contains(vertex) {
+            let gone = match lists.cut.contains(vertex) {
                 false => Cow::Borrowed(&[][..]),
                 true => match gone.single(vertex) {
                     Some((entries, _)) => Cow::Borrowed(entries),
@@ -300,14 +294,27 @@ fn changes<W: Bits>(removed: Lists<'_, W>, added: Lists<'_, W>, lists: TouchedLi
                 },
             };
             if body(vertex, ChangedPart::Removed(&gone)).is_break() {
-                continue;
+                return;
             }
         }
         let _ = new.for_each_fragment(vertex, |targets, values| match targets.is_empty() {
             true => ControlFlow::Continue(()),
             false => body(vertex, ChangedPart::Added(targets, W::bytes(values))),
         });
-    }
+    };
+    let place = |vertex| {
+        new.prefetch_place(vertex);
+        if lists.cut.contains(vertex) {
+            gone.prefetch_place(vertex);
+        }
+    };
+    let list = |vertex| {
+        new.prefetch_list(vertex);
+        if lists.cut.contains(vertex) {
+            gone.prefetch_list(vertex);
+        }
+    };
+    lists.wanted.for_each_in_steps(place, list, read);
 }
 
 fn pieces<W: Bits>(lists: Lists<'_, W>, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {

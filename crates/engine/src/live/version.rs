@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use base::VertexId;
-use graph::{Direction, vertices_of};
+use graph::Direction;
 use lama::{
     Added, AddedPiece, ChangedPart, ChangedPartBody, Key, KeyRef, ListChanges, Overlay, PropertyOverlay, Side,
     TouchedLists, Underlay, View, without,
@@ -173,12 +173,12 @@ impl Overlay for LiveVersion {
         if self.frozen_of(vertex).is_some() { None } else { self.delta.added(side, vertex) }
     }
 
-    fn for_each_change(&self, side: Side, lists: TouchedLists, body: &mut ChangedPartBody<'_>) {
+    fn for_each_change(&self, side: Side, lists: &TouchedLists, body: &mut ChangedPartBody<'_>) {
         match self.frozen {
             None => self.delta.for_each_change(side, lists, body),
             Some(_) => {
-                for vertex in vertices_of(lists.word, lists.wanted) {
-                    if lists.is_gaining(vertex)
+                for vertex in lists.wanted.vertices() {
+                    if lists.gaining.contains(vertex)
                         || body(vertex, ChangedPart::Removed(&self.removed(side, vertex))).is_continue()
                     {
                         let mut give =

@@ -8,7 +8,7 @@ use std::ops::ControlFlow;
 use anden_engine::{EdgeWeight, GraphOptions, Key, KeyScheme, NewValue, Update, View};
 use base::VertexId;
 use graph::property::OwnedValue;
-use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges, vertices_of};
+use graph::{Direction, Graph, InEdges, WantedLists, WeightType, WeightedEdges};
 use testkit::Random;
 
 /// Keys are made of numbers below this.
@@ -226,24 +226,35 @@ pub fn read(view: &View) -> Model {
     model
 }
 
-/// Lists that are asked for 64 at once are those that are asked for one by one, and only those.
+/// Lists that are asked for together are those that are asked for one by one, and only those.
 fn check_words(view: &View) {
-    let bound = view.vertex_bound();
-    for (word, pattern) in (0..bound.div_ceil(64)).zip([!0, 0x9e37_79b9_7f4a_7c15, 1, 0].into_iter().cycle()) {
-        let wanted = pattern & (!0 >> (64 * (word + 1)).saturating_sub(bound));
+    let patterns = [!0, 0x9e37_79b9_7f4a_7c15, 1, 0, 1 << 63];
+    for group in WantedLists::groups(0..view.vertex_bound() as VertexId) {
+        let wanted = &group.among(|word, _| patterns[word % patterns.len()]);
         let (mut out, mut inward, mut expected) =
             (BTreeMap::new(), BTreeMap::new(), [BTreeMap::new(), BTreeMap::new()]);
-        for v in vertices_of(word, wanted) {
+        for v in wanted.vertices() {
             let [out, inward] = &mut expected;
             let _ = view.for_each_out_fragment(v, |list| note(out, v, list));
             let _ = view.for_each_in_fragment(v, |list| note(inward, v, list));
         }
-        view.for_each_out_fragment_of(word, wanted, |v, list| note(&mut out, v, list));
-        view.for_each_in_fragment_of(word, wanted, |v, list| note(&mut inward, v, list));
+        view.for_each_out_fragment_of(wanted, |v, list| note(&mut out, v, list));
+        view.for_each_in_fragment_of(wanted, |v, list| note(&mut inward, v, list));
         assert_eq!([&out, &inward], [&expected[0], &expected[1]]);
+        // What stands as on a dense page is the whole list.
+        for (dense, lists) in
+            [(view.dense_out_lists(wanted), &expected[0]), (view.dense_in_lists(wanted), &expected[1])]
+        {
+            let Some((page, dense)) = dense else { continue };
+            assert_eq!(dense.both(wanted), dense);
+            for v in dense.vertices() {
+                let list = page.list((v - page.first()) as usize);
+                assert_eq!(list, lists.get(&v).map_or(&[][..], |list| list), "{v}");
+            }
+        }
         // Who leaves each list at once still comes to the others.
         let mut left = BTreeSet::new();
-        view.for_each_out_fragment_of(word, wanted, |v, list| {
+        view.for_each_out_fragment_of(wanted, |v, list| {
             assert!(list.is_empty() || left.insert(v), "a list that was left goes on");
             if list.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });

@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 
 use base::VertexId;
-use graph::{InEdges, Page, PageOffset, Parts, Weight, WeightedEdges, vertices_of};
+use graph::{DensePage, InEdges, Page, PageOffset, Parts, WantedLists, Weight, WeightedEdges};
 
 /// Adjacency lists whose entries carry a `W`.
 pub(crate) trait Lists<W: Copy>: Sync {
@@ -19,27 +19,22 @@ pub(crate) trait Lists<W: Copy>: Sync {
     /// The in-list of `vertex`, fragment by fragment.
     fn in_list(&self, vertex: VertexId, body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>) -> ControlFlow<()>;
 
-    /// The in-lists of those of 64 vertices, from `64 * word` on, whose bits are set, in any order, fragment by fragment;
-    /// to break leaves a list.
-    fn in_lists_of(
-        &self,
-        word: usize,
-        wanted: u64,
-        mut body: impl FnMut(VertexId, &[VertexId], &[W]) -> ControlFlow<()>,
-    ) {
-        for vertex in vertices_of(word, wanted) {
+    /// The wanted in-lists, in any order, fragment by fragment; to break leaves a list.
+    fn in_lists_of(&self, wanted: &WantedLists, mut body: impl FnMut(VertexId, &[VertexId], &[W]) -> ControlFlow<()>) {
+        for vertex in wanted.vertices() {
             let _ = self.in_list(vertex, |list, weights| body(vertex, list, weights));
         }
     }
 
+    /// Those of the wanted in-lists that stand in one slice, as [`dense_weights`](Self::dense_weights) knows it; the others
+    /// are asked for one by one.
+    fn dense_in_lists(&self, _wanted: &WantedLists) -> Option<(DensePage<'_, Self::Offset>, WantedLists)> {
+        None
+    }
+
     /// The same for out-lists.
-    fn out_lists_of(
-        &self,
-        word: usize,
-        wanted: u64,
-        mut body: impl FnMut(VertexId, &[VertexId], &[W]) -> ControlFlow<()>,
-    ) {
-        for vertex in vertices_of(word, wanted) {
+    fn out_lists_of(&self, wanted: &WantedLists, mut body: impl FnMut(VertexId, &[VertexId], &[W]) -> ControlFlow<()>) {
+        for vertex in wanted.vertices() {
             let _ = self.out_list(vertex, |list, weights| body(vertex, list, weights));
         }
     }
@@ -87,23 +82,22 @@ impl<G: InEdges> Lists<()> for Plain<'_, G> {
     }
 
     #[inline(always)]
-    fn in_lists_of(
-        &self,
-        word: usize,
-        wanted: u64,
-        mut body: impl FnMut(VertexId, &[VertexId], &[()]) -> ControlFlow<()>,
-    ) {
-        self.0.for_each_in_fragment_of(word, wanted, |vertex, list| body(vertex, list, &NOTHINGS[..list.len()]));
+    fn in_lists_of(&self, wanted: &WantedLists, mut body: impl FnMut(VertexId, &[VertexId], &[()]) -> ControlFlow<()>) {
+        self.0.for_each_in_fragment_of(wanted, |vertex, list| body(vertex, list, &NOTHINGS[..list.len()]));
+    }
+
+    #[inline(always)]
+    fn dense_in_lists(&self, wanted: &WantedLists) -> Option<(DensePage<'_, G::Offset>, WantedLists)> {
+        self.0.dense_in_lists(wanted)
     }
 
     #[inline(always)]
     fn out_lists_of(
         &self,
-        word: usize,
-        wanted: u64,
+        wanted: &WantedLists,
         mut body: impl FnMut(VertexId, &[VertexId], &[()]) -> ControlFlow<()>,
     ) {
-        self.0.for_each_out_fragment_of(word, wanted, |vertex, list| body(vertex, list, &NOTHINGS[..list.len()]));
+        self.0.for_each_out_fragment_of(wanted, |vertex, list| body(vertex, list, &NOTHINGS[..list.len()]));
     }
 
     #[inline(always)]

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use base::VertexId;
 use base::bitmap::{AtomicBitmap, ones};
-use graph::{InEdges, Page, Side, vertices_of};
+use graph::{DensePage, InEdges, Page, Side, WantedLists, vertices_of};
 
 use super::ahead::{PAGE, PagesAhead};
 use super::lists::Lists;
@@ -78,26 +78,29 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
     {
         let mut found = 0;
         self.lists.in_pages(vertices, |page| match page {
-            Page::Dense(page) => self.each_word(page.vertices(), |word_index, todo| {
-                let mut hits = 0;
-                for bit in ones(todo) {
-                    let target = (word_index * 64 + bit) as VertexId;
-                    let list = page.list((target - page.first()) as usize);
-                    if list.is_empty() {
-                        self.functor.no_sources(target);
-                        continue;
+            Page::Dense(page) => self.each_word(page.vertices(), |index, todo| {
+                let hits = self.pull_word(&page, (index, todo), in_frontier);
+                found += hits.count_ones() as usize;
+                merge_word(next, index, hits);
+            }),
+            Page::Patched(vertices) => {
+                for group in WantedLists::groups(vertices) {
+                    let mut todo = group.among(|index, mask| self.todo(index, mask));
+                    if let Some((page, dense)) = self.lists.dense_in_lists(&todo) {
+                        for (index, todo) in dense.words() {
+                            let hits = self.pull_word(&page, (index, todo), in_frontier);
+                            found += hits.count_ones() as usize;
+                            merge_word(next, index, hits);
+                        }
+                        todo = todo.without(&dense);
                     }
-                    let (hit, _) = self.pull_list(target, list, self.lists.dense_weights(list.len()), in_frontier);
-                    hits |= u64::from(hit) << bit;
+                    if !todo.is_empty() {
+                        let hits = self.pull_fragments(&todo, in_frontier);
+                        found += hits.len();
+                        hits.words().for_each(|(index, bits)| merge_word(next, index, bits));
+                    }
                 }
-                found += hits.count_ones() as usize;
-                merge_word(next, word_index, hits);
-            }),
-            Page::Patched(vertices) => self.each_word(vertices, |word_index, todo| {
-                let hits = self.pull_fragments(word_index, todo, in_frontier);
-                found += hits.count_ones() as usize;
-                merge_word(next, word_index, hits);
-            }),
+            }
             Page::Empty(vertices) => self.each_word(vertices, |word_index, todo| {
                 ones(todo).for_each(|bit| self.functor.no_sources((word_index * 64 + bit) as VertexId));
             }),
@@ -112,11 +115,20 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         F: EdgeFunctor<W>,
     {
         each_word(vertices, |index, mask| {
-            let todo = self.functor.condition_word((index * 64) as VertexId, 64 - mask.leading_zeros()) & mask;
+            let todo = self.todo(index, mask);
             if todo != 0 {
                 body(index, todo);
             }
         });
+    }
+
+    /// Those of the targets of a word that meet the condition.
+    #[inline(always)]
+    fn todo<W>(&self, index: usize, mask: u64) -> u64
+    where
+        F: EdgeFunctor<W>,
+    {
+        self.functor.condition_word((index * 64) as VertexId, 64 - mask.leading_zeros()) & mask
     }
 
     /// Whether the functor said yes, and whether the target is done.
@@ -143,22 +155,52 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         (hit, false)
     }
 
-    /// Asks those of 64 targets that may still be updated; gives those for which the functor said yes.
+    /// Asks targets of a word whose lists are on a page; gives those for which the functor said yes.
     #[inline(always)]
-    fn pull_fragments<W: Copy>(&self, word_index: usize, todo: u64, in_frontier: impl Fn(VertexId) -> bool) -> u64
+    fn pull_word<W: Copy>(
+        &self,
+        page: &DensePage<'_, L::Offset>,
+        (index, todo): (usize, u64),
+        in_frontier: impl Fn(VertexId) -> bool,
+    ) -> u64
     where
         L: Lists<W>,
         F: EdgeFunctor<W>,
     {
-        let (mut hits, mut have_sources) = (0, 0);
-        self.lists.in_lists_of(word_index, todo, |target, sources, weights| {
-            let bit = target % 64;
-            have_sources |= u64::from(!sources.is_empty()) << bit;
+        let mut hits = 0;
+        // Where a list is left is not foreseen, so the processor would not come to the next one by itself in time.
+        vertices_of(index, todo).for_each(|target| page.prefetch((target - page.first()) as usize));
+        for target in vertices_of(index, todo) {
+            let list = page.list((target - page.first()) as usize);
+            if list.is_empty() {
+                self.functor.no_sources(target);
+                continue;
+            }
+            let (hit, _) = self.pull_list(target, list, self.lists.dense_weights(list.len()), &in_frontier);
+            hits |= u64::from(hit) << (target % 64);
+        }
+        hits
+    }
+
+    /// Asks the targets; gives those for which the functor said yes.
+    #[inline(always)]
+    fn pull_fragments<W: Copy>(&self, todo: &WantedLists, in_frontier: impl Fn(VertexId) -> bool) -> WantedLists
+    where
+        L: Lists<W>,
+        F: EdgeFunctor<W>,
+    {
+        let none = WantedLists::none_near(todo.first());
+        let (mut hits, mut others) = (none, none);
+        self.lists.in_lists_of(todo, |target, sources, weights| {
             let (hit, done) = self.pull_list(target, sources, weights, &in_frontier);
-            hits |= u64::from(hit) << bit;
+            if hit {
+                hits.insert(target);
+            } else if !sources.is_empty() {
+                others.insert(target);
+            }
             if done { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        vertices_of(word_index, todo & !have_sources).for_each(|target| self.functor.no_sources(target));
+        todo.without(&hits).without(&others).vertices().for_each(|target| self.functor.no_sources(target));
         hits
     }
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
 use base::parallel::Pool;
-use graph::{InEdges, Page, Side, vertices_of};
+use graph::{InEdges, Page, Side, WantedLists, vertices_of};
 
 use super::ahead::{self, PagesAhead, announce_edges};
 use super::lists::Lists;
@@ -138,8 +138,8 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
                         self.push_list(source, targets, self.lists.dense_weights(targets.len()), &mut accept);
                     }
                 }),
-                Page::Patched(vertices) => each_word(vertices, |index, mask| {
-                    self.lists.out_lists_of(index, word(index) & mask, |source, targets, weights| {
+                Page::Patched(vertices) => WantedLists::groups(vertices).for_each(|group| {
+                    self.lists.out_lists_of(&group.among(|index, _| word(index)), |source, targets, weights| {
                         self.push_list(source, targets, weights, &mut accept);
                         ControlFlow::Continue(())
                     });

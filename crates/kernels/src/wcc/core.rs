@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::bitmap::{AtomicBitmap, ones};
-use graph::{InEdges, Page};
+use graph::{DensePage, InEdges, Page, WantedLists, vertices_of};
 
 use super::{Run, Sides};
 use crate::Result;
@@ -106,8 +106,8 @@ impl<G: InEdges> Run<'_, G> {
         self.each_chunk(|chunk| {
             self.each_out_page(chunk, |page| match page {
                 Page::Dense(page) => page.lists().for_each(|(v, list)| link(v, list)),
-                Page::Patched(vertices) => each_word(vertices, |index, mask| {
-                    self.graph.for_each_out_fragment_of(index, mask, |v, list| {
+                Page::Patched(vertices) => WantedLists::groups(vertices).for_each(|group| {
+                    self.graph.for_each_out_fragment_of(&group, |v, list| {
                         link(v, list);
                         ControlFlow::Continue(())
                     });
@@ -131,38 +131,56 @@ impl<G: InEdges> Run<'_, G> {
         });
     }
 
-    /// Calls `body` with the fragments of the lists of those of 64 vertices whose bits are set.
+    /// Calls `body` with those of the vertices that are not in the core, group by group.
     #[inline(always)]
-    fn each_fragment(
+    fn each_outside_group(&self, vertices: Range<VertexId>, core: &AtomicBitmap, mut body: impl FnMut(WantedLists)) {
+        for group in WantedLists::groups(vertices) {
+            body(group.among(|index, _| !core.words()[index].load(Ordering::Relaxed)));
+        }
+    }
+
+    #[inline(always)]
+    fn each_fragment_of(
         &self,
         lists: Lists,
-        (word, wanted): (usize, u64),
+        wanted: &WantedLists,
         body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
         match lists {
-            Lists::Out => self.graph.for_each_out_fragment_of(word, wanted, body),
-            Lists::In => self.graph.for_each_in_fragment_of(word, wanted, body),
+            Lists::Out => self.graph.for_each_out_fragment_of(wanted, body),
+            Lists::In => self.graph.for_each_in_fragment_of(wanted, body),
         }
     }
 
     /// Lets the vertices of a page join that have a neighbour in the core.
     fn join(&self, page: Page<'_, G::Offset>, core: &AtomicBitmap, lists: Lists) {
+        let is_joining = |list: &[VertexId]| list.iter().any(|&u| contains(core, u));
+        let join_word = |page: &DensePage<'_, G::Offset>, index, outside| {
+            // Where a list is left is not foreseen: the next ones are fetched meanwhile.
+            vertices_of(index, outside).for_each(|v| page.prefetch((v - page.first()) as usize));
+            let joining = vertices_of(index, outside).filter(|v| is_joining(page.list((v - page.first()) as usize)));
+            joining.for_each(|v| join(core, v));
+        };
         match page {
-            Page::Dense(page) => each_outsider(page.vertices(), core, |v| {
-                page.list((v - page.first()) as usize).iter().any(|&u| contains(core, u))
-            }),
-            Page::Patched(vertices) => each_word(vertices, |index, mask| {
-                let word = &core.words()[index];
-                let outside = !word.load(Ordering::Relaxed) & mask;
-                let mut joining = 0;
-                self.each_fragment(lists, (index, outside), |v, list| match list.iter().any(|&u| contains(core, u)) {
+            Page::Dense(page) => {
+                each_outsider(page.vertices(), core, |index, outside| join_word(&page, index, outside))
+            }
+            Page::Patched(vertices) => self.each_outside_group(vertices, core, |mut outside| {
+                let dense = match lists {
+                    Lists::Out => self.graph.dense_out_lists(&outside),
+                    Lists::In => self.graph.dense_in_lists(&outside),
+                };
+                if let Some((page, dense)) = dense {
+                    dense.words().for_each(|(index, outside)| join_word(&page, index, outside));
+                    outside = outside.without(&dense);
+                }
+                self.each_fragment_of(lists, &outside, |v, list| match is_joining(list) {
                     true => {
-                        joining |= 1 << (v % 64);
+                        join(core, v);
                         ControlFlow::Break(())
                     }
                     false => ControlFlow::Continue(()),
                 });
-                word.fetch_or(joining, Ordering::Relaxed);
             }),
             Page::Empty(_) => {}
         }
@@ -176,13 +194,11 @@ impl<G: InEdges> Run<'_, G> {
             }
         };
         match page {
-            Page::Dense(page) => each_outsider(page.vertices(), core, |v| {
-                link(v, page.list((v - page.first()) as usize));
-                false
+            Page::Dense(page) => each_outsider(page.vertices(), core, |index, outside| {
+                vertices_of(index, outside).for_each(|v| link(v, page.list((v - page.first()) as usize)));
             }),
-            Page::Patched(vertices) => each_word(vertices, |index, mask| {
-                let outside = !core.words()[index].load(Ordering::Relaxed) & mask;
-                self.each_fragment(lists, (index, outside), |v, list| {
+            Page::Patched(vertices) => self.each_outside_group(vertices, core, |outside| {
+                self.each_fragment_of(lists, &outside, |v, list| {
                     link(v, list);
                     ControlFlow::Continue(())
                 });
@@ -204,15 +220,16 @@ fn contains(core: &AtomicBitmap, vertex: VertexId) -> bool {
     core.words()[vertex as usize / 64].load(Ordering::Relaxed) >> (vertex % 64) & 1 == 1
 }
 
-/// Asks each vertex of the range that is not in the core whether it joins.
+/// Lets a vertex join. A chunk of vertices has one worker, and no word is in two of them, so no locked instruction is
+/// needed.
 #[inline(always)]
-fn each_outsider(vertices: Range<VertexId>, core: &AtomicBitmap, mut joins: impl FnMut(VertexId) -> bool) {
-    each_word(vertices, |index, mask| {
-        let word = &core.words()[index];
-        for bit in ones(!word.load(Ordering::Relaxed) & mask) {
-            if joins((index * 64 + bit) as VertexId) {
-                word.fetch_or(1 << bit, Ordering::Relaxed);
-            }
-        }
-    });
+fn join(core: &AtomicBitmap, vertex: VertexId) {
+    let word = &core.words()[vertex as usize / 64];
+    word.store(word.load(Ordering::Relaxed) | 1 << (vertex % 64), Ordering::Relaxed);
+}
+
+/// Calls `body` with each word of the range, and those of its vertices that are not in the core.
+#[inline(always)]
+fn each_outsider(vertices: Range<VertexId>, core: &AtomicBitmap, mut body: impl FnMut(usize, u64)) {
+    each_word(vertices, |index, mask| body(index, !core.words()[index].load(Ordering::Relaxed) & mask));
 }

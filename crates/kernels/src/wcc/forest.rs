@@ -7,9 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use base::VertexId;
 use base::simd::prefetch;
-use graph::{InEdges, Page, PageOffset, vertices_of};
-
-use crate::vertex_subset::each_word;
+use graph::{InEdges, Page, PageOffset, WantedLists, vertices_of};
 
 /// Vertices ahead whose pointers are fetched.
 const LOOKAHEAD: usize = 16;
@@ -104,9 +102,9 @@ impl Forest<'_> {
             match page {
                 Page::Dense(page) => page.lists().for_each(|(v, list)| set(v, list.first())),
                 Page::Empty(vertices) => vertices.for_each(|v| set(v, None)),
-                Page::Patched(vertices) => each_word(vertices, |word, mask| {
-                    vertices_of(word, mask).for_each(|v| set(v, None));
-                    graph.for_each_out_fragment_of(word, mask, |v, list| {
+                Page::Patched(vertices) => WantedLists::groups(vertices).for_each(|group| {
+                    group.vertices().for_each(|v| set(v, None));
+                    graph.for_each_out_fragment_of(&group, |v, list| {
                         set(v, list.first());
                         if list.is_empty() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
                     });
@@ -132,8 +130,8 @@ impl Forest<'_> {
                         }
                     }
                 }
-                Page::Patched(vertices) => each_word(vertices, |word, mask| {
-                    graph.for_each_out_fragment_of(word, mask, |v, list| match second(list) {
+                Page::Patched(vertices) => WantedLists::groups(vertices).for_each(|group| {
+                    graph.for_each_out_fragment_of(&group, |v, list| match second(list) {
                         Some(&u) => {
                             self.link(v, u);
                             ControlFlow::Break(())
@@ -173,14 +171,14 @@ impl Forest<'_> {
 
     pub(super) fn link_out_lists<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>, skipped: Option<VertexId>) {
         let _ = graph.for_each_out_page(chunk, |page| {
-            self.link_page(page, skipped, |word, mask, body| graph.for_each_out_fragment_of(word, mask, body));
+            self.link_page(page, skipped, |wanted, body| graph.for_each_out_fragment_of(wanted, body));
             ControlFlow::Continue(())
         });
     }
 
     pub(super) fn link_in_lists<G: InEdges>(&self, graph: &G, chunk: Range<VertexId>, skipped: Option<VertexId>) {
         let _ = graph.for_each_in_page(chunk, |page| {
-            self.link_page(page, skipped, |word, mask, body| graph.for_each_in_fragment_of(word, mask, body));
+            self.link_page(page, skipped, |wanted, body| graph.for_each_in_fragment_of(wanted, body));
             ControlFlow::Continue(())
         });
     }
@@ -193,7 +191,7 @@ impl Forest<'_> {
         &self,
         page: Page<'_, O>,
         skipped: Option<VertexId>,
-        fragments: impl Fn(usize, u64, &mut dyn FnMut(VertexId, &[VertexId]) -> ControlFlow<()>),
+        fragments: impl Fn(&WantedLists, &mut dyn FnMut(VertexId, &[VertexId]) -> ControlFlow<()>),
     ) {
         match page {
             Page::Dense(page) => {
@@ -203,10 +201,11 @@ impl Forest<'_> {
                     }
                 }
             }
-            Page::Patched(vertices) => each_word(vertices, |word, mask| {
-                let linked = vertices_of(word, mask).filter(|&v| Some(self.flatten(v)) != skipped);
-                let linked = linked.fold(0, |linked, v| linked | 1 << (v % 64));
-                fragments(word, linked, &mut |v, list| {
+            Page::Patched(vertices) => WantedLists::groups(vertices).for_each(|group| {
+                let is_linked = |v: &VertexId| Some(self.flatten(*v)) != skipped;
+                let linked =
+                    |word, mask| vertices_of(word, mask).filter(is_linked).fold(0, |all, v| all | 1 << (v % 64));
+                fragments(&group.among(linked), &mut |v, list| {
                     list.iter().for_each(|&u| self.link(v, u));
                     ControlFlow::Continue(())
                 });

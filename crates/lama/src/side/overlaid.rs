@@ -9,12 +9,13 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use base::VertexId;
-use base::bitmap::{AtomicBitmap, ones};
-use graph::{Weight, vertices_of};
+use base::bitmap::AtomicBitmap;
+use base::simd::prefetch;
+use graph::{DensePage, WantedLists, Weight, vertices_of};
 
 use super::{EMPTY, Found, LISTS_READY, OVERLAID, READY, Recipe, Side, home};
 use crate::overlay::{Added, ChangedPart, FirstCuts, Overlay, TouchedLists, without};
-use crate::table::{PAGE_SHIFT, num_pages, page_of, place_in_page};
+use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
 
 /// What is laid over a side.
 #[derive(Clone, Debug)]
@@ -28,6 +29,10 @@ pub(crate) struct SideOverlay {
     pub first_cuts: Arc<FirstCuts>,
     pub overlay: Arc<dyn Overlay>,
 }
+
+/// Entries that are given at once of a list that may lose some, and the most of it.
+const LINE: usize = 16;
+const MOST_GIVEN: usize = 240;
 
 impl SideOverlay {
     /// The length of a list that has `below` entries without the overlay.
@@ -45,13 +50,13 @@ impl SideOverlay {
         }
     }
 
-    /// The beginning of a list below, which may lose entries, that it has for certain: of a line at most, since who soon
-    /// finds what he wants reads no other.
-    #[inline]
-    fn head<'a>(&self, vertex: VertexId, below: &'a [VertexId]) -> &'a [VertexId] {
-        const LINE: usize = 16;
+    /// Of a list below that may lose entries, how many from the `start`-th on it has for certain: of a line at most, since
+    /// who soon finds what he wants reads no other.
+    #[inline(always)]
+    fn num_kept(&self, vertex: VertexId, below: &[VertexId], start: usize) -> usize {
         let first = self.first_cuts.first(vertex);
-        &below[..below.iter().take(LINE).take_while(|&&target| target < first).count()]
+        // They ascend: to count them all takes no branch for each.
+        below[start..].iter().take(LINE).filter(|&&target| target < first).count()
     }
 
     /// Whether the list differs in this version.
@@ -62,7 +67,8 @@ impl SideOverlay {
 }
 
 /// Calls `body` with vertices in their order, as long ranges, and whether any of them was touched. Ranges end where 64
-/// lists do, which are read at once: to tell a few between those that were touched apart costs more.
+/// lists do, which are read at once: to tell a few between those that were touched apart costs more, and so does it where
+/// most were.
 #[inline]
 pub(super) fn for_each_run(
     touched: &AtomicBitmap,
@@ -74,6 +80,11 @@ pub(super) fn for_each_run(
         let end = vertices.end - (at - at % 64);
         if end < 64 { word & !(!0 << end) != 0 } else { word != 0 }
     };
+    let words = || (vertices.start - vertices.start % 64..vertices.end).step_by(64);
+    let num_touched = words().filter(|&first| is_touched(first.max(vertices.start))).count();
+    if num_touched >= words().len() - words().len() / 4 {
+        return body(vertices.clone(), true);
+    }
     let mut start = vertices.start;
     while start < vertices.end {
         let which = is_touched(start);
@@ -198,79 +209,101 @@ impl Side {
         }
     }
 
-    /// Whatever is laid over them, 64 lists of a page that has them in one slice with its offsets: that slice, and where
+    /// Whatever is laid over them, the lists of a page that has them in one slice with its offsets: that slice, and where
     /// each of them ends in it, the first being the end of the one before.
     #[inline(always)]
-    fn lists_of_word(&self, word: usize) -> Option<(&[VertexId], &[u32; 65])> {
-        let first = (word * 64) as VertexId;
-        let (state, base) = self.pages[page_of(first)].load(Ordering::Acquire);
+    fn lists_of_page(&self, page: usize) -> Option<(&[VertexId], &[u32; PAGE_OFFSETS])> {
+        let (state, base) = self.pages[page].load(Ordering::Acquire);
         if state & !OVERLAID > LISTS_READY {
             return None;
         }
-        Some((&self.targets[base..], self.offsets[home(first)..].first_chunk()?))
+        Some((&self.targets[base..], self.offsets[page * PAGE_OFFSETS..].first_chunk()?))
     }
 
     /// Those of the wanted lists that may differ, if any.
     #[inline(always)]
-    fn touched_of(&self, word: usize, wanted: u64, is_nothing_below: bool) -> Option<(&SideOverlay, TouchedLists)> {
+    fn touched_of(&self, wanted: &WantedLists, is_nothing_below: bool) -> Option<(&SideOverlay, TouchedLists)> {
         let overlay = self.overlay.as_ref()?;
-        let wanted = overlay.touched.words()[word].load(Ordering::Acquire) & wanted;
-        let cut = overlay.cut.words()[word].load(Ordering::Relaxed) & wanted;
-        let gaining = if is_nothing_below { wanted } else { 0 };
-        (wanted != 0).then_some((overlay, TouchedLists { word, wanted, cut, gaining }))
+        let wanted = wanted.among(|word, _| overlay.touched.words()[word].load(Ordering::Acquire));
+        let cut = wanted.among(|word, _| overlay.cut.words()[word].load(Ordering::Relaxed));
+        let gaining = if is_nothing_below { wanted } else { WantedLists::none_near(wanted.first()) };
+        (!wanted.is_empty()).then_some((overlay, TouchedLists { wanted, cut, gaining }))
     }
 
-    /// Whether the page of these 64 vertices has no edges, whatever is laid over it.
+    /// Whether the page of these vertices has no edges, whatever is laid over it.
     #[inline]
-    fn is_nothing_below(&self, word: usize) -> bool {
-        let page = page_of((word * 64) as VertexId);
+    fn is_nothing_below(&self, page: usize) -> bool {
         match self.spared(page) {
             Some(lists) => !lists.is_dense(page),
             None => self.state(page, false) >= EMPTY,
         }
     }
 
-    /// Calls `body` with the fragments of those of 64 lists that are wanted, list after list, in any order; to break
-    /// leaves a list.
+    /// Those of the wanted lists that nothing is laid over, where their page has them in one slice, and that slice.
+    #[inline(always)]
+    pub fn dense_lists(&self, wanted: &WantedLists) -> Option<(DensePage<'_, u32>, WantedLists)> {
+        let overlay = self.overlay.as_ref()?;
+        let (targets, offsets) = self.lists_of_page(page_of(wanted.first()))?;
+        let dense = wanted.among(|word, _| !overlay.touched.words()[word].load(Ordering::Acquire));
+        Some((DensePage::new(wanted.first(), offsets, targets), dense))
+    }
+
+    /// Calls `body` with the fragments of the wanted lists, in any order; to break leaves a list.
     #[inline]
     pub fn for_each_fragment_of(
         &self,
-        word: usize,
-        wanted: u64,
+        wanted: &WantedLists,
         mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
-        let is_nothing_below = self.is_nothing_below(word);
-        let mut touched = self.touched_of(word, wanted, is_nothing_below);
+        const { assert!(WantedLists::VERTICES == 1 << PAGE_SHIFT) };
+        let page = page_of(wanted.first());
+        let is_nothing_below = self.is_nothing_below(page);
+        let mut touched = self.touched_of(wanted, is_nothing_below);
         // How much was given of lists below of which more is wanted.
-        let mut given = [0_u8; 64];
-        if let Some((targets, ends)) = self.lists_of_word(word) {
-            let cut = touched.map_or(0, |(_, lists)| lists.cut);
-            let mut satisfied = 0;
-            for bit in ones(wanted) {
-                let vertex = (word * 64 + bit) as VertexId;
-                let mut list = &targets[ends[bit] as usize..ends[bit + 1] as usize];
-                if cut >> bit & 1 == 1
-                    && let Some((overlay, _)) = touched
-                {
-                    list = overlay.head(vertex, list);
-                    given[bit] = list.len() as u8;
+        let mut given = [0_u8; WantedLists::VERTICES];
+        if let Some((targets, ends)) = self.lists_of_page(page) {
+            let mut satisfied = WantedLists::none_near(wanted.first());
+            for (word, bits) in wanted.words() {
+                vertices_of(word, bits).for_each(|vertex| prefetch(targets, ends[place_in_page(vertex)] as usize));
+                let cut = touched.as_ref().map_or(0, |(_, lists)| lists.cut.word(word));
+                for vertex in vertices_of(word, bits) {
+                    let place = place_in_page(vertex);
+                    let list = &targets[ends[place] as usize..ends[place + 1] as usize];
+                    let overlay =
+                        touched.as_ref().filter(|_| cut >> (vertex % 64) & 1 == 1).map(|(overlay, _)| *overlay);
+                    let mut start = 0;
+                    loop {
+                        let len = overlay.map_or(list.len(), |overlay| overlay.num_kept(vertex, list, start));
+                        if body(vertex, &list[start..start + len]).is_break() {
+                            satisfied.insert(vertex);
+                            break;
+                        }
+                        start += len;
+                        if overlay.is_none() {
+                            break;
+                        }
+                        given[place] = start as u8;
+                        if len < LINE || start > MOST_GIVEN - LINE {
+                            break;
+                        }
+                    }
                 }
-                satisfied |= u64::from(body(vertex, list).is_break()) << bit;
             }
             if let Some((_, lists)) = &mut touched {
-                lists.wanted &= !satisfied;
-                lists.cut &= lists.wanted;
-                lists.gaining = lists.wanted & !lists.cut;
+                lists.wanted = lists.wanted.without(&satisfied);
+                lists.cut = lists.cut.both(&lists.wanted);
+                lists.gaining = lists.wanted.without(&lists.cut);
             }
         } else if !is_nothing_below {
-            for vertex in vertices_of(word, wanted & !touched.map_or(0, |(_, lists)| lists.wanted)) {
+            let untouched = touched.as_ref().map_or(*wanted, |(_, lists)| wanted.without(&lists.wanted));
+            for vertex in untouched.vertices() {
                 let _ = self.for_each_fragment_without(vertex, 0, &[], |list| body(vertex, list));
             }
         }
-        let Some((overlay, lists)) = touched.filter(|(_, lists)| lists.wanted != 0) else { return };
-        overlay.overlay.for_each_change(overlay.side, lists, &mut |vertex, change| match change {
+        let Some((overlay, lists)) = touched.filter(|(_, lists)| !lists.wanted.is_empty()) else { return };
+        overlay.overlay.for_each_change(overlay.side, &lists, &mut |vertex, change| match change {
             ChangedPart::Removed(removed) => {
-                let start = usize::from(given[vertex as usize % 64]);
+                let start = usize::from(given[place_in_page(vertex)]);
                 self.for_each_fragment_without(vertex, start, removed, |list| body(vertex, list))
             }
             ChangedPart::Added(targets, _) => body(vertex, targets),
@@ -288,7 +321,7 @@ impl Side {
 
     #[inline(never)]
     fn rough_degree_elsewhere(&self, vertex: VertexId) -> usize {
-        match self.is_nothing_below(vertex as usize / 64) {
+        match self.is_nothing_below(page_of(vertex)) {
             true => self.degree(vertex),
             false => self.degree_below(vertex),
         }
@@ -334,21 +367,24 @@ mod tests {
 
     #[test]
     fn runs_cover_all_vertices_in_order() {
-        let touched = AtomicBitmap::new(256);
+        let touched = AtomicBitmap::new(512);
         (0..256).filter(|index| index % 7 == 0 && index / 64 != 1 || index / 64 == 3).for_each(|index| {
             touched.set(index);
         });
-        for (start, end) in [(0, 256), (3, 9), (70, 130), (64, 128), (200, 256), (8, 8)] {
-            let mut next = start;
+        for (start, end) in [(0, 512), (0, 256), (3, 9), (70, 130), (64, 128), (200, 260), (8, 8)] {
+            let (mut next, mut num_runs) = (start, 0);
             let flow = for_each_run(&touched, start..end, |run, is_touched| {
                 assert!(run.start == next && run.end > next, "{run:?} after {next}");
                 assert!(is_touched || run.clone().all(|vertex| !touched.get(vertex as usize)), "{run:?}");
                 assert!(!is_touched || run.clone().any(|vertex| touched.get(vertex as usize)), "{run:?}");
                 assert!(run.start == start || run.start % 64 == 0, "{run:?}");
-                next = run.end;
+                (next, num_runs) = (run.end, num_runs + 1);
                 ControlFlow::Continue(())
             });
             assert!(flow.is_continue() && next == end, "{start}..{end}");
+            // One word of four is not told apart, and five of eight are.
+            assert!(num_runs == 1 || (start, end) != (0, 256));
+            assert!(num_runs == 4 || (start, end) != (0, 512));
         }
     }
 }

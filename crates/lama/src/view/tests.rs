@@ -309,14 +309,13 @@ fn check_pages(view: &View, side: graph::Side, arcs: &[ModelArc]) {
     assert_eq!(whole, arcs);
 }
 
-/// Lists that are read 64 at a time, every second one and all; and about how long they are.
+/// Lists that are read a group at a time, every second one and all; and about how long they are.
 fn check_words(view: &View, lists: &Side, arcs: &[ModelArc]) {
     let bound = view.vertex_bound();
     for pattern in [!0, 0xaaaa_aaaa_aaaa_aaaa_u64] {
         let mut from_words = Vec::new();
-        for word in 0..bound.div_ceil(64) {
-            let wanted = pattern & !0 >> (64 - (bound - word * 64).min(64));
-            lists.for_each_fragment_of(word, wanted, |u, list| {
+        for group in WantedLists::groups(0..bound as VertexId) {
+            lists.for_each_fragment_of(&group.among(|_, _| pattern), |u, list| {
                 from_words.extend(list.iter().map(|&v| (u, v)));
                 ControlFlow::Continue(())
             });

@@ -4,7 +4,7 @@ use std::ops::{ControlFlow, Range};
 
 use base::VertexId;
 use graph::{
-    Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightType, WeightedEdges, WillNeed, vertices_of,
+    Direction, Graph, InEdges, Page, SingleFragment, WantedLists, Weight, WeightType, WeightedEdges, WillNeed,
 };
 
 use super::Version;
@@ -34,18 +34,20 @@ impl<W: Value> Version<W> {
     }
 
     #[inline(always)]
-    fn fragments_of_word(
+    fn fragments_of(
         &self,
         plane: Plane,
-        (word, wanted): (usize, u64),
+        wanted: &WantedLists,
         mut body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
-        let lists = self.lists(plane).of_word(word);
-        lists.prefetch_places(wanted);
-        lists.prefetch_lists(wanted);
-        for vertex in vertices_of(word, wanted) {
-            let _ = lists.for_each_fragment(vertex, |targets, _| body(vertex, targets));
-        }
+        let lists = self.lists(plane).of_group(wanted);
+        wanted.for_each_in_steps(
+            |vertex| lists.prefetch_place(vertex),
+            |vertex| lists.prefetch_list(vertex),
+            |vertex| {
+                let _ = lists.for_each_fragment(vertex, |targets, _| body(vertex, targets));
+            },
+        );
     }
 }
 
@@ -107,11 +109,10 @@ impl<W: Value> Graph for Version<W> {
     #[inline]
     fn for_each_out_fragment_of(
         &self,
-        word: usize,
-        wanted: u64,
+        wanted: &WantedLists,
         body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
-        self.fragments_of_word(Plane::Out, (word, wanted), body);
+        self.fragments_of(Plane::Out, wanted, body);
     }
 
     #[inline]
@@ -146,11 +147,10 @@ impl<W: Value> InEdges for Version<W> {
     #[inline]
     fn for_each_in_fragment_of(
         &self,
-        word: usize,
-        wanted: u64,
+        wanted: &WantedLists,
         body: impl FnMut(VertexId, &[VertexId]) -> ControlFlow<()>,
     ) {
-        self.fragments_of_word(self.in_plane(), (word, wanted), body);
+        self.fragments_of(self.in_plane(), wanted, body);
     }
 
     #[inline]

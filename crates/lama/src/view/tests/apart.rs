@@ -82,7 +82,9 @@ fn who_reads_on_or_wants_the_page_patches_it() {
         assert_eq!(lists.num_patched(), 1);
         let wants: [fn(&Side); 3] = [
             |lists| assert!(lists.for_each_page(0..1, |_| ControlFlow::Break(())).is_break()),
-            |lists| lists.for_each_fragment_of(0, 1, |_, _| ControlFlow::Break(())),
+            |lists| {
+                lists.for_each_fragment_of(&WantedLists::groups(0..1).next().unwrap(), |_, _| ControlFlow::Break(()))
+            },
             |lists| assert!(lists.single_list(0).is_none_or(|list| list.is_sorted())),
         ];
         for want in wants {
