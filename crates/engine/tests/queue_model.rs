@@ -15,6 +15,7 @@ mod sync {
     pub(crate) const SPINS: u32 = 8;
     pub(crate) const LOOKS: u32 = 1;
     pub(crate) const ENOUGH: usize = 2;
+    pub(crate) const TURNS: u32 = 2;
 
     pub(crate) fn num_cores() -> u64 {
         2

@@ -7,7 +7,8 @@
 //!
 //! Followers look again and yield a few times before they park: what a group takes is much less than waking a thread
 //! does. Where more callers wait than there are cores they yield at once, for a core that only looks is one on which
-//! nobody asks for more. A caller who finds nobody else wakes nobody.
+//! nobody asks for more. Who is to lead while others wait for a core gives way to them now and then, and not each time:
+//! to change threads costs as much as a small group does. A caller who finds nobody else wakes nobody.
 //!
 //! Where a commit takes long, as one that is synced does, a group is worth waiting for: those who were just answered are
 //! about to come again, and would else wait for the next group, and half of all callers for each other half. So a leader
@@ -22,8 +23,8 @@
 use std::time::{Duration, Instant};
 
 use super::sync::{
-    AtomicBool, AtomicU64, ENOUGH, LOOKS, Mutex, MutexGuard, Ordering, SPINS, Thread, current, hint, num_cores, park,
-    yield_now,
+    AtomicBool, AtomicU64, ENOUGH, LOOKS, Mutex, MutexGuard, Ordering, SPINS, TURNS, Thread, current, hint, num_cores,
+    park, yield_now,
 };
 
 /// A place in the order of requests.
@@ -61,6 +62,19 @@ struct State<R> {
     spare: Vec<R>,
     /// The requests that the next group has if all who were answered come again.
     num_expected: usize,
+    /// How often somebody was to lead a small group while others waited.
+    num_turns: u32,
+}
+
+impl<R> State<R> {
+    /// Whether who is to lead now gives way.
+    fn gives_way(&mut self) -> bool {
+        if self.is_led || self.requests.len() >= ENOUGH {
+            return false;
+        }
+        self.num_turns = self.num_turns.wrapping_add(1);
+        self.num_turns.is_multiple_of(TURNS)
+    }
 }
 
 /// A leader panicked; nobody knows what became of the requests.
@@ -88,6 +102,7 @@ impl<R> Default for Queue<R> {
             parked: Vec::new(),
             spare: Vec::new(),
             num_expected: 0,
+            num_turns: 0,
         };
         Self {
             state: Mutex::new(state),
@@ -140,8 +155,8 @@ impl<R> Queue<R> {
         waited
     }
 
-    /// Where others wait, whoever is to lead a small group gives way once, so that who has an answer gets to know it, and
-    /// perhaps asks for more.
+    /// Where others wait, whoever is to lead a small group gives way once in some turns, so that who has an answer gets to
+    /// know it, and perhaps asks for more.
     fn wait_or_lead(
         &self,
         ticket: Ticket,
@@ -160,7 +175,7 @@ impl<R> Queue<R> {
             }
             if num_looks == 0 || num_looks >= LOOKS || !self.is_led.load(Ordering::Relaxed) {
                 let mut state = self.lock();
-                if std::mem::take(&mut gives_way) && !state.is_led && state.requests.len() < ENOUGH {
+                if std::mem::take(&mut gives_way) && state.gives_way() {
                     drop(state);
                     yield_now();
                     continue;

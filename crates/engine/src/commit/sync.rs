@@ -13,6 +13,8 @@ pub(crate) const SPINS: u32 = 32;
 pub(crate) const LOOKS: u32 = 256;
 /// A group of so many requests is not kept waiting for more.
 pub(crate) const ENOUGH: usize = 16;
+/// One of so many who are to lead a smaller one gives way to those who wait.
+pub(crate) const TURNS: u32 = 8;
 
 /// The cores that the process has.
 pub(crate) fn num_cores() -> u64 {
