@@ -1,6 +1,6 @@
 //! Properties of vertices and edges.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 
 use base::VertexId;
 use graph::Graph;
@@ -97,10 +97,7 @@ impl View {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
         let mut rows = Vec::new();
         let _ = self.lists().for_each_out_row(source, |targets, found| {
-            // A fragment ascends, and so do parallel edges in it.
-            let first = targets.partition_point(|&other| other < target);
-            let parallel = targets[first..].iter().take_while(|&&other| other == target).count();
-            rows.extend(found[first..first + parallel].iter().map(|&row| row as u64));
+            rows.extend(found[parallel(targets, target)].iter().map(|&row| row as u64));
             ControlFlow::Continue(())
         });
         self.lists().check()?;
@@ -111,6 +108,12 @@ impl View {
     pub(crate) fn row_values(&self, row: u64) -> Result<NamedValues<'_>> {
         row_values(self.lists(), row)
     }
+}
+
+/// Where the edges to `target` are in a fragment, which ascends.
+pub(crate) fn parallel(targets: &[VertexId], target: VertexId) -> Range<usize> {
+    let first = targets.partition_point(|&other| other < target);
+    first..first + targets[first..].iter().take_while(|&&other| other == target).count()
 }
 
 /// The properties of an edge that have a value, by its row.

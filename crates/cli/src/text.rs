@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use anden::{Key, KeyRef, PropertyValue, Value, Values};
+use anden::{EdgeWeight, Key, KeyRef, PropertyValue, Value, Values};
 use serde_json::json;
 
 use crate::console::{count, real};
@@ -29,6 +29,14 @@ pub fn keys_json(keys: &[Key]) -> serde_json::Value {
 /// A number as JSON; JSON has no infinity, so that becomes null.
 pub fn real_json(value: f64) -> serde_json::Value {
     json!(value.is_finite().then_some(value))
+}
+
+/// The weight of an edge as JSON.
+pub fn weight_json(weight: &EdgeWeight) -> serde_json::Value {
+    match weight {
+        EdgeWeight::Integer(weight) => json!(weight),
+        EdgeWeight::Real(weight) => real_json(*weight),
+    }
 }
 
 /// A value of a property as JSON: dates, timestamps and bytes as text.

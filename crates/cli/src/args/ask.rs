@@ -73,7 +73,7 @@ pub struct QueryArgs {
 /// A question.
 #[derive(Debug, Subcommand)]
 pub enum Query {
-    /// Whether there is an edge from U to V, and the properties of it and of those parallel to it
+    /// Whether there is an edge from U to V, and the weight or the properties of it and of those parallel to it
     Edge {
         /// The source
         #[arg(allow_hyphen_values = true)]

@@ -2,16 +2,14 @@
 
 use std::collections::HashSet;
 
-use anden::{
-    Diff, DiffEdge, DiffProperty, EdgeWeight, Key, KeyRef, PropertyValue, push_update_column, push_update_value,
-};
+use anden::{Diff, DiffEdge, DiffProperty, Key, KeyRef, PropertyValue, push_update_column, push_update_value};
 use serde_json::{Value, json};
 
 use super::{open, session};
 use crate::args::{DiffArgs, Global};
 use crate::console::Console;
 use crate::failure::Result;
-use crate::text::{key_json, keys_json, properties_json, property_json, real_json};
+use crate::text::{key_json, keys_json, properties_json, property_json, weight_json};
 
 /// Shows what changed between two snapshots.
 pub fn execute(global: &Global, args: &DiffArgs) -> Result {
@@ -51,10 +49,7 @@ fn object(diff: &Diff) -> Result<Value> {
 fn edge_json(diff: &Diff, edge: &DiffEdge<'_>) -> Result<Value> {
     let key = |key: KeyRef<'_>| key_json(&Key::from(key));
     let mut list = vec![key(edge.source), key(edge.target)];
-    list.extend(edge.weight.map(|weight| match weight {
-        EdgeWeight::Integer(weight) => json!(weight),
-        EdgeWeight::Real(weight) => real_json(weight),
-    }));
+    list.extend(edge.weight.as_ref().map(weight_json));
     if edge.has_properties() {
         list.push(properties_json(&diff.edge_properties(edge)?));
     }

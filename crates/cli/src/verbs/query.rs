@@ -3,7 +3,8 @@
 use std::time::Instant;
 
 use anden::{
-    DegreeStatistics, Key, NamedValues, OwnedValue, Path, PathLength, ShortestPaths, Side, VertexFragments, View,
+    DegreeStatistics, EdgeWeight, Key, NamedValues, OwnedValue, Path, PathLength, ShortestPaths, Side, VertexFragments,
+    View,
 };
 use serde_json::{Value, json};
 
@@ -11,12 +12,14 @@ use super::{add_prefetch_json, degrees, fragments, open_selected, session, view}
 use crate::args::{Global, Query, QueryArgs, VertexSide};
 use crate::console::{Console, Table, count};
 use crate::failure::Result;
-use crate::text::{key_json, keys_json, properties_json, real_json};
+use crate::text::{key_json, keys_json, properties_json, real_json, weight_json};
 
 /// An answer, before it is printed.
 enum Answer {
     Bool(bool),
     Edge(Option<Vec<Properties>>),
+    /// The weights of parallel edges, none where there is no edge.
+    WeightedEdge(Vec<EdgeWeight>),
     Keys(Vec<Key>),
     Path(Option<Path>),
     Paths(Option<ShortestPaths>),
@@ -50,8 +53,12 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
     let mut console = Console::new();
     if global.json {
         let mut object = json!({ "seconds": seconds, "result": answer.json() });
-        if let Answer::Edge(Some(edges)) = &answer {
-            object["properties"] = edges.iter().map(named_json).collect();
+        match &answer {
+            Answer::Edge(Some(edges)) => object["properties"] = edges.iter().map(named_json).collect(),
+            Answer::WeightedEdge(weights) if !weights.is_empty() => {
+                object["weights"] = weights.iter().map(weight_json).collect();
+            }
+            _ => {}
         }
         add_prefetch_json(&mut object, &view.prefetch_stats());
         console.object(&object)?;
@@ -67,6 +74,9 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
             let edges = view.edge_properties(u.as_str(), v.as_str())?;
             let edges: Vec<_> = edges.into_iter().map(owned).collect();
             Answer::Edge((!edges.is_empty()).then_some(edges))
+        }
+        Query::Edge { u, v } if view.weight_type().is_some() => {
+            Answer::WeightedEdge(view.edge_weights(u.as_str(), v.as_str())?)
         }
         Query::Edge { u, v } => Answer::Bool(view.has_edge(u.as_str(), v.as_str())?),
         Query::Neighbors { v, side } => Answer::Keys(view.neighbors(v.as_str(), side.side())?),
@@ -118,6 +128,7 @@ impl Answer {
         match self {
             Self::Bool(yes) => json!(yes),
             Self::Edge(edges) => json!(edges.is_some()),
+            Self::WeightedEdge(weights) => json!(!weights.is_empty()),
             Self::Keys(keys) => keys_json(keys),
             Self::Path(None) | Self::Paths(None) => Value::Null,
             Self::Path(Some(path)) => json!({ "vertices": keys_json(&path.vertices), "length": length_json(path) }),
@@ -140,6 +151,10 @@ impl Answer {
                         edge.iter().map(|(name, value)| format!("{name} {}", value.as_value())).collect();
                     console.line(if values.is_empty() { "no properties".into() } else { values.join(", ") })
                 })
+            }
+            Self::WeightedEdge(weights) => {
+                console.line(!weights.is_empty())?;
+                weights.iter().try_for_each(|weight| console.line(format_args!("weight {weight}")))
             }
             Self::Keys(keys) => keys.iter().try_for_each(|key| console.line(key)),
             Self::Path(None) | Self::Paths(None) => console.line("no path"),

@@ -128,8 +128,6 @@ fn answer(scene: &Scene, arguments: &[&str]) -> Value {
 #[test]
 fn queries() {
     let scene = Scene::with_small(&["--weights"]);
-    assert_eq!(answer(&scene, &["edge", "1", "2"]), json!(true));
-    assert_eq!(answer(&scene, &["edge", "2", "1"]), json!(false));
     assert_eq!(answer(&scene, &["neighbors", "1"]), json!([2, 3]));
     assert_eq!(answer(&scene, &["neighbors", "2", "--in"]), json!([1, 4]));
     assert_eq!(answer(&scene, &["neighbors", "2", "--both"]), json!([1, 3, 4]));
@@ -146,7 +144,33 @@ fn queries() {
     assert_eq!((&vertex["key"], &vertex["out_degree"], &vertex["in_degree"]), (&json!(2), &json!(1), &json!(2)));
     assert_eq!(scene.anden(&["query", "db", "neighbors", "1"]).succeeded().stdout, "2\n3\n");
     assert_eq!(scene.anden(&["query", "db", "path", "1", "4"]).succeeded().stdout, "1\n3\n4\n");
+}
+
+#[test]
+fn edges_are_shown_with_their_weights() {
+    let scene = Scene::with_small(&["--weights"]);
+    let edge = |database: &str, ends: [&str; 2]| scene.json(&["query", database, "edge", ends[0], ends[1]]);
+    let found = edge("db", ["1", "2"]);
+    assert_eq!((keys(&found), &found["result"]), (vec!["seconds", "result", "weights"], &json!(true)));
+    assert_eq!(found["weights"], json!([0.5]));
+    let none = edge("db", ["2", "1"]);
+    assert_eq!((keys(&none), &none["result"]), (vec!["seconds", "result"], &json!(false)));
+    assert_eq!(scene.anden(&["query", "db", "edge", "1", "2"]).succeeded().stdout, "true\nweight 0.5\n");
     assert_eq!(scene.anden(&["query", "db", "edge", "1", "4"]).succeeded().stdout, "false\n");
+    scene.write("parallel.txt", "1 2 7\n1 2 9\n2 3 1\n");
+    scene.anden(&["load", "roads", "parallel.txt", "--weight-type", "u32", "--multigraph", "--undirected"]).succeeded();
+    assert_eq!(edge("roads", ["2", "1"])["weights"], json!([7, 9]));
+    // Of the newest snapshot, and of what was committed since.
+    scene.write("more.txt", "3 1 5\n");
+    scene.anden(&["append", "roads", "more.txt"]).succeeded();
+    scene.write("updates.txt", "+ 3 1 4\n");
+    scene.anden(&["apply", "roads", "updates.txt"]).succeeded();
+    let shown = scene.anden(&["query", "roads", "edge", "1", "3"]).succeeded().stdout;
+    assert!(["true\nweight 4\nweight 5\n", "true\nweight 5\nweight 4\n"].contains(&shown.as_str()), "{shown}");
+    // Without weights there is nothing to show.
+    let plain = Scene::with_small(&[]);
+    assert_eq!(answer(&plain, &["edge", "1", "2"]), json!(true));
+    assert_eq!(plain.anden(&["query", "db", "edge", "1", "2"]).succeeded().stdout, "true\n");
 }
 
 #[test]
