@@ -104,7 +104,7 @@ pub enum Query {
         #[arg(allow_hyphen_values = true)]
         v: String,
     },
-    /// A shortest path from U to V
+    /// A shortest path from U to V: its length, then its vertices
     Path {
         /// Where it starts
         #[arg(allow_hyphen_values = true)]

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::{add_prefetch_json, degrees, fragments, open_selected, session, view};
 use crate::args::{Global, Query, QueryArgs, VertexSide};
-use crate::console::{Console, Table, count};
+use crate::console::{Console, Table, count, real};
 use crate::failure::Result;
 use crate::text::{key_json, keys_json, properties_json, real_json, weight_json};
 
@@ -158,16 +158,18 @@ impl Answer {
             }
             Self::Keys(keys) => keys.iter().try_for_each(|key| console.line(key)),
             Self::Path(None) | Self::Paths(None) => console.line("no path"),
-            Self::Path(Some(path)) => path.vertices.iter().try_for_each(|key| console.line(key)),
+            Self::Path(Some(path)) => {
+                console.line(length_text(path))?;
+                path.vertices.iter().try_for_each(|key| console.line(key))
+            }
             Self::Paths(Some(found)) => {
                 let listed = match found.count == found.paths.len() as u64 {
                     true => String::new(),
                     false => format!(", of which {}", count(found.paths.len() as u64)),
                 };
-                let steps = if found.length == 1 { "step" } else { "steps" };
                 let paths = if found.count == 1 { "path" } else { "paths" };
-                let (num_paths, length) = (count(found.count), count(found.length));
-                console.line(format_args!("{num_paths} {paths} of {length} {steps}{listed}"))?;
+                let (num_paths, steps) = (count(found.count), steps_text(found.length));
+                console.line(format_args!("{num_paths} {paths} of {steps}{listed}"))?;
                 for path in &found.paths {
                     let keys: Vec<String> = path.iter().map(ToString::to_string).collect();
                     console.line(keys.join(" "))?;
@@ -215,6 +217,21 @@ fn owned(values: NamedValues<'_>) -> Properties {
 
 fn named_json(properties: &Properties) -> Value {
     properties_json(&properties.iter().map(|(name, value)| (&**name, value.as_value())).collect::<Vec<_>>())
+}
+
+/// How long a path is, for people.
+fn length_text(path: &Path) -> String {
+    let steps = steps_text(path.vertices.len() as u64 - 1);
+    match path.length {
+        PathLength::Hops(_) => format!("a path of {steps}"),
+        PathLength::Integer(sum) => format!("a path of length {}, {steps}", count(sum)),
+        PathLength::Real(sum) => format!("a path of length {}, {steps}", real(sum)),
+    }
+}
+
+/// `2 steps`
+fn steps_text(num_steps: u64) -> String {
+    format!("{} {}", count(num_steps), if num_steps == 1 { "step" } else { "steps" })
 }
 
 fn length_json(path: &Path) -> Value {

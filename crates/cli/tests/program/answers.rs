@@ -143,7 +143,6 @@ fn queries() {
     let vertex = answer(&scene, &["vertex", "2"]);
     assert_eq!((&vertex["key"], &vertex["out_degree"], &vertex["in_degree"]), (&json!(2), &json!(1), &json!(2)));
     assert_eq!(scene.anden(&["query", "db", "neighbors", "1"]).succeeded().stdout, "2\n3\n");
-    assert_eq!(scene.anden(&["query", "db", "path", "1", "4"]).succeeded().stdout, "1\n3\n4\n");
 }
 
 #[test]
@@ -171,6 +170,22 @@ fn edges_are_shown_with_their_weights() {
     let plain = Scene::with_small(&[]);
     assert_eq!(answer(&plain, &["edge", "1", "2"]), json!(true));
     assert_eq!(plain.anden(&["query", "db", "edge", "1", "2"]).succeeded().stdout, "true\n");
+}
+
+#[test]
+fn paths_are_shown_with_their_lengths() {
+    let scene = Scene::with_small(&["--weights"]);
+    let path = |database: &str, options: &[&str]| {
+        scene.anden(&[&["query", database, "path"], options].concat()).succeeded().stdout
+    };
+    assert_eq!(path("db", &["1", "4"]), "a path of 2 steps\n1\n3\n4\n");
+    assert_eq!(path("db", &["1", "3"]), "a path of 1 step\n1\n3\n");
+    assert_eq!(path("db", &["1", "1"]), "a path of 0 steps\n1\n");
+    assert_eq!(path("db", &["1", "4", "--weighted"]), "a path of length 2.5, 3 steps\n1\n2\n3\n4\n");
+    assert_eq!(path("db", &["1", "5"]), "no path\n");
+    scene.write("roads.txt", "1 2 1500\n");
+    scene.anden(&["load", "roads", "roads.txt", "--weight-type", "u32"]).succeeded();
+    assert_eq!(path("roads", &["1", "2", "--weighted"]), "a path of length 1,500, 1 step\n1\n2\n");
 }
 
 #[test]
