@@ -166,11 +166,9 @@ impl<'a> Append<'a> {
         progress.check()?;
         progress.stage("write", None);
         let Change { resolved, vertices, effective, properties, rows } = &change;
-        let (in_added, in_removed) = match store.options() {
-            GraphOptions { direction: Direction::Directed, in_edges: true, .. } => {
-                (turned(&effective.added, pool), turned(&effective.removed, pool))
-            }
-            _ => (Vec::new(), Vec::new()),
+        let (in_added, in_removed) = match store.options().stores_in_lists() {
+            true => (turned(&effective.added, pool), turned(&effective.removed, pool)),
+            false => (Vec::new(), Vec::new()),
         };
         let has_new_keys = resolved.vertex_bound > view.vertex_bound() && store.options().keys != KeyScheme::Dense;
         let snapshot = turn.append(
@@ -206,6 +204,7 @@ impl<'a> Append<'a> {
             snapshot_bytes: snapshot.bytes,
             skipped: summary.num_skipped,
             first_skipped: summary.first_skipped,
+            guess: summary.guess,
             ..AppendReport::default()
         };
         drop(change);
@@ -265,6 +264,7 @@ fn joined(first: &SourceSummary, second: &SourceSummary) -> SourceSummary {
         num_edges: first.num_edges + second.num_edges,
         num_skipped: first.num_skipped + second.num_skipped,
         first_skipped: first.first_skipped.clone().or_else(|| second.first_skipped.clone()),
+        guess: first.guess.clone().or_else(|| second.guess.clone()),
         num_listed: None,
     }
 }

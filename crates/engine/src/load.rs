@@ -131,6 +131,7 @@ pub(crate) fn load(
         bytes: store.stats().bytes,
         skipped: built.summary.num_skipped,
         first_skipped: built.summary.first_skipped,
+        guess: built.summary.guess,
         peak_bytes: base::memory::resident_peak(),
     };
     Ok((store, report))

@@ -3,7 +3,7 @@
 mod reading;
 
 use anden_graph::WeightType;
-use anden_graph::formats::{KeyKind, OnError, SourceOptions, Span};
+use anden_graph::formats::{KeyKind, OnError, SourceOptions, Span, WantedProperties};
 use reading::{Folder, U32, assert_refused, read, read_files, read_strings, read_weighted};
 
 fn named(columns: [Option<&str>; 3]) -> SourceOptions {
@@ -141,12 +141,46 @@ fn a_quote_that_is_not_closed_is_named() {
 #[test]
 fn a_header_of_strings_needs_usual_names() {
     let folder = Folder::new();
-    assert_eq!(read_strings(&folder, "a.csv", "ann,bob\n").unwrap().edges.len(), 1);
     assert_eq!(read_strings(&folder, "a.csv", "Source,Target\nann,bob\n").unwrap().edges.len(), 1);
     let options = SourceOptions { keys: KeyKind::String, ..named([Some("ann"), None, None]) };
     let path = folder.file("a.csv", "ann,bob\nx,y\n");
     let read = read_files::<Span, u32>(&[&path], &options).unwrap();
     assert_eq!(read.edges, [("x".to_owned(), "y".to_owned())]);
+}
+
+/// A header of unknown names once became an edge, and the other columns were lost, without a word.
+#[test]
+fn a_first_line_of_strings_is_never_guessed_silently() {
+    let folder = Folder::new();
+    let read = read_strings(&folder, "a.csv", "# names\nann,bob\n").unwrap();
+    assert_eq!(read.edges.len(), 1);
+    let guess = read.summary.guess.unwrap();
+    let expected = "a.csv: the first line 'ann,bob' is taken as an edge: if it is a header, --source-column and";
+    assert!(guess.contains(expected), "{guess}");
+    for known in ["source,target\na,b\n", "ann,7\n", "ann,bob,0.5\n"] {
+        assert_eq!(read_strings(&folder, "a.csv", known).unwrap().summary.guess, None, "{known}");
+    }
+    let result = read_strings(&folder, "a.csv", "src_name,dst_name,km\na,b,1\n").unwrap_err();
+    let expected = "a.csv:1: expected names of columns or an edge, found 'src_name,dst_name,km', which may be either: ";
+    assert!(result.contains(expected) && result.contains("--columns"), "{result}");
+    let columns = Some(vec!["u".to_owned(), "v".to_owned()]);
+    let options = SourceOptions { keys: KeyKind::String, columns, ..SourceOptions::default() };
+    let path = folder.file("a.csv", "ann,bob,friend\nx,y,z\n");
+    let read = read_files::<Span, u32>(&[&path], &options).unwrap();
+    assert_eq!((read.edges.len(), read.summary.guess), (2, None));
+    // The same of vertices.
+    let edges = folder.file("edges.txt", "a b\n");
+    let vertices = |text: &str, vertex_properties: WantedProperties| {
+        let vertices = Some(folder.file("v.csv", text));
+        let options = SourceOptions { vertices, vertex_properties, keys: KeyKind::String, ..SourceOptions::default() };
+        read_files::<Span, u32>(&[&edges], &options).map(|read| (read.vertices.len(), read.summary.guess.is_some()))
+    };
+    let refused = vertices("package,size\na,1\n", WantedProperties::All).unwrap_err();
+    assert!(refused.contains("v.csv:1: expected names of columns or a vertex, found 'package,size'"), "{refused}");
+    assert_eq!(vertices("package,size\na,1\n", WantedProperties::None), Ok((2, true)));
+    assert_eq!(vertices("a\nb\n", WantedProperties::All), Ok((2, true)));
+    assert_eq!(vertices("name\nb\n", WantedProperties::All), Ok((1, false)));
+    assert_eq!(vertices("a,1\nb,2\n", WantedProperties::All), Ok((2, false)));
 }
 
 #[test]

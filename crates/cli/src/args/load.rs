@@ -77,10 +77,11 @@ pub struct ReadingArgs {
     /// The format of the inputs; auto: by name, then by content
     #[arg(long, value_enum, default_value_t = LoadFormat::Auto, value_name = "FORMAT")]
     pub format: LoadFormat,
-    /// The column of the sources in CSV
+    /// The column of the sources in CSV [default: one with a usual name under a header, else the first]. With --ids
+    /// string a first line of other names is a header only if a column is named here, or by --target-column
     #[arg(long, value_name = "NAME")]
     pub source_column: Option<String>,
-    /// The column of the targets in CSV
+    /// The column of the targets in CSV [default: one with a usual name under a header, else the second]
     #[arg(long, value_name = "NAME")]
     pub target_column: Option<String>,
     /// Names of the columns of CSV or blank-separated text without a header, perhaps with types: `u,v,time:timestamp`

@@ -6,7 +6,9 @@ use anden::{
 };
 use serde_json::json;
 
-use super::load::{duplicates, format, input, key_scheme, require_one_stdin, say_skipped, sources, weight_type_of};
+use super::load::{
+    duplicates, format, input, key_scheme, require_one_stdin, say_guess, say_skipped, sources, weight_type_of,
+};
 use super::{open_to_write, session};
 use crate::args::{AppendArgs, Global, KindArgs};
 use crate::console::{Console, Table, count, duration, size};
@@ -27,6 +29,7 @@ pub fn execute(global: &Global, args: &AppendArgs) -> Result {
     watch.clear();
     let report = appended?;
     say_skipped(global, report.skipped, report.first_skipped.as_deref());
+    say_guess(global, report.guess.as_deref());
     let mut console = Console::new();
     if global.json {
         console.object(&object(&report))?;

@@ -24,6 +24,7 @@ pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     watch.clear();
     let (database, report) = loaded?;
     say_skipped(global, report.skipped, report.first_skipped.as_deref());
+    say_guess(global, report.guess.as_deref());
     let mut console = Console::new();
     if global.json {
         console.object(&object(&report))?;
@@ -46,6 +47,13 @@ pub(super) fn require_one_stdin<'a>(inputs: impl IntoIterator<Item = &'a InputPa
 pub(super) fn say_skipped(global: &Global, num_skipped: u64, first: Option<&str>) {
     if let Some(line) = first.filter(|_| !global.quiet) {
         complain(&format!("skipped {} lines, the first: {line}", count(num_skipped)));
+    }
+}
+
+/// Says which line was taken as a row although it may be a header.
+pub(super) fn say_guess(global: &Global, guess: Option<&str>) {
+    if let Some(guess) = guess.filter(|_| !global.quiet) {
+        complain(&format!("note: {guess}"));
     }
 }
 

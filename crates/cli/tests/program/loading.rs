@@ -115,6 +115,34 @@ fn several_inputs_and_standard_input() {
 }
 
 #[test]
+fn a_line_that_may_be_a_header_is_told() {
+    let scene = Scene::new();
+    scene.write("pairs.csv", "ann,bob\nbob,cid\n");
+    let load = |database: &str, more: &[&str]| {
+        scene.anden(&[&["load", database, "pairs.csv", "--ids", "string", "--json"], more].concat())
+    };
+    let ran = load("db", &[]);
+    let note = "anden: note: pairs.csv: the first line 'ann,bob' is taken as an edge: ";
+    assert!(ran.status == 0 && ran.stderr.starts_with(note), "{ran:?}");
+    assert!(ran.stdout.contains("\"edges\":2"), "{ran:?}");
+    assert!(load("b", &["--columns", "u,v"]).succeeded().stdout.contains("\"edges\":2"));
+    assert!(load("c", &["--quiet"]).succeeded().stdout.contains("\"edges\":2"));
+    let header = ["--source-column", "ann", "--target-column", "bob"];
+    assert!(load("d", &header).succeeded().stdout.contains("\"edges\":1"));
+    let ran = scene.anden(&["append", "db", "pairs.csv"]);
+    assert!(ran.status == 0 && ran.stderr.starts_with(note), "{ran:?}");
+    scene.write("gone.csv", "ann,bob\n");
+    scene.anden(&["append", "db", "--remove", "gone.csv"]).succeeded();
+    scene.write("links.csv", "src_name,dst_name,kind\na,b,new\n");
+    scene.anden(&["load", "e", "links.csv", "--ids", "string"]).failed(&[
+        "links.csv:1",
+        "--source-column",
+        "--columns",
+    ]);
+    assert!(!scene.path("e").exists());
+}
+
+#[test]
 fn what_is_exported_loads_again() {
     let scene = Scene::with_small(&["--weights"]);
     let expected = scene.json(&["run", "db", "sssp", "--source", "1"])["result"].clone();

@@ -4,6 +4,10 @@
 //! of other properties are told from the lines at the beginning, by the rule of
 //! [`Inference`](crate::property::Inference), so a value further on may be none of that type: an
 //! error then, which says how to give the type.
+//!
+//! Where any text is a key, a first line may be a header although nobody knows its names. It is a row if a number
+//! stands in it. Otherwise it is refused where there are columns that would be lost, and else taken as a row, which is
+//! told to the caller: a guess is never silent.
 
 use std::io::{Cursor, Read};
 use std::path::Path;
@@ -13,7 +17,7 @@ use super::csv::{BLANKS, CsvLayout, next_field};
 use super::csv_rows::{RowEnd, row_end};
 use super::lines::{is_comment, line_end, trimmed};
 use super::message::shown;
-use super::number::parse_u64;
+use super::number::{parse_u64, parse_weight};
 use super::options::{KeyKind, LoneKeys, SourceOptions, WantedProperties};
 use super::part::{HEAD_BYTES, PartProperties, TextKind, read_head};
 use crate::property::{Inference, PropertyType};
@@ -38,6 +42,8 @@ pub(super) struct Header {
     pub(super) layout: CsvLayout,
     /// Whether the line is a header, and no row.
     pub(super) is_header: bool,
+    /// Where the line is taken as a row and may be a header: what the caller is told.
+    pub(super) guess: Option<String>,
     /// Columns that are properties: their places, names, and the types that stand with the names.
     pub(super) properties: Vec<(usize, String, Option<PropertyType>)>,
 }
@@ -128,9 +134,22 @@ fn vertex_header(
     let usual = columns.usual(&VERTEX_NAMES);
     let is_no_key = is_no_key(options, fields, 1);
     let is_header = named.is_some() || is_no_key || (options.keys == KeyKind::String && usual == Some(0));
+    let guess = (!is_header && may_be_header(options, fields)).then(|| {
+        format!(
+            "the first line {} is taken as a vertex: if it is a header, --vertex-column says so",
+            shown(columns.line)
+        )
+    });
+    if guess.is_some() && fields.len() > 1 && options.vertex_properties != WantedProperties::None {
+        return Err(format!(
+            "expected names of columns or a vertex, found {}, which may be either: --vertex-column names the column of \
+             the keys in a header, --vertex-properties none leaves the other columns out",
+            shown(columns.line)
+        ));
+    }
     let source = named.or(usual.filter(|_| is_header)).unwrap_or(0);
     let layout = CsvLayout { delimiter, source, target: None, weight: None, lone_keys: LoneKeys::Refuse };
-    Ok(Header { layout, is_header, properties: Vec::new() })
+    Ok(Header { layout, is_header, guess, properties: Vec::new() })
 }
 
 fn edge_header(
@@ -157,6 +176,20 @@ fn edge_header(
     if source == target || source.max(target) >= fields.len() {
         return Err(format!("expected a column of sources and one of targets, found {}", shown(line)));
     }
+    let guess = (!has_names && may_be_header(options, fields)).then(|| {
+        format!(
+            "the first line {} is taken as an edge: if it is a header, --source-column and --target-column say so; \
+             --columns says that it is none",
+            shown(line)
+        )
+    });
+    if guess.is_some() && fields.len() > 2 {
+        return Err(format!(
+            "expected names of columns or an edge, found {}, which may be either: --source-column and --target-column \
+             name the columns of a header, --columns those of a file without one",
+            shown(line)
+        ));
+    }
     let weight = match (options.weights, or_usual(weight, &WEIGHT_NAMES)) {
         (None, _) => None,
         (Some(_), Some(place)) => Some(place),
@@ -164,13 +197,20 @@ fn edge_header(
         _ => return Err(format!("expected a column of weights, found {}", shown(line))),
     };
     let layout = CsvLayout { delimiter, source, target: Some(target), weight, lone_keys: options.lone_keys };
-    Ok(Header { layout, is_header: has_names && !are_given, properties: Vec::new() })
+    Ok(Header { layout, is_header: has_names && !are_given, guess, properties: Vec::new() })
 }
 
 /// Whether none of the first fields can be a key: a first line with one key in it is a faulty row
 /// rather than a header.
 fn is_no_key(options: &SourceOptions, fields: &[String], num_keys: usize) -> bool {
     options.keys == KeyKind::Integer && fields.iter().take(num_keys).all(|field| parse_u64(field.as_bytes()).is_none())
+}
+
+/// Whether a first line without usual names may be a header all the same: any text is a key, and no number stands in
+/// it. What is removed is told by lines without a header.
+fn may_be_header(options: &SourceOptions, fields: &[String]) -> bool {
+    let is_number = |field: &String| parse_weight::<f64>(field.trim().as_bytes()).is_some();
+    options.keys == KeyKind::String && options.lone_keys == LoneKeys::Refuse && !fields.iter().any(is_number)
 }
 
 /// Where the row ends that tells where the columns are. Quotes that are not closed end with their line.

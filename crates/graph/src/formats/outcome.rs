@@ -175,6 +175,7 @@ impl Outcomes {
             num_edges: self.counts.iter().map(|c| c.num_edges).sum(),
             num_skipped: self.counts.iter().map(|c| c.num_skipped).sum(),
             first_skipped,
+            guess: None,
             num_listed: None,
         }
     }

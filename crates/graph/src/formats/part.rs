@@ -201,13 +201,15 @@ pub(super) struct Stream<'a> {
     spare: Vec<Vec<u8>>,
     /// By input: the edges that its header promised.
     problems: Vec<Option<Problem>>,
+    /// The first line that may be a header and was taken as a row, in words.
+    guess: Option<String>,
 }
 
 impl<'a> Stream<'a> {
     pub(super) fn new(parts: &'a mut [Part], options: &'a SourceOptions, bytes_read: &'a Arc<AtomicU64>) -> Self {
         let problems = vec![None; parts.len()];
         let position = Position::Before;
-        Self { parts, options, bytes_read, part: 0, position, sequence: 0, spare: Vec::new(), problems }
+        Self { parts, options, bytes_read, part: 0, position, sequence: 0, spare: Vec::new(), problems, guess: None }
     }
 
     /// Ends the pieces: something is wrong.
@@ -238,6 +240,11 @@ impl<'a> Stream<'a> {
     /// What the header of each input promised.
     pub(super) fn problems(&self) -> &[Option<Problem>] {
         &self.problems
+    }
+
+    /// The first line that may be a header and was taken as a row, with its file.
+    pub(super) fn guess(&self) -> Option<&str> {
+        self.guess.as_deref()
     }
 
     /// The next piece, or none after the last.
@@ -345,7 +352,10 @@ impl<'a> Stream<'a> {
             let Some(mut block) = block else { return Ok(None) };
             let begin = block.start;
             if let (None, PartKind::Text(kind)) = (*layout, &part.kind) {
-                find_header(&mut block, *kind, self.options, layout, problem, cutter.is_at_end())?;
+                let guess = find_header(&mut block, *kind, self.options, layout, problem, cutter.is_at_end())?;
+                if let (None, Some(guess)) = (&self.guess, guess) {
+                    self.guess = Some(format!("{}: {guess}", part.path.display()));
+                }
                 self.problems[self.part] = *problem;
             }
             let end = match *layout {
@@ -412,7 +422,7 @@ impl<'a> Stream<'a> {
 }
 
 /// Looks for the header in a block and lets the block begin behind it, or with a header whose end is not there;
-/// where the text `is_at_end`, it will not come.
+/// where the text `is_at_end`, it will not come. Gives what the caller is told of the header, if anything.
 fn find_header(
     block: &mut TextBlock,
     kind: TextKind,
@@ -420,7 +430,7 @@ fn find_header(
     layout: &mut Option<Layout>,
     problem: &mut Option<Problem>,
     is_at_end: bool,
-) -> Result<(), Fatal> {
+) -> Result<Option<String>, Fatal> {
     let mut num_lines = 0;
     while block.start < block.end {
         let at = block.start;
@@ -435,7 +445,7 @@ fn find_header(
             if let Some(found) = matrix.size_line(line).map_err(bad)? {
                 *problem = Some(found);
                 *layout = Some(Layout::Entries(MatrixLines { matrix, num_vertices: found.num_vertices }));
-                return Ok(());
+                return Ok(None);
             }
             continue;
         }
@@ -444,7 +454,7 @@ fn find_header(
             if line.first() != Some(&b'%') {
                 *problem = Some(header.problem());
                 *layout = Some(Layout::Lists(ListLines { header, first_vertex: 1 }));
-                return Ok(());
+                return Ok(None);
             }
             continue;
         }
@@ -453,14 +463,14 @@ fn find_header(
             if let Some(found) = problem_line(line).map_err(bad)? {
                 *problem = Some(found);
                 *layout = Some(Layout::Edges(EdgeLines::Arcs { num_vertices: found.num_vertices }));
-                return Ok(());
+                return Ok(None);
             }
         } else if is_passed_over(line, kind) {
             block.start = end + 1;
         } else {
             let end = match header_end(&block.bytes, at, block.end, kind) {
                 RowEnd::Line(end) => end,
-                RowEnd::Unclosed(_) if !is_at_end && block.end - at < MAX_ROW_BYTES => return Ok(()),
+                RowEnd::Unclosed(_) if !is_at_end && block.end - at < MAX_ROW_BYTES => return Ok(None),
                 _ => end,
             };
             let line = &block.bytes[at..end];
@@ -470,10 +480,10 @@ fn find_header(
             if header.is_header {
                 block.start = end + 1;
             }
-            return Ok(());
+            return Ok(header.guess);
         }
     }
-    Ok(())
+    Ok(None)
 }
 
 /// The direction that all inputs agree on.
