@@ -7,7 +7,7 @@ use graph::Graph;
 use graph::formats::{self, KeyKind, Output, SerializedWeights, VertexLines, WrittenProperties};
 use graph::property::{PropertyColumn, PropertySchema};
 
-use crate::{Error, Key, KeyRef, Result, View};
+use crate::{Error, Key, KeyRef, KeyScheme, Result, View};
 
 /// The formats that a graph can be written in.
 ///
@@ -148,7 +148,7 @@ impl View {
         formats::write_vertices(&self.matrix_rows()?.vertices(), lines, key, &Properties(self), output)
     }
 
-    /// Whether the rows of a matrix are the keys of their vertices; where not, only
+    /// Whether the rows of a matrix are the keys of their vertices, and of dense keys one more; where not, only
     /// [`export_vertices`](Self::export_vertices) says which row is which.
     ///
     /// # Errors
@@ -158,7 +158,12 @@ impl View {
     }
 
     fn matrix_rows(&self) -> Result<formats::MatrixRows> {
-        formats::matrix_rows(self.lists(), self.key_kind()?, |vertex, text| self.push_key(vertex, text))
+        let first_key = match self.lists().options().keys {
+            KeyScheme::String => None,
+            KeyScheme::Integer => Some(1),
+            KeyScheme::Dense => Some(0),
+        };
+        formats::matrix_rows(self.lists(), first_key, |vertex, text| self.push_key(vertex, text))
     }
 
     fn push_key(&self, vertex: VertexId, text: &mut Vec<u8>) -> Result<()> {

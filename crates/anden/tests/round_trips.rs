@@ -153,6 +153,10 @@ impl Scene {
         let second = scene.export(&again, ExportFormat::Mtx, "again.mtx");
         let third = scene.load("third", &second, None);
         assert_eq!(Content::of(&third), found);
+        if self.options.keys == KeyScheme::Dense {
+            assert!(view.has_keys_of_matrix().unwrap());
+            assert_eq!(&Content::of(&self.load("dense", &path, None)), expected);
+        }
     }
 }
 
@@ -245,7 +249,18 @@ fn keys_that_are_the_rows_of_a_matrix_stay() {
     let view = scene.load("db", &path, None);
     assert_eq!((view.num_vertices(), view.num_edges()), (5, 2));
     assert!(view.has_keys_of_matrix().unwrap());
-    let again = scene.export(&view, ExportFormat::Mtx, "b.mtx");
     let expected = "%%MatrixMarket matrix coordinate pattern general\n5 5 2\n2 5\n4 2\n";
-    assert_eq!(std::fs::read_to_string(again).unwrap(), expected);
+    let check = |view: &View| {
+        let again = scene.export(view, ExportFormat::Mtx, "b.mtx");
+        assert_eq!(std::fs::read_to_string(again).unwrap(), expected);
+    };
+    check(&view);
+    // Dense ids count from 0, and come back all the same.
+    let graph = Options { keys: KeyScheme::Dense, ..Options::default() };
+    let options = LoadOptions { graph, ..LoadOptions::default() };
+    let (dense, _) = Database::load(scene.path("dense"), &[InputPath::File(path)], &options, &scene.session).unwrap();
+    let dense = dense.view().unwrap();
+    assert_eq!((dense.num_vertices(), dense.has_edge(3, 1).unwrap()), (5, true));
+    assert!(dense.has_keys_of_matrix().unwrap());
+    check(&dense);
 }

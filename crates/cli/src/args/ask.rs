@@ -180,7 +180,8 @@ pub struct ExportArgs {
     /// The file to write; `-` for standard output
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The format [default: by the file's name, else edgelist]
+    /// The format [default: by the file's name, else edgelist]; a matrix (mtx) has rows from 1, which --ids dense
+    /// reads as ids from 0
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,
     /// Write the keys of all vertices too, one a line: what an edge list, CSV, Parquet or a matrix cannot say; its

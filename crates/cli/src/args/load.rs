@@ -57,7 +57,8 @@ pub struct LoadArgs {
     /// No in-edges: half the size, but some kernels need them
     #[arg(long)]
     pub out_only: bool,
-    /// What vertices are called; dense: 0..n-1, the key is the id
+    /// What vertices are called; dense: 0..n-1, the key is the id, and what mtx, metis and dimacs count from 1 counts
+    /// from 0
     #[arg(long, value_enum, default_value_t = LoadIds::Integer, value_name = "KIND")]
     pub ids: LoadIds,
     /// Spread the edges over so many snapshots at random

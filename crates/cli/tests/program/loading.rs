@@ -90,6 +90,31 @@ fn dense_ids_are_keys() {
     scene.anden(&["query", "db", "vertex", "4"]).failed(&["4", "does not exist"]);
 }
 
+/// Formats that count vertices from 1 once left an id 0 that was nobody's.
+#[test]
+fn dense_ids_count_from_0_where_a_format_counts_from_1() {
+    let scene = Scene::new();
+    scene.write("a.mtx", "%%MatrixMarket matrix coordinate pattern general\n4 4 2\n1 4\n 4  3 \n");
+    scene.write("b.graph", "4 2\n4\n\n4\n1 3\n");
+    scene.write("c.gr", "p sp 4 2\na 1 4 7\na  4 3 7\n");
+    for file in ["a.mtx", "b.graph", "c.gr"] {
+        let report = scene.json(&["load", file.split('.').next().unwrap(), file, "--ids", "dense"]);
+        assert_eq!((&report["vertices"], &report["edges"]), (&json!(4), &json!(2)), "{file}");
+        let db = file.split('.').next().unwrap();
+        assert_eq!(scene.json(&["query", db, "edge", "0", "3"])["result"], true, "{file}");
+        assert_eq!(scene.json(&["query", db, "edge", "3", "2"])["result"], true, "{file}");
+        scene.anden(&["query", db, "vertex", "4"]).failed(&["does not exist"]);
+        // Exported and loaded again it is the same, without a word about keys that were lost.
+        scene.anden(&["export", db, "again.mtx"]).succeeded();
+        scene.anden(&["load", "again", "again.mtx", "--ids", "dense"]).succeeded();
+        assert_eq!(scene.anden(&["diff", db, "1", "1", "--with", "again"]).succeeded().stdout, "", "{file}");
+        std::fs::remove_dir_all(scene.path("again")).unwrap();
+    }
+    scene.write("more.mtx", "%%MatrixMarket matrix coordinate pattern general\n4 4 1\n2 1\n");
+    assert_eq!(scene.json(&["append", "a", "more.mtx"])["added"], 1);
+    assert_eq!(scene.json(&["query", "a", "edge", "1", "0"])["result"], true);
+}
+
 #[test]
 fn output_is_ascending_by_key_whatever_the_ids() {
     let scene = Scene::new();

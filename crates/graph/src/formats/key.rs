@@ -24,6 +24,12 @@ pub trait FieldKey: Copy + Send + Sync + 'static {
 
     /// A number as a key where that needs no text.
     fn from_digits(number: u64) -> Option<Self>;
+
+    /// The vertex that a format which counts from 1 calls by this number, as a key where that needs no text.
+    #[inline(always)]
+    fn from_count(number: u64) -> Option<Self> {
+        Self::from_digits(number)
+    }
 }
 
 /// A place in [`EdgeBlock::text`](super::EdgeBlock::text): a string key.
@@ -89,7 +95,7 @@ impl FieldKey for Span {
     }
 }
 
-/// A number that is an id of a vertex as it stands.
+/// A number that is an id of a vertex as it stands; ids count from 0, whatever a format does.
 impl FieldKey for u32 {
     const KIND: KeyKind = KeyKind::Integer;
     const RANGE: &'static str = "a dense id from 0 to 4294967293";
@@ -105,6 +111,11 @@ impl FieldKey for u32 {
     #[inline(always)]
     fn from_digits(number: u64) -> Option<Self> {
         if number < MAX_VERTICES as u64 { Some(number as Self) } else { None }
+    }
+
+    #[inline(always)]
+    fn from_count(number: u64) -> Option<Self> {
+        number.checked_sub(1).and_then(Self::from_digits)
     }
 }
 

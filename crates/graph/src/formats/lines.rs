@@ -249,7 +249,8 @@ fn integer_lines<K: FieldKey, W: Weight, const TAG: usize, const WEIGHTED: bool>
             b' ' | b'\t' => line_end(bytes, at) + 1,
             _ => return line,
         };
-        let (Some(source), Some(target)) = (K::from_digits(source), K::from_digits(target)) else { return line };
+        let key = |number| if TAG > 0 { K::from_count(number) } else { K::from_digits(number) };
+        let (Some(source), Some(target)) = (key(source), key(target)) else { return line };
         parsed.edges.push((source, target));
         parsed.weights.extend(weight);
     }
@@ -294,14 +295,18 @@ fn arc_line<K: FieldKey, W: Weight>(
         _ => return Err(unexpected("an arc 'a source target weight' or a comment 'c'", Some(line))),
     }
     let mut at = start + 1;
-    for name in ["source", "target"] {
+    let mut ends = [None; 2];
+    for (name, key) in ["source", "target"].into_iter().zip(&mut ends) {
         let (vertex, next) = key_at::<u64>(bytes, at, end, name)?;
         if vertex == 0 || vertex > num_vertices {
             return Err(format!("expected a {name} from 1 to {num_vertices}, as the header says, found {vertex}"));
         }
-        at = next;
+        (*key, at) = (K::from_count(vertex), next);
     }
-    edge_line(bytes, start + 1, end, is_weighted)
+    Ok(match (edge_line(bytes, start + 1, end, is_weighted)?, ends) {
+        (Some((_, _, weight)), [Some(source), Some(target)]) => Some((source, target, weight)),
+        (edge, _) => edge,
+    })
 }
 
 /// The key at or after `at` and where it ends.

@@ -1,6 +1,6 @@
 //! Matrix Market files of coordinates: the banner, the size and the entries.
 //!
-//! A matrix is a graph whose vertices are its rows, numbered from 1: an entry `i j` is an edge from
+//! A matrix is a graph whose vertices are its rows, numbered from 1 (as ids, from 0): an entry `i j` is an edge from
 //! i to j, whatever its value, a stored zero too. What the banner says decides how entries are read:
 //!
 //! | symmetry | an entry is | where |
@@ -223,7 +223,7 @@ fn entry_lines<K: FieldKey, W: Weight, const WEIGHTED: bool>(
             b'\r' if byte(at + 1) == b'\n' => at + 2,
             _ => return line,
         };
-        let (Some(source), Some(target)) = (K::from_digits(row), K::from_digits(column)) else { return line };
+        let (Some(source), Some(target)) = (K::from_count(row), K::from_count(column)) else { return line };
         parsed.edges.push((source, target));
         parsed.weights.extend(weight);
     }
@@ -281,9 +281,9 @@ pub(super) fn vertex_at(
     }
 }
 
-/// A number as a key of a block with `base` bytes of lines.
+/// The vertex of a number, which counts from 1, as a key of a block with `base` bytes of lines.
 pub(super) fn number_key<K: FieldKey, W>(number: u64, base: usize, parsed: &mut Parsed<K, W>) -> Result<K, String> {
-    if let Some(key) = K::from_digits(number) {
+    if let Some(key) = K::from_count(number) {
         return Ok(key);
     }
     let mut digits = Vec::with_capacity(20);

@@ -1,7 +1,7 @@
 //! METIS graph files: the header and the lists.
 //!
 //! After `vertices edges [fmt [ncon]]`, the line of each vertex lists its neighbours, numbered from
-//! one. The digits of `fmt` say what stands beside them: a size of each vertex (hundreds) and weights
+//! one (as ids, from 0). The digits of `fmt` say what stands beside them: a size of each vertex (hundreds) and weights
 //! of each vertex (tens, `ncon` of them), which are passed over, and a weight after each neighbour
 //! (units). An empty line is a vertex without neighbours; lines that begin with `%` are comments.
 //!

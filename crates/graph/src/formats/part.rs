@@ -155,6 +155,15 @@ pub(super) enum Layout {
     Vertices,
 }
 
+/// What the numbers of vertices are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Numbering {
+    /// Ids, from 0.
+    Ids,
+    /// A count from 1.
+    FromOne,
+}
+
 /// What one worker does next.
 #[derive(Debug)]
 pub(super) struct Piece {
@@ -171,7 +180,7 @@ pub(super) enum Work {
     Rows(Arc<ParquetFile>, Arc<RowLayout>, RowRange),
     Elements(Batch, Arc<GraphMlLayout>),
     /// Vertices that exist although no edge names them.
-    Vertices(Range<u64>),
+    Vertices(Range<u64>, Numbering),
 }
 
 /// Where in the current input we are.
@@ -187,7 +196,7 @@ enum Position {
     /// The rows that were handed out last.
     Rows(Option<RowRange>),
     Elements(Box<ElementReader>),
-    Vertices(Range<u64>),
+    Vertices(Range<u64>, Numbering),
 }
 
 /// The pieces of all inputs, in order.
@@ -274,7 +283,7 @@ impl<'a> Stream<'a> {
                     let PartKind::Serialized(graph, NameVertices::Yes) = &self.parts[self.part].kind else {
                         return Ok(None);
                     };
-                    self.position = Position::Vertices(0..graph.num_vertices());
+                    self.position = Position::Vertices(0..graph.num_vertices(), Numbering::Ids);
                 }
                 Position::Elements(reader) => {
                     let Part { path, kind: PartKind::GraphMl(layout), .. } = &self.parts[self.part] else {
@@ -291,19 +300,19 @@ impl<'a> Stream<'a> {
                     *last = Some(rows.clone());
                     return Ok(Some(Work::Rows(Arc::clone(file), Arc::clone(layout), rows)));
                 }
-                Position::Vertices(vertices) if vertices.is_empty() => return Ok(None),
-                Position::Vertices(vertices) => {
+                Position::Vertices(vertices, _) if vertices.is_empty() => return Ok(None),
+                Position::Vertices(vertices, numbering) => {
                     let end = vertices.end.min(vertices.start + VERTICES_AT_ONCE);
                     let now = vertices.start..end;
                     vertices.start = end;
-                    return Ok(Some(Work::Vertices(now)));
+                    return Ok(Some(Work::Vertices(now, *numbering)));
                 }
                 Position::Text { .. } => {
                     if let Some(work) = self.next_text()? {
                         return Ok(Some(work));
                     }
                     match self.after_text()? {
-                        Some(vertices) => self.position = Position::Vertices(vertices),
+                        Some(vertices) => self.position = Position::Vertices(vertices, Numbering::FromOne),
                         None => return Ok(None),
                     }
                 }

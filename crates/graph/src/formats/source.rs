@@ -16,7 +16,7 @@ use super::opening::Opening;
 use super::options::{KeyKind, SourceFacts, SourceOptions, SourceSummary};
 use super::outcome::{BlockOutcome, Fatal, Outcomes};
 use super::parquet::{bytes_of, read_rows};
-use super::part::{Layout, Part, PartKind, Piece, Stream, TextKind, Work};
+use super::part::{Layout, Numbering, Part, PartKind, Piece, Stream, TextKind, Work};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::read_arcs;
 use super::union::{Union, unions_of, unite};
@@ -269,10 +269,11 @@ impl Run<'_> {
                 let text = std::mem::take(&mut parsed.extra);
                 return Ok((parsed, text));
             }
-            Work::Vertices(vertices) => {
+            Work::Vertices(vertices, numbering) => {
                 let mut parsed = Parsed::new(0, on_error);
                 for vertex in vertices {
-                    let key = number_key(vertex, &mut parsed.extra)?;
+                    let counted = if numbering == Numbering::FromOne { K::from_count(vertex) } else { None };
+                    let key = counted.map_or_else(|| number_key(vertex, &mut parsed.extra), Ok)?;
                     parsed.vertices.push(key);
                 }
                 let text = std::mem::take(&mut parsed.extra);

@@ -1,7 +1,8 @@
 //! Graphs as Matrix Market files.
 //!
 //! A matrix has rows from 1 to n and no names for them. Where the keys are exactly the numbers from 1 to
-//! the number of vertices, as they are after such a file was loaded, they are the rows; otherwise rows
+//! the number of vertices, as they are after such a file was loaded, they are the rows, and dense keys,
+//! which count from 0, are one less, as they are read; otherwise rows
 //! count the vertices in the order of their ids, and the keys are lost: [`matrix_rows`] tells which, so
 //! that they can be written beside. The size of a matrix counts vertices without edges too.
 //!
@@ -14,7 +15,6 @@ use base::VertexId;
 
 use super::edge_rows::{EdgeRows, NoProperties};
 use super::number::parse_u64;
-use super::options::KeyKind;
 use super::push_u64;
 use super::write::Output;
 use crate::{Direction, Error, Graph, Result, Weight, WeightType, WeightedEdges};
@@ -28,7 +28,7 @@ pub struct MatrixRows {
 }
 
 impl MatrixRows {
-    /// Whether rows are the keys of their vertices.
+    /// Whether rows are the keys of their vertices, counted from 1.
     pub fn are_keys(&self) -> bool {
         self.are_keys
     }
@@ -42,19 +42,20 @@ impl MatrixRows {
     }
 }
 
-/// Tells the rows of vertices. Memory: 4 bytes a vertex, and a bit.
+/// Tells the rows of vertices. Where keys are numbers, `first_key` is the one that row 1 has in a graph that was read
+/// from a matrix. Memory: 4 bytes a vertex, and a bit.
 ///
 /// # Errors
 /// Those of `key`, which appends the key of a vertex.
 pub fn matrix_rows<E: From<Error>>(
     graph: &impl Graph,
-    kind: KeyKind,
+    first_key: Option<u64>,
     mut key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
 ) -> Result<MatrixRows, E> {
     let num_vertices = graph.num_vertices();
     let mut by_vertex = vec![0; graph.vertex_bound()];
-    let mut is_taken = vec![false; if kind == KeyKind::Integer { num_vertices + 1 } else { 0 }];
-    let mut are_keys = kind == KeyKind::Integer;
+    let mut is_taken = vec![false; if first_key.is_some() { num_vertices + 1 } else { 0 }];
+    let mut are_keys = first_key.is_some();
     let mut text = Vec::new();
     for vertex in (0..graph.vertex_bound() as VertexId).filter(|&vertex| graph.is_live(vertex)) {
         if !are_keys {
@@ -62,7 +63,8 @@ pub fn matrix_rows<E: From<Error>>(
         }
         text.clear();
         key(vertex, &mut text)?;
-        let row = parse_u64(&text).filter(|&row| row > 0).and_then(|row| usize::try_from(row).ok());
+        let row = first_key.and_then(|first| parse_u64(&text)?.checked_sub(first)?.checked_add(1));
+        let row = row.and_then(|row| usize::try_from(row).ok());
         match row.and_then(|row| Some((row, is_taken.get_mut(row)?))) {
             Some((row, taken)) if !*taken => {
                 *taken = true;
