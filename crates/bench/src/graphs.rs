@@ -174,7 +174,7 @@ impl<'a> Graphs<'a> {
         let path = self.setting.scratch.join(name);
         if !path.exists() {
             let generator = self.generator(weights)?;
-            write_file(&path, |output| generator.write_gapbs(&self.setting.pool, output))?;
+            write_file(&path, |output| generator.write_gapbs(&self.setting.pool, &Silent, output))?;
         }
         Ok(path)
     }

@@ -17,6 +17,7 @@ use std::ops::{Range, RangeInclusive};
 use std::sync::Mutex;
 
 use base::parallel::Pool;
+use base::progress::Progress;
 use base::{MAX_VERTICES, VertexId};
 
 use crate::{Error, Result};
@@ -341,14 +342,14 @@ impl Generator {
         weights.start() + ((high * width) >> 32) as u32
     }
 
-    /// Calls `body(worker, block, edges)` for every block, in no order.
-    pub fn for_each_block(&self, pool: &Pool, body: impl Fn(usize, u64, &[(VertexId, VertexId)]) + Sync) {
+    /// Calls `body` with the edges of every block, in no order, unless the work is cancelled.
+    fn for_each_block(&self, pool: &Pool, progress: &dyn Progress, body: impl Fn(&[(VertexId, VertexId)]) + Sync) {
         let buffers: Vec<Mutex<Vec<_>>> = (0..pool.num_threads()).map(|_| Mutex::new(Vec::new())).collect();
         pool.for_each_chunk(0..self.num_blocks() as usize, 1, |worker, blocks| {
             let mut edges = buffers[worker].lock().unwrap_or_else(|e| e.into_inner());
-            for block in blocks {
+            for block in blocks.take_while(|_| !progress.is_cancelled()) {
                 self.edges_of_block(block as u64, &mut edges);
-                body(worker, block as u64, &edges);
+                body(&edges);
             }
         });
     }

@@ -3,11 +3,14 @@
 mod reading;
 
 use std::collections::HashSet;
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
 
 use anden_graph::formats::{Output, SerializedWeights, SourceOptions, write_file, write_gapbs};
 use anden_graph::generate::{Generator, GridParams, RmatParams, RoadParams, UniformParams};
 use anden_graph::{Csr, Direction, Error, Graph, Weight};
 use base::parallel::Pool;
+use base::progress::{Progress, Silent};
 use reading::{Folder, read_files};
 
 fn generators() -> Vec<(&'static str, Generator)> {
@@ -132,7 +135,7 @@ fn text_and_serialized_graph_agree() {
             .map(|(i, (s, t))| (s.min(t), s.max(t), read.weights.get(i).copied().unwrap_or(1)))
             .collect();
         let path = folder.path(if generator.has_weights() { "graph.wsg" } else { "graph.sg" });
-        write_file::<_, Error>(&path, |output| generator.write_gapbs(&pool, output)).unwrap();
+        write_file::<_, Error>(&path, |output| generator.write_gapbs(&pool, &Silent, output)).unwrap();
         let read = read_files::<u64, u32>(&[&path], &options).unwrap();
         let pairs = read.pairs().into_iter().enumerate();
         let weight = |i: usize| read.weights.get(i).copied().unwrap_or(1);
@@ -146,6 +149,38 @@ fn text_and_serialized_graph_agree() {
         write_file::<_, Error>(&again, |output| write_gapbs(&graph, weights, output)).unwrap();
         assert!(std::fs::read(&again).unwrap() == std::fs::read(&path).unwrap(), "{name}");
     }
+}
+
+/// Says stop when it is asked for the last time of so many.
+struct Patience(AtomicU64);
+
+impl Progress for Patience {
+    fn is_cancelled(&self) -> bool {
+        self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_err()
+    }
+}
+
+/// Making the lists once went on to its end, seconds after somebody had said stop.
+#[test]
+fn a_serialized_graph_can_be_stopped_at_any_moment() {
+    let pool = Pool::new(2).unwrap();
+    let generator = Generator::rmat(&RmatParams { scale: 13, degree: 16, ..RmatParams::default() }).unwrap();
+    let generator = generator.with_weights(1..=9).unwrap();
+    let mut patience = 0;
+    loop {
+        let mut bytes = Vec::new();
+        let mut output = Output::new("graph.wsg".as_ref(), &mut bytes);
+        match generator.write_gapbs(&pool, &Patience(patience.into()), &mut output) {
+            Ok(_) => break,
+            Err(error) => assert_eq!(error.to_string(), "cancelled"),
+        }
+        drop(output);
+        assert!(bytes.is_empty(), "something was written after {patience} questions");
+        patience += 1;
+    }
+    // Two passes over the edges, and three over the lists.
+    let (num_blocks, num_pieces) = (2 * generator.num_blocks(), 3 * (1 << 13) / 4096);
+    assert!(patience >= num_blocks + num_pieces, "only {patience} questions");
 }
 
 #[test]

@@ -93,7 +93,7 @@ fn grown(ground: &Ground<'_>, degree: u64) -> Result<Grown> {
     let scratch = &ground.setting.scratch;
     let (input, path) = (scratch.join("grown.sg"), scratch.join(format!("grown-{degree}.anden")));
     let generator = Generator::rmat(&RmatParams { scale: SCALE, degree, ..RmatParams::default() })?;
-    write_file(&input, |output| generator.write_gapbs(&ground.setting.pool, output))?;
+    write_file(&input, |output| generator.write_gapbs(&ground.setting.pool, &Silent, output))?;
     let graph = GraphOptions { direction: Direction::Undirected, keys: KeyScheme::Dense, ..GraphOptions::default() };
     let options = LoadOptions { graph, memory: Some(LIMIT_BYTES), ..LoadOptions::default() };
     let mut load_seconds = Vec::new();

@@ -37,7 +37,7 @@ impl Ground {
     pub(super) fn grid(setting: &Setting, name: &'static str, width: u64) -> Result<Self> {
         let path = setting.scratch.join(format!("{name}.wsg"));
         let generator = Generator::road(&RoadParams { width, height: width, seed: 1 })?.with_weights(1..=255)?;
-        write_file(&path, |output| generator.write_gapbs(&setting.pool, output))?;
+        write_file(&path, |output| generator.write_gapbs(&setting.pool, &Silent, output))?;
         Self::load(setting, name, &path, Direction::Undirected)
     }
 

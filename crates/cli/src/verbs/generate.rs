@@ -25,12 +25,12 @@ pub fn execute(global: &Global, args: &GenerateArgs) -> Result {
     let (session, watch) = session(global)?;
     let start = std::time::Instant::now();
     if to_stdout {
-        return form.write(&generator, &session, &mut Output::new(path, io::stdout())).map(|_| ());
+        return form.write(&generator, &session, &watch, &mut Output::new(path, io::stdout())).map(|_| ());
     }
     watch.clean_up_from_here();
     let written = write_file(path, |output| {
         let stoppable = Stoppable { output, watch: &watch };
-        form.write(&generator, &session, &mut Output::new(path, stoppable))
+        form.write(&generator, &session, &watch, &mut Output::new(path, stoppable))
     });
     if watch.is_cancelled() {
         return Err(Failure::Cancelled);
@@ -102,10 +102,10 @@ impl Form {
     }
 
     /// Returns how many edges were written: a serialized graph has no loops and no repeated edges.
-    fn write(self, generator: &Generator, session: &Session, output: &mut Output<'_>) -> Result<u64> {
+    fn write(self, generator: &Generator, session: &Session, watch: &Watch, output: &mut Output<'_>) -> Result<u64> {
         let written = match self {
             Self::Text => generator.write_edge_list(session.pool(), output).map(|()| generator.num_edges()),
-            Self::Serialized => generator.write_gapbs(session.pool(), output),
+            Self::Serialized => generator.write_gapbs(session.pool(), watch, output),
         };
         written.map_err(|error| anden::Error::from(error).into())
     }

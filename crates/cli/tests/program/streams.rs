@@ -101,6 +101,27 @@ fn an_interrupted_load_leaves_nothing_behind() {
     assert!(scene.names().is_empty(), "{:?}", scene.names());
 }
 
+/// A large graph that is generated is interrupted: long before it is whole, and nothing is left behind.
+#[test]
+fn an_interrupt_ends_generating() {
+    let scene = Scene::new();
+    for file in ["large.sg", "large.txt"] {
+        let arguments = ["generate", "rmat", "--scale", "25", "--degree", "16", "-o", file];
+        let child = scene.command(&arguments).stderr(Stdio::piped()).spawn().unwrap();
+        // The file is there, under another name, once something would have to be cleaned up.
+        while scene.names().is_empty() {
+            std::thread::yield_now();
+        }
+        let start = std::time::Instant::now();
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        let output = child.wait_with_output().unwrap();
+        let (stderr, seconds) = (String::from_utf8(output.stderr).unwrap(), start.elapsed().as_secs());
+        assert_eq!(output.status.code(), Some(130), "{file}: {stderr}");
+        assert!(seconds < 30, "{file}: it took {seconds} seconds");
+        assert!(scene.names().is_empty(), "{file}: {:?}", scene.names());
+    }
+}
+
 /// Who waits for a pipe that says nothing more is interrupted all the same.
 #[test]
 fn an_interrupt_ends_waiting_for_input() {

@@ -3,10 +3,14 @@
 use base::VertexId;
 use base::mapped::{FileBytes, MappedSlice};
 use base::parallel::Pool;
+use base::progress::{Progress, Silent};
 
 use super::Generator;
 use crate::formats::{Output, SerializedWeights, push_u64, write_gapbs};
 use crate::{Adjacency, Csr, Error, Graph, Result, Weight};
+
+/// Vertices whose lists are a piece of work.
+const VERTICES_AT_ONCE: usize = 4096;
 
 impl Generator {
     /// Writes the edges as `source target [weight]` lines, in the order of the blocks.
@@ -46,10 +50,10 @@ impl Generator {
     /// Cost: the edges are generated twice; 24 bytes a vertex and 8 bytes an edge of memory.
     ///
     /// # Errors
-    /// The output's.
-    pub fn write_gapbs(&self, pool: &Pool, output: &mut Output<'_>) -> Result<u64> {
+    /// The output's; cancellation, until writing begins: then it is for the output to end it.
+    pub fn write_gapbs(&self, pool: &Pool, progress: &dyn Progress, output: &mut Output<'_>) -> Result<u64> {
         let weights = if self.has_weights() { SerializedWeights::Write } else { SerializedWeights::Leave };
-        let graph = self.csr(pool)?;
+        let graph = self.csr_unless_cancelled(pool, progress)?;
         write_gapbs(&graph, weights, output)?;
         Ok(graph.num_edges())
     }
@@ -59,8 +63,14 @@ impl Generator {
     /// # Errors
     /// The graph does not fit in memory.
     pub fn csr(&self, pool: &Pool) -> Result<Csr> {
+        self.csr_unless_cancelled(pool, &Silent)
+    }
+
+    /// The same; looks every few milliseconds whether it is to end.
+    fn csr_unless_cancelled(&self, pool: &Pool, progress: &dyn Progress) -> Result<Csr> {
         let num_vertices = usize::try_from(self.num_vertices).map_err(|e| Error::Parameter(e.to_string()))?;
-        let mut ends = self.list_ends(pool, num_vertices);
+        let mut ends = self.list_ends(pool, progress, num_vertices);
+        progress.check()?;
         let starts = {
             let mut start = 0;
             for end in &mut ends {
@@ -73,21 +83,18 @@ impl Generator {
         let mut words: Vec<u64> = base::memory::zeroed_huge(num_arcs.div_ceil(2));
         let targets: &mut [VertexId] = &mut bytemuck::cast_slice_mut(&mut words)[..num_arcs];
         let mut cursors = starts.clone();
-        self.scatter(pool, &mut cursors, targets);
+        self.scatter(pool, progress, &mut cursors, targets);
+        progress.check()?;
         drop(cursors);
-        let lengths = sort_lists(pool, &starts, targets);
-        let (offsets, num_kept) = close_gaps(&starts, &lengths, targets);
+        let lengths = sort_lists(pool, progress, &starts, targets);
+        progress.check()?;
+        let (offsets, num_kept) = close_gaps(progress, &starts, &lengths, targets)?;
         drop((starts, lengths));
-        let weights = self.has_weights().then(|| {
-            let mut weights = vec![0_u32; num_kept];
-            for (source, pair) in offsets.windows(2).enumerate() {
-                let list = pair[0] as usize..pair[1] as usize;
-                for (weight, &target) in weights[list.clone()].iter_mut().zip(&targets[list]) {
-                    *weight = self.weight(source as VertexId, target);
-                }
-            }
-            u32::column(MappedSlice::copied(&weights))
-        });
+        let weights = match self.has_weights() {
+            true => Some(self.list_weights(progress, &offsets, &targets[..num_kept])?),
+            false => None,
+        };
+        let weights = weights.map(|weights| u32::column(MappedSlice::copied(&weights)));
         let num_bytes = size_of_val(&*offsets);
         let offsets = FileBytes::owned(offsets, num_bytes).and_then(MappedSlice::new);
         let targets = FileBytes::owned(words, num_kept * size_of::<VertexId>()).and_then(MappedSlice::new);
@@ -97,11 +104,26 @@ impl Generator {
         }
     }
 
-    /// The lengths of all lists, loops left out, and a zero behind them.
-    fn list_ends(&self, pool: &Pool, num_vertices: usize) -> Vec<u64> {
+    /// The weights of all lists.
+    fn list_weights(&self, progress: &dyn Progress, offsets: &[u64], targets: &[VertexId]) -> Result<Vec<u32>> {
+        let mut weights = vec![0_u32; targets.len()];
+        for (source, pair) in offsets.windows(2).enumerate() {
+            if source % VERTICES_AT_ONCE == 0 {
+                progress.check()?;
+            }
+            let list = pair[0] as usize..pair[1] as usize;
+            for (weight, &target) in weights[list.clone()].iter_mut().zip(&targets[list]) {
+                *weight = self.weight(source as VertexId, target);
+            }
+        }
+        Ok(weights)
+    }
+
+    /// The lengths of all lists, loops left out, and a zero behind them; of nobody's use once the work is cancelled.
+    fn list_ends(&self, pool: &Pool, progress: &dyn Progress, num_vertices: usize) -> Vec<u64> {
         let mut lengths = vec![0_u64; num_vertices + 1];
         let shared = base::memory::as_atomic_u64(&mut lengths);
-        self.for_each_block(pool, |_, _, edges| {
+        self.for_each_block(pool, progress, |edges| {
             for &(source, target) in edges.iter().filter(|(s, t)| s != t) {
                 for vertex in [source, target] {
                     shared[vertex as usize].fetch_add(1, std::sync::atomic::Ordering::Relaxed);
@@ -111,11 +133,11 @@ impl Generator {
         lengths
     }
 
-    /// Puts every arc into its list, in no order.
-    fn scatter(&self, pool: &Pool, cursors: &mut [u64], targets: &mut [VertexId]) {
+    /// Puts every arc into its list, in no order, unless the work is cancelled.
+    fn scatter(&self, pool: &Pool, progress: &dyn Progress, cursors: &mut [u64], targets: &mut [VertexId]) {
         let cursors = base::memory::as_atomic_u64(cursors);
         let targets = base::memory::as_atomic_u32(targets);
-        self.for_each_block(pool, |_, _, edges| {
+        self.for_each_block(pool, progress, |edges| {
             use std::sync::atomic::Ordering::Relaxed;
             for &(source, target) in edges.iter().filter(|(s, t)| s != t) {
                 for (vertex, neighbour) in [(source, target), (target, source)] {
@@ -127,9 +149,9 @@ impl Generator {
     }
 }
 
-/// Sorts every list and moves its distinct targets to its beginning; gives how many those are.
-fn sort_lists(pool: &Pool, starts: &[u64], targets: &mut [VertexId]) -> Vec<u32> {
-    const VERTICES_AT_ONCE: usize = 4096;
+/// Sorts every list and moves its distinct targets to its beginning, unless the work is cancelled; gives how many those
+/// are.
+fn sort_lists(pool: &Pool, progress: &dyn Progress, starts: &[u64], targets: &mut [VertexId]) -> Vec<u32> {
     let num_vertices = starts.len() - 1;
     let mut lengths = vec![0_u32; num_vertices];
     let mut rest = targets;
@@ -142,6 +164,9 @@ fn sort_lists(pool: &Pool, starts: &[u64], targets: &mut [VertexId]) -> Vec<u32>
         pieces.push((first, lengths, lists));
     }
     pool.for_each_item(pieces, |_, (first, lengths, lists)| {
+        if progress.is_cancelled() {
+            return;
+        }
         for (i, length) in lengths.iter_mut().enumerate() {
             let start = starts[first + i] - starts[first];
             let end = starts[first + i + 1] - starts[first];
@@ -161,15 +186,23 @@ fn sort_lists(pool: &Pool, starts: &[u64], targets: &mut [VertexId]) -> Vec<u32>
 }
 
 /// Moves the lists together; gives their offsets and the number of targets left.
-fn close_gaps(starts: &[u64], lengths: &[u32], targets: &mut [VertexId]) -> (Vec<u64>, usize) {
+fn close_gaps(
+    progress: &dyn Progress,
+    starts: &[u64],
+    lengths: &[u32],
+    targets: &mut [VertexId],
+) -> Result<(Vec<u64>, usize)> {
     let mut offsets = Vec::with_capacity(starts.len());
     let mut end = 0;
     offsets.push(0);
-    for (&start, &length) in starts.iter().zip(lengths) {
+    for (vertex, (&start, &length)) in starts.iter().zip(lengths).enumerate() {
+        if vertex % VERTICES_AT_ONCE == 0 {
+            progress.check()?;
+        }
         let start = start as usize;
         targets.copy_within(start..start + length as usize, end);
         end += length as usize;
         offsets.push(end as u64);
     }
-    (offsets, end)
+    Ok((offsets, end))
 }
