@@ -18,10 +18,10 @@ Examples:
 /// Add and remove edges as one new snapshot
 ///
 /// What is there already is not added again (except to a multigraph); a weight, or properties, replace those before. Of
-/// an edge that occurs again in the input, --duplicates says which weight counts (the least, if it is not given), and
-/// the last line has the properties. Other columns are properties where the graph has some. Removals come first: an edge
-/// that is removed and added is there afterwards. All snapshots before stay as they are. The database is left as it was
-/// if anything fails.
+/// an edge that occurs again in the input, --duplicates says which weight counts: the least if it is not given, since
+/// the rule of the load is not remembered. The last line has the properties. Other columns are properties where the
+/// graph has some. Removals come first: an edge that is removed and added is there afterwards. All snapshots before stay
+/// as they are. The database is left as it was if anything fails.
 #[derive(Args, Debug)]
 #[command(after_help = APPEND_EXAMPLES)]
 pub struct AppendArgs {
@@ -42,6 +42,10 @@ pub struct AppendArgs {
     pub no_maintenance: bool,
     #[command(flatten)]
     pub reading: ReadingArgs,
+    /// What becomes of an edge that occurs again in this input: min (the default), last or sum of its weights, whatever
+    /// the load did; keep: in a multigraph
+    #[arg(long, value_enum, value_name = "RULE")]
+    pub duplicates: Option<LoadDuplicates>,
     #[command(flatten)]
     pub kind: KindArgs,
 }
@@ -71,9 +75,6 @@ pub struct KindArgs {
     /// The type of the weights
     #[arg(long, value_enum, value_name = "TYPE")]
     pub weight_type: Option<LoadWeight>,
-    /// What becomes of an edge that occurs again in the input; by weight, keep: in a multigraph
-    #[arg(long, value_enum, value_name = "RULE")]
-    pub duplicates: Option<LoadDuplicates>,
     /// Parallel edges are kept: the same as --duplicates keep
     #[arg(long)]
     pub multigraph: bool,

@@ -81,7 +81,7 @@ fn table(database: &Database, report: &AppendReport) -> Table {
 
 fn options(args: &AppendArgs) -> Result<AppendOptions> {
     Ok(AppendOptions {
-        duplicates: match duplicates(args.kind.duplicates, args.kind.multigraph)? {
+        duplicates: match duplicates(args.duplicates, args.kind.multigraph)? {
             Duplicates::Auto => None,
             rule => Some(rule),
         },

@@ -298,6 +298,29 @@ fn weights_are_read_as_the_graph_has_them() {
     assert!(edges(&scene, &[]).contains(&"9 1 2.5".to_owned()));
 }
 
+/// The rule of the load is not remembered; each append has its own, which is no claim about the kind of graph.
+#[test]
+fn repeated_edges_of_an_append_follow_its_rule() {
+    let scene = Scene::new();
+    scene.write("edges.txt", "1 2 3\n1 2 4\n");
+    scene.write("more.txt", "2 3 5\n2 3 1\n2 3 2\n");
+    for (rule, weight) in [(&[][..], 1.0), (&["--duplicates", "min"], 1.0), (&["--duplicates", "last"], 2.0)] {
+        check_rule(&scene, rule, weight);
+    }
+    check_rule(&scene, &["--duplicates", "sum"], 8.0);
+    let help = scene.anden(&["help", "append"]).succeeded().stdout;
+    let kind = help.find("The kind of graph").unwrap();
+    assert!(help.find("--duplicates <RULE>").is_some_and(|place| place < kind), "{help}");
+}
+
+fn check_rule(scene: &Scene, rule: &[&str], weight: f64) {
+    scene.anden(&["load", "db", "edges.txt", "--weights", "--duplicates", "sum"]).succeeded();
+    scene.anden(&[&["append", "db", "more.txt"], rule].concat()).succeeded();
+    assert_eq!(scene.json(&["query", "db", "edge", "1", "2"])["weights"], json!([7.0]));
+    assert_eq!(scene.json(&["query", "db", "edge", "2", "3"])["weights"], json!([weight]), "{rule:?}");
+    std::fs::remove_dir_all(scene.path("db")).unwrap();
+}
+
 #[test]
 fn strings_and_columns() {
     let scene = Scene::new();
