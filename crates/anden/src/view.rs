@@ -218,8 +218,8 @@ impl View {
                 let schema = self.edge_schema().iter().filter(|(_, property_type)| property_type.is_numeric());
                 let numbers = schema.map(|(name, _)| name).collect::<Vec<_>>().join(", ");
                 Err(Error::Unsupported(match numbers.is_empty() {
-                    true => format!("{what} needs edge weights: load the graph with its weights"),
-                    false => format!("{what} needs edge weights: choose one of the properties {numbers}"),
+                    true => format!("{what} needs edge weights: load the graph with --weights"),
+                    false => format!("{what} needs edge weights: choose one of the properties {numbers} with --weight"),
                 }))
             }
         }

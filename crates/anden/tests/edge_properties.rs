@@ -271,7 +271,7 @@ fn what_is_no_weight_is_told() {
     let error =
         view.run(&Job::new("sssp", Parameters { source: vec!["SEA".into()], ..Parameters::default() }).unwrap());
     let error = error.map(|_| ()).unwrap_err().to_string();
-    assert_eq!(error, "sssp needs edge weights: choose one of the properties distance, delay");
+    assert_eq!(error, "sssp needs edge weights: choose one of the properties distance, delay with --weight");
     db.append(&Changes::default().add_edge("ORD", "SEA").with("delay", 1)).unwrap();
     let expected = "the edge from ORD to SEA has no \"distance\": every edge needs a weight";
     assert_eq!(refused(&db.view().unwrap(), "distance"), expected);

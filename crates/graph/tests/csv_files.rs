@@ -21,7 +21,7 @@ fn delimiters_and_headers_are_told() {
             assert_eq!(read.pairs(), [(1, 2), (3, 4), (5, 6)], "{delimiter:?} {header:?}");
         }
     }
-    let integer = "an integer from 0 to 18446744073709551615";
+    let integer = "an integer from 0 to 18446744073709551615 (any text with --ids string)";
     assert_refused(read(&folder, "a.csv", "x,2\n"), &format!("a.csv:1: expected a source, {integer}, found 'x'"));
     assert_refused(read(&folder, "a.csv", "1,\n"), &format!("a.csv:1: expected a target, {integer}, found ''"));
     assert_eq!(read(&folder, "empty.csv", "").unwrap().edges, []);
@@ -54,7 +54,8 @@ fn weights_have_a_column() {
     let result = read_weighted::<u32>(&folder, "w.csv", "source,target,weight\n1,2,3\n2,3\n");
     assert_refused(result, "w.csv:3: expected at least 3 columns, found 2");
     let result = read_weighted::<u32>(&folder, "w.csv", "1,2,3\n2,3,-1\n");
-    let range = "expected a weight of type u32, a whole number from 0 to 4294967295";
+    let range =
+        "expected a weight of type u32, a whole number from 0 to 4294967295 (others with another --weight-type)";
     assert_refused(result, &format!("w.csv:2: {range}, found '-1'"));
     assert_refused(read_weighted::<u32>(&folder, "w.csv", "1,2,\n"), &format!("w.csv:1: {range}, found ''"));
 }
@@ -194,7 +195,7 @@ fn vertices_come_from_a_file_of_their_own() {
     assert_eq!(vertices("v.txt", "# ids\n7\n8 label\n").unwrap(), ["7", "8"]);
     assert_eq!(vertices("v.csv", "label,id\nx,7\ny,9\n").unwrap(), ["7", "9"]);
     assert_eq!(vertices("v.csv", "7,x\n9,y\n").unwrap(), ["7", "9"]);
-    let integer = "expected a vertex, an integer from 0 to 18446744073709551615";
+    let integer = "expected a vertex, an integer from 0 to 18446744073709551615 (any text with --ids string)";
     assert_refused(vertices("v.txt", "7\nx\n"), &format!("v.txt:2: {integer}, found 'x'"));
     assert_refused(vertices("v.csv", "7,a\nx,b\n"), &format!("v.csv:2: {integer}, found 'x'"));
 }

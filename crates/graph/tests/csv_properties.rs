@@ -134,7 +134,10 @@ fn vertices_have_properties() {
     assert_eq!((read.properties.len(), read.pairs()), (0, vec![(1, 2)]));
     let options = SourceOptions { vertex_column: Some("born".into()), ..options };
     let result = read_files::<u64, u32>(&[&edges], &options);
-    assert_refused(result, "v.csv:3: expected a vertex, an integer from 0 to 18446744073709551615, found ''");
+    assert_refused(
+        result,
+        "v.csv:3: expected a vertex, an integer from 0 to 18446744073709551615 (any text with --ids string), found ''",
+    );
     let options = SourceOptions { vertices: Some(vertices), vertex_column: Some("key".into()), ..all() };
     assert_refused(
         read_files::<u64, u32>(&[&edges], &options),

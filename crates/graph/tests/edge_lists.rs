@@ -40,7 +40,7 @@ fn a_line_that_is_no_edge_is_named() {
         let text = format!("# header\n{}{line}\n1 x\n", "1 2\n".repeat(40));
         assert_refused(read(&folder, "bad.txt", text), &format!("bad.txt:42: {expected}"));
     };
-    let integer = "an integer from 0 to 18446744073709551615";
+    let integer = "an integer from 0 to 18446744073709551615 (any text with --ids string)";
     refused("17", &format!("expected a target, {integer}, found the end of the line"));
     refused("a 2", &format!("expected a source, {integer}, found 'a'"));
     refused("1 2x", &format!("expected a target, {integer}, found '2x'"));
@@ -60,7 +60,7 @@ fn a_lone_key_may_name_a_vertex() {
     let read = read_files::<u64, u32>(&[&path], &options).unwrap();
     assert_eq!(read.pairs(), [(1, 2), (3, 4)]);
     assert_eq!(read.vertices, ["7", "123456789012345678", "9"]);
-    let integer = "an integer from 0 to 18446744073709551615";
+    let integer = "an integer from 0 to 18446744073709551615 (any text with --ids string)";
     for (text, expected) in [
         ("1 2\nx\n", format!("bad.txt:2: expected a vertex, {integer}, found 'x'")),
         ("1 2\n3 x\n", format!("bad.txt:2: expected a target, {integer}, found 'x'")),
@@ -102,7 +102,8 @@ fn weights_of_each_type() {
 #[test]
 fn a_bad_weight_is_named() {
     let folder = Folder::new();
-    let u32_range = "w.txt:2: expected a weight of type u32, a whole number from 0 to 4294967295, found";
+    let u32_range = "w.txt:2: expected a weight of type u32, a whole number from 0 to 4294967295 (others with \
+                     another --weight-type), found";
     for (line, found) in
         [("1 2", "the end of the line"), ("1 2 -3", "'-3'"), ("1 2 1.5", "'1.5'"), ("1 2 4294967296", "'4294967296'")]
     {
@@ -115,7 +116,8 @@ fn a_bad_weight_is_named() {
     }
     assert_refused(
         read_weighted::<i64>(&folder, "w.txt", "0 1 9223372036854775808"),
-        "w.txt:1: expected a weight of type i64, a whole number, found '9223372036854775808'",
+        "w.txt:1: expected a weight of type i64, a whole number (others with --weight-type f64), \
+         found '9223372036854775808'",
     );
 }
 

@@ -71,5 +71,8 @@ fn properties_that_lie_are_refused() {
     assert_refused(read("# Prop", "Prop", &options), "tiny.properties:1: expected 'key = value', found 'Properties'");
     let weighted = SourceOptions { weights: U32, ..options };
     let unnamed = read("graph.tiny.edge-properties.names", "graph.tiny.nothing", &weighted);
-    assert_refused(unnamed, "tiny.properties: weights are asked for, but the graph has none");
+    assert_refused(
+        unnamed,
+        "tiny.properties: weights are asked for, but the graph has none: leave out --weights and --weight-type",
+    );
 }

@@ -71,7 +71,10 @@ fn many_elements_in_many_batches() {
     let refused = read(&folder, "b.graphml", &unlike);
     assert_refused(
         refused,
-        &format!("b.graphml:{line}: expected a source, an integer from 0 to 18446744073709551615, found 'x'"),
+        &format!(
+            "b.graphml:{line}: expected a source, an integer from 0 to 18446744073709551615 (any text \
+             with --ids string), found 'x'"
+        ),
     );
     let path = folder.file("c.xml", unlike);
     let skip = SourceOptions { on_error: OnError::Skip, ..SourceOptions::default() };

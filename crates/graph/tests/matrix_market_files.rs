@@ -34,9 +34,16 @@ fn values_are_weights_if_they_are_asked_for() {
     let whole = file("integer general", "3 3 2\n1 2 9007199254740993\n2 3 -7\n");
     assert_eq!(read_weighted::<i64>(&folder, "b.mtx", &whole).unwrap().weights, [9_007_199_254_740_993, -7]);
     let negative = read_weighted::<u32>(&folder, "b.mtx", whole.replace("9007199254740993", "5"));
-    assert_refused(negative, "b.mtx:6: expected a weight of type u32, a whole number from 0 to 4294967295, found '-7'");
+    assert_refused(
+        negative,
+        "b.mtx:6: expected a weight of type u32, a whole number from 0 to 4294967295 (others with another \
+         --weight-type), found '-7'",
+    );
     let pattern = read_weighted::<f64>(&folder, "c.mtx", file("pattern general", "1 1 0\n"));
-    assert_refused(pattern, "c.mtx: weights are asked for, but the graph has none");
+    assert_refused(
+        pattern,
+        "c.mtx: weights are asked for, but the graph has none: leave out --weights and --weight-type",
+    );
 }
 
 #[test]
@@ -70,7 +77,7 @@ fn symmetry_says_what_an_entry_stands_for() {
     assert_refused(
         unsigned,
         "i.mtx:5: the mirrored entry of a skew-symmetric matrix has the value -1: expected a weight of type u32, a whole \
-         number from 0 to 4294967295",
+         number from 0 to 4294967295 (others with another --weight-type)",
     );
 }
 

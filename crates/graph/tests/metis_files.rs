@@ -48,7 +48,10 @@ fn what_fmt_says_stands_beside_the_neighbours() {
     let vertices = "3 2 10\n1 2 3\n2 1\n3 1\n";
     assert_eq!(read(&folder, "c.graph", vertices).unwrap().pairs(), [(1, 2), (1, 3)]);
     let none = read_weighted::<u32>(&folder, "c.graph", vertices);
-    assert_refused(none, "c.graph: weights are asked for, but the graph has none");
+    assert_refused(
+        none,
+        "c.graph: weights are asked for, but the graph has none: leave out --weights and --weight-type",
+    );
 }
 
 #[test]

@@ -190,7 +190,8 @@ fn columns_are_found_and_their_types_are_held_to() {
     let numbers = read_files::<u64, f64>(&[&path], &SourceOptions::default());
     assert_refused(
         numbers,
-        "small.parquet:1: expected a source, an integer from 0 to 18446744073709551615, found other bytes",
+        "small.parquet:1: expected a source, an integer from 0 to 18446744073709551615 (any text with --ids \
+         string), found other bytes",
     );
 }
 
@@ -211,7 +212,8 @@ fn nulls_are_faults_of_their_rows() {
     let stopped = read_files::<u64, u32>(&[&path], &options);
     assert_refused(
         stopped,
-        "many.parquet:4: expected a weight of type u32, a whole number from 0 to 4294967295, found null",
+        "many.parquet:4: expected a weight of type u32, a whole number from 0 to 4294967295 (others with another \
+         --weight-type), found null",
     );
     let read = read_files::<u64, u32>(&[&path], &SourceOptions { on_error: OnError::Skip, ..options }).unwrap();
     assert_eq!(read.weights, [0, 1, 2, 4, 5, 6, 7, 9]);

@@ -157,7 +157,8 @@ fn a_body_that_lies_is_refused() {
     refused(
         "bad.wsg",
         weighted.clone(),
-        "expected a weight of type u32, a whole number from 0 to 4294967295, found -7",
+        "expected a weight of type u32, a whole number from 0 to 4294967295 (others with another \
+         --weight-type), found -7",
     );
     let options = SourceOptions { weights: Some(anden_graph::WeightType::I64), ..SourceOptions::default() };
     let read = read_files::<u64, i64>(&[&folder.file("ok.wsg", weighted)], &options).unwrap();
@@ -174,7 +175,10 @@ fn weights_that_are_not_there_are_missed() {
     let path = folder.file("a.sg", undirected());
     let options = SourceOptions { weights: U32, ..SourceOptions::default() };
     let error = read_files::<u64, u32>(&[&path], &options).unwrap_err();
-    assert!(error.ends_with("a.sg: weights are asked for, but the graph has none"), "{error}");
+    assert!(
+        error.ends_with("a.sg: weights are asked for, but the graph has none: leave out --weights and --weight-type"),
+        "{error}"
+    );
     let directed = folder.file("b.wsg", directed_weighted());
     let error = read_files::<u64, u32>(&[&path, &directed], &SourceOptions::default()).unwrap_err();
     assert!(error.ends_with("expected a graph that is undirected, as the inputs before, found directed"), "{error}");

@@ -61,6 +61,27 @@ fn an_id_out_of_range() {
 }
 
 #[test]
+fn errors_name_the_options_that_decide() {
+    load_fails("edges.txt", "ann bob\n", &[], &["edges.txt:1", "found 'ann'", "--ids string"]);
+    load_fails("edges.csv", "source,target\nann,bob\n", &[], &["edges.csv:2", "--ids string"]);
+    load_fails("edges.txt", "0 4294967295\n", &["--ids", "dense"], &["edges.txt:1", "--ids integer"]);
+    load_fails("edges.txt", "1 2 0.5\n", &["--weight-type", "u32"], &["edges.txt:1", "'0.5'", "another --weight-type"]);
+    let pattern = "%%MatrixMarket matrix coordinate pattern general\n1 1 0\n";
+    load_fails("a.mtx", pattern, &["--weights"], &["a.mtx", "leave out --weights"]);
+    let scene = Scene::with_small(&[]);
+    let apply = |line: &str| {
+        scene.write("updates.txt", line);
+        scene.anden(&["apply", "db", "updates.txt"])
+    };
+    apply("+ 1 2 7\n").failed(&["updates.txt:1", "the graph has no weights", "without --weights"]);
+    apply("+ ann bob\n").failed(&["updates.txt:1", "integer ids", "--ids string"]);
+    scene.anden(&["run", "db", "sssp", "--source", "1"]).failed(&["load the graph with --weights"]);
+    let weighted = Scene::with_small(&["--weights"]);
+    weighted.write("updates.txt", "+ 1 2\n");
+    weighted.anden(&["apply", "db", "updates.txt"]).failed(&["updates.txt:1", "loaded with --weights"]);
+}
+
+#[test]
 fn bad_weights() {
     load_fails("edges.txt", "1 2 0.5\n2 3 nan\n", &["--weights"], &["edges.txt:2", "nan"]);
     load_fails("edges.txt", "1 2 0.5\n2 3\n", &["--weights"], &["edges.txt:2", "weight"]);

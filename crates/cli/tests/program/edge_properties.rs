@@ -107,7 +107,9 @@ fn any_number_is_a_weight() {
     run("delay", &[]).failed(&["the edge from SEA to JFK has weight -3.5"]);
     run("speed", &[]).failed(&["there is no property \"speed\": edges have distance, delay, day"]);
     run("day", &[]).failed(&["the property \"day\" of edges is of type date: a weight is a number"]);
-    scene.anden(&["run", "db", "sssp", "--source", "SEA"]).failed(&["choose one of the properties distance, delay"]);
+    scene
+        .anden(&["run", "db", "sssp", "--source", "SEA"])
+        .failed(&["choose one of the properties distance, delay with --weight"]);
     let pagerank = scene.json(&["run", "db", "pagerank", "--weight", "distance", "--check"]);
     assert_eq!(pagerank["check"], "ok");
     let path = scene.json(&["query", "db", "path", "SEA", "JFK", "--weight", "distance"]);

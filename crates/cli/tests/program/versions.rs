@@ -227,10 +227,10 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
     fails(&["append", "db", "second.txt", "--remove", "bad.txt"], &["bad.txt:2", "four"]);
     fails(&["append", "db", "none.txt"], &["none.txt"]);
     fails(&["append", "db", "second.txt", "--remove", "none.txt"], &["none.txt"]);
-    fails(&["append", "db", "wide.txt", "--weights"], &["no weights"]);
+    fails(&["append", "db", "wide.txt", "--weights"], &["no weights", "leave out --weights", "load"]);
     fails(&["append", "db", "wide.txt", "--weight-type", "u32"], &["no weights"]);
     fails(&["append", "db", "second.txt", "--undirected"], &["is directed, not undirected"]);
-    fails(&["append", "db", "second.txt", "--ids", "string"], &["integer ids, not string"]);
+    fails(&["append", "db", "second.txt", "--ids", "string"], &["integer ids, not string", "--ids"]);
     fails(&["append", "db", "second.txt", "--multigraph"], &["no multigraph"]);
     fails(&["append", "db", "second.txt", "--name", "second"], &["second"]);
     fails(&["append", "db", "second.txt", "--name", "12"], &["12"]);
@@ -278,7 +278,11 @@ fn what_is_removed_may_be_csv() {
         scene.write("bad.csv", text);
         scene.anden(&["append", "db", "--remove", "bad.csv"]).failed(&[expected]);
     };
-    fails("1,2\n\n4,x\n", "bad.csv:3: expected a target, an integer from 0 to 18446744073709551615, found 'x'");
+    fails(
+        "1,2\n\n4,x\n",
+        "bad.csv:3: expected a target, an integer from 0 to 18446744073709551615 (any text with --ids \
+         string), found 'x'",
+    );
     fails("1,2\n4,\n", "bad.csv:2: expected a target");
     fails("1,2\nx\n", "bad.csv:2: expected a source");
     fails("1,2\n\"3\n4,5\n", "bad.csv:2: expected a closing quote");
@@ -293,7 +297,7 @@ fn weights_are_read_as_the_graph_has_them() {
     scene.write("bare.txt", "1 2\n");
     scene.write("more.txt", "9 1 2.5\n");
     scene.anden(&["append", "db", "bare.txt"]).failed(&["bare.txt:1", "weight"]);
-    scene.anden(&["append", "db", "more.txt", "--weight-type", "u32"]).failed(&["f64", "u32"]);
+    scene.anden(&["append", "db", "more.txt", "--weight-type", "u32"]).failed(&["f64", "not u32", "--weight-type f64"]);
     scene.anden(&["append", "db", "more.txt"]).succeeded();
     assert!(edges(&scene, &[]).contains(&"9 1 2.5".to_owned()));
 }

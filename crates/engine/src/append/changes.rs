@@ -180,11 +180,14 @@ pub(crate) fn weight_bits(
     let wrong = |what: String| Err(Error::Option(format!("the edge from {source} to {target} {what}")));
     match (options.weight_type, weight) {
         (None, None) => Ok(0),
-        (None, Some(_)) => wrong("has a weight, and the graph has no weights".into()),
-        (Some(_), None) => wrong("has no weight, and the graph has weights".into()),
+        (None, Some(_)) => wrong("has a weight, and the graph has no weights: it was loaded without --weights".into()),
+        (Some(_), None) => wrong("has no weight, and the graph has weights: it was loaded with --weights".into()),
         (Some(weight_type), Some(weight)) => match weight.bits(weight_type) {
             Some(bits) => Ok(bits),
-            None => wrong(format!("has weight {weight}, and the graph's are of type {}", weight_type.name())),
+            None => wrong(format!(
+                "has weight {weight}, and the graph's are of type {}, the --weight-type of its load",
+                weight_type.name()
+            )),
         },
     }
 }
@@ -194,7 +197,12 @@ pub(crate) fn weight_bits(
 /// # Errors
 /// It is none there.
 pub(crate) fn fitting_key(key: &Key, scheme: KeyScheme) -> Result<Key> {
-    let wrong = || Err(Error::Option(format!("vertex {key}: the graph has {} ids", scheme_name(scheme))));
+    let wrong = || {
+        let scheme = scheme_name(scheme);
+        Err(Error::Option(format!(
+            "vertex {key}: the graph has {scheme} ids; text is a key after a load with --ids string"
+        )))
+    };
     match (scheme, key) {
         (KeyScheme::String, Key::String(text)) if text.is_empty() || text.len() > MAX_KEY_BYTES => {
             let what = format!("a key has 1 to {MAX_KEY_BYTES} bytes, found one of {}", text.len());
@@ -225,17 +233,25 @@ mod tests {
         assert_eq!(bits(Some(0.5_f32.into()), Some(WeightType::F32)), Ok(0.5_f32.bits()));
         assert_eq!(bits(Some(3.into()), Some(WeightType::F64)), Ok(3.0_f64.bits()));
         for (weight, weight_type, what) in [
-            (Some(1.into()), None, "the edge from a to b has a weight, and the graph has no weights"),
-            (None, Some(WeightType::U32), "the edge from a to b has no weight, and the graph has weights"),
+            (
+                Some(1.into()),
+                None,
+                "the edge from a to b has a weight, and the graph has no weights: it was loaded without --weights",
+            ),
+            (
+                None,
+                Some(WeightType::U32),
+                "the edge from a to b has no weight, and the graph has weights: it was loaded with --weights",
+            ),
             (
                 Some((-1).into()),
                 Some(WeightType::U32),
-                "the edge from a to b has weight -1, and the graph's are of type u32",
+                "the edge from a to b has weight -1, and the graph's are of type u32, the --weight-type of its load",
             ),
             (
                 Some(0.5.into()),
                 Some(WeightType::I64),
-                "the edge from a to b has weight 0.5, and the graph's are of type i64",
+                "the edge from a to b has weight 0.5, and the graph's are of type i64, the --weight-type of its load",
             ),
         ] {
             assert_eq!(bits(weight, weight_type), Err(what.to_owned()));

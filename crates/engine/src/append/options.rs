@@ -89,18 +89,26 @@ impl ExpectedGraph {
             return misfit("has in-edges, which every append keeps".into());
         }
         if let Some(keys) = self.keys.filter(|&keys| keys != graph.keys) {
-            return misfit(format!("has {} ids, not {}", scheme_name(graph.keys), scheme_name(keys)));
+            return misfit(format!(
+                "has {} ids, not {}: --ids is chosen when a graph is loaded",
+                scheme_name(graph.keys),
+                scheme_name(keys)
+            ));
         }
         match (self.weights, graph.weight_type) {
             (ExpectedWeights::Any, _) | (ExpectedWeights::Some, Some(_)) => Ok(()),
-            (_, None) => misfit("has no weights: append the edges without theirs".into()),
+            (_, None) => misfit(NO_WEIGHTS.into()),
             (ExpectedWeights::Of(asked), Some(found)) if asked == found => Ok(()),
             (ExpectedWeights::Of(asked), Some(found)) => {
-                misfit(format!("has weights of type {}, not {}", found.name(), asked.name()))
+                misfit(format!("has weights of type {0}, not {1}: --weight-type {0} fits", found.name(), asked.name()))
             }
         }
     }
 }
+
+/// What to do where only the input has weights.
+const NO_WEIGHTS: &str = "has no weights: leave out --weights, --weight-type and --weight-column, or load the graph \
+                          anew with --weights";
 
 fn misfit(what: String) -> Result<()> {
     Err(Error::Option(format!("the graph {what}")))
@@ -230,12 +238,15 @@ mod tests {
         assert_eq!(refusal(to_undirected, plain), "the graph is directed, not undirected");
         assert_eq!(refusal(ExpectedGraph { ordered: true, ..any }, plain), "the graph is directed, not ordered");
         let strings = ExpectedGraph { keys: Some(KeyScheme::String), ..any };
-        assert_eq!(refusal(strings, plain), "the graph has integer ids, not string");
+        assert_eq!(
+            refusal(strings, plain),
+            "the graph has integer ids, not string: --ids is chosen when a graph is loaded"
+        );
         let some = ExpectedGraph { weights: ExpectedWeights::Some, ..any };
         assert!(refusal(some, plain).contains("has no weights"));
         assert_eq!(refusal(some, weighted), "");
         let whole = ExpectedGraph { weights: ExpectedWeights::Of(WeightType::U32), ..any };
-        assert_eq!(refusal(whole, weighted), "the graph has weights of type f64, not u32");
+        assert_eq!(refusal(whole, weighted), "the graph has weights of type f64, not u32: --weight-type f64 fits");
         assert!(refusal(ExpectedGraph { out_only: true, ..any }, plain).contains("in-edges"));
         let options = AppendOptions { duplicates: Some(Duplicates::Keep), ..AppendOptions::default() };
         assert!(options.check(&plain).is_err());

@@ -54,7 +54,7 @@ impl Span {
 
 impl FieldKey for u64 {
     const KIND: KeyKind = KeyKind::Integer;
-    const RANGE: &'static str = "an integer from 0 to 18446744073709551615";
+    const RANGE: &'static str = "an integer from 0 to 18446744073709551615 (any text with --ids string)";
 
     fn from_text(text: &[u8], start: usize, len: usize) -> Option<Self> {
         parse_u64(text.get(start..)?.get(..len)?)
@@ -98,7 +98,7 @@ impl FieldKey for Span {
 /// A number that is an id of a vertex as it stands; ids count from 0, whatever a format does.
 impl FieldKey for u32 {
     const KIND: KeyKind = KeyKind::Integer;
-    const RANGE: &'static str = "a dense id from 0 to 4294967293";
+    const RANGE: &'static str = "a dense id from 0 to 4294967293 (other keys with --ids integer or string)";
 
     fn from_text(text: &[u8], start: usize, len: usize) -> Option<Self> {
         u64::from_text(text, start, len).and_then(Self::from_digits)

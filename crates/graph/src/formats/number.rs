@@ -124,8 +124,10 @@ pub(super) fn serialized_weight<W: Weight>(weight: W) -> Option<i32> {
 /// What a weight of the type may be, for messages.
 pub(super) fn weight_range(weight_type: WeightType) -> &'static str {
     match weight_type {
-        WeightType::U32 => "a weight of type u32, a whole number from 0 to 4294967295",
-        WeightType::I64 => "a weight of type i64, a whole number",
+        WeightType::U32 => {
+            "a weight of type u32, a whole number from 0 to 4294967295 (others with another --weight-type)"
+        }
+        WeightType::I64 => "a weight of type i64, a whole number (others with --weight-type f64)",
         WeightType::F32 => "a weight of type f32, a number",
         WeightType::F64 => "a weight of type f64, a number",
     }

@@ -260,7 +260,10 @@ impl<'a> Opening<'a> {
 
     fn weights_known(&mut self, path: &Path, has_weights: Option<bool>) -> Result<()> {
         if has_weights == Some(false) && self.options.weights.is_some() {
-            return Err(bad(path, "weights are asked for, but the graph has none"));
+            return Err(bad(
+                path,
+                "weights are asked for, but the graph has none: leave out --weights and --weight-type",
+            ));
         }
         if let Some(has_weights) = has_weights {
             self.facts.has_weights = Some(self.facts.has_weights.unwrap_or(true) && has_weights);
