@@ -20,11 +20,21 @@ pub(super) struct OpenFile {
     file: std::fs::File,
     /// [`FileBytes::system_window`].
     window: OnceLock<Option<usize>>,
+    /// Whether `mincore` ever said that a page of it is not in memory: who may not write a file is told that all are.
+    has_told: AtomicBool,
 }
 
 impl OpenFile {
     pub fn of(file: &std::fs::File) -> Option<Self> {
-        Some(Self { file: file.try_clone().ok()?, window: OnceLock::new() })
+        Some(Self { file: file.try_clone().ok()?, window: OnceLock::new(), has_told: AtomicBool::new(false) })
+    }
+
+    /// Believes that so many pages are absent, unless it is none and may have been said for want of a right.
+    fn believed(&self, num_absent: usize) -> Option<usize> {
+        if num_absent > 0 {
+            self.has_told.store(true, Ordering::Relaxed);
+        }
+        self.has_told.load(Ordering::Relaxed).then_some(num_absent)
     }
 }
 
@@ -65,7 +75,10 @@ impl FileBytes {
         let len = self.range.start + end - first;
         match file.as_ref().and_then(|file| num_cached_pages(&file.file, first as u64, len as u64)) {
             Some(num_cached) => Some(len.div_ceil(page).saturating_sub(num_cached)),
-            None => num_absent_pages(&map[first..first + len]),
+            None => {
+                let num_absent = num_absent_pages(&map[first..first + len])?;
+                file.as_ref().map_or((num_absent > 0).then_some(num_absent), |file| file.believed(num_absent))
+            }
         }
     }
 
@@ -200,15 +213,13 @@ fn num_cached_pages(_file: &std::fs::File, _offset: u64, _len: u64) -> Option<us
     None
 }
 
-/// The pages of `bytes`, which begin a page of a map, that are not in memory. Who may not write a file is told that all
-/// are, so that says nothing.
+/// The pages of `bytes`, which begin a page of a map, that are not in memory, as `mincore` says.
 #[cfg(target_os = "linux")]
 fn num_absent_pages(bytes: &[u8]) -> Option<usize> {
     let mut is_present = vec![0_u8; bytes.len().div_ceil(page_bytes())];
     // SAFETY: the range is mapped for as long as `bytes` is borrowed, and the call writes one byte for each page of it.
     let result = unsafe { libc::mincore(bytes.as_ptr() as *mut libc::c_void, bytes.len(), is_present.as_mut_ptr()) };
-    let num_absent = is_present.iter().filter(|&&present| present & 1 == 0).count();
-    (result == 0 && num_absent > 0).then_some(num_absent)
+    (result == 0).then(|| is_present.iter().filter(|&&present| present & 1 == 0).count())
 }
 
 #[cfg(not(target_os = "linux"))]
@@ -263,6 +274,15 @@ mod tests {
         assert_eq!(part.num_missing_pages(9..9), Some(0));
         assert_eq!(part.system_window(), bytes.system_window(), "it is the disk's");
         assert!(part.system_window().is_none_or(|window| window.is_multiple_of(1024)));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn that_nothing_is_absent_is_believed_of_who_has_told_otherwise() {
+        let path = std::env::temp_dir().join(format!("anden-absent-{}", std::process::id()));
+        std::fs::write(&path, [1]).unwrap();
+        let file = OpenFile::of(&std::fs::File::open(&path).unwrap()).unwrap();
+        assert_eq!([0, 0, 7, 0].map(|num_absent| file.believed(num_absent)), [None, None, Some(7), Some(0)]);
         std::fs::remove_file(&path).unwrap();
     }
 
