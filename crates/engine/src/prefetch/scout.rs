@@ -296,7 +296,69 @@ fn join(pieces: &mut Vec<Range<usize>>) {
 
 #[cfg(test)]
 mod tests {
+    use base::parallel::Pool;
+    use base::progress::Silent;
+    use lama::Listener as _;
+
+    use super::super::Prefetch;
+    use super::super::counters::Counters;
+    use super::super::ring::Ring;
     use super::*;
+    use crate::{Database, GraphOptions, KeyScheme, MergeScope, Missing, Update};
+
+    /// Vertex 0 knows 1 to 300, of which each has as many entries as its number says, but the last, who has 20,000.
+    fn hub() -> View {
+        let pool = Pool::new(1).unwrap();
+        let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+        let database = Database::in_memory(options).unwrap();
+        let num_entries = |vertex: u64| if vertex == 300 { 20_000 } else { vertex };
+        let of_friend = |vertex| (0..num_entries(vertex)).map(move |other| Update::add_edge(vertex, other));
+        let edges = (1..=300).map(|vertex| Update::add_edge(0_u64, vertex)).chain((1..=300).flat_map(of_friend));
+        database.apply(&edges.collect::<Vec<_>>(), Missing::Lenient, &pool).unwrap();
+        database.checkpoint(None).unwrap();
+        database.merge(MergeScope::All, &pool, &Silent).unwrap();
+        database.view().unwrap()
+    }
+
+    /// The request that an announcement becomes; nobody else serves any.
+    fn announced(policy: Prefetch, vertices: &[VertexId]) -> (Arc<Shared>, Request) {
+        let shared = Arc::new(Shared { ring: Ring::new(64), counters: Counters::default() });
+        let listener = Attached::new(&shared, hub(), policy);
+        listener.will_need(Side::Out, Parts::Targets, vertices);
+        let Next::Request(request) = shared.ring.next(None) else { panic!("no request") };
+        (shared, request)
+    }
+
+    #[test]
+    fn neighbours_with_most_entries_are_read_ahead_and_long_lists_cut() {
+        let (_shared, request) = announced(Prefetch::Neighbourhood, &[0]);
+        let (mut pieces, targets) = (Vec::new(), request.view().stored_targets(Side::Out).unwrap());
+        request.neighbours(&[0], targets, &mut pieces);
+        let mut lens: Vec<usize> = pieces.iter().map(|piece| piece.len()).collect();
+        lens.sort_unstable();
+        let first = 300 - MAX_NEIGHBOURS + 1;
+        let expected: Vec<usize> = (first..300).map(|num_entries| 4 * num_entries).collect();
+        assert_eq!(
+            (&lens[..MAX_NEIGHBOURS - 1], lens[MAX_NEIGHBOURS - 1..].to_vec()),
+            (&expected[..], vec![NEIGHBOUR_BYTES])
+        );
+    }
+
+    #[test]
+    fn what_its_reader_has_left_behind_is_dropped() {
+        let vertices: Vec<VertexId> = (0..100).collect();
+        for has_gone_on in [false, true] {
+            let (shared, request) = announced(Prefetch::Frontier, &vertices);
+            if has_gone_on {
+                request.listener.forget();
+            }
+            request.serve(&mut Vec::new(), &mut Samples::default());
+            let frontier = shared.counters.stats().frontier;
+            let num_looked_at = frontier.issued + frontier.already_resident;
+            let expected = if has_gone_on { (100, true) } else { (0, false) };
+            assert_eq!((frontier.dropped, num_looked_at == 0), expected, "{frontier:?}");
+        }
+    }
 
     #[test]
     fn close_pieces_become_one() {
