@@ -10,11 +10,14 @@
 mod child;
 mod disk;
 mod growth;
+mod lengths;
+mod loading;
 mod queries;
 mod resident;
 mod scans;
 mod sequence;
 mod side;
+mod spin;
 mod work;
 
 use std::path::{Path, PathBuf};
@@ -25,12 +28,14 @@ use testkit::memory_group::MemoryGroup;
 use crate::graphs::Graphs;
 use crate::report::{Line, Report};
 use crate::setting::Setting;
-use child::Ended;
+use child::{Ended, NO_LIMIT, Task};
+use side::Side;
+use work::Work;
 
 pub use child::run as run_child;
 
-/// What can be measured alone.
-const PARTS: [&str; 5] = ["scans", "queries", "kernels", "resident", "growth"];
+/// What can be measured alone; `lengths`, which takes an hour, only alone.
+const PARTS: [&str; 7] = ["scans", "queries", "kernels", "resident", "growth", "spin", "lengths"];
 
 /// The parts of the database that fit in memory: one in so many.
 const SHARES: [u64; 2] = [3, 9];
@@ -51,6 +56,25 @@ impl Ground<'_> {
     /// A group that may have one in `share` bytes of the database.
     fn group(&self, share: u64) -> Result<MemoryGroup> {
         limited_to((self.num_bytes / share).max(LEAST_BYTES))
+    }
+
+    /// A work of two phases, without a sequence, that may take as long as it does.
+    fn task(&self, work: Work, side: Side) -> Task {
+        Task {
+            database: self.database.clone(),
+            work,
+            side,
+            sequence: None,
+            threads: self.setting.pool.num_threads(),
+            num_phases: 2,
+            most_seconds: NO_LIMIT,
+            is_spinning: false,
+        }
+    }
+
+    /// How often is measured what takes long.
+    fn num_runs(&self) -> usize {
+        self.setting.num_pairs.div_ceil(3)
     }
 
     /// Passes on what was measured, or says that the state of the vertices did not fit. In a quick run, that must not
@@ -131,6 +155,12 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
     // Several graphs are made for it.
     if !is_quick && is_wanted("growth") {
         growth::lines(&ground, report)?;
+    }
+    if !is_quick && is_wanted("spin") {
+        spin::lines(&ground, report)?;
+    }
+    if setting.kernel.as_deref() == Some("lengths") {
+        lengths::lines(&ground, report)?;
     }
     Ok(())
 }

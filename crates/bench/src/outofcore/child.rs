@@ -10,9 +10,10 @@ use engine::Database;
 use serde_json::{Value, json};
 use testkit::memory_group::{self, MemoryGroup};
 
-use super::sequence;
+use super::loading::Loading;
 use super::side::Side;
 use super::work::{Phase, Work, phase};
+use super::{sequence, spin};
 
 /// Seconds that no phase takes.
 pub(super) const NO_LIMIT: f64 = 3600.0;
@@ -29,6 +30,8 @@ pub(super) struct Task {
     pub(super) num_phases: usize,
     /// What a phase may take; what is not done by then is left.
     pub(super) most_seconds: f64,
+    /// Whether a thread spins beside it.
+    pub(super) is_spinning: bool,
 }
 
 /// What it found.
@@ -70,13 +73,7 @@ impl Task {
             group.reset_peak();
         }
         let members = group.map(MemoryGroup::members);
-        let text = self.json(members.as_deref()).to_string();
-        let program = std::env::current_exe()?;
-        let output = Command::new(program).args(["outofcore-child", &text]).stderr(Stdio::inherit()).output()?;
-        if !output.status.success() {
-            return Err(Ended { side: self.side.name(), status: output.status.to_string() }.into());
-        }
-        let value: Value = serde_json::from_slice(&output.stdout).context("a child gave no report")?;
+        let value = report_of(self.side.name(), &self.json(members.as_deref()))?;
         let mut outcome = Outcome::of(&value).ok_or_else(|| anyhow!("a child gave a strange report: {value}"))?;
         outcome.peak = group.map_or(0, MemoryGroup::peak);
         Ok(outcome)
@@ -92,6 +89,7 @@ impl Task {
             "threads": self.threads,
             "num_phases": self.num_phases,
             "most_seconds": self.most_seconds,
+            "is_spinning": self.is_spinning,
         })
     }
 
@@ -106,8 +104,23 @@ impl Task {
             threads: number("threads")? as usize,
             num_phases: number("num_phases")? as usize,
             most_seconds: value["most_seconds"].as_f64().ok_or_else(|| anyhow!("most_seconds: a number expected"))?,
+            is_spinning: value["is_spinning"] == true,
         })
     }
+}
+
+/// Has a child do a task, and reads what it prints.
+///
+/// # Errors
+/// [`Ended`]: the work failed, or the child was killed: it did not fit.
+pub(super) fn report_of(side: &'static str, task: &Value) -> Result<Value> {
+    let program = std::env::current_exe()?;
+    let arguments = ["outofcore-child", &task.to_string()];
+    let output = Command::new(program).args(arguments).stderr(Stdio::inherit()).output()?;
+    if !output.status.success() {
+        return Err(Ended { side, status: output.status.to_string() }.into());
+    }
+    serde_json::from_slice(&output.stdout).context("a child gave no report")
 }
 
 impl Outcome {
@@ -134,6 +147,9 @@ pub fn run(text: &str) -> Result<()> {
     if let Some(members) = value["members"].as_str() {
         memory_group::join(Path::new(members))?;
     }
+    if let Some(loading) = Loading::of(&value) {
+        return loading.run_here();
+    }
     let task = Task::of(&value)?;
     let sequence = task.sequence.as_deref().map(sequence::read).transpose()?.unwrap_or_default();
     let pool = Pool::new(task.threads)?;
@@ -144,9 +160,12 @@ pub fn run(text: &str) -> Result<()> {
         len => sequence.chunks(len).collect(),
     };
     let mut outcome = Outcome::default();
-    for part in parts {
-        outcome.phases.push(phase(task.work, &pool, &view, part, task.side.is_oracle(), task.most_seconds)?);
-    }
+    spin::beside(task.is_spinning, || -> Result<()> {
+        for part in parts {
+            outcome.phases.push(phase(task.work, &pool, &view, part, task.side.is_oracle(), task.most_seconds)?);
+        }
+        Ok(())
+    })?;
     outcome.bytes_ahead = advisor.stats().total().bytes;
     println!("{}", outcome.json());
     Ok(())

@@ -11,8 +11,8 @@ use engine::Database;
 use testkit::memory_group::MemoryGroup;
 
 use super::child::{NO_LIMIT, Outcome, Task};
-use super::sequence::{self, Recency};
-use super::side::Side;
+use super::sequence::{self, QUEUE_LEN, Recency};
+use super::side::{Side, in_turn};
 use super::work::Work;
 use super::{Ground, SHARES};
 use crate::harness::Pairs;
@@ -40,12 +40,12 @@ pub(super) struct Asked {
 }
 
 pub(super) const FULL: [Asked; 8] = [
-    Asked { work: Work::Fof, alpha: 0.5, num_queries: &[1_000, 50_000], target: "≤ 0.4" },
+    Asked { work: Work::Fof, alpha: 0.5, num_queries: &[1_000, 10_000, 50_000], target: "≤ 0.4" },
     Asked { work: Work::Bfs, alpha: 0.0, num_queries: &[1], target: "≤ 0.4" },
-    Asked { work: Work::Edges, alpha: 0.1, num_queries: &[1_000, 10_000, 1_000_000], target: "≤ 0.83" },
-    Asked { work: Work::Edges, alpha: 0.5, num_queries: &[1_000, 10_000, 1_000_000], target: "≤ 0.83" },
-    Asked { work: Work::Edges, alpha: 1.0, num_queries: &[1_000, 10_000, 1_000_000], target: "≤ 1.03" },
-    Asked { work: Work::Edges, alpha: 0.0, num_queries: &[1_000, 1_000_000], target: "≤ 1.03" },
+    Asked { work: Work::Edges, alpha: 0.1, num_queries: &[1_000, 10_000, 100_000, 1_000_000], target: "≤ 0.83" },
+    Asked { work: Work::Edges, alpha: 0.5, num_queries: &[1_000, 10_000, 100_000, 1_000_000], target: "≤ 0.83" },
+    Asked { work: Work::Edges, alpha: 1.0, num_queries: &[1_000, 10_000, 100_000, 1_000_000], target: "≤ 1.03" },
+    Asked { work: Work::Edges, alpha: 0.0, num_queries: &[1_000, 10_000, 100_000, 1_000_000], target: "≤ 1.03" },
     Asked { work: Work::Paths, alpha: 0.0, num_queries: &[1_000], target: "≤ 1.03" },
     Asked { work: Work::Triangles, alpha: 0.0, num_queries: &[1], target: "≤ 1.03" },
 ];
@@ -92,7 +92,7 @@ fn draw(ground: &Ground<'_>, asked: &Asked) -> Result<Vec<VertexId>> {
     let most = asked.num_queries.last().copied().unwrap_or(0);
     // Read with nothing limited, and unmapped before anything is measured.
     let view = Database::open_read_only(&ground.database)?.view()?;
-    Ok(sequence::draw(&view, Recency { alpha: asked.alpha, seed: 1 }, 2 * asked.work.num_ends() * most))
+    Ok(sequence::draw(&view, Recency { alpha: asked.alpha, cap: QUEUE_LEN, seed: 1 }, 2 * asked.work.num_ends() * most))
 }
 
 /// A workload with a part of the database in memory.
@@ -145,39 +145,33 @@ impl Comparison<'_> {
     /// All sides in turn.
     fn pairs(&self, num_queries: usize, num_pairs: usize, report: &mut Report) -> Result<()> {
         let (work, path) = (self.asked.work, self.sequence(num_queries)?);
-        let measure = |side| self.measure(side, &path, NO_LIMIT);
-        let (mut on_off, mut oracle_off) = ([Pairs::default(), Pairs::default()], Pairs::default());
+        let sides: &[Side] =
+            if work.is_asked() { &[Side::On, Side::Off, Side::Oracle] } else { &[Side::On, Side::Off] };
+        let mut beside_off = vec![[Pairs::default(), Pairs::default()]; sides.len()];
         let mut digests = None;
-        for pair in 0..num_pairs {
-            let (on, off) = match pair % 2 {
-                0 => (measure(Side::On)?, measure(Side::Off)?),
-                _ => {
-                    let off = measure(Side::Off)?;
-                    (measure(Side::On)?, off)
-                }
-            };
-            let mut outcomes = vec![&on, &off];
-            let oracle = if work.is_asked() { Some(measure(Side::Oracle)?) } else { None };
-            outcomes.extend(&oracle);
-            for outcome in outcomes {
+        for round in 0..num_pairs {
+            let outcomes = in_turn(sides, round, |side| self.measure(side, &path, NO_LIMIT))?;
+            for outcome in &outcomes {
                 let found: Vec<u64> = outcome.phases.iter().map(|phase| phase.digest).collect();
                 if *digests.get_or_insert_with(|| found.clone()) != found {
                     bail!("{}: the sides have different results", work.name());
                 }
             }
-            for (place, pairs) in on_off.iter_mut().enumerate() {
-                pairs.push(on.phases[place].seconds, off.phases[place].seconds);
-            }
-            if let Some(oracle) = oracle {
-                oracle_off.push(oracle.phases[0].seconds, off.phases[0].seconds);
+            for (outcome, phases) in outcomes.iter().zip(&mut beside_off) {
+                for (place, pairs) in phases.iter_mut().enumerate() {
+                    pairs.push(outcome.phases[place].seconds, outcomes[1].phases[place].seconds);
+                }
             }
         }
         let name = self.name(num_queries);
-        report.line(Line::compared(format!("{name}, cold"), &on_off[0], "advisor off", self.asked.target));
-        report.line(Line::compared(format!("{name}, warm"), &on_off[1], "advisor off", "≤ 1.03"));
-        if work.is_asked() {
-            let name = format!("{name}, oracle, cold");
-            report.line(Line::compared(name, &oracle_off, "advisor off", "what could be had"));
+        for (side, phases) in sides.iter().zip(&beside_off).filter(|(side, _)| **side != Side::Off) {
+            let (name, targets) = match side {
+                Side::Oracle => (format!("{name}, oracle"), ["what could be had"; 2]),
+                _ => (name.clone(), [self.asked.target, "≤ 1.03"]),
+            };
+            for ((phase, pairs), target) in ["cold", "warm"].iter().zip(phases).zip(targets) {
+                report.line(Line::compared(format!("{name}, {phase}"), pairs, "advisor off", target));
+            }
         }
         Ok(())
     }
@@ -200,15 +194,8 @@ impl Comparison<'_> {
     }
 
     fn measure(&self, side: Side, sequence: &Path, most_seconds: f64) -> Result<Outcome> {
-        let task = Task {
-            database: self.ground.database.clone(),
-            work: self.asked.work,
-            side,
-            sequence: Some(sequence.to_owned()),
-            threads: self.ground.setting.pool.num_threads(),
-            num_phases: 2,
-            most_seconds,
-        };
+        let sequence = Some(sequence.to_owned());
+        let task = Task { sequence, most_seconds, ..self.ground.task(self.asked.work, side) };
         task.run(Some(self.group))
     }
 }

@@ -7,8 +7,8 @@ use engine::{Advisor, Database, Prefetch};
 use graph::{Parts, WillNeed};
 
 use super::Ground;
-use super::child::{NO_LIMIT, Outcome, Task};
-use super::side::Side;
+use super::child::{Outcome, Task};
+use super::side::{Side, in_turn};
 use super::work::Work;
 use crate::harness::Pairs;
 use crate::report::{Line, Report};
@@ -40,17 +40,12 @@ pub(super) fn lines(ground: &Ground<'_>, works: &[Work], report: &mut Report) ->
     for &work in works {
         let mut pairs = Pairs::default();
         for pair in 0..ground.setting.num_pairs {
-            let (on, off) = match pair % 2 {
-                0 => (measure(ground, work, Side::On)?, measure(ground, work, Side::Off)?),
-                _ => {
-                    let off = measure(ground, work, Side::Off)?;
-                    (measure(ground, work, Side::On)?, off)
-                }
-            };
+            let outcomes = in_turn(&[Side::On, Side::Off], pair, |side| measure(ground, work, side))?;
+            let (on, off) = (&outcomes[0], &outcomes[1]);
             if on.phases[0].digest != off.phases[0].digest {
                 bail!("{}: the sides have different results", work.name());
             }
-            pairs.push(warm_seconds(&on), warm_seconds(&off));
+            pairs.push(warm_seconds(on), warm_seconds(off));
         }
         report.line(Line::compared(format!("{} in memory", work.name()), &pairs, "advisor off", "≤ 1.01"));
     }
@@ -72,9 +67,7 @@ fn warm_seconds(outcome: &Outcome) -> f64 {
 fn measure(ground: &Ground<'_>, work: Work, side: Side) -> Result<Outcome> {
     let is_long = matches!(work, Work::Triangles | Work::Lcc | Work::Cdlp | Work::Kcore);
     let num_phases = if is_long { 3 } else { NUM_PHASES };
-    let threads = ground.setting.pool.num_threads();
-    let (database, sequence, most_seconds) = (ground.database.clone(), None, NO_LIMIT);
-    Task { database, work, side, sequence, threads, num_phases, most_seconds }.run(None)
+    Task { num_phases, ..ground.task(work, side) }.run(None)
 }
 
 /// The processor time of this process, of all its threads, while its scouts have nothing to do; they had something

@@ -12,7 +12,7 @@ use base::VertexId;
 use engine::View;
 use graph::Graph;
 
-/// The most vertices that are remembered as met lately.
+/// The most vertices that are remembered as met lately, where nothing else is asked for.
 pub(super) const QUEUE_LEN: usize = 1024;
 /// The most neighbours of a vertex that enter the queue: a hub does not fill it.
 const MAX_ENTERING: usize = 64;
@@ -22,6 +22,8 @@ const MAX_ENTERING: usize = 64;
 pub(super) struct Recency {
     /// The probability that a vertex was met lately.
     pub(super) alpha: f64,
+    /// The most vertices that are remembered as met lately: the paper's L.
+    pub(super) cap: usize,
     pub(super) seed: u64,
 }
 
@@ -46,7 +48,7 @@ pub(super) fn draw(view: &View, recency: Recency, num_vertices: usize) -> Vec<Ve
         return Vec::new();
     }
     let mut random = Random(recency.seed);
-    let mut queue: VecDeque<VertexId> = VecDeque::with_capacity(QUEUE_LEN);
+    let mut queue: VecDeque<VertexId> = VecDeque::with_capacity(recency.cap);
     let mut sequence = Vec::with_capacity(num_vertices);
     while sequence.len() < num_vertices {
         let is_recent = (random.below(SCALE) as f64) < recency.alpha * SCALE as f64;
@@ -61,7 +63,7 @@ pub(super) fn draw(view: &View, recency: Recency, num_vertices: usize) -> Vec<Ve
         let mut num_entering = 0;
         let _ = view.for_each_out_fragment(vertex, |targets| {
             for &target in targets {
-                if queue.len() == QUEUE_LEN {
+                if queue.len() >= recency.cap {
                     queue.pop_front();
                 }
                 queue.push_back(target);
@@ -95,21 +97,38 @@ mod tests {
 
     use super::*;
 
-    #[test]
-    fn what_was_met_is_drawn_again() {
+    /// A ring, so that the only neighbour of a vertex is the next.
+    fn ring() -> View {
         let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
         let database = Database::in_memory(options).unwrap();
         let changes = (0..20_000_u64).fold(Changes::default(), |all, v| all.add_edge(v, (v + 1) % 20_000));
         let pool = base::parallel::Pool::new(1).unwrap();
         database.append_changes(&changes, &Default::default(), &pool, &base::progress::Silent).unwrap();
-        let view = database.view().unwrap();
+        database.view().unwrap()
+    }
+
+    #[test]
+    fn what_was_met_is_drawn_again() {
+        let view = ring();
         let near = |alpha: f64| {
-            let sequence = draw(&view, Recency { alpha, seed: 3 }, 2000);
+            let sequence = draw(&view, Recency { alpha, cap: QUEUE_LEN, seed: 3 }, 2000);
             let met = |place: usize| sequence[..place].iter().any(|&v| (v + 1) % 20_000 == sequence[place]);
             assert_eq!(sequence.len(), 2000);
             (1..2000).filter(|&place| met(place)).count()
         };
         assert!(near(0.0) < 300 && near(0.9) > 1500 && near(1.0) == 1999, "{} {} {}", near(0.0), near(0.9), near(1.0));
+    }
+
+    #[test]
+    fn no_more_are_remembered_than_the_cap() {
+        let view = ring();
+        for cap in [1, 10] {
+            let sequence = draw(&view, Recency { alpha: 1.0, cap, seed: 3 }, 1000);
+            let met = |place: usize| {
+                sequence[place.saturating_sub(cap)..place].iter().any(|&v| (v + 1) % 20_000 == sequence[place])
+            };
+            assert!((1..1000).all(met), "{cap}");
+        }
     }
 
     #[test]

@@ -41,3 +41,36 @@ impl Side {
         (view, advisor)
     }
 }
+
+/// What each side gives, in the order of `sides`: they are measured in turn, and each round begins with the next of
+/// them.
+pub(super) fn in_turn<S: Copy, T>(
+    sides: &[S],
+    round: usize,
+    mut measure: impl FnMut(S) -> Result<T>,
+) -> Result<Vec<T>> {
+    let first = round % sides.len().max(1);
+    let (late, early) = sides.split_at(first);
+    let mut found = early.iter().chain(late).map(|&side| measure(side)).collect::<Result<Vec<T>>>()?;
+    found.rotate_right(first);
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_round_begins_with_another_side() {
+        let mut order = String::new();
+        for round in 0..4 {
+            let found = in_turn(&['a', 'b', 'c'], round, |side| {
+                order.push(side);
+                Ok(side)
+            });
+            assert_eq!(found.unwrap(), ['a', 'b', 'c']);
+        }
+        assert_eq!(order, "abcbcacababc");
+        assert!(in_turn(&[], 1, |side: char| Ok(side)).unwrap().is_empty());
+    }
+}
