@@ -155,8 +155,8 @@ impl Database {
         self.inner().set_checkpoint_bytes(num_bytes);
     }
 
-    /// Sets how many bytes a second merges write at most that follow such snapshots; at first 100 MB. `None`: as many
-    /// as they can.
+    /// Sets how many bytes a second such snapshots, and the merges that follow them, write at most together; at first
+    /// 100 MB. `None`: as many as they can. Nobody waits for a snapshot longer because of it.
     pub fn set_background_write_rate(&self, bytes_per_second: Option<u64>) {
         self.inner().set_background_write_rate(bytes_per_second);
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use base::VertexId;
 use base::parallel::Pool;
-use base::progress::Progress;
+use base::progress::{Progress, Silent};
 use base::storage::{DiskStorage, MemoryStorage, Storage};
 use graph::formats::InputPath;
 use lama::{
@@ -374,7 +374,7 @@ impl Database {
     /// As [`checkpoint`](Self::checkpoint).
     pub fn checkpoint_pending(&self) -> Result<Option<SnapshotInfo>> {
         self.require_writer()?;
-        let snapshot = self.live.checkpoint_pending(&self.store)?;
+        let snapshot = self.live.checkpoint_pending(&self.store, &Silent)?;
         self.background.has_succeeded();
         Ok(snapshot)
     }
@@ -387,8 +387,10 @@ impl Database {
         self.background.set_checkpoint_bytes(num_bytes);
     }
 
-    /// Sets how many bytes a second merges in the background write at most, which follow such snapshots; at first
-    /// 100 MB. `None`: as many as they can.
+    /// Sets how many bytes a second the background writes at most, such snapshots and the merges that follow them
+    /// together; at first 100 MB. `None`: as many as it can. A snapshot does not keep to it while somebody waits for it
+    /// (an append, another snapshot, the end of the handle), nor where commits come so fast that they might: nobody
+    /// commits later because of it.
     pub fn set_background_write_rate(&self, bytes_per_second: Option<u64>) {
         self.background.set_write_rate(bytes_per_second);
     }
@@ -399,6 +401,9 @@ impl Database {
         LiveStats {
             automatic_checkpoints: report.num_checkpoints,
             automatic_merges: report.num_merges,
+            background_write_rate: self.background.write_rate(),
+            background_bytes: report.num_bytes,
+            background_pauses: report.num_pauses,
             background_error: report.error.map(|error| error.to_string()),
             ..self.live.stats()
         }
@@ -470,7 +475,7 @@ impl Database {
         }
         self.require_here()?;
         self.background.stop();
-        self.live.checkpoint_pending(&self.store).map(|_| ())
+        self.live.checkpoint_pending(&self.store, &Silent).map(|_| ())
     }
 
     /// The graph with everything that is committed.

@@ -20,6 +20,7 @@ mod apply;
 mod background;
 mod batch;
 mod below;
+mod budget;
 mod checkpoint;
 mod delta;
 mod frozen;
@@ -36,7 +37,7 @@ mod values;
 mod version;
 mod vertices;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use base::parallel::Pool;
@@ -72,6 +73,8 @@ const SPARE_VERTICES: usize = 1 << 16;
 pub(crate) struct Live {
     /// Held by whoever makes a snapshot, so that one follows the other. It is taken before all others.
     snapshots: Mutex<()>,
+    /// Those who wait for it.
+    num_waiting: AtomicUsize,
     /// Held by whoever waits for `writer`: who commits again and again does not pass those that wait.
     queue: Mutex<()>,
     /// Held by whoever changes something. `None` until something is changed.
@@ -110,6 +113,12 @@ pub struct LiveStats {
     pub automatic_checkpoints: u64,
     /// Merges that followed these.
     pub automatic_merges: u64,
+    /// The bytes a second that both write at most; `None`: as many as they can.
+    pub background_write_rate: Option<u64>,
+    /// The bytes that both have written so far.
+    pub background_bytes: u64,
+    /// How often they waited to keep to that.
+    pub background_pauses: u64,
     /// Why the last of these failed, if it did: it is tried again.
     pub background_error: Option<String>,
     /// The bytes of the log's files.
@@ -297,7 +306,7 @@ impl Live {
     /// # Errors
     /// The disk failed: what is committed stays.
     pub(crate) fn turn_at_snapshot(&self, store: &Store) -> Result<SnapshotTurn<'_>> {
-        let order = lock(&self.snapshots);
+        let order = self.snapshot_order();
         let mut turn = self.turn();
         turn.settle(store, None)?;
         Ok(SnapshotTurn { turn, _order: order })

@@ -10,7 +10,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use anden_engine::{AppendOptions, Changes, Database, GraphOptions, Key, KeyScheme, MergeScope, Missing, Update, View};
+use anden_engine::{
+    AppendOptions, Changes, Database, GraphOptions, Key, KeyScheme, MergeScope, Missing, Retention, Update, View,
+};
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Silent;
@@ -209,6 +211,67 @@ fn merges_follow_and_nobody_waits_for_them() {
 fn other_database() -> Arc<Database> {
     let storage = HookedStorage::default();
     Arc::new(Database::create_in(Arc::new(storage), Path::new(DB), GraphOptions::default()).unwrap())
+}
+
+/// A writer whose snapshot is being written, and takes for ever unless somebody waits for it.
+fn with_slow_snapshot(storage: &HookedStorage, seed: u64) -> Writer {
+    let mut writer = Writer::new(storage, seed);
+    writer.database.set_checkpoint_bytes(None);
+    writer.commit_until(|database| database.live_stats().delta_bytes > LIMIT);
+    writer.database.set_background_write_rate(Some(1));
+    writer.database.set_checkpoint_bytes(Some(LIMIT));
+    writer.commit();
+    loop {
+        let stats = writer.database.live_stats();
+        assert_eq!(stats.automatic_checkpoints, 0, "it did not wait: {stats:?}");
+        if stats.background_pauses > 0 {
+            assert!(stats.is_checkpoint_running && stats.background_bytes > 0, "{stats:?}");
+            assert_eq!(stats.background_write_rate, Some(1));
+            return writer;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_snapshot_keeps_to_the_budget_until_somebody_waits_for_it() {
+    type Waiter = fn(&mut Writer);
+    let waiters: [(&str, Waiter); 5] = [
+        ("commits", |writer| writer.commit_until(|database| database.live_stats().automatic_checkpoints >= 3)),
+        ("a snapshot", |writer| drop(writer.database.checkpoint(None).unwrap())),
+        ("an append", |writer| {
+            let (changes, options) = (Changes::default(), AppendOptions::default());
+            writer.database.append_changes(&changes, &options, &writer.pool, &Silent).unwrap();
+        }),
+        ("a rule", |writer| drop(writer.database.retain(Retention::All).unwrap())),
+        ("a higher budget", |writer| {
+            writer.database.set_background_write_rate(None);
+            while writer.database.live_stats().automatic_checkpoints == 0 {
+                std::thread::yield_now();
+            }
+        }),
+    ];
+    for (seed, (name, wait)) in (20..).zip(waiters) {
+        println!("{name}, seed {seed}");
+        let storage = HookedStorage::default();
+        let mut writer = with_slow_snapshot(&storage, seed);
+        assert_eq!(arcs(&writer.database.view().unwrap()), writer.arcs());
+        wait(&mut writer);
+        assert_eq!(writer.database.live_stats().background_error, None);
+        assert_eq!(arcs(&writer.database.view().unwrap()), writer.arcs(), "{name}");
+    }
+}
+
+#[test]
+fn a_slow_snapshot_does_not_hold_up_the_end() {
+    let storage = HookedStorage::default();
+    let mut writer = with_slow_snapshot(&storage, 30);
+    let expected = writer.arcs();
+    let database = Arc::into_inner(std::mem::replace(&mut writer.database, other_database())).unwrap();
+    database.close().unwrap();
+    let again = Database::open_in(Arc::new(storage), Path::new(DB)).unwrap();
+    assert_eq!(arcs(&again.view().unwrap()), expected);
+    assert_eq!(again.log_bytes().unwrap(), 0);
 }
 
 #[test]

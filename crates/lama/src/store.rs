@@ -15,7 +15,7 @@ mod state;
 use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use base::storage::Storage;
@@ -53,6 +53,8 @@ pub struct Store {
     writer: Option<Mutex<Writer>>,
     /// Held by who merges everything, which takes long: others write meanwhile. It is taken before `writer`.
     merging: Mutex<()>,
+    /// Those who wait for `writer`.
+    num_waiting: AtomicUsize,
     /// The bytes that merges may take; the largest number stands for no limit.
     memory: AtomicU64,
     /// The time of new snapshots; `None` asks the clock.
@@ -146,7 +148,18 @@ impl Store {
         let state = RwLock::new(Arc::new(state));
         let merging = Mutex::default();
         let (memory, is_poisoned) = (AtomicU64::new(u64::MAX), Arc::default());
-        Self { storage, path: path.to_owned(), options, state, writer, merging, memory, unix_time: None, is_poisoned }
+        Self {
+            storage,
+            path: path.to_owned(),
+            options,
+            state,
+            writer,
+            merging,
+            num_waiting: AtomicUsize::new(0),
+            memory,
+            unix_time: None,
+            is_poisoned,
+        }
     }
 
     /// Gives new snapshots this time, in seconds since 1970, in place of the clock's: the same input gives the same

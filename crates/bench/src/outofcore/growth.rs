@@ -7,6 +7,7 @@
 use std::path::PathBuf;
 
 use anyhow::Result;
+use base::progress::Silent;
 use graph::formats::write_file;
 use graph::generate::{Generator, RmatParams};
 use testkit::memory_group::MemoryGroup;

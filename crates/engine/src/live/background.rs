@@ -1,8 +1,13 @@
 //! Snapshots and upkeep that nobody asked for.
 //!
 //! One thread makes a snapshot once the changes in memory have grown enough; another merges after that where it
-//! is due, no faster than it may write. They are begun when they are needed first, and parked while there is
-//! nothing to do.
+//! is due; both together write no faster than they may. They are begun when they are needed first, and parked while
+//! there is nothing to do.
+//!
+//! A snapshot is written as fast as it can be while anybody waits for it, and while commits use up their room: they may
+//! add so much before they wait, and whenever a larger part of that is used than a quarter of the part of the snapshot
+//! that is written, the budget does not hold. At an even rate they then wait only where they would wait beside a snapshot
+//! that is never slowed down, unless more than three quarters of making one come after its last byte.
 //!
 //! A snapshot costs more than to write it: whoever reads a page that it changes makes that page anew. So where changes
 //! come fast, snapshots are not made as often as there is enough for one: after each its thread *rests*, for a
@@ -17,6 +22,7 @@ use base::process::Helpers;
 use base::progress::Progress;
 use lama::Store;
 
+use super::budget::Budget;
 use super::{Live, lock};
 use crate::{Error, ErrorKind, Result};
 
@@ -33,8 +39,12 @@ const BEHIND: u64 = 3;
 const CHECKPOINT_SHARE: u64 = 48;
 /// A snapshot of less is not worth while.
 const LEAST_CHECKPOINT_BYTES: u64 = 1 << 20;
-/// The bytes of a second that upkeep writes at most: a fraction of what a disk takes.
+/// The bytes of a second that the background writes at most: a fraction of what a disk takes.
 const WRITE_RATE: u64 = 100 << 20;
+/// Commits may have used this part of their room, of the part of the snapshot that is written, for it to be slowed down.
+const USED_SHARE: u64 = 4;
+/// Who waits to write looks after this time whether anybody waits for what is written.
+const LOOK_AGAIN: Duration = Duration::from_millis(10);
 /// Stands for no limit.
 const UNLIMITED: u64 = u64::MAX;
 
@@ -59,7 +69,8 @@ struct Work {
     store: Arc<Store>,
     live: Arc<Live>,
     checkpoint_bytes: AtomicU64,
-    write_rate: AtomicU64,
+    /// Changes of so many bytes were in no snapshot after the last commit, what is being written left out.
+    pending_bytes: AtomicU64,
     /// Changes of so many bytes could not be written: it is tried again once there are more.
     failed_bytes: AtomicU64,
     /// Whether a snapshot is ordered and somebody makes it.
@@ -71,11 +82,12 @@ struct Work {
     ordered: Condvar,
 }
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Orders {
     is_snapshot_wanted: bool,
     is_merge_wanted: bool,
     is_closing: bool,
+    budget: Budget,
     report: BackgroundReport,
 }
 
@@ -84,6 +96,10 @@ struct Orders {
 pub(crate) struct BackgroundReport {
     pub(crate) num_checkpoints: u64,
     pub(crate) num_merges: u64,
+    /// Bytes that both wrote.
+    pub(crate) num_bytes: u64,
+    /// How often they waited to keep to the budget.
+    pub(crate) num_pauses: u64,
     /// Why the last attempt failed, if it did.
     pub(crate) error: Option<Error>,
 }
@@ -91,15 +107,22 @@ pub(crate) struct BackgroundReport {
 impl Background {
     /// Nothing yet, and no thread.
     pub(crate) fn new(store: Arc<Store>, live: Arc<Live>) -> Self {
+        let orders = Orders {
+            is_snapshot_wanted: false,
+            is_merge_wanted: false,
+            is_closing: false,
+            budget: Budget::new(WRITE_RATE),
+            report: BackgroundReport::default(),
+        };
         let work = Work {
             store,
             live,
             checkpoint_bytes: AtomicU64::new(CHECKPOINT_BYTES),
-            write_rate: AtomicU64::new(WRITE_RATE),
+            pending_bytes: AtomicU64::new(0),
             failed_bytes: AtomicU64::new(0),
             is_ordered: AtomicBool::new(false),
             is_resting: AtomicBool::new(false),
-            orders: Mutex::default(),
+            orders: Mutex::new(orders),
             ordered: Condvar::new(),
         };
         Self { work: Arc::new(work), threads: Helpers::default(), has_threads: Mutex::default() }
@@ -112,8 +135,7 @@ impl Background {
 
     /// The bytes that may wait behind a snapshot that is being written.
     pub(crate) fn most_bytes(&self) -> Option<u64> {
-        let limit = Some(self.work.checkpoint_bytes.load(Ordering::Relaxed)).filter(|&limit| limit != UNLIMITED);
-        limit.map(|limit| limit.saturating_mul(BEHIND))
+        Some(self.work.room()).filter(|&room| room != UNLIMITED)
     }
 
     /// Whether a snapshot is ordered and somebody makes it.
@@ -121,13 +143,19 @@ impl Background {
         self.work.is_ordered.load(Ordering::Relaxed)
     }
 
-    /// Upkeep writes at most so many bytes a second; `None`: as many as it can.
+    /// The background writes at most so many bytes a second; `None`: as many as it can.
     pub(crate) fn set_write_rate(&self, bytes_per_second: Option<u64>) {
-        self.work.write_rate.store(bytes_per_second.unwrap_or(UNLIMITED), Ordering::Relaxed);
+        lock(&self.work.orders).budget.set_rate(bytes_per_second);
+        self.work.ordered.notify_all();
+    }
+
+    pub(crate) fn write_rate(&self) -> Option<u64> {
+        lock(&self.work.orders).budget.rate()
     }
 
     /// Learns how many bytes of changes are in no snapshot, and orders one where these are enough.
     pub(crate) fn has_pending(&self, num_bytes: u64) {
+        self.work.pending_bytes.store(num_bytes, Ordering::Relaxed);
         let due_bytes = self.work.due_bytes();
         let is_enough = match self.work.is_resting.load(Ordering::Relaxed) {
             true => num_bytes > due_bytes.saturating_mul(MUCH),
@@ -207,22 +235,60 @@ impl Work {
         }
     }
 
+    /// The bytes that may wait behind a snapshot that is being written.
+    fn room(&self) -> u64 {
+        self.checkpoint_bytes.load(Ordering::Relaxed).saturating_mul(BEHIND)
+    }
+
+    /// Waits until bytes that were written are within the budget, while nobody `is_pressing`, who are not to be found out
+    /// with a lock; says how long.
+    fn keep_to_budget(&self, num_bytes: u64, is_pressing: impl Fn() -> bool) -> Duration {
+        let begin = Instant::now();
+        let mut orders = lock(&self.orders);
+        orders.report.num_bytes += num_bytes;
+        if orders.is_closing || is_pressing() {
+            return Duration::ZERO;
+        }
+        let Some(share) = orders.budget.take(num_bytes, begin) else { return Duration::ZERO };
+        orders.report.num_pauses += u64::from(orders.budget.rest(share, begin).is_some());
+        let mut now = begin;
+        while let Some(rest) = orders.budget.rest(share, now) {
+            if orders.is_closing || is_pressing() {
+                orders.budget.give_back(share, now);
+                break;
+            }
+            let rest = rest.min(LOOK_AGAIN);
+            orders = self.ordered.wait_timeout(orders, rest).unwrap_or_else(PoisonError::into_inner).0;
+            now = Instant::now();
+        }
+        now - begin
+    }
+
     fn make_snapshots(&self) {
         while self.is_wanted(|orders| &mut orders.is_snapshot_wanted) {
             // Somebody else may have been faster; and more may be committed than one snapshot has.
             while self.live.num_pending_bytes() > self.due_bytes() && !lock(&self.orders).is_closing {
                 let begin = Instant::now();
-                self.make_snapshot();
-                self.rest(begin.elapsed().saturating_mul(REST));
+                let paused = self.make_snapshot();
+                self.rest(begin.elapsed().saturating_sub(paused).saturating_mul(REST));
             }
             self.is_ordered.store(false, Ordering::Relaxed);
             self.live.look_again();
         }
     }
 
-    fn make_snapshot(&self) {
+    /// Gives how long it waited to keep to the budget.
+    fn make_snapshot(&self) -> Duration {
         let _working = Working::begin(self);
-        match self.live.checkpoint_pending(&self.store) {
+        let pace = Pace {
+            work: self,
+            num_bytes: self.live.num_pending_bytes(),
+            num_written: AtomicU64::new(0),
+            paused: Mutex::default(),
+        };
+        // What is pending is frozen now.
+        self.pending_bytes.store(0, Ordering::Relaxed);
+        match self.live.checkpoint_pending(&self.store, &pace) {
             Ok(made) => {
                 self.failed_bytes.store(0, Ordering::Relaxed);
                 let mut orders = lock(&self.orders);
@@ -237,6 +303,7 @@ impl Work {
                 lock(&self.orders).report.error = Some(error);
             }
         }
+        pace.paused.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Waits for some time, or until much waits to become a snapshot. Who commits meanwhile does not wait.
@@ -271,8 +338,7 @@ impl Work {
     }
 
     fn merge_if_due(&self) -> Result<bool> {
-        let upkeep = Upkeep { work: self, start: Instant::now(), num_bytes: AtomicU64::new(0) };
-        Ok(self.store.maintain(&Pool::new(1)?, &upkeep)?.is_some())
+        Ok(self.store.maintain(&Pool::new(1)?, &Upkeep(self))?.is_some())
     }
 
     /// Waits until something is wanted, which it takes note of; false once nothing more is to be done.
@@ -307,27 +373,47 @@ impl Drop for Working<'_> {
     }
 }
 
-/// Slows a merge down, and ends it when the database is closed.
-struct Upkeep<'a> {
+/// Slows a snapshot down, as long as nobody waits for it.
+struct Pace<'a> {
     work: &'a Work,
-    start: Instant,
-    num_bytes: AtomicU64,
+    /// What becomes the snapshot takes so many bytes in memory, and hardly more in its file.
+    num_bytes: u64,
+    num_written: AtomicU64,
+    paused: Mutex<Duration>,
 }
+
+impl Pace<'_> {
+    fn is_pressing(&self) -> bool {
+        let Work { live, store, .. } = self.work;
+        live.is_snapshot_awaited() || store.is_awaited() || self.is_room_scarce()
+    }
+
+    /// Whether commits have used much of what they may add meanwhile, for what is written.
+    fn is_room_scarce(&self) -> bool {
+        let num_written = self.num_written.load(Ordering::Relaxed).min(self.num_bytes);
+        let (used, room) = (self.work.pending_bytes.load(Ordering::Relaxed), self.work.room());
+        u128::from(USED_SHARE) * u128::from(used) * u128::from(self.num_bytes)
+            > u128::from(num_written) * u128::from(room)
+    }
+}
+
+impl Progress for Pace<'_> {
+    fn wrote(&self, num_bytes: u64) {
+        self.num_written.fetch_add(num_bytes, Ordering::Relaxed);
+        let paused = self.work.keep_to_budget(num_bytes, || self.is_pressing());
+        *lock(&self.paused) += paused;
+    }
+}
+
+/// Slows a merge down, and ends it when the database is closed.
+struct Upkeep<'a>(&'a Work);
 
 impl Progress for Upkeep<'_> {
     fn wrote(&self, num_bytes: u64) {
-        let num_bytes = self.num_bytes.fetch_add(num_bytes, Ordering::Relaxed) + num_bytes;
-        let rate = self.work.write_rate.load(Ordering::Relaxed).max(1);
-        let due = self.start + Duration::from_secs_f64(num_bytes as f64 / rate as f64);
-        let mut orders = lock(&self.work.orders);
-        while !orders.is_closing
-            && let Some(rest) = due.checked_duration_since(Instant::now()).filter(|rest| !rest.is_zero())
-        {
-            orders = self.work.ordered.wait_timeout(orders, rest).unwrap_or_else(PoisonError::into_inner).0;
-        }
+        self.0.keep_to_budget(num_bytes, || false);
     }
 
     fn is_cancelled(&self) -> bool {
-        lock(&self.work.orders).is_closing
+        lock(&self.0.orders).is_closing
     }
 }

@@ -1,6 +1,7 @@
 //! From a version of a live graph to the level of a snapshot.
 
 use base::VertexId;
+use base::progress::Progress;
 use graph::Graph;
 use lama::{Key, KeyScheme, LevelChanges, Side, SnapshotInfo, Store};
 use terrace::Plane;
@@ -46,11 +47,17 @@ impl Live {
 }
 
 impl LiveVersion {
-    /// Makes a snapshot of this version, which lies over the newest one, with nothing frozen between them.
+    /// Makes a snapshot of this version, which lies over the newest one, with nothing frozen between them; tells
+    /// `progress` what it writes.
     ///
     /// # Errors
     /// The name is no name or taken; the disk failed.
-    pub(super) fn write_level(&self, store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
+    pub(super) fn write_level(
+        &self,
+        store: &Store,
+        name: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<SnapshotInfo> {
         debug_assert!(self.frozen.is_none(), "what is frozen becomes a snapshot first");
         let version = self;
         let below = version.snapshot();
@@ -63,7 +70,7 @@ impl LiveVersion {
             if store.options().stores_in_lists() { arcs(Side::In) } else { (Vec::new(), Vec::new()) };
         let vertices = LevelVertices::new(version)?;
         let properties = version.properties.changes(version.epoch, below)?;
-        let snapshot = store.append(
+        let snapshot = store.append_telling(
             &LevelChanges {
                 epoch: version.epoch,
                 vertex_bound: version.vertex_bound,
@@ -81,6 +88,7 @@ impl LiveVersion {
                 ..LevelChanges::default()
             },
             name,
+            progress,
         )?;
         Ok(snapshot)
     }

@@ -9,8 +9,10 @@
 //! Where the level cannot be written, the frozen version stays where it is, and becomes a snapshot of its
 //! own when the next one is made. If nothing was committed meanwhile, it thaws, and nothing has happened.
 
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, MutexGuard};
 
+use base::progress::{Progress, Silent};
 use lama::{PAGE_VERTICES, Side, SnapshotInfo, Store, Underlay, View};
 
 use super::checkpoint::write_empty_level;
@@ -57,23 +59,42 @@ impl Live {
     /// # Errors
     /// The name is no name or taken; the disk failed. What is committed stays.
     pub(crate) fn checkpoint(&self, store: &Store, name: Option<&str>) -> Result<SnapshotInfo> {
-        let _order = lock(&self.snapshots);
-        match self.write_pending(store, name)? {
+        let _order = self.snapshot_order();
+        match self.write_pending(store, name, &Silent)? {
             Some(snapshot) => Ok(snapshot),
             None => write_empty_level(store, name),
         }
     }
 
-    /// Makes a snapshot of what is committed, where the newest one lacks anything.
+    /// Makes a snapshot of what is committed, where the newest one lacks anything; tells `progress` what it writes, and
+    /// is written as slowly as that wants.
     ///
     /// # Errors
     /// As [`checkpoint`](Self::checkpoint).
-    pub(crate) fn checkpoint_pending(&self, store: &Store) -> Result<Option<SnapshotInfo>> {
-        let _order = lock(&self.snapshots);
-        self.write_pending(store, None)
+    pub(crate) fn checkpoint_pending(&self, store: &Store, progress: &dyn Progress) -> Result<Option<SnapshotInfo>> {
+        let _order = self.snapshot_order();
+        self.write_pending(store, None, progress)
     }
 
-    fn write_pending(&self, store: &Store, name: Option<&str>) -> Result<Option<SnapshotInfo>> {
+    /// Waits until nobody else makes a snapshot.
+    pub(super) fn snapshot_order(&self) -> MutexGuard<'_, ()> {
+        self.num_waiting.fetch_add(1, Ordering::Relaxed);
+        let order = lock(&self.snapshots);
+        self.num_waiting.fetch_sub(1, Ordering::Relaxed);
+        order
+    }
+
+    /// Whether anybody waits until the snapshot that is being made is there.
+    pub(super) fn is_snapshot_awaited(&self) -> bool {
+        self.num_waiting.load(Ordering::Relaxed) > 0
+    }
+
+    fn write_pending(
+        &self,
+        store: &Store,
+        name: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<Option<SnapshotInfo>> {
         store.check_name(name)?;
         loop {
             let mut turn = self.turn();
@@ -81,7 +102,7 @@ impl Live {
             drop(turn);
             // What could not be written before is older than what this snapshot is to have.
             let name = name.filter(|_| writing.is_newest);
-            let snapshot = writing.write(store, name)?;
+            let snapshot = writing.write(store, name, progress)?;
             let view = writing.prepare(store)?;
             writing.publish(&view);
             if writing.is_newest {
@@ -93,11 +114,11 @@ impl Live {
 
 impl Writing<'_> {
     /// Makes a snapshot of the frozen version, unless it is one; `None` then.
-    fn write(&self, store: &Store, name: Option<&str>) -> Result<Option<SnapshotInfo>> {
+    fn write(&self, store: &Store, name: Option<&str>, progress: &dyn Progress) -> Result<Option<SnapshotInfo>> {
         if self.live.turn().frozen().is_some_and(|frozen| frozen.is_written) {
             return Ok(None);
         }
-        let snapshot = self.version.write_level(store, name)?;
+        let snapshot = self.version.write_level(store, name, progress)?;
         if let Some(frozen) = self.live.turn().frozen() {
             frozen.is_written = true;
         }
@@ -192,13 +213,13 @@ impl<'a> Turn<'a> {
         let is_empty = self.writer.as_ref().is_none_or(Writer::is_empty);
         if let Some(frozen) = self.frozen() {
             if !frozen.is_written {
-                snapshot = Some(frozen.version.write_level(store, name.filter(|_| is_empty))?);
+                snapshot = Some(frozen.version.write_level(store, name.filter(|_| is_empty), &Silent)?);
                 frozen.is_written = true;
             }
             self.rest_on(&store.view()?);
         }
         if let Some(writer) = self.writer.as_ref().filter(|writer| !writer.is_empty()) {
-            snapshot = Some(writer.newest.write_level(store, name)?);
+            snapshot = Some(writer.newest.write_level(store, name, &Silent)?);
         }
         *self.writer = None;
         self.live.publish(None);
@@ -388,7 +409,7 @@ mod tests {
                 let frozen = scene.edges.clone();
                 let writing = live.turn().freeze().unwrap().unwrap();
                 scene.step(&live, "frozen");
-                let snapshot = writing.write(&scene.store, None).unwrap().unwrap();
+                let snapshot = writing.write(&scene.store, None, &Silent).unwrap().unwrap();
                 scene.step(&live, "written");
                 let view = writing.prepare(&scene.store).unwrap();
                 assert!(edges(&view) == frozen, "snapshot {}", snapshot.number);

@@ -4,9 +4,11 @@ use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::VertexId;
+use base::progress::Progress;
 use bytemuck::{Pod, Zeroable};
 
 use super::reader::take;
+use super::section::write_parts;
 use crate::Result;
 use crate::column::Column;
 use crate::file::{FileWriter, FramedFile, SectionKind};
@@ -172,11 +174,11 @@ impl PropertyBuffer {
             + self.values.len()
     }
 
-    /// Writes the sections, if anything is in them.
+    /// Writes the sections, if anything is in them, and tells `progress` every megabyte.
     ///
     /// # Errors
     /// The disk failed.
-    pub fn write(&self, file: &mut FileWriter) -> Result<()> {
+    pub fn write(&self, file: &mut FileWriter, progress: &dyn Progress) -> Result<()> {
         if self.entries.is_empty() {
             return Ok(());
         }
@@ -188,7 +190,7 @@ impl PropertyBuffer {
         ];
         for (kind, bytes) in sections {
             file.begin_section(kind)?;
-            file.append(bytes)?;
+            write_parts(bytes, file, progress)?;
         }
         Ok(())
     }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use base::progress::Progress;
 use base::storage::Storage;
 use bytemuck::Pod;
 
@@ -82,11 +83,11 @@ impl SectionBuffer {
         Ok(())
     }
 
-    /// Appends all of it to the section that `file` is at.
+    /// Appends all of it to the section that `file` is at, and tells `progress` every megabyte.
     ///
     /// # Errors
     /// The disk failed.
-    pub fn write(self, file: &mut FileWriter) -> Result<()> {
+    pub fn write(self, file: &mut FileWriter, progress: &dyn Progress) -> Result<()> {
         if let Some(spilled) = &self.spilled {
             let mut part = vec![0; KEPT_BYTES];
             let mut offset = 0;
@@ -95,9 +96,22 @@ impl SectionBuffer {
                 let part = &mut part[..num_bytes as usize];
                 spilled.read_at(offset, part)?;
                 file.append(part)?;
+                progress.wrote(num_bytes);
                 offset += num_bytes;
             }
         }
-        file.append(&self.bytes)
+        write_parts(&self.bytes, file, progress)
     }
+}
+
+/// Appends bytes to the section that `file` is at, and tells `progress` every megabyte.
+///
+/// # Errors
+/// The disk failed.
+pub(super) fn write_parts(bytes: &[u8], file: &mut FileWriter, progress: &dyn Progress) -> Result<()> {
+    bytes.chunks(KEPT_BYTES).try_for_each(|part| {
+        file.append(part)?;
+        progress.wrote(part.len() as u64);
+        Ok(())
+    })
 }

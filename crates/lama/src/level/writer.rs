@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use base::progress::{Progress, Silent};
 use base::storage::Storage;
 use base::{MAX_VERTICES, VertexId};
 use graph::{Side, WeightType};
@@ -254,7 +255,15 @@ impl LevelWriter {
     ///
     /// # Errors
     /// An append failed before; the disk failed.
-    pub fn finish(mut self) -> Result<WrittenFile> {
+    pub fn finish(self) -> Result<WrittenFile> {
+        self.finish_telling(&Silent)
+    }
+
+    /// The same; tells `progress` every megabyte of lists and values, so that it may be written slower.
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    pub fn finish_telling(mut self, progress: &dyn Progress) -> Result<WrittenFile> {
         if self.is_broken {
             return Err(Error::Input("an append failed before".into()));
         }
@@ -265,21 +274,21 @@ impl LevelWriter {
         for (side, buffer) in SIDES.into_iter().zip(self.sides).take(num_sides) {
             let kinds = sections(side);
             file.begin_section(kinds.pages)?;
-            buffer.pages.write(file)?;
+            buffer.pages.write(file, progress)?;
             file.begin_section(kinds.vertices)?;
-            buffer.vertices.write(file)?;
+            buffer.vertices.write(file, progress)?;
             file.begin_section(kinds.targets)?;
-            buffer.targets.write(file)?;
+            buffer.targets.write(file, progress)?;
             if self.options.list_weights().is_some() {
                 file.begin_section(kinds.weights)?;
-                buffer.weights.write(file)?;
+                buffer.weights.write(file, progress)?;
             }
         }
         file.begin_section(SectionKind::DiedVertices)?;
         file.append(bytemuck::cast_slice(&self.died))?;
         file.begin_section(SectionKind::ReturnedVertices)?;
         file.append(bytemuck::cast_slice(&self.returned))?;
-        self.properties.write(file)?;
+        self.properties.write(file, progress)?;
         self.file.finish(FileKind::Level, self.id)
     }
 

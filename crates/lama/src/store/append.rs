@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use base::progress::{Progress, Silent};
 use base::{MAX_VERTICES, VertexId};
 use graph::property::{PropertyColumn, PropertySchema, PropertyType};
 use graph::{Direction, Graph};
@@ -84,7 +85,21 @@ impl Store {
     /// The changes break a rule, the name is no name or taken, the handle is read-only or poisoned, the disk failed.
     /// The database is then as before; only where the manifest could not be replaced, that is not known.
     pub fn append(&self, changes: &LevelChanges<'_>, name: Option<&str>) -> Result<SnapshotInfo> {
-        let mut draft = self.begin()?;
+        self.append_telling(changes, name, &Silent)
+    }
+
+    /// The same; tells `progress` of the bytes of levels and keys while it writes them, every megabyte of a level, so
+    /// that they may be written slower. Other writers wait meanwhile ([`is_awaited`](Self::is_awaited)).
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn append_telling(
+        &self,
+        changes: &LevelChanges<'_>,
+        name: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<SnapshotInfo> {
+        let mut draft = self.begin()?.telling(progress);
         check_name(name, Some(&draft.state.manifest))?;
         let view = draft.state.newest(&self.path)?;
         check_changes(changes, &view, &self.options)?;
@@ -172,6 +187,7 @@ impl Draft<'_> {
         self.num_new_bytes += keys.num_bytes();
         let added = dictionary.write_addition(keys, place)?;
         if let Some(file) = added.file.file {
+            self.progress.wrote(file.len);
             self.add(file);
         }
         Ok(added.numbers)

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
+use base::progress::{Progress, Silent};
 use base::storage::Storage;
 
 use super::{State, Store, Writer};
@@ -17,6 +18,8 @@ pub(super) struct Draft<'a> {
     writer: MutexGuard<'a, Writer>,
     /// What the change starts from.
     pub state: Arc<State>,
+    /// Who is told of what is written.
+    pub progress: &'a dyn Progress,
     /// What becomes part of the database.
     written: Vec<WrittenFile>,
     /// The bytes of these files.
@@ -35,10 +38,26 @@ impl Store {
     /// The handle only reads, or is poisoned.
     pub(super) fn begin(&self) -> Result<Draft<'_>> {
         let writer = self.writer.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })?;
+        self.num_waiting.fetch_add(1, Ordering::Relaxed);
         let writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.num_waiting.fetch_sub(1, Ordering::Relaxed);
         self.require_sound()?;
-        let (state, written, named) = (self.state(), Vec::new(), Vec::new());
-        Ok(Draft { store: self, writer, state, written, num_bytes: 0, num_new_bytes: 0, named, is_finished: false })
+        Ok(Draft {
+            store: self,
+            writer,
+            state: self.state(),
+            progress: &Silent,
+            written: Vec::new(),
+            num_bytes: 0,
+            num_new_bytes: 0,
+            named: Vec::new(),
+            is_finished: false,
+        })
+    }
+
+    /// Whether anybody waits until a change that is under way is done.
+    pub fn is_awaited(&self) -> bool {
+        self.num_waiting.load(Ordering::Relaxed) > 0
     }
 }
 
@@ -50,6 +69,14 @@ impl Store {
         for name in aside {
             let _ = self.storage.remove_file(&self.path.join(names::temporary(&name)));
         }
+    }
+}
+
+impl<'a> Draft<'a> {
+    /// The same change, which tells somebody what it writes.
+    pub fn telling(mut self, progress: &'a dyn Progress) -> Self {
+        self.progress = progress;
+        self
     }
 }
 

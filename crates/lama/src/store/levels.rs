@@ -158,7 +158,7 @@ impl Draft<'_> {
                 places.insert(job.key, LevelRef { file: number, index });
                 index += 1;
             }
-            let file = writer.finish()?;
+            let file = writer.finish_telling(self.progress)?;
             self.add(file.clone());
             files.insert(number, file);
         }
