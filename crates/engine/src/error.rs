@@ -107,7 +107,8 @@ impl Error {
                 base::Error::Corrupt { .. } => ErrorKind::InvalidInput,
                 error => base_kind(error),
             },
-            Self::Lama(lama::Error::Base(error)) => base_kind(error),
+            // What is met below the live graph, as in the snapshot itself.
+            Self::Lama(lama::Error::Base(error)) | Self::Terrace(terrace::Error::Base(error)) => base_kind(error),
             Self::Lama(lama::Error::NotFound { .. } | lama::Error::NoSnapshot { .. })
             | Self::NotFound { .. }
             | Self::NoVertex { .. }
@@ -131,5 +132,20 @@ fn base_kind(error: &base::Error) -> ErrorKind {
         base::Error::Cancelled => ErrorKind::Cancelled,
         _ if error.io_kind() == Some(std::io::ErrorKind::NotFound) => ErrorKind::NotFound,
         _ => ErrorKind::Io,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_damage_wherever_it_is_met() {
+        let damage = || base::Error::corrupt("db/run-000001-out-table".as_ref(), 4096, "a checksum does not fit");
+        let met: [Error; 3] =
+            [damage().into(), lama::Error::from(damage()).into(), terrace::Error::from(damage()).into()];
+        assert!(met.iter().all(|error| error.kind() == ErrorKind::Corrupt));
+        // Not in what is loaded.
+        assert_eq!(Error::from(graph::Error::from(damage())).kind(), ErrorKind::InvalidInput);
     }
 }
