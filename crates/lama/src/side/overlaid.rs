@@ -272,6 +272,7 @@ impl Side {
                     let overlay =
                         touched.as_ref().filter(|_| cut >> (vertex % 64) & 1 == 1).map(|(overlay, _)| *overlay);
                     let mut start = 0;
+                    // All of it at once, or line by line while nothing of it can be gone.
                     loop {
                         let len = overlay.map_or(list.len(), |overlay| overlay.num_kept(vertex, list, start));
                         if body(vertex, &list[start..start + len]).is_break() {
