@@ -14,6 +14,7 @@
 
 mod durability;
 mod format;
+mod mark;
 mod read;
 mod segment;
 mod thread;
@@ -101,6 +102,8 @@ struct State {
     /// The last group that is in a file, and the last one that is durable.
     written_through: u64,
     synced_through: u64,
+    /// How many groups were taken back: who was syncing meanwhile does not know which one it was.
+    num_taken_back: u64,
     /// When what was written is to be durable.
     sync_at: Option<Instant>,
     /// When the thread looks next; `None`: when it is woken.
@@ -212,7 +215,7 @@ impl Log {
         let mut files = self.shared.files();
         let place = self.shared.state().take_back(epoch);
         let Some(place) = place else { return Ok(()) };
-        files.cut_to(place.offset).inspect_err(|_| self.shared.poison())
+        files.take_back(epoch, place.offset).inspect_err(|_| self.shared.poison())
     }
 
     /// The next group begins a segment.
@@ -332,6 +335,7 @@ impl State {
         self.pending.truncate(self.pending.len().saturating_sub(num_bytes));
         self.place = Some(before);
         self.last_epoch = epoch - 1;
+        self.num_taken_back += 1;
         self.written_through = self.written_through.min(epoch - 1);
         self.synced_through = self.synced_through.min(epoch - 1);
         Some(before)
@@ -422,7 +426,10 @@ impl Shared {
     fn sync(&self) -> Result<()> {
         let files = self.files();
         let unsynced = files.unsynced();
-        let through = self.state().written_through;
+        let (through, num_taken_back) = {
+            let state = self.state();
+            (state.written_through, state.num_taken_back)
+        };
         drop(files);
         self.num_syncs.fetch_add(1, Ordering::Relaxed);
         unsynced.sync().inspect_err(|error| {
@@ -434,7 +441,11 @@ impl Shared {
         let mut files = self.files();
         files.has_synced(&unsynced);
         let mut state = self.state();
-        state.synced_through = state.synced_through.max(through);
+        if state.num_taken_back == num_taken_back {
+            state.synced_through = state.synced_through.max(through);
+            drop(state);
+            files.mark(through);
+        }
         Ok(())
     }
 

@@ -11,6 +11,9 @@ pub(crate) const TEMPORARY: &str = "tmp-";
 
 const SCRATCH: &str = "scratch-";
 
+/// The file that says how far the log was durable. No manifest names it, and whoever opens a store leaves it alone.
+pub const LOG_MARK: &str = "LOG";
+
 const RUN: &str = "run-";
 const DICTIONARY: &str = "dict-";
 const LEVEL: &str = "level-";

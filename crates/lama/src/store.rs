@@ -392,7 +392,8 @@ fn require_manifest(storage: &dyn Storage, path: &Path) -> Result<()> {
 /// The names in a database directory that neither the manifest knows nor the log has.
 pub(crate) fn unknown_files(storage: &dyn Storage, path: &Path, manifest: &Manifest) -> Result<Vec<String>> {
     let known: std::collections::HashSet<&str> = manifest.files.iter().map(|file| &*file.name).collect();
-    let is_other = |name: &String| name == names::MANIFEST || name == names::LOCK || names::log_number(name).is_some();
+    let is_of_log = |name: &String| name == names::LOG_MARK || names::log_number(name).is_some();
+    let is_other = |name: &String| name == names::MANIFEST || name == names::LOCK || is_of_log(name);
     let is_known = |name: &String| is_other(name) || known.contains(&**name);
     Ok(storage.list(path)?.into_iter().filter(|name| !is_known(name)).collect())
 }

@@ -56,7 +56,10 @@ fn the_log_that_a_killed_writer_left_is_shown() {
     // Of all files: the log's are among them.
     let files = std::fs::read_dir(&database).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
     let bytes = info["bytes"].as_u64().unwrap();
-    assert!(bytes.abs_diff(files.sum()) < 64, "all but the lock's file, in which is a number: {info}");
+    assert!(
+        bytes.abs_diff(files.sum()) < 64,
+        "all but the lock's file, in which is a number, and the log's mark: {info}"
+    );
 }
 
 #[test]

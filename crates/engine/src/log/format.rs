@@ -134,11 +134,11 @@ pub(super) fn group_bytes(payload_bytes: usize) -> usize {
     (GROUP_HEADER_BYTES + payload_bytes).next_multiple_of(ALIGNMENT)
 }
 
-fn u32_at(bytes: &[u8], at: usize) -> u32 {
+pub(super) fn u32_at(bytes: &[u8], at: usize) -> u32 {
     bytes[at..].first_chunk().copied().map_or(0, u32::from_le_bytes)
 }
 
-fn u64_at(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn u64_at(bytes: &[u8], at: usize) -> u64 {
     bytes[at..].first_chunk().copied().map_or(0, u64::from_le_bytes)
 }
 

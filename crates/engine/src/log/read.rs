@@ -4,6 +4,8 @@
 //! any order. But where anything that was written later says that the log was durable past the record, it is damage.
 //! What the manifest has is not looked for: a bad record before that is skipped.
 //!
+//! So it is where the [mark](Mark) beside the segments names a commit that neither they nor the manifest have.
+//!
 //! Who reads again and again, as a reader in another process does, goes on where the last group ended. Where anything
 //! looks wrong from there, all is read again: only the whole log says what is damage.
 
@@ -16,6 +18,7 @@ use lama::DatabaseId;
 use super::format::{
     ALIGNMENT, GROUP_HEADER_BYTES, GroupHeader, SEGMENT_HEADER_BYTES, SegmentHeader, group_bytes, seed_of,
 };
+use super::mark::Mark;
 use crate::Result;
 
 /// A group as it was logged.
@@ -97,6 +100,8 @@ struct Reading<'a> {
     seed: u32,
     /// The epoch that the manifest has.
     after: u64,
+    /// What was durable, whatever the segments say.
+    mark: Option<Mark>,
     found: Found,
 }
 
@@ -110,6 +115,11 @@ impl LogPlace<'_> {
         Ok(segments)
     }
 
+    /// The mark beside them: read first, for a writer who removes segments has published a manifest before.
+    fn mark(&self) -> Result<Option<Mark>> {
+        Mark::read(self.storage, self.directory, self.id)
+    }
+
     /// Calls `replay` with the groups after the epoch `after`, which the manifest has.
     ///
     /// # Errors
@@ -117,7 +127,7 @@ impl LogPlace<'_> {
     /// `replay` returns; the disk failed.
     pub(crate) fn read(self, after: u64, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<Found> {
         let found = Found { through: after, ..Found::default() };
-        let mut reading = Reading { place: self, seed: seed_of(self.id), after, found };
+        let mut reading = Reading { place: self, seed: seed_of(self.id), after, mark: self.mark()?, found };
         let segments = self.segments()?;
         reading.found.number = segments.last().map_or(0, |(number, _)| *number);
         for (index, (number, path)) in segments.iter().enumerate() {
@@ -137,6 +147,7 @@ impl LogPlace<'_> {
             });
             break;
         }
+        reading.require_marked()?;
         Ok(reading.found)
     }
 }
@@ -159,8 +170,8 @@ impl LogPlace<'_> {
             return Ok(self.read(after, replay)?.bookmark);
         };
         let found = Found { through: after, bookmark: Some(bookmark), ..Found::default() };
-        let mut reading = Reading { place: self, seed: seed_of(self.id), after, found };
-        match reading.go_on(bookmark, replay)? {
+        let mut reading = Reading { place: self, seed: seed_of(self.id), after, mark: self.mark()?, found };
+        match reading.go_on(bookmark, replay)? && reading.require_marked().is_ok() {
             true => Ok(reading.found.bookmark),
             false => Ok(self.read(reading.found.through, replay)?.bookmark.or(reading.found.bookmark)),
         }
@@ -310,7 +321,15 @@ impl Reading<'_> {
         Ok(header.is_some_and(|(header, _)| header.first_epoch == epoch))
     }
 
-    /// Refuses a bad record if what is behind it says that it was durable.
+    /// Refuses a log that ends before a commit that was durable.
+    fn require_marked(&self) -> Result<()> {
+        match self.mark {
+            Some(mark) if mark.epoch > self.found.through => Err(mark.missing(self.place.directory)),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a bad record if what is behind it, or the mark, says that it was durable.
     fn require_unsynced(&self, bad: &Bad, path: &Path, bytes: &[u8], later: &[(u32, PathBuf)]) -> Result<()> {
         let certifies = |synced_through: u64| synced_through >= bad.epoch;
         let has_certificate = |bytes: &[u8], from: usize, path: &Path| -> Result<bool> {
@@ -319,7 +338,8 @@ impl Reading<'_> {
             let from = from.max(SEGMENT_HEADER_BYTES);
             Ok(of_segment || headers(bytes, from, self.seed).any(|(_, header)| certifies(header.synced_through)))
         };
-        let mut is_certain = has_certificate(bytes, bad.offset, path)?;
+        let is_marked = self.mark.is_some_and(|mark| certifies(mark.epoch));
+        let mut is_certain = is_marked || has_certificate(bytes, bad.offset, path)?;
         for (_, path) in later {
             is_certain = is_certain || has_certificate(&self.place.storage.read_copy(path)?, 0, path)?;
         }

@@ -11,6 +11,7 @@ use base::storage::{Storage, StorageFile};
 use lama::DatabaseId;
 
 use super::format::{SEGMENT_HEADER_BYTES, SegmentHeader};
+use super::mark::{Mark, MarkFile};
 use super::read::FoundSegment;
 use crate::Result;
 
@@ -26,6 +27,7 @@ pub(super) struct Segment {
     file: Arc<dyn StorageFile>,
     path: PathBuf,
     pub(super) number: u32,
+    first_epoch: u64,
     /// The bytes of header and groups.
     written: u64,
     /// The bytes of the file.
@@ -55,6 +57,7 @@ pub(super) struct Files {
     next_number: u32,
     /// The names of segments below this number are durable.
     named_below: u32,
+    mark: MarkFile,
 }
 
 /// What a sync is to make durable.
@@ -109,7 +112,8 @@ impl Segment {
 impl Files {
     pub(super) fn new(storage: Arc<dyn Storage>, directory: &Path, id: DatabaseId) -> Self {
         let (closed, directory) = (VecDeque::new(), directory.to_owned());
-        Self { storage, directory, id, generation: 1, closed, current: None, next_number: 1, named_below: 1 }
+        let (current, mark) = (None, MarkFile::default());
+        Self { storage, directory, id, generation: 1, closed, current, next_number: 1, named_below: 1, mark }
     }
 
     /// Goes on behind segments that were found, which are durable.
@@ -136,12 +140,12 @@ impl Files {
         let file: Arc<dyn StorageFile> = self.storage.create(&path)?.into();
         // Whatever becomes of the file: no other gets its name.
         self.next_number = number.saturating_add(1);
-        let mut segment = Segment { file, path, number, written: 0, len: 0 };
+        let mut segment = Segment { file, path, number, first_epoch, written: 0, len: 0 };
         if let Err(error) = segment.append(&bytes) {
             let _ = self.storage.remove_file(&segment.path);
             return Err(error);
         }
-        if let Some(Segment { file, path, number, written, len }) = self.current.replace(segment) {
+        if let Some(Segment { file, path, number, written, len, .. }) = self.current.replace(segment) {
             let num_bytes = len.max(written);
             self.closed.push_back(Closed { path, number, last_epoch, num_bytes, unsynced: Some(file) });
         }
@@ -156,8 +160,10 @@ impl Files {
         }
     }
 
-    /// Takes the last groups of the current segment back; what they took is durable as zeros or not there.
-    pub(super) fn cut_to(&mut self, end: u64) -> Result<()> {
+    /// Takes the last groups of the current segment back, from this epoch on; what they took is durable as zeros or not
+    /// there.
+    pub(super) fn take_back(&mut self, epoch: u64, end: u64) -> Result<()> {
+        self.mark.take_back(epoch)?;
         let Some(segment) = self.current.as_mut().filter(|segment| segment.written > end) else { return Ok(()) };
         segment.file.set_len(end)?;
         (segment.written, segment.len) = (end, end);
@@ -181,6 +187,16 @@ impl Files {
         }
         if synced.directory.is_some() {
             self.named_below = self.named_below.max(synced.below.saturating_add(1));
+        }
+    }
+
+    /// Learns that the group of this epoch is durable: that of each segment which was the first to be is noted beside
+    /// them. Where that fails, less is known of a log that lacks.
+    pub(super) fn mark(&mut self, epoch: u64) {
+        let Some(segment) = self.current.as_ref().filter(|segment| segment.first_epoch <= epoch) else { return };
+        let mark = Mark { epoch, segment: segment.number };
+        if self.mark.written().is_none_or(|written| written.segment < mark.segment) {
+            let _ = self.mark.write(mark, &*self.storage, &self.directory, self.id);
         }
     }
 

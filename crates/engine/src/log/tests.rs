@@ -140,6 +140,30 @@ fn a_group_can_be_taken_back() {
 }
 
 #[test]
+fn nothing_says_that_a_group_was_durable_that_was_taken_back() {
+    for num_before in 0..3 {
+        let scene = Scene::new();
+        for epoch in 1..=num_before {
+            scene.log.append(epoch, b"x", Durability::Sync).unwrap();
+        }
+        scene.log.rotate();
+        // The first of its segment.
+        scene.log.append(num_before + 1, b"taken back", Durability::Sync).unwrap();
+        scene.log.take_back(num_before + 1).unwrap();
+        for seed in 0..20 {
+            let found = open(&scene.disk.after_crash(seed), 0).unwrap().2;
+            assert_eq!(found.len() as u64, num_before, "disk {seed}");
+        }
+        scene.log.append(num_before + 1, b"another", Durability::Sync).unwrap();
+        let left = scene.disk.duplicate();
+        left.remove_file(scene.segments().last().unwrap()).unwrap();
+        let error = open(&left, 0).map(drop).unwrap_err().to_string();
+        assert!(error.contains("is missing"), "{error}");
+        assert!(open(&left, num_before + 1).is_ok(), "a snapshot has it");
+    }
+}
+
+#[test]
 fn a_group_that_followed_another_one_does_not_follow_this_one() {
     let written = |second: &[u8]| {
         let scene = Scene::new();
