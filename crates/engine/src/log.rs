@@ -37,7 +37,7 @@ use self::segment::{FIRST_GROUP, Files};
 use self::thread::LogThread;
 use crate::{Error, Result};
 
-/// A segment that has grown to this is followed by another: what is read at once is bounded by it.
+/// A segment that has grown to this is followed by another: what is read at once is bounded by twice as much.
 const SEGMENT_BYTES: u64 = 64 << 20;
 /// So many bytes may wait in memory; who adds more writes them.
 const MAX_PENDING_BYTES: usize = 8 << 20;

@@ -108,7 +108,13 @@ impl GroupHeader {
 
     /// The header at `offset`, and its checksum; `None` where there is none.
     pub(super) fn decode(bytes: &[u8; GROUP_HEADER_BYTES], seed: u32, offset: u64) -> Option<(Self, u32)> {
-        let crc = u32_at(bytes, 0);
+        let (header, crc) = Self::decode_checked(bytes);
+        // No group has epoch 0: zeros are no header, whatever their checksum would be.
+        (header.epoch > 0 && crc == header_crc(bytes, seed, offset)).then_some((header, crc))
+    }
+
+    /// The header that was found where it is before, and its checksum.
+    pub(super) fn decode_checked(bytes: &[u8; GROUP_HEADER_BYTES]) -> (Self, u32) {
         let header = Self {
             payload_crc: u32_at(bytes, 4),
             epoch: u64_at(bytes, 8),
@@ -117,8 +123,7 @@ impl GroupHeader {
             chain: u32_at(bytes, 32),
             generation: u32_at(bytes, 36),
         };
-        // No group has epoch 0: zeros are no header, whatever their checksum would be.
-        (header.epoch > 0 && crc == header_crc(bytes, seed, offset)).then_some((header, crc))
+        (header, u32_at(bytes, 0))
     }
 }
 

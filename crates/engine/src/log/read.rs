@@ -6,10 +6,14 @@
 //!
 //! So it is where the [mark](Mark) beside the segments names a commit that neither they nor the manifest have.
 //!
+//! Segments are read, and the checksums of their records looked at, one ahead of who replays them, on a thread of its own:
+//! that records are whole is nothing that one of them says of another.
+//!
 //! Who reads again and again, as a reader in another process does, goes on where the last group ended. Where anything
 //! looks wrong from there, all is read again: only the whole log says what is damage.
 
 use std::path::{Path, PathBuf};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use base::checksum::crc32c;
 use base::storage::Storage;
@@ -130,26 +134,67 @@ impl LogPlace<'_> {
         let mut reading = Reading { place: self, seed: seed_of(self.id), after, mark: self.mark()?, found };
         let segments = self.segments()?;
         reading.found.number = segments.last().map_or(0, |(number, _)| *number);
-        for (index, (number, path)) in segments.iter().enumerate() {
-            let bytes = self.storage.read_copy(path)?;
-            let Some(bad) = reading.segment(*number, path, &bytes, replay)? else { continue };
-            let later = &segments[index + 1..];
-            if bad.offset > 0 && reading.goes_on(later.first(), bad.epoch)? {
-                // What is left behind the end of a segment that another one followed is not of the log.
-                continue;
+        std::thread::scope(|scope| {
+            let mut ahead = None;
+            for (index, (number, path)) in segments.iter().enumerate() {
+                let later = &segments[index + 1..];
+                let segment = match ahead.take() {
+                    Some(ahead) => join(ahead)?,
+                    None => self.segment(path)?,
+                };
+                ahead = later.first().and_then(|(_, path)| self.segment_ahead(path, scope));
+                let Some(bad) = reading.segment(*number, path, &segment, replay)? else { continue };
+                if bad.offset > 0 && reading.goes_on(later.first(), bad.epoch)? {
+                    // What is left behind the end of a segment that another one followed is not of the log.
+                    continue;
+                }
+                reading.require_unsynced(&bad, path, &segment.bytes, later)?;
+                let is_begun = bad.offset > 0;
+                let removed = if is_begun { later } else { &segments[index..] };
+                reading.found.cut = Some(Cut {
+                    offset: is_begun.then_some(bad.offset as u64),
+                    removed: removed.iter().map(|(_, path)| path.clone()).collect(),
+                });
+                break;
             }
-            reading.require_unsynced(&bad, path, &bytes, later)?;
-            let is_begun = bad.offset > 0;
-            let removed = if is_begun { later } else { &segments[index..] };
-            reading.found.cut = Some(Cut {
-                offset: is_begun.then_some(bad.offset as u64),
-                removed: removed.iter().map(|(_, path)| path.clone()).collect(),
-            });
-            break;
-        }
-        reading.require_marked()?;
+            reading.require_marked()
+        })?;
         Ok(reading.found)
     }
+
+    /// Reads a segment, and finds out how far its records are whole.
+    fn segment(&self, path: &Path) -> Result<SegmentBytes> {
+        let (bytes, seed) = (self.storage.read_copy(path)?, seed_of(self.id));
+        let mut checked = SEGMENT_HEADER_BYTES;
+        while let Record::Group { payload, .. } = record(bytes.get(checked..).unwrap_or_default(), checked, seed) {
+            checked += group_bytes(payload.len());
+        }
+        Ok(SegmentBytes { bytes, checked })
+    }
+
+    /// The same on another thread; `None` where the system has none.
+    fn segment_ahead<'scope>(
+        self,
+        path: &'scope Path,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> Option<ScopedJoinHandle<'scope, Result<SegmentBytes>>>
+    where
+        Self: 'scope,
+    {
+        Builder::new().name("anden-log-ahead".into()).spawn_scoped(scope, move || self.segment(path)).ok()
+    }
+}
+
+/// What a thread found; what it panicked with goes on here.
+fn join<T>(thread: ScopedJoinHandle<'_, Result<T>>) -> Result<T> {
+    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+}
+
+/// The bytes of a segment.
+struct SegmentBytes {
+    bytes: Vec<u8>,
+    /// The records before this place are whole, each on its own.
+    checked: usize,
 }
 
 impl LogPlace<'_> {
@@ -196,9 +241,10 @@ impl Reading<'_> {
         &mut self,
         number: u32,
         path: &Path,
-        bytes: &[u8],
+        segment: &SegmentBytes,
         replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
     ) -> Result<Option<Bad>> {
+        let SegmentBytes { bytes, checked } = segment;
         let next = self.found.through + 1;
         let bad = |offset, epoch, what| Ok(Some(Bad { offset, epoch, what }));
         let Some((header, mut chain)) = SegmentHeader::decode(bytes, self.place.id, path)? else {
@@ -217,7 +263,9 @@ impl Reading<'_> {
         });
         let mut offset = SEGMENT_HEADER_BYTES;
         loop {
-            let what = match record(bytes.get(offset..).unwrap_or_default(), offset, self.seed) {
+            let rest = bytes.get(offset..).unwrap_or_default();
+            let found = if offset < *checked { checked_record(rest) } else { record(rest, offset, self.seed) };
+            let what = match found {
                 Record::End => return Ok(None),
                 Record::Group { header: group, crc, payload } => {
                     if group.chain == chain && group.epoch == expected && group.generation == header.generation {
@@ -273,7 +321,7 @@ impl Reading<'_> {
             }
         }
         for (number, path) in later {
-            if self.segment(*number, path, &storage.read_copy(path)?, replay)?.is_some() {
+            if self.segment(*number, path, &self.place.segment(path)?, replay)?.is_some() {
                 return Ok(false);
             }
         }
@@ -376,4 +424,14 @@ fn record(rest: &[u8], offset: usize, seed: u32) -> Record<'_> {
         Some(payload) if crc32c(payload) != header.payload_crc => Record::Bad("the checksum of a record does not fit"),
         Some(payload) => Record::Group { header, crc, payload },
     }
+}
+
+/// What `rest` begins with, which was found to be whole before.
+fn checked_record(rest: &[u8]) -> Record<'_> {
+    let found = rest.split_first_chunk::<GROUP_HEADER_BYTES>().and_then(|(header, behind)| {
+        let (header, crc) = GroupHeader::decode_checked(header);
+        let payload = behind.get(..usize::try_from(header.len).ok()?)?;
+        Some(Record::Group { header, crc, payload })
+    });
+    found.unwrap_or(Record::Bad("a record is cut"))
 }
