@@ -322,3 +322,42 @@ fn who_reads_on_meets_a_group_that_is_not_whole_yet() {
     scene.disk.set_contents(&scene.segments()[0], &whole);
     assert_eq!(read_on(3, bookmark).1, [4]);
 }
+
+/// The bytes of a log of two commits, and of its mark: when they change on purpose, the version of the format goes up.
+const KEPT: [(&str, &str); 2] = [
+    (
+        "wal-000001",
+        "414e44570500000009090909090909090909090909090909010000000000000000000000000000000100000000000000\
+         0000000000000000000000005ac7aefd30b0e5f450a13e8a010000000000000005000000000000000000000000000000\
+         5ac7aefd01000000666972737400000030280d45f1ea868202000000000000000a000000000000000100000000000000\
+         30b0e5f401000000746865207365636f6e64",
+    ),
+    ("LOG", "414e444c05000000090909090909090909090909090909090100000000000000010000009c2c9ed5"),
+];
+
+#[test]
+fn the_same_commits_give_the_same_bytes() {
+    let scene = Scene::new();
+    scene.log.append(1, b"first", Durability::Sync).unwrap();
+    scene.log.append(2, b"the second", Durability::Sync).unwrap();
+    for (name, kept) in KEPT {
+        let mut bytes = scene.disk.contents(&Path::new("db").join(name)).unwrap();
+        // Segments go on with zeros.
+        bytes.truncate(bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last + 1));
+        let hexadecimal: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
+        assert_eq!(hexadecimal, kept, "{name}");
+    }
+}
+
+#[test]
+fn kept_logs_are_read() {
+    let disk = FaultStorage::default();
+    disk.create_dir(Path::new("db")).unwrap();
+    for (name, kept) in KEPT {
+        let byte = |place| u8::from_str_radix(&kept[place..place + 2], 16).unwrap();
+        let path = Path::new("db").join(name);
+        disk.create(&path).unwrap();
+        disk.set_contents(&path, &(0..kept.len()).step_by(2).map(byte).chain([0; 64]).collect::<Vec<_>>());
+    }
+    assert_eq!(open(&disk, 0).unwrap().2, [(1, b"first".to_vec()), (2, b"the second".to_vec())]);
+}
