@@ -92,20 +92,23 @@ pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
     Ok(())
 }
 
-/// The line about the slopes of bytes and seconds.
+/// The line about the slopes of bytes and seconds, where there are several.
 fn slopes(report: &mut Report, name: &str, measured: &[(u64, f64)]) {
-    let percent = 100.0 * farthest_slope(measured);
-    report.line(Line::figure(format!("{name}, slopes differ by"), "%", percent, "≤ 25, from 2 times on"));
+    if let Some(farthest) = farthest_slope(measured) {
+        let percent = 100.0 * farthest;
+        report.line(Line::figure(format!("{name}, slopes differ by"), "%", percent, "≤ 25, from 2 times on"));
+    }
 }
 
 /// How far the seconds for each byte between one size and the next are, from twice the memory on, from their median.
-fn farthest_slope(measured: &[(u64, f64)]) -> f64 {
+/// `None`: fewer than two slopes, which differ from nothing.
+fn farthest_slope(measured: &[(u64, f64)]) -> Option<f64> {
     let is_large = |(num_bytes, _): &&(u64, f64)| *num_bytes as f64 >= FROM_TIMES * LIMIT_BYTES as f64;
     let large: Vec<_> = measured.iter().filter(is_large).collect();
     let slope = |pair: &[&(u64, f64)]| (pair[1].1 - pair[0].1) / (pair[1].0 - pair[0].0) as f64;
     let slopes: Vec<f64> = large.windows(2).map(slope).collect();
     let middle = median(&slopes);
-    slopes.iter().map(|slope| (slope / middle - 1.0).abs()).fold(0.0, f64::max)
+    (slopes.len() > 1).then(|| slopes.iter().map(|slope| (slope / middle - 1.0).abs()).fold(0.0, f64::max))
 }
 
 fn grown(ground: &Ground<'_>, group: &MemoryGroup, (scale, degree): (u32, u64)) -> Result<Grown> {
@@ -133,9 +136,9 @@ mod tests {
     #[test]
     fn slopes_count_from_twice_the_memory_on() {
         let at = |times: u64, seconds: f64| (times * LIMIT_BYTES, seconds);
-        assert_eq!(farthest_slope(&[at(1, 50.0), at(2, 1.0), at(4, 2.0), at(6, 3.0)]), 0.0);
-        let bent = farthest_slope(&[at(2, 1.0), at(3, 2.0), at(4, 3.0), at(5, 5.5)]);
+        assert_eq!(farthest_slope(&[at(1, 50.0), at(2, 1.0), at(4, 2.0), at(6, 3.0)]), Some(0.0));
+        let bent = farthest_slope(&[at(2, 1.0), at(3, 2.0), at(4, 3.0), at(5, 5.5)]).unwrap();
         assert!((bent - 1.5).abs() < 1e-9, "{bent}");
-        assert_eq!(farthest_slope(&[at(1, 1.0), at(2, 1.0)]), 0.0);
+        assert_eq!(farthest_slope(&[at(1, 1.0), at(2, 1.0), at(4, 9.0)]), None);
     }
 }
