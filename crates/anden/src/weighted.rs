@@ -97,6 +97,14 @@ impl ChosenWeights {
         Self { graph, name: self.name.clone(), out_side, in_side }
     }
 
+    /// The weights beside the lists of a side; those of an undirected graph are both.
+    fn weights_of(&self, side: graph::Side) -> Option<&SideWeights> {
+        match (side, self.graph.direction()) {
+            (graph::Side::In, Direction::Directed) => self.in_side.as_deref(),
+            _ => Some(&self.out_side),
+        }
+    }
+
     /// The property.
     pub(crate) fn name(&self) -> &str {
         &self.name
@@ -306,19 +314,28 @@ impl SideWeights {
 
 impl WillNeed for ChosenWeights {
     #[inline(always)]
-    fn prefetch_out(&self, vertex: VertexId) {
-        self.graph.prefetch_out(vertex);
+    fn prefetch(&self, side: graph::Side, vertex: VertexId) {
+        self.graph.prefetch(side, vertex);
     }
 
     #[inline(always)]
-    fn prefetch_out_place(&self, vertex: VertexId) {
-        self.graph.prefetch_out_place(vertex);
+    fn prefetch_place(&self, side: graph::Side, vertex: VertexId) {
+        self.graph.prefetch_place(side, vertex);
     }
 
     #[inline(always)]
-    fn prefetch_out_list(&self, vertex: VertexId) {
-        self.graph.prefetch_out_list(vertex);
-        self.out_side.prefetch(vertex);
+    fn prefetch_rough_degree(&self, side: graph::Side, vertex: VertexId) {
+        self.graph.prefetch_rough_degree(side, vertex);
+    }
+
+    #[inline(always)]
+    fn prefetch_list(&self, side: graph::Side, parts: Parts, vertex: VertexId) {
+        self.graph.prefetch_list(side, Parts::Targets, vertex);
+        if parts == Parts::Weighted
+            && let Some(weights) = self.weights_of(side)
+        {
+            weights.prefetch(vertex);
+        }
     }
 
     fn is_listening(&self) -> bool {
@@ -434,6 +451,11 @@ impl InEdges for ChosenWeights {
     #[inline(always)]
     fn in_degree(&self, vertex: VertexId) -> usize {
         self.graph.in_degree(vertex)
+    }
+
+    #[inline(always)]
+    fn rough_in_degree(&self, vertex: VertexId) -> usize {
+        self.graph.rough_in_degree(vertex)
     }
 
     #[inline(always)]

@@ -6,8 +6,8 @@ use base::VertexId;
 use base::mapped::MappedSlice;
 
 use crate::{
-    DensePage, Direction, Error, Graph, InEdges, Page, Result, SingleFragment, Weight, WeightType, WeightedEdges,
-    Weights, WillNeed, prefetch_start,
+    DensePage, Direction, Error, Graph, InEdges, Page, Parts, Result, Side, SingleFragment, Weight, WeightType,
+    WeightedEdges, Weights, WillNeed, prefetch_start,
 };
 
 /// The lists of one side: `targets[offsets[v]..offsets[v + 1]]` are the neighbours of `v`, ascending.
@@ -80,10 +80,12 @@ impl Adjacency {
 
     /// Fetches the first lines of a list to the cache; the processor goes on by itself.
     #[inline(always)]
-    fn prefetch(&self, vertex: VertexId) {
+    fn prefetch(&self, parts: Parts, vertex: VertexId) {
         let start = self.offsets[vertex as usize] as usize;
         prefetch_start(&self.targets, start);
-        if let Some(weights) = &self.weights {
+        if parts == Parts::Weighted
+            && let Some(weights) = &self.weights
+        {
             weights.prefetch(start);
         }
     }
@@ -148,10 +150,19 @@ impl Csr {
     }
 
     /// The in-lists: of an undirected graph, the out-lists.
+    #[inline(always)]
     pub fn in_lists(&self) -> Option<&Adjacency> {
         match self.direction {
             Direction::Undirected => Some(&self.out_lists),
             Direction::Directed => self.in_lists.as_ref(),
+        }
+    }
+
+    #[inline(always)]
+    fn lists_of(&self, side: Side) -> Option<&Adjacency> {
+        match side {
+            Side::Out => Some(&self.out_lists),
+            Side::In => self.in_lists(),
         }
     }
 }
@@ -162,13 +173,17 @@ fn has_parallel_edges(lists: &Adjacency) -> bool {
 
 impl WillNeed for Csr {
     #[inline(always)]
-    fn prefetch_out(&self, vertex: VertexId) {
-        base::simd::prefetch(&self.out_lists.offsets, vertex as usize);
+    fn prefetch(&self, side: Side, vertex: VertexId) {
+        if let Some(lists) = self.lists_of(side) {
+            base::simd::prefetch(&lists.offsets, vertex as usize);
+        }
     }
 
     #[inline(always)]
-    fn prefetch_out_list(&self, vertex: VertexId) {
-        self.out_lists.prefetch(vertex);
+    fn prefetch_list(&self, side: Side, parts: Parts, vertex: VertexId) {
+        if let Some(lists) = self.lists_of(side) {
+            lists.prefetch(parts, vertex);
+        }
     }
 }
 

@@ -124,6 +124,12 @@ pub trait InEdges: Graph {
     /// The length of the in-list of `vertex`.
     fn in_degree(&self, vertex: VertexId) -> usize;
 
+    /// As [`Graph::rough_out_degree`].
+    #[inline(always)]
+    fn rough_in_degree(&self, vertex: VertexId) -> usize {
+        self.in_degree(vertex)
+    }
+
     /// As [`Graph::for_each_out_fragment`].
     fn for_each_in_fragment(
         &self,
@@ -219,24 +225,24 @@ pub trait WillNeed {
         false
     }
 
-    /// The place of this out-list will be looked up within a microsecond: a hint to fetch it to the
+    /// The place of this list will be looked up within a microsecond: a hint to fetch it to the
     /// processor's cache, where that takes one instruction.
-    fn prefetch_out(&self, _vertex: VertexId) {}
+    fn prefetch(&self, _side: Side, _vertex: VertexId) {}
 
-    /// What [`prefetch_out`](Self::prefetch_out) fetched is there by now: a hint to fetch what it leads to, where that is
-    /// not the list yet.
-    fn prefetch_out_place(&self, _vertex: VertexId) {}
+    /// What [`prefetch`](Self::prefetch) fetched is there by now: a hint to fetch what it leads to, where that is not the
+    /// list yet.
+    fn prefetch_place(&self, _side: Side, _vertex: VertexId) {}
 
-    /// About the [length](Graph::rough_out_degree) of this out-list will be asked for within a microsecond: a hint to
-    /// fetch that.
+    /// About the length of this list ([`Graph::rough_out_degree`], [`InEdges::rough_in_degree`]) will be asked for
+    /// within a microsecond: a hint to fetch that.
     #[inline(always)]
-    fn prefetch_rough_out_degree(&self, vertex: VertexId) {
-        self.prefetch_out(vertex);
+    fn prefetch_rough_degree(&self, side: Side, vertex: VertexId) {
+        self.prefetch(side, vertex);
     }
 
-    /// This out-list, whose place was fetched by now, will be read within a microsecond, and with its weights where
-    /// there are any: a hint to fetch its first lines.
-    fn prefetch_out_list(&self, _vertex: VertexId) {}
+    /// These parts of this list, whose place was fetched by now, will be read within a microsecond: a hint to fetch their
+    /// first lines.
+    fn prefetch_list(&self, _side: Side, _parts: Parts, _vertex: VertexId) {}
 
     /// These parts of the lists of these vertices will be read soon.
     fn will_need(&self, _side: Side, _parts: Parts, _vertices: &[VertexId]) {}

@@ -61,7 +61,7 @@ use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
-use graph::{Graph, InEdges, Weight, WeightedEdges};
+use graph::{Graph, InEdges, Parts, Side, Weight, WeightedEdges};
 
 use crate::vertex_subset::{Members, VertexSubset};
 use crate::{Context, Error, Result};
@@ -228,31 +228,31 @@ const NEAR: usize = 4;
 
 /// Tells a graph which of the lists of some vertices are read after the one at `index`.
 #[inline(always)]
-pub(crate) fn announce(graph: &impl Graph, vertices: &[VertexId], index: usize) {
+pub(crate) fn announce(graph: &impl Graph, parts: Parts, vertices: &[VertexId], index: usize) {
     if let Some(&ahead) = vertices.get(index + FARTHER) {
-        graph.prefetch_out(ahead);
+        graph.prefetch(Side::Out, ahead);
     }
     if let Some(&ahead) = vertices.get(index + FAR) {
-        graph.prefetch_out_place(ahead);
+        graph.prefetch_place(Side::Out, ahead);
     }
     if let Some(&ahead) = vertices.get(index + NEAR) {
-        graph.prefetch_out_list(ahead);
+        graph.prefetch_list(Side::Out, parts, ahead);
     }
 }
 
 /// Tells a graph of a list on the way to which nobody can tell it twice: of many, one after the other, none is waited for.
 #[inline(always)]
-pub(crate) fn announce_place(graph: &impl Graph, vertex: VertexId) {
-    graph.prefetch_out(vertex);
-    graph.prefetch_out_place(vertex);
+pub(crate) fn announce_place(graph: &impl Graph, side: Side, vertex: VertexId) {
+    graph.prefetch(side, vertex);
+    graph.prefetch_place(side, vertex);
 }
 
 /// Tells a graph what [`announce`] will not, before the first of the lists is read.
 #[inline(always)]
-pub(crate) fn announce_first(graph: &impl Graph, vertices: &[VertexId]) {
-    vertices.iter().take(FARTHER).for_each(|&vertex| graph.prefetch_out(vertex));
-    vertices.iter().take(FAR).for_each(|&vertex| graph.prefetch_out_place(vertex));
-    vertices.iter().take(NEAR).for_each(|&vertex| graph.prefetch_out_list(vertex));
+pub(crate) fn announce_first(graph: &impl Graph, parts: Parts, vertices: &[VertexId]) {
+    vertices.iter().take(FARTHER).for_each(|&vertex| graph.prefetch(Side::Out, vertex));
+    vertices.iter().take(FAR).for_each(|&vertex| graph.prefetch_place(Side::Out, vertex));
+    vertices.iter().take(NEAR).for_each(|&vertex| graph.prefetch_list(Side::Out, parts, vertex));
 }
 
 /// Sets `bits` in a word that other workers may be setting too.

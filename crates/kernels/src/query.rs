@@ -14,7 +14,7 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use graph::{Direction, Graph, InEdges, Side};
+use graph::{Direction, Graph, InEdges, Parts, Side};
 
 use crate::context::require_vertex;
 use crate::edge_map::{announce, announce_first};
@@ -170,7 +170,7 @@ fn search_nearby<G: Graph>(
             break;
         }
         graph.forget_needs();
-        announce_first(graph, &found[level..end]);
+        announce_first(graph, Parts::Targets, &found[level..end]);
         for place in level..end {
             announce_ahead(graph, Side::Out, &found[level..end], place - level);
             if place % POLL == 0 {
@@ -180,7 +180,7 @@ fn search_nearby<G: Graph>(
                 let most = (found.len() + graph.out_degree(found[place])).min(bound);
                 ctx.require_memory("khop", (most * FOUND_BYTES + Visited::most_bytes(bound, most)) as u64)?;
             }
-            announce(graph, &found[level..end], place - level);
+            announce(graph, Parts::Targets, &found[level..end], place - level);
             let _ = graph.for_each_out_fragment(found[place], |list| {
                 visited.insert_all(list, found);
                 ControlFlow::Continue(())

@@ -84,22 +84,35 @@ impl<G: Graph> WillNeed for Transposed<'_, G> {
         self.graph.is_listening()
     }
 
-    #[inline(always)]
-    fn prefetch_out(&self, vertex: VertexId) {
-        self.graph.prefetch_out(vertex);
-    }
-
-    #[inline(always)]
-    fn prefetch_out_place(&self, vertex: VertexId) {
-        self.graph.prefetch_out_place(vertex);
-    }
-
-    #[inline(always)]
-    fn prefetch_out_list(&self, vertex: VertexId) {
-        self.graph.prefetch_out_list(vertex);
-    }
-
     // In-lists are in memory.
+
+    #[inline(always)]
+    fn prefetch(&self, side: Side, vertex: VertexId) {
+        if side == Side::Out {
+            self.graph.prefetch(side, vertex);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_place(&self, side: Side, vertex: VertexId) {
+        if side == Side::Out {
+            self.graph.prefetch_place(side, vertex);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_rough_degree(&self, side: Side, vertex: VertexId) {
+        if side == Side::Out {
+            self.graph.prefetch_rough_degree(side, vertex);
+        }
+    }
+
+    #[inline(always)]
+    fn prefetch_list(&self, side: Side, parts: Parts, vertex: VertexId) {
+        if side == Side::Out {
+            self.graph.prefetch_list(side, parts, vertex);
+        }
+    }
 
     fn will_need(&self, side: Side, parts: Parts, vertices: &[VertexId]) {
         if side == Side::Out {

@@ -129,11 +129,11 @@ pub trait Overlay: Debug + Send + Sync {
     /// Hints that what changes in a list is looked for soon.
     fn prefetch(&self, _side: graph::Side, _vertex: VertexId) {}
 
-    /// Hints the same, once what the first hint asked for is there.
-    fn prefetch_place(&self, _side: graph::Side, _vertex: VertexId) {}
+    /// Hints the same, once what the first hint asked for is there; of a list that may lose entries if it `is_cut`.
+    fn prefetch_place(&self, _side: graph::Side, _vertex: VertexId, _is_cut: bool) {}
 
     /// Hints that what changes in a list, which was looked for, is read soon.
-    fn prefetch_list(&self, _side: graph::Side, _vertex: VertexId) {}
+    fn prefetch_list(&self, _side: graph::Side, _vertex: VertexId, _is_cut: bool) {}
 }
 
 /// Calls `body` with what is left, piece by piece, of an ascending list without the entries of another.

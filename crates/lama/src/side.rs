@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, OnceLock};
 
 use base::VertexId;
 use base::mapped::MappedSlice;
-use graph::{DensePage, Page, Weight, Weights, prefetch_start};
+use graph::{DensePage, Page, Parts, Weight, Weights, prefetch_start};
 
 use crate::base_run::{BaseLists, BasePage};
 use crate::changes::PageChanges;
@@ -337,7 +337,7 @@ impl Side {
     #[inline(always)]
     pub fn prefetch_place(&self, vertex: VertexId) {
         if let Some(overlay) = self.overlay_of(vertex) {
-            overlay.overlay.prefetch_place(overlay.side, vertex);
+            overlay.prefetch_place(vertex);
         }
     }
 
@@ -346,19 +346,21 @@ impl Side {
     pub fn prefetch_rough_degree(&self, vertex: VertexId) {
         base::simd::prefetch(&self.offsets, home(vertex));
         if let Some(overlay) = self.overlay_of(vertex).filter(|_| !self.has_list_below(vertex)) {
-            overlay.overlay.prefetch_place(overlay.side, vertex);
+            overlay.prefetch_place(vertex);
         }
     }
 
     /// Fetches the first lines of the list of `vertex`, whose place was fetched before.
     #[inline(always)]
-    pub fn prefetch_list(&self, vertex: VertexId) {
+    pub fn prefetch_list(&self, parts: Parts, vertex: VertexId) {
         let start = match self.list(vertex, LISTS_READY) {
             Some(list) => list.start,
             None => self.prefetch_elsewhere(vertex),
         };
         prefetch_start(&self.targets, start);
-        if let Some(weights) = &self.weights {
+        if parts == Parts::Weighted
+            && let Some(weights) = &self.weights
+        {
             weights.prefetch(start);
         }
     }
@@ -371,7 +373,7 @@ impl Side {
         if below.is_none()
             && let Some(overlay) = self.overlay_of(vertex)
         {
-            overlay.overlay.prefetch_list(overlay.side, vertex);
+            overlay.prefetch_list(vertex);
         }
         below.map_or(0, |list| list.start)
     }

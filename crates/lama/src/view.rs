@@ -221,6 +221,15 @@ impl View {
         }
     }
 
+    /// The lists that are shown as those of a side.
+    #[inline(always)]
+    fn lists_of(&self, side: graph::Side) -> Option<&Side> {
+        match side {
+            graph::Side::Out => Some(&self.out_side),
+            graph::Side::In => self.in_side.as_ref(),
+        }
+    }
+
     /// The bytes that a reader of all lists keeps in memory at least because levels change them: what they add and
     /// remove. Pages that are written anew, while there is memory for them, come on top.
     ///
@@ -461,23 +470,31 @@ fn num_loops(side: &Side, vertex_bound: usize) -> u64 {
 
 impl WillNeed for View {
     #[inline(always)]
-    fn prefetch_out(&self, vertex: VertexId) {
-        self.out_side.prefetch(vertex);
+    fn prefetch(&self, side: graph::Side, vertex: VertexId) {
+        if let Some(lists) = self.lists_of(side) {
+            lists.prefetch(vertex);
+        }
     }
 
     #[inline(always)]
-    fn prefetch_out_place(&self, vertex: VertexId) {
-        self.out_side.prefetch_place(vertex);
+    fn prefetch_place(&self, side: graph::Side, vertex: VertexId) {
+        if let Some(lists) = self.lists_of(side) {
+            lists.prefetch_place(vertex);
+        }
     }
 
     #[inline(always)]
-    fn prefetch_rough_out_degree(&self, vertex: VertexId) {
-        self.out_side.prefetch_rough_degree(vertex);
+    fn prefetch_rough_degree(&self, side: graph::Side, vertex: VertexId) {
+        if let Some(lists) = self.lists_of(side) {
+            lists.prefetch_rough_degree(vertex);
+        }
     }
 
     #[inline(always)]
-    fn prefetch_out_list(&self, vertex: VertexId) {
-        self.out_side.prefetch_list(vertex);
+    fn prefetch_list(&self, side: graph::Side, parts: Parts, vertex: VertexId) {
+        if let Some(lists) = self.lists_of(side) {
+            lists.prefetch_list(parts, vertex);
+        }
     }
 
     #[inline]
@@ -614,6 +631,11 @@ impl InEdges for View {
     #[inline(always)]
     fn in_degree(&self, vertex: VertexId) -> usize {
         self.in_side.as_ref().map_or(0, |side| side.degree(vertex))
+    }
+
+    #[inline(always)]
+    fn rough_in_degree(&self, vertex: VertexId) -> usize {
+        self.in_side.as_ref().map_or(0, |side| side.rough_degree(vertex))
     }
 
     #[inline(always)]

@@ -194,12 +194,12 @@ impl Overlay for LiveVersion {
         self.delta.prefetch(side, vertex);
     }
 
-    fn prefetch_place(&self, side: Side, vertex: VertexId) {
-        self.delta.prefetch_place(side, vertex, self.underlay.is_cut(side, vertex));
+    fn prefetch_place(&self, side: Side, vertex: VertexId, is_cut: bool) {
+        self.delta.prefetch_place(side, vertex, is_cut);
     }
 
-    fn prefetch_list(&self, side: Side, vertex: VertexId) {
-        self.delta.prefetch_list(side, vertex, self.underlay.is_cut(side, vertex));
+    fn prefetch_list(&self, side: Side, vertex: VertexId, is_cut: bool) {
+        self.delta.prefetch_list(side, vertex, is_cut);
     }
 }
 

@@ -3,7 +3,7 @@
 use std::ops::{ControlFlow, Range};
 
 use base::VertexId;
-use graph::{Direction, Graph, InEdges, Page, Weight, WeightType, WeightedEdges, WillNeed};
+use graph::{Direction, Graph, InEdges, Page, Parts, Weight, WeightType, WeightedEdges, WillNeed};
 use lama::{Side, View, without};
 
 use super::Transaction;
@@ -162,15 +162,21 @@ impl<'a> TransactionGraph<'a> {
 }
 
 impl WillNeed for TransactionGraph<'_> {
-    fn prefetch_out(&self, vertex: VertexId) {
+    fn prefetch(&self, side: Side, vertex: VertexId) {
         if (vertex as usize) < self.view().vertex_bound() {
-            self.view().prefetch_out(vertex);
+            self.view().prefetch(side, vertex);
         }
     }
 
-    fn prefetch_out_place(&self, vertex: VertexId) {
+    fn prefetch_place(&self, side: Side, vertex: VertexId) {
         if (vertex as usize) < self.view().vertex_bound() {
-            self.view().prefetch_out_place(vertex);
+            self.view().prefetch_place(side, vertex);
+        }
+    }
+
+    fn prefetch_list(&self, side: Side, parts: Parts, vertex: VertexId) {
+        if (vertex as usize) < self.view().vertex_bound() {
+            self.view().prefetch_list(side, parts, vertex);
         }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
-use graph::{Graph, Side};
+use graph::{Graph, Parts, Side};
 
 use super::paths::Levels;
 use crate::edge_map::announce;
@@ -39,7 +39,7 @@ pub(super) fn add<G: Graph>(
             announce_ahead(graph, Side::Out, level, chunk.start);
             for i in chunk {
                 let u = level[i];
-                announce(graph, level, i);
+                announce(graph, Parts::Targets, level, i);
                 let mut sum = 0.0;
                 let _ = graph.for_each_out_fragment(u, |list| {
                     sum += list.iter().filter(|&&v| next.get(v as usize)).map(|&v| value(v)).sum::<f64>();

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::VertexId;
-use graph::InEdges;
+use graph::{InEdges, Side};
 
 use super::FAR;
 use crate::vertex_subset::{LIST_CHUNK, Members, VertexSubset};
@@ -122,7 +122,7 @@ pub(super) fn out_arcs<G: InEdges>(ctx: &Context<'_>, graph: &G, frontier: &Vert
         Members::Sparse(list) => ctx.pool.for_each_chunk(0..list.len(), LIST_CHUNK, |worker, chunk| {
             for index in chunk {
                 if let Some(&ahead) = list.get(index + FAR) {
-                    graph.prefetch_rough_out_degree(ahead);
+                    graph.prefetch_rough_degree(Side::Out, ahead);
                 }
                 add(worker, list[index]);
             }

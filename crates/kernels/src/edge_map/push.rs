@@ -30,7 +30,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         let (bound, is_heard) = (self.graph.vertex_bound(), self.graph.is_listening());
         let starts = edge_starts(self.ctx.pool, list.len(), |index| {
             if let Some(&ahead) = list.get(index + FAR) {
-                self.graph.prefetch_rough_out_degree(ahead);
+                self.graph.prefetch_rough_degree(Side::Out, ahead);
             }
             // It may be more than is known here.
             self.graph.rough_out_degree(list[index]).max(1)
@@ -53,7 +53,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
                     announce_edges(self.graph, L::PARTS, list, &starts, &edges);
                 }
                 for_each_part(&starts, edges, |index, part| {
-                    announce(self.graph, list, index);
+                    announce(self.graph, L::PARTS, list, index);
                     let is_last = part.end as u64 == starts[index + 1] - starts[index];
                     let part = part.start..if is_last { usize::MAX } else { part.end };
                     self.push_part(list[index], part, &mut |target| {

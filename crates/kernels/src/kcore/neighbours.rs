@@ -6,8 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
 use base::VertexId;
 use base::memory::as_atomic_u32;
-use base::simd::prefetch;
-use graph::{Direction, InEdges, Page};
+use graph::{Direction, InEdges, Page, Parts, Side};
 
 use super::lock;
 use crate::edge_map::announce_place;
@@ -78,23 +77,21 @@ impl<'a, G: InEdges> Neighbours<'a, G> {
         Self { graph, form: Form::of(graph) }
     }
 
-    /// Fetches where the out-list of `v` is.
+    /// Fetches where the lists of `v` are.
     #[inline(always)]
     pub(super) fn prefetch_place(&self, v: VertexId) {
-        announce_place(self.graph, v);
+        announce_place(self.graph, Side::Out, v);
+        if self.form.has_in_lists() {
+            announce_place(self.graph, Side::In, v);
+        }
     }
 
     /// Fetches where the lists of `v` begin; best once their places are there.
     #[inline(always)]
     pub(super) fn prefetch_lists(&self, v: VertexId) {
-        let fetch = |list: &[VertexId]| {
-            prefetch(list, 0);
-            prefetch(list, 16);
-            ControlFlow::Break(())
-        };
-        self.graph.prefetch_out_list(v);
+        self.graph.prefetch_list(Side::Out, Parts::Targets, v);
         if self.form.has_in_lists() {
-            let _ = self.graph.for_each_in_fragment(v, fetch);
+            self.graph.prefetch_list(Side::In, Parts::Targets, v);
         }
     }
 

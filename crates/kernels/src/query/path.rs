@@ -11,13 +11,11 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use base::simd::prefetch;
-use graph::{Direction, InEdges, Side};
+use graph::{InEdges, Parts, Side};
 
 use super::table::{Scratch, Table, with_scratch};
 use super::{POLL, require_room};
 use crate::context::require_vertex;
-use crate::edge_map::announce_place;
 use crate::walk::announce_ahead;
 use crate::{Context, Result};
 
@@ -85,12 +83,18 @@ struct End {
     num_edges: usize,
 }
 
-/// Ids in a line of the cache.
-const IDS_A_LINE: usize = 16;
+/// Lists ahead of which it is fetched what changes in them.
+const AHEAD: usize = 6;
 
 /// The search along out-edges, and the one along in-edges.
 const FORWARD: u32 = 0;
 const BACKWARD: u32 = 1;
+
+/// The lists that a search goes along.
+#[inline(always)]
+fn side(end: u32) -> Side {
+    if end == FORWARD { Side::Out } else { Side::In }
+}
 
 impl Scratch for PathScratch {
     fn num_bytes(&self) -> usize {
@@ -135,26 +139,21 @@ impl<G: InEdges> Search<'_, G> {
         if end == FORWARD { self.graph.out_degree(vertex) } else { self.graph.in_degree(vertex) }
     }
 
-    /// Looks up how much leads on from a frontier, and has it fetched: what is near in a graph is often not in the cache.
+    /// Looks up about how much leads on from a frontier, and has it fetched: what is near in a graph is often not in the
+    /// cache.
     fn count_edges(&mut self, end: u32) {
-        if self.graph.is_listening() {
-            // Lists that are on a disk would be read for this, one after the other.
-            let frontier = &self.scratch.ends[end as usize].frontier;
-            self.scratch.ends[end as usize].num_edges = frontier.iter().map(|&v| self.degree(end, v)).sum();
-            return;
-        }
+        // Lists that are on a disk would be read for this, one after the other.
+        let is_in_memory = !self.graph.is_listening();
         let mut num_edges = 0;
-        let mut count = |list: &[VertexId]| {
-            num_edges += list.len();
-            prefetch(list, 0);
-            prefetch(list, IDS_A_LINE);
-            ControlFlow::Continue(())
-        };
         for &v in &self.scratch.ends[end as usize].frontier {
-            let _ = match end == FORWARD {
-                true => self.graph.for_each_out_fragment(v, &mut count),
-                false => self.graph.for_each_in_fragment(v, &mut count),
+            num_edges += match end == FORWARD {
+                true => self.graph.rough_out_degree(v),
+                false => self.graph.rough_in_degree(v),
             };
+            if is_in_memory {
+                self.graph.prefetch_list(side(end), Parts::Targets, v);
+                self.graph.prefetch(side(end), v);
+            }
         }
         self.scratch.ends[end as usize].num_edges = num_edges;
     }
@@ -178,9 +177,11 @@ impl<G: InEdges> Search<'_, G> {
         let mut next = std::mem::take(&mut self.scratch.next);
         next.clear();
         let mut meeting = None;
-        let are_out_lists = end == FORWARD || self.graph.direction() == Direction::Undirected;
         for (place, &u) in frontier.iter().enumerate() {
-            announce_ahead(self.graph, if end == FORWARD { Side::Out } else { Side::In }, &frontier, place);
+            announce_ahead(self.graph, side(end), &frontier, place);
+            if let Some(&ahead) = frontier.get(place + AHEAD) {
+                self.graph.prefetch_place(side(end), ahead);
+            }
             if place % POLL == 0 {
                 self.ctx.progress.check()?;
             }
@@ -193,9 +194,7 @@ impl<G: InEdges> Search<'_, G> {
                     let (step, is_new) = steps.entry(v, Step { parent: u, end });
                     if is_new {
                         next.push(v);
-                        if are_out_lists {
-                            announce_place(self.graph, v);
-                        }
+                        self.graph.prefetch_rough_degree(side(end), v);
                     } else if step.end != end {
                         meeting = Some(if end == FORWARD { (u, v) } else { (v, u) });
                         return ControlFlow::Break(());

@@ -14,13 +14,11 @@ use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use base::simd::prefetch;
-use graph::{Direction, Distance, InEdges, Parts, Side, Weight, WeightType, WeightedEdges};
+use graph::{Distance, InEdges, Parts, Side, Weight, WeightType, WeightedEdges};
 
 use super::POLL;
 use super::table::{Scratch, Table, with_scratch};
 use crate::context::require_vertex;
-use crate::edge_map::announce_place;
 use crate::sssp::DistanceValue;
 use crate::{Context, Error, Result};
 
@@ -101,9 +99,8 @@ fn dijkstra<W: Weight, G: InEdges + WeightedEdges>(
 ) -> Result<Option<WeightedPath>> {
     with_scratch(&SCRATCH, |scratch| {
         let best = W::Distance::UNREACHED;
-        let fetches_out = graph.direction() == Direction::Undirected;
         let (meeting, num_settled, forbidden) = (None, [0; 2], None);
-        let mut search = Search::<W, G> { ctx, graph, scratch, best, meeting, num_settled, fetches_out, forbidden };
+        let mut search = Search::<W, G> { ctx, graph, scratch, best, meeting, num_settled, forbidden };
         search.start(source, target)?;
         let found = search.run();
         graph.check()?;
@@ -115,6 +112,12 @@ fn dijkstra<W: Weight, G: InEdges + WeightedEdges>(
     })
 }
 
+/// The lists that a search goes along.
+#[inline(always)]
+fn side(end: usize) -> Side {
+    if end == FORWARD { Side::Out } else { Side::In }
+}
+
 struct Search<'a, W: Weight, G> {
     ctx: &'a Context<'a>,
     graph: &'a G,
@@ -124,8 +127,6 @@ struct Search<'a, W: Weight, G> {
     meeting: Option<VertexId>,
     /// The vertices that each search has settled.
     num_settled: [usize; 2],
-    /// Whether the lists of both searches are out-lists.
-    fetches_out: bool,
     /// An edge whose weight is none.
     forbidden: Option<(VertexId, VertexId, W)>,
 }
@@ -203,23 +204,16 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
         let heap = &self.scratch.heaps[end];
         if self.graph.is_listening() && self.num_settled[end].is_multiple_of(AHEAD / 2) {
             let next: Vec<VertexId> = heap.iter().take(AHEAD).map(|&Reverse((_, vertex))| vertex).collect();
-            let side = if end == FORWARD { Side::Out } else { Side::In };
-            self.graph.will_need(side, Parts::Weighted, &next);
+            self.graph.will_need(side(end), Parts::Weighted, &next);
         }
     }
 
-    /// Has the lists fetched that are probably read next.
+    /// Has the list fetched that is probably read next.
     fn fetch_next(&self, end: usize) {
-        let Some(&Reverse((_, next))) = self.scratch.heaps[end].peek() else { return };
-        let fetch = |targets: &[VertexId], weights: &[W]| {
-            prefetch(targets, 0);
-            prefetch(weights, 0);
-            ControlFlow::Continue(())
-        };
-        let _ = match end == FORWARD {
-            true => self.graph.for_each_weighted_out_fragment::<W>(next, fetch),
-            false => self.graph.for_each_weighted_in_fragment::<W>(next, fetch),
-        };
+        if let Some(&Reverse((_, next))) = self.scratch.heaps[end].peek() {
+            self.graph.prefetch_place(side(end), next);
+            self.graph.prefetch_list(side(end), Parts::Weighted, next);
+        }
     }
 
     #[inline]
@@ -245,9 +239,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
                 (label.distances[end], label.parents[end]) = (new.to_bits(), u);
                 let whole = new.plus(W::Distance::from_bits(label.distances[1 - end]));
                 self.scratch.heaps[end].push(Reverse((new.to_bits(), v)));
-                if self.fetches_out {
-                    announce_place(self.graph, v);
-                }
+                self.graph.prefetch(side(end), v);
                 if whole.to_bits() < self.best.to_bits() {
                     (self.best, self.meeting) = (whole, Some(v));
                 }

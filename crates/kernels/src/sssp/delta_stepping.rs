@@ -275,9 +275,9 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
 
     /// Relaxes the edges of those entries that have not been worked off since they were made.
     fn relax(&self, entries: &[VertexId], worker: &mut Worker) {
-        announce_first(self.graph, entries);
+        announce_first(self.graph, Parts::Weighted, entries);
         for (i, &vertex) in entries.iter().enumerate() {
-            announce(self.graph, entries, i);
+            announce(self.graph, Parts::Weighted, entries, i);
             if let Some(&ahead) = entries.get(i + FAR) {
                 prefetch(self.cells, ahead as usize);
             }

@@ -41,6 +41,18 @@ impl SideOverlay {
         below + changes.added - changes.removed
     }
 
+    /// Fetches the place of what changes in a list, once it is there what says where that is.
+    #[inline(always)]
+    pub fn prefetch_place(&self, vertex: VertexId) {
+        self.overlay.prefetch_place(self.side, vertex, self.cut.get(vertex as usize));
+    }
+
+    /// Fetches what changes in a list, once its place is there.
+    #[inline(always)]
+    pub fn prefetch_list(&self, vertex: VertexId) {
+        self.overlay.prefetch_list(self.side, vertex, self.cut.get(vertex as usize));
+    }
+
     /// What a list loses, and what it gains where that is in one piece.
     #[inline]
     fn both(&self, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
@@ -311,21 +323,20 @@ impl Side {
         });
     }
 
-    /// About the length of a list: without what changes in it where its page has others.
+    /// About the length of a list: without what changes in it, unless that is all there is.
     #[inline(always)]
     pub fn rough_degree(&self, vertex: VertexId) -> usize {
-        match self.list(vertex, LISTS_READY) {
-            Some(list) => list.len(),
-            None => self.rough_degree_elsewhere(vertex),
+        match self.list_below(vertex, LISTS_READY) {
+            Some(list) if !list.is_empty() => list.len(),
+            _ => self.rough_degree_elsewhere(vertex),
         }
     }
 
     #[inline(never)]
     fn rough_degree_elsewhere(&self, vertex: VertexId) -> usize {
-        match self.is_nothing_below(page_of(vertex)) {
-            true => self.degree(vertex),
-            false => self.degree_below(vertex),
-        }
+        let is_nothing_below = self.has_list_below(vertex) || self.is_nothing_below(page_of(vertex));
+        let below = if is_nothing_below { 0 } else { self.degree_below(vertex) };
+        if below > 0 { below } else { self.degree(vertex) }
     }
 
     #[inline]

@@ -4,7 +4,8 @@ use std::ops::{ControlFlow, Range};
 
 use base::VertexId;
 use graph::{
-    Direction, Graph, InEdges, Page, SingleFragment, WantedLists, Weight, WeightType, WeightedEdges, WillNeed,
+    Direction, Graph, InEdges, Page, Parts, Side, SingleFragment, WantedLists, Weight, WeightType, WeightedEdges,
+    WillNeed,
 };
 
 use super::Version;
@@ -12,6 +13,14 @@ use crate::Value;
 use crate::state::Plane;
 
 impl<W: Value> Version<W> {
+    #[inline(always)]
+    fn plane(&self, side: Side) -> Plane {
+        match side {
+            Side::Out => Plane::Out,
+            Side::In => self.in_plane(),
+        }
+    }
+
     #[inline(always)]
     fn in_plane(&self) -> Plane {
         match self.shared.direction {
@@ -53,18 +62,18 @@ impl<W: Value> Version<W> {
 
 impl<W: Value> WillNeed for Version<W> {
     #[inline(always)]
-    fn prefetch_out(&self, vertex: VertexId) {
-        self.lists(Plane::Out).prefetch(vertex);
+    fn prefetch(&self, side: Side, vertex: VertexId) {
+        self.lists(self.plane(side)).prefetch(vertex);
     }
 
     #[inline(always)]
-    fn prefetch_out_place(&self, vertex: VertexId) {
-        self.lists(Plane::Out).prefetch_place(vertex);
+    fn prefetch_place(&self, side: Side, vertex: VertexId) {
+        self.lists(self.plane(side)).prefetch_place(vertex);
     }
 
     #[inline(always)]
-    fn prefetch_out_list(&self, vertex: VertexId) {
-        self.lists(Plane::Out).prefetch_list(vertex);
+    fn prefetch_list(&self, side: Side, _parts: Parts, vertex: VertexId) {
+        self.lists(self.plane(side)).prefetch_list(vertex);
     }
 }
 
