@@ -37,8 +37,9 @@ impl Path {
 ///
 /// *Cost*: about the square root of what a search from one end would visit, where degrees are even.
 /// *Memory*: some 70 bytes for each vertex visited; up to 1 MB of it is kept by the thread for its next search.
-/// *Determinism*: always the same of the shortest paths: where the searches meet, and which way each came, the
-/// first found in the order of lists.
+/// *Determinism*: of one view always the same of the shortest paths: where the searches meet, and which way each
+/// came, the first found in the order of lists. Which search goes on is decided by about how long lists are, so another
+/// of them may be found once changes are in a snapshot.
 ///
 /// # Errors
 /// One of the two does not exist, the graph is damaged, the budget of memory is too small, or the work was cancelled.
