@@ -1,9 +1,10 @@
 //! Which of the lists of consecutive vertices are read.
 
 use std::ops::Range;
+use std::sync::atomic::Ordering;
 
 use base::VertexId;
-use base::bitmap::ones;
+use base::bitmap::{AtomicBitmap, ones};
 
 /// Words of a bitmap that say which lists of a group are wanted.
 const WORDS: usize = 16;
@@ -68,7 +69,7 @@ impl WantedLists {
     /// Whether there are none.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
-        self.words.iter().all(|&word| word == 0)
+        self.words.iter().fold(0, |any, word| any | word) == 0
     }
 
     /// How many there are.
@@ -119,14 +120,28 @@ impl WantedLists {
 
     /// Those of them that are not of others, which are near them.
     #[inline(always)]
-    pub fn without(self, others: &Self) -> Self {
-        self.among(|number, _| !others.word(number))
+    pub fn without(mut self, others: &Self) -> Self {
+        debug_assert_eq!(self.first_word, others.first_word);
+        self.words.iter_mut().zip(&others.words).for_each(|(bits, others)| *bits &= !others);
+        self
     }
 
     /// Those of them that are of others, too, which are near them.
     #[inline(always)]
-    pub fn both(self, others: &Self) -> Self {
-        self.among(|number, _| others.word(number))
+    pub fn both(mut self, others: &Self) -> Self {
+        debug_assert_eq!(self.first_word, others.first_word);
+        self.words.iter_mut().zip(&others.words).for_each(|(bits, others)| *bits &= others);
+        self
+    }
+
+    /// Those of them whose bits are set; none that the bitmap has no bits for.
+    #[inline(always)]
+    pub fn set_in(mut self, bitmap: &AtomicBitmap) -> Self {
+        let words = bitmap.words().get(self.first_word..).unwrap_or_default();
+        for (i, bits) in self.words.iter_mut().enumerate() {
+            *bits &= words.get(i).map_or(0, |word| word.load(Ordering::Acquire));
+        }
+        self
     }
 
     /// Calls `read` with each of them, ascending, some time before `place`, and between the two `list`: hints to fetch
@@ -176,6 +191,14 @@ mod tests {
         assert!(even.vertices().eq((1024..1400).step_by(2)));
         assert!(all.without(&even).vertices().eq((1025..1400).step_by(2)));
         assert_eq!((even.both(&all), all.without(&all).is_empty()), (even, true));
+        // A bitmap that ends within them has no bits for the others.
+        for len in [0, 1030, 1024 + 64, 1024 + 200, 3000] {
+            let bits = AtomicBitmap::new(len);
+            (0..len).filter(|index| index % 3 == 0).for_each(|index| {
+                bits.set(index);
+            });
+            assert!(all.set_in(&bits).vertices().eq((1024..1400).filter(|v| v % 3 == 0 && (*v as usize) < len)));
+        }
         let mut one = WantedLists::none_near(1300);
         one.insert(1300);
         assert!(one.vertices().eq([1300]) && one.contains(1300) && !one.contains(1301));

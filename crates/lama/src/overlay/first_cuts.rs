@@ -29,6 +29,12 @@ impl FirstCuts {
         }
     }
 
+    /// Hints that [`first`](Self::first) is asked for soon.
+    #[inline(always)]
+    pub fn prefetch(&self, vertex: VertexId) {
+        base::simd::prefetch(&self.0, vertex as usize);
+    }
+
     /// The list of `vertex` loses nothing below this.
     #[inline]
     pub fn first(&self, vertex: VertexId) -> VertexId {

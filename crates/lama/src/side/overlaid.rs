@@ -236,8 +236,8 @@ impl Side {
     #[inline(always)]
     fn touched_of(&self, wanted: &WantedLists, is_nothing_below: bool) -> Option<(&SideOverlay, TouchedLists)> {
         let overlay = self.overlay.as_ref()?;
-        let wanted = wanted.among(|word, _| overlay.touched.words()[word].load(Ordering::Acquire));
-        let cut = wanted.among(|word, _| overlay.cut.words()[word].load(Ordering::Relaxed));
+        let wanted = wanted.set_in(&overlay.touched);
+        let cut = wanted.set_in(&overlay.cut);
         let gaining = if is_nothing_below { wanted } else { WantedLists::none_near(wanted.first()) };
         (!wanted.is_empty()).then_some((overlay, TouchedLists { wanted, cut, gaining }))
     }
@@ -256,8 +256,13 @@ impl Side {
     pub fn dense_lists(&self, wanted: &WantedLists) -> Option<(DensePage<'_, u32>, WantedLists)> {
         let overlay = self.overlay.as_ref()?;
         let (targets, offsets) = self.lists_of_page(page_of(wanted.first()))?;
-        let dense = wanted.among(|word, _| !overlay.touched.words()[word].load(Ordering::Acquire));
-        Some((DensePage::new(wanted.first(), offsets, targets), dense))
+        let touched = wanted.set_in(&overlay.touched);
+        // Those are read next.
+        for vertex in touched.vertices() {
+            prefetch(targets, offsets[place_in_page(vertex)] as usize);
+            overlay.first_cuts.prefetch(vertex);
+        }
+        Some((DensePage::new(wanted.first(), offsets, targets), wanted.without(&touched)))
     }
 
     /// Calls `body` with the fragments of the wanted lists, in any order; to break leaves a list.
