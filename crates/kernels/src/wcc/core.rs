@@ -135,7 +135,19 @@ impl<G: InEdges> Run<'_, G> {
     #[inline(always)]
     fn each_outside_group(&self, vertices: Range<VertexId>, core: &AtomicBitmap, mut body: impl FnMut(WantedLists)) {
         for group in WantedLists::groups(vertices) {
-            body(group.among(|index, _| !core.words()[index].load(Ordering::Relaxed)));
+            let outside = group.without(&group.set_in(core));
+            if !outside.is_empty() {
+                body(outside);
+            }
+        }
+    }
+
+    /// Those of the wanted lists that stand in one slice, and that slice.
+    #[inline(always)]
+    fn dense_lists(&self, lists: Lists, wanted: &WantedLists) -> Option<(DensePage<'_, G::Offset>, WantedLists)> {
+        match lists {
+            Lists::Out => self.graph.dense_out_lists(wanted),
+            Lists::In => self.graph.dense_in_lists(wanted),
         }
     }
 
@@ -166,11 +178,7 @@ impl<G: InEdges> Run<'_, G> {
                 each_outsider(page.vertices(), core, |index, outside| join_word(&page, index, outside))
             }
             Page::Patched(vertices) => self.each_outside_group(vertices, core, |mut outside| {
-                let dense = match lists {
-                    Lists::Out => self.graph.dense_out_lists(&outside),
-                    Lists::In => self.graph.dense_in_lists(&outside),
-                };
-                if let Some((page, dense)) = dense {
+                if let Some((page, dense)) = self.dense_lists(lists, &outside) {
                     dense.words().for_each(|(index, outside)| join_word(&page, index, outside));
                     outside = outside.without(&dense);
                 }
@@ -193,11 +201,18 @@ impl<G: InEdges> Run<'_, G> {
                 self.forest.link(v, if contains(core, u) { first } else { u });
             }
         };
+        let link_word = |page: &DensePage<'_, G::Offset>, index, outside| {
+            vertices_of(index, outside).for_each(|v| link(v, page.list((v - page.first()) as usize)));
+        };
         match page {
-            Page::Dense(page) => each_outsider(page.vertices(), core, |index, outside| {
-                vertices_of(index, outside).for_each(|v| link(v, page.list((v - page.first()) as usize)));
-            }),
-            Page::Patched(vertices) => self.each_outside_group(vertices, core, |outside| {
+            Page::Dense(page) => {
+                each_outsider(page.vertices(), core, |index, outside| link_word(&page, index, outside))
+            }
+            Page::Patched(vertices) => self.each_outside_group(vertices, core, |mut outside| {
+                if let Some((page, dense)) = self.dense_lists(lists, &outside) {
+                    dense.words().for_each(|(index, outside)| link_word(&page, index, outside));
+                    outside = outside.without(&dense);
+                }
                 self.each_fragment_of(lists, &outside, |v, list| {
                     link(v, list);
                     ControlFlow::Continue(())
