@@ -60,6 +60,9 @@ pub fn weighted_path<G: InEdges + WeightedEdges>(
 /// The vertices whose lists are announced at a time, where somebody listens.
 const AHEAD: usize = 16;
 
+/// The vertices whose lists are fetched, the first of a heap.
+const FETCHED: usize = 3;
+
 /// Room for an entry of the heap, which doubles while it is copied.
 const HEAP_BYTES: usize = 48;
 
@@ -208,9 +211,10 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
         }
     }
 
-    /// Has the list fetched that is probably read next.
+    /// Has lists fetched that are probably read next: the nearest vertex is the first of a heap, the second nearest one
+    /// of the two behind it.
     fn fetch_next(&self, end: usize) {
-        if let Some(&Reverse((_, next))) = self.scratch.heaps[end].peek() {
+        for &Reverse((_, next)) in self.scratch.heaps[end].iter().take(FETCHED) {
             self.graph.prefetch_place(side(end), next);
             self.graph.prefetch_list(side(end), Parts::Weighted, next);
         }
