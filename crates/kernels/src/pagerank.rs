@@ -183,7 +183,7 @@ pub struct PageRankResult {
 /// Ranks the vertices of `graph`.
 ///
 /// Work: a round reads every arc once, and the binned variant twice more to prepare. Memory: at most
-/// 32 bytes a vertex; bins on top, see [`Variant::Binned`]. Deterministic.
+/// 24 bytes a vertex, and 8 more for push; bins on top, see [`Variant::Binned`]. Deterministic.
 ///
 /// # Errors
 /// A parameter is out of range, a source does not exist, the budget is too small, pull is asked of a
@@ -245,10 +245,14 @@ fn run<T: Score>(
 ) -> Result<PageRankResult> {
     let started = Instant::now();
     ctx.progress.stage("pagerank: prepare", None);
-    let num_bytes = State::<T>::num_bytes(graph.vertex_bound());
-    if !ctx.allows(num_bytes) {
-        return Err(Error::Memory { kernel: "pagerank", needed: num_bytes, budget: ctx.memory.unwrap_or(0) });
-    }
+    let bound = graph.vertex_bound();
+    let num_bytes = State::<T>::num_bytes(bound);
+    let may_push = match params.variant {
+        Variant::Auto => !graph.has_in_edges(),
+        variant => variant == Variant::Push,
+    };
+    let sums_bytes = if may_push { bound * size_of::<T>() } else { 0 };
+    ctx.require_memory("pagerank", num_bytes + sums_bytes as u64)?;
     let mut state = State::<T>::new(ctx, graph, sources, |vertex| graph.out_degree(vertex) as f64);
     let mut way = choose::<T>(ctx, graph, params, num_bytes)?;
     let (variant, bins_bytes) = (way.variant(), if let Way::Binned(bins) = &way { bins.num_bytes() } else { 0 });

@@ -92,6 +92,8 @@ struct Sample {
     policy: Policy,
     /// The bytes that were asked for up to it.
     num_bytes: u64,
+    /// And the pauses that had begun.
+    num_pauses: u32,
 }
 
 /// One piece in so many is a sample.
@@ -109,12 +111,13 @@ impl Samples {
         self.num_bytes += (piece.len() as u64).max(LEAST_BYTES);
     }
 
-    fn note(&mut self, targets: &FileBytes, piece: &Range<usize>, policy: Policy) {
+    fn note(&mut self, targets: &FileBytes, piece: &Range<usize>, policy: Policy, counters: &PolicyCounters) {
         self.num_issued += 1;
         self.pass(piece);
         if self.num_issued.is_multiple_of(SAMPLED) {
             let (targets, piece, num_bytes) = (targets.clone(), piece.clone(), self.num_bytes);
-            self.waiting.push_back(Sample { targets, piece, policy, num_bytes });
+            let num_pauses = counters.worth.num_pauses();
+            self.waiting.push_back(Sample { targets, piece, policy, num_bytes, num_pauses });
         }
     }
 
@@ -123,7 +126,12 @@ impl Samples {
         while self.waiting.front().is_some_and(is_due)
             && let Some(sample) = self.waiting.pop_front()
         {
-            judge(shared.counters.of(sample.policy), &sample.targets, sample.piece);
+            let counters = shared.counters.of(sample.policy);
+            // What was asked for before a pause may have gone during it: held against what is asked for now, it would
+            // bring about the next one.
+            if sample.num_pauses == counters.worth.num_pauses() {
+                judge(counters, &sample.targets, sample.piece);
+            }
         }
     }
 }
@@ -213,7 +221,7 @@ impl Request {
             // With levels, lists are read through another map than this one, which knows nothing of it. What a scan
             // asks for is looked at when it is released.
             if is_issued && self.policy != Policy::Sequential && !self.view().has_levels() {
-                samples.note(targets, &piece, self.policy);
+                samples.note(targets, &piece, self.policy, self.listener.counters(self.policy));
             }
         }
     }
@@ -303,6 +311,7 @@ mod tests {
     use super::super::Prefetch;
     use super::super::counters::Counters;
     use super::super::ring::Ring;
+    use super::super::worth::JUDGED;
     use super::*;
     use crate::{Database, GraphOptions, KeyScheme, MergeScope, Missing, Update};
 
@@ -357,6 +366,25 @@ mod tests {
             let num_looked_at = frontier.issued + frontier.already_resident;
             let expected = if has_gone_on { (100, true) } else { (0, false) };
             assert_eq!((frontier.dropped, num_looked_at == 0), expected, "{frontier:?}");
+        }
+    }
+
+    #[test]
+    fn what_was_asked_for_before_a_pause_says_nothing_after_it() {
+        let vertices: Vec<VertexId> = (0..100).collect();
+        for pauses in [false, true] {
+            let (shared, request) = announced(Prefetch::Frontier, &vertices);
+            let (counters, mut samples) = (shared.counters.of(Policy::Frontier), Samples::default());
+            let targets = request.view().stored_targets(Side::Out).unwrap();
+            (0..SAMPLED).for_each(|_| samples.note(targets, &(0..4096), Policy::Frontier, counters));
+            if pauses {
+                (0..JUDGED).for_each(|_| counters.worth.judge(false));
+            }
+            samples.pass(&(0..JUDGED_AFTER as usize));
+            samples.judge(&shared);
+            let frontier = shared.counters.stats().frontier;
+            assert_eq!(frontier.useful + frontier.wasted, u64::from(!pauses), "{frontier:?}");
+            assert!(samples.waiting.is_empty());
         }
     }
 

@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Pieces that are looked at before a verdict.
-const JUDGED: u32 = 32;
+pub(super) const JUDGED: u32 = 32;
 
 /// Announcements that are ignored after the first verdict that pieces are wasted; twice as many after the next.
 const FIRST_PAUSE: u32 = 64;
@@ -23,6 +23,7 @@ pub(super) struct Worth {
     num_judged: AtomicU32,
     num_wasted: AtomicU32,
     pause: AtomicU32,
+    num_pauses: AtomicU32,
     doublings: AtomicU32,
     num_resident: AtomicU32,
     num_skipped: AtomicU32,
@@ -79,6 +80,12 @@ impl Worth {
         let doublings = self.doublings.load(Ordering::Relaxed).min(MAX_DOUBLINGS);
         self.pause.store(FIRST_PAUSE << doublings, Ordering::Relaxed);
         self.doublings.store(doublings + 1, Ordering::Relaxed);
+        self.num_pauses.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many pauses have begun.
+    pub fn num_pauses(&self) -> u32 {
+        self.num_pauses.load(Ordering::Relaxed)
     }
 }
 

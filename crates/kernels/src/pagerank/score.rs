@@ -97,10 +97,9 @@ pub(super) struct Round<T> {
 }
 
 impl<T: Score> State<T> {
-    /// The bytes of a state and of the result, of which not everything lives at the same time.
+    /// The bytes of a state: scores, contributions and degrees. The widened result takes the place of the latter two.
     pub(super) fn num_bytes(bound: usize) -> u64 {
-        // Scores, contributions and degrees; the sums of a push, or the widened result.
-        ((bound + TABLE_LEN) * 3 * size_of::<T>() + bound * size_of::<T>().max(size_of::<f64>())) as u64
+        ((bound + TABLE_LEN) * 3 * size_of::<T>()) as u64
     }
 
     /// The start; `degree` gives the out-degree of a vertex, or the weights of its out-edges.
@@ -169,7 +168,8 @@ impl<T: Score> State<T> {
 
     /// The scores as the result has them, and their sum.
     pub(super) fn into_scores(self, ctx: &Context<'_>) -> (Vec<f64>, f64) {
-        let Self { scores, .. } = self;
+        let Self { scores, contributions, inverse_degrees, .. } = self;
+        drop((contributions, inverse_degrees));
         let sums = ctx.pool.map_chunks(0..scores.len(), BLOCK, |_, chunk| {
             scores[chunk].iter().map(|score| score.to_f64()).sum::<f64>()
         });

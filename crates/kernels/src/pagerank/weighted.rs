@@ -69,7 +69,7 @@ fn run<W: Weight, T: Score, G: InEdges + WeightedEdges>(
         Variant::Auto => Variant::Push,
         variant => variant,
     };
-    // Beside the state, the sums of the weights while it is made.
+    // Beside the state, the sums of the weights while it is made; later those of a push, which are no larger.
     ctx.require_memory(KERNEL, State::<T>::num_bytes(bound) + 8 * bound as u64)?;
     ctx.progress.stage("pagerank: prepare", None);
     let strengths = strengths::<W, G>(ctx, graph)?;
