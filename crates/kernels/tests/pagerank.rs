@@ -232,11 +232,14 @@ fn a_budget_turns_bins_off() {
     };
     let free = with(None, &params, true).expect("nothing limits it");
     assert_eq!(free.variant, Variant::Binned);
-    let state = 40 * u64::from(num_vertices);
-    for (in_edges, variant) in [(true, Variant::Pull), (false, Variant::Push)] {
-        let tight = with(Some(state), &params, in_edges).expect("the budget is enough");
+    // A table of 32,768 places follows each of three arrays.
+    let needed = |bytes_each: u64| bytes_each * u64::from(num_vertices) + 3 * 8 * (1 << 15);
+    let state = needed(24);
+    for (in_edges, needed, variant) in [(true, state, Variant::Pull), (false, needed(32), Variant::Push)] {
+        let tight = with(Some(needed), &params, in_edges).expect("the budget is enough");
         assert_eq!((tight.variant, tight.bins_bytes), (variant, 0));
         verify(&graph, &params, &tight).expect("right scores");
+        assert!(matches!(with(Some(needed - 1), &params, in_edges), Err(Error::Memory { .. })));
     }
     let binned = PageRankParams { variant: Variant::Binned, ..params.clone() };
     assert!(matches!(with(Some(state), &binned, true), Err(Error::Memory { .. })));
