@@ -11,7 +11,10 @@ use crate::vertex_subset::CHUNK;
 use crate::{Context, Result};
 
 /// About so many bytes of lists that come from a disk are announced at once.
-const HEARD_BYTES: u64 = 512 << 10;
+pub(crate) const HEARD_BYTES: u64 = 512 << 10;
+
+/// What is read of a disk at least.
+pub(crate) const READ_BYTES: u64 = 4096;
 
 /// Where one in so many lists is wanted, all are read: what lies between two of them takes no longer than another request.
 const DENSE: usize = 8;
@@ -32,7 +35,7 @@ pub(crate) fn for_each_walked_chunk<G: InEdges>(
     if !graph.is_listening() {
         return ctx.pool.for_each_chunk(0..bound, grain, body);
     }
-    let grain = lists_at_once(graph).next_multiple_of(grain);
+    let grain = lists_of(graph, HEARD_BYTES).next_multiple_of(grain);
     ctx.pool.for_each_chunk(0..bound, grain, |worker, chunk| {
         let sides: &[Side] = match graph.direction() {
             Direction::Directed => &[Side::Out, Side::In],
@@ -53,10 +56,10 @@ pub(crate) fn for_each_walked_chunk<G: InEdges>(
     });
 }
 
-/// How many lists that come from a disk are announced at once.
-fn lists_at_once(graph: &impl Graph) -> usize {
+/// About how many lists take so many bytes, at least one.
+pub(crate) fn lists_of(graph: &impl Graph, num_bytes: u64) -> usize {
     let list_bytes = graph.num_arcs() * size_of::<VertexId>() as u64 / graph.vertex_bound().max(1) as u64;
-    ((HEARD_BYTES / list_bytes.max(1)) as usize).max(1)
+    ((num_bytes / list_bytes.max(1)) as usize).max(1)
 }
 
 /// Calls `body` with each of these vertices, in order, as a part of a walk over all: it reads these parts of its list.
@@ -70,7 +73,7 @@ pub(crate) fn walk(
     if !graph.is_listening() {
         return vertices.for_each(body);
     }
-    let num_lists = lists_at_once(graph);
+    let num_lists = lists_of(graph, HEARD_BYTES);
     for start in vertices.clone().step_by(num_lists) {
         let step = start..vertices.end.min(start.saturating_add(num_lists as VertexId));
         graph.will_walk(side, parts, step.clone());

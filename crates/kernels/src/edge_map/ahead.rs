@@ -6,12 +6,12 @@
 use std::ops::Range;
 
 use base::VertexId;
-use base::bitmap::ones;
-use graph::{Graph, Parts, Side};
+use graph::{Graph, Parts, Side, WantedLists};
 
 use crate::vertex_subset::CHUNK;
+use crate::walk::{HEARD_BYTES, READ_BYTES, lists_of};
 
-/// How far ahead of a worker that walks over pages is announced, in chunks of vertices; lists of some megabytes.
+/// How far ahead of a worker that walks over pages is announced, in chunks of vertices: lists of about 8 MB, at most.
 const CHUNKS_AHEAD: usize = 8;
 
 /// How far ahead of a worker that goes through a list of vertices is announced, in edges.
@@ -23,12 +23,24 @@ const LISTS_AHEAD: usize = 2048;
 /// The most edges of a piece of such work where it is announced: a worker should not wait for more of them at once.
 pub(super) const MAX_PIECE: u64 = 1 << 16;
 
-/// The vertices of a page, as far as announcements care.
-pub(super) const PAGE: usize = 1024;
+/// Lists that take less than one in so many bytes of those around them are read alone.
+const SPARSE: usize = 4;
+
+/// What is read of some vertices next to each other.
+pub(super) enum Wanted {
+    /// These lists, each alone.
+    Some(WantedLists),
+    /// So many that all are read.
+    Most(Range<VertexId>),
+}
 
 /// Tells when pages are walked over, chunk by chunk, which of their lists will be read.
 pub(super) struct PagesAhead<W, A> {
     pub bound: usize,
+    /// The vertices that a worker takes at a time.
+    pub chunk: usize,
+    /// About as many lists as a list takes of a disk that lies there alone.
+    pub lists_of_a_read: usize,
     /// The bits of those of 64 vertices whose lists will be read, by the number of the word.
     pub wanted: W,
     /// Whom to tell.
@@ -36,33 +48,50 @@ pub(super) struct PagesAhead<W, A> {
 }
 
 impl<W: Fn(usize) -> u64, A: Fn(&[Range<VertexId>])> PagesAhead<W, A> {
+    /// Of all vertices; `None` where nobody listens.
+    pub fn of(graph: &impl Graph, wanted: W, announce: A) -> Option<Self> {
+        let chunk = (2 * lists_of(graph, HEARD_BYTES)).min(CHUNK).next_multiple_of(64);
+        let (bound, lists_of_a_read) = (graph.vertex_bound(), lists_of(graph, READ_BYTES));
+        graph.is_listening().then_some(Self { bound, chunk, lists_of_a_read, wanted, announce })
+    }
+
     /// Announces what is needed first.
     pub fn begin(&self) {
-        (0..CHUNKS_AHEAD).for_each(|chunk| self.announce_chunk(chunk * CHUNK));
+        (0..CHUNKS_AHEAD).for_each(|chunk| self.announce_chunk(chunk * self.chunk));
     }
 
     /// Announces what is needed some time after the chunk that starts here.
     pub fn go_on(&self, start: usize) {
-        self.announce_chunk(start + CHUNKS_AHEAD * CHUNK);
+        self.announce_chunk(start + CHUNKS_AHEAD * self.chunk);
     }
 
-    /// Whether any list of these vertices will be read, and of those who share their words.
-    pub fn wants(&self, vertices: &Range<VertexId>) -> bool {
-        (vertices.start as usize / 64..(vertices.end as usize).div_ceil(64)).any(|word| (self.wanted)(word) != 0)
+    /// Which lists of a chunk will be read, group by group of its vertices, where there are any.
+    pub fn wanted_in(&self, chunk: Range<VertexId>) -> impl Iterator<Item = Wanted> {
+        WantedLists::groups(chunk.clone()).filter_map(move |group| {
+            let lists = group.among(|word, _| (self.wanted)(word));
+            if lists.is_empty() {
+                return None;
+            }
+            let end = chunk.end.min(group.first() + WantedLists::VERTICES as VertexId);
+            let vertices = chunk.start.max(group.first())..end;
+            Some(match lists.len() * self.lists_of_a_read * SPARSE < vertices.len() {
+                true => Wanted::Some(lists),
+                false => Wanted::Most(vertices),
+            })
+        })
     }
 
     fn announce_chunk(&self, start: usize) {
-        let end = (start + CHUNK).min(self.bound);
+        let chunk = start.min(self.bound)..(start + self.chunk).min(self.bound);
         let mut runs: Vec<Range<VertexId>> = Vec::new();
-        for word in start / 64..end.div_ceil(64).max(start / 64) {
-            let wanted = (self.wanted)(word);
-            let (Some(first), last) = (ones(wanted).next(), 63 - wanted.leading_zeros() as usize % 64) else {
-                continue;
-            };
-            let run = (word * 64 + first) as VertexId..(word * 64 + last + 1).min(end) as VertexId;
-            match runs.last_mut() {
-                Some(before) if before.end == run.start => before.end = run.end,
-                _ => runs.push(run),
+        let mut add = |lists: Range<VertexId>| match runs.last_mut() {
+            Some(run) if ((lists.start - run.end) as usize) < self.lists_of_a_read => run.end = lists.end,
+            _ => runs.push(lists),
+        };
+        for wanted in self.wanted_in(chunk.start as VertexId..chunk.end as VertexId) {
+            match wanted {
+                Wanted::Some(lists) => lists.vertices().for_each(|vertex| add(vertex..vertex + 1)),
+                Wanted::Most(vertices) => add(vertices),
             }
         }
         if !runs.is_empty() {
@@ -99,7 +128,8 @@ mod tests {
 
     #[test]
     fn every_wanted_list_is_announced_once_and_in_time() {
-        let bound = 20 * CHUNK + 100;
+        let chunk = 15 * 64;
+        let bound = 20 * chunk + 100;
         let is_wanted =
             |vertex: usize| vertex.is_multiple_of(3) && (vertex / 640).is_multiple_of(2) || vertex + 1 == bound;
         let wanted = |word: usize| {
@@ -110,16 +140,35 @@ mod tests {
         let announce = |runs: &[Range<VertexId>]| {
             runs.iter().cloned().flatten().for_each(|vertex| announced.borrow_mut()[vertex as usize] += 1);
         };
-        let ahead = PagesAhead { bound, wanted, announce };
+        let ahead = PagesAhead { bound, chunk, lists_of_a_read: 5, wanted, announce };
         ahead.begin();
-        for start in (0..bound).step_by(CHUNK) {
-            let chunk = start..(start + CHUNK).min(bound);
+        for start in (0..bound).step_by(chunk) {
+            let chunk = start..(start + chunk).min(bound);
             let is_announced = |vertex: usize| !is_wanted(vertex) || announced.borrow()[vertex] == 1;
             assert!(chunk.clone().all(is_announced), "{chunk:?}");
             ahead.go_on(start);
         }
         assert!(announced.borrow().iter().all(|&count| count <= 1));
-        assert!(ahead.wants(&(0..64)) && !ahead.wants(&(640..1280)));
+    }
+
+    #[test]
+    fn few_lists_are_read_alone() {
+        let bound = 5000;
+        let lists = |lists_of_a_read, every: usize| {
+            let wanted = move |word: usize| if word.is_multiple_of(every) { 1 } else { 0 };
+            let ahead = PagesAhead { bound, chunk: 1920, lists_of_a_read, wanted, announce: |_: &_| {} };
+            let read: Vec<_> = ahead.wanted_in(1920..3840).collect();
+            read.into_iter()
+                .map(|wanted| match wanted {
+                    Wanted::Some(lists) => (lists.vertices().next().unwrap(), lists.len()),
+                    Wanted::Most(vertices) => (vertices.start, 1000 + vertices.len()),
+                })
+                .collect::<Vec<_>>()
+        };
+        // One in 64 lists, of which three would take as much as a page of the disk; and of which eight would.
+        assert_eq!(lists(3, 1), [(1920, 2), (2048, 16), (3072, 12)]);
+        assert_eq!(lists(16, 1), [(1920, 1128), (2048, 2024), (3072, 1768)]);
+        assert_eq!(lists(16, 40), [(2560, 1)]);
     }
 
     #[test]

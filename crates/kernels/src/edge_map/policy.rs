@@ -28,15 +28,22 @@ pub enum Policy<'a> {
 /// section 4.2).
 const LARGE_DIVISOR: u64 = 20;
 
+/// A list that lies alone on a disk is not read in less than a page, which holds so many arcs.
+const ARCS_OF_A_READ: u64 = 1024;
+
 /// The state of Beamer's rule in one search.
 ///
 /// A search begins to pull when the frontier's edges are more than 1/`alpha` of those that lead out
 /// of unvisited vertices, and pushes again when the frontier shrinks below 1/`beta` of the vertices.
+///
+/// Where lists come from a disk, they are read whole however early a target is done: there a search pulls if that reads
+/// no more.
 #[derive(Clone, Debug)]
 pub struct Beamer {
     alpha: u64,
     beta: u64,
     unvisited_arcs: u64,
+    num_visited: u64,
     pulling: bool,
     previous_len: usize,
 }
@@ -49,7 +56,8 @@ impl Beamer {
 
     /// The state at the start of a search on a graph with `num_arcs` arcs.
     pub fn new(num_arcs: u64) -> Self {
-        Self { alpha: Self::ALPHA, beta: Self::BETA, unvisited_arcs: num_arcs, pulling: false, previous_len: 0 }
+        let (alpha, beta) = (Self::ALPHA, Self::BETA);
+        Self { alpha, beta, unvisited_arcs: num_arcs, num_visited: 0, pulling: false, previous_len: 0 }
     }
 
     /// The same with other thresholds; both must be at least 1.
@@ -68,6 +76,21 @@ impl Beamer {
         }
         self.previous_len = len;
         self.pulling
+    }
+
+    /// The form that reads the least from a disk, of a frontier of so many vertices and arcs.
+    fn form_from_disk(&mut self, (num_vertices, num_arcs): (u64, u64), len: u64, frontier_arcs: u64) -> Form {
+        self.unvisited_arcs = self.unvisited_arcs.saturating_sub(frontier_arcs);
+        self.num_visited += len;
+        let read = |len: u64, arcs: u64| num_arcs.min(arcs + len * ARCS_OF_A_READ);
+        let pushed = read(len, frontier_arcs);
+        let pulled = read(num_vertices.saturating_sub(self.num_visited), self.unvisited_arcs);
+        self.pulling = pushed >= pulled;
+        match self.pulling {
+            true => Form::Pull,
+            false if pushed == num_arcs => Form::DensePush,
+            false => Form::SparsePush,
+        }
     }
 }
 
@@ -98,6 +121,10 @@ impl Policy<'_> {
             Self::Push => push(large()),
             Self::Ligra if large() => Form::Pull,
             Self::Ligra => Form::SparsePush,
+            Self::Beamer(state) if graph.is_listening() => {
+                let all = (graph.num_vertices() as u64, graph.num_arcs());
+                state.form_from_disk(all, frontier.len() as u64, out_arcs(ctx, graph, frontier))
+            }
             Self::Beamer(state) => {
                 match state.pulls(graph.num_vertices(), frontier.len(), || out_arcs(ctx, graph, frontier)) {
                     true => Form::Pull,
@@ -145,5 +172,21 @@ mod tests {
         assert!(pulls(4 + 20, 0)); // growing
         assert!(pulls(11, 0)); // more than an eighteenth of the vertices
         assert!(!pulls(10, 1));
+    }
+
+    #[test]
+    fn a_search_from_a_disk_takes_the_way_that_reads_less() {
+        const ALL: (u64, u64) = (1_000_000, 100_000_000);
+        let forms = |levels: &[(u64, u64)]| {
+            let mut beamer = Beamer::new(ALL.1);
+            levels.iter().map(|&(len, arcs)| beamer.form_from_disk(ALL, len, arcs)).collect::<Vec<_>>()
+        };
+        use Form::{Pull, SparsePush};
+        // Hubs with most of the arcs are read alone; those that they lead to would be everything, and few are left.
+        assert_eq!(forms(&[(1, 50), (20_000, 70_000_000), (979_000, 29_000_000)]), [SparsePush, SparsePush, Pull]);
+        // As much either way.
+        assert_eq!(forms(&[(1, 50), (400_000, 70_000_000)]), [SparsePush, Pull]);
+        // Long and thin.
+        assert_eq!(forms(&[(3, 6); 5]), [SparsePush; 5]);
     }
 }

@@ -7,7 +7,7 @@ use base::VertexId;
 use base::bitmap::{AtomicBitmap, ones};
 use graph::{DensePage, InEdges, Page, Side, WantedLists, vertices_of};
 
-use super::ahead::{PAGE, PagesAhead};
+use super::ahead::{PagesAhead, Wanted};
 use super::lists::Lists;
 use super::{EdgeFunctor, Run, merge_word};
 use crate::vertex_subset::{CHUNK, Members, VertexSubset, each_word};
@@ -38,12 +38,17 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         let wanted = |word: usize| {
             let first = (word * 64) as VertexId;
             let num_targets = (bound - word * 64).min(64) as u32;
-            self.functor.condition_word(first, num_targets) & (!0 >> (64 - num_targets))
+            let wanted = self.functor.condition_word(first, num_targets) & (!0 >> (64 - num_targets));
+            // A list that is empty is not read.
+            ones(wanted)
+                .filter(|&bit| self.graph.in_degree(first + bit as VertexId) == 0)
+                .fold(wanted, |word, bit| word & !(1 << bit))
         };
         let announce = |runs: &[Range<VertexId>]| self.graph.will_need_runs(Side::In, L::PARTS, runs);
-        let ahead = self.graph.is_listening().then_some(PagesAhead { bound, wanted, announce });
+        let ahead = PagesAhead::of(self.graph, wanted, announce);
         ahead.iter().for_each(PagesAhead::begin);
-        self.ctx.pool.for_each_chunk(0..bound, CHUNK, |_, chunk| {
+        let grain = ahead.as_ref().map_or(CHUNK, |ahead| ahead.chunk);
+        self.ctx.pool.for_each_chunk(0..bound, grain, |_, chunk| {
             if self.ctx.progress.is_cancelled() {
                 return;
             }
@@ -52,11 +57,11 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
                 None => self.pull_pages(vertices, &in_frontier, &next),
                 Some(ahead) => {
                     ahead.go_on(chunk.start);
-                    let pages = chunk
-                        .step_by(PAGE)
-                        .map(|start| start as VertexId..vertices.end.min((start + PAGE) as VertexId));
-                    let wanted = pages.filter(|page| ahead.wants(page));
-                    wanted.map(|page| self.pull_pages(page, &in_frontier, &next)).sum()
+                    let pull = |wanted| match wanted {
+                        Wanted::Some(lists) => self.pull_lists(&lists, &in_frontier, &next),
+                        Wanted::Most(vertices) => self.pull_pages(vertices, &in_frontier, &next),
+                    };
+                    ahead.wanted_in(vertices).map(pull).sum()
                 }
             };
             count.fetch_add(found, Ordering::Relaxed);
@@ -95,9 +100,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
                         todo = todo.without(&dense);
                     }
                     if !todo.is_empty() {
-                        let hits = self.pull_fragments(&todo, in_frontier);
-                        found += hits.len();
-                        hits.words().for_each(|(index, bits)| merge_word(next, index, bits));
+                        found += self.pull_lists(&todo, in_frontier, next);
                     }
                 }
             }
@@ -180,6 +183,23 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
             hits |= u64::from(hit) << (target % 64);
         }
         hits
+    }
+
+    /// Pulls to these targets, each of which meets the condition; gives how many belong in the result.
+    #[inline(always)]
+    fn pull_lists<W: Copy>(
+        &self,
+        todo: &WantedLists,
+        in_frontier: &(impl Fn(VertexId) -> bool + Sync),
+        next: &AtomicBitmap,
+    ) -> usize
+    where
+        L: Lists<W>,
+        F: EdgeFunctor<W>,
+    {
+        let hits = self.pull_fragments(todo, in_frontier);
+        hits.words().for_each(|(index, bits)| merge_word(next, index, bits));
+        hits.len()
     }
 
     /// Asks the targets; gives those for which the functor said yes.

@@ -8,7 +8,7 @@ use base::bitmap::AtomicBitmap;
 use base::parallel::Pool;
 use graph::{InEdges, Page, Side, WantedLists, vertices_of};
 
-use super::ahead::{self, PagesAhead, announce_edges};
+use super::ahead::{self, PagesAhead, Wanted, announce_edges};
 use super::lists::Lists;
 use super::{EdgeFunctor, FAR, Run, announce, list_of};
 use crate::vertex_subset::{CHUNK, LIST_CHUNK, Members, VertexSubset, WorkerLists, each_word};
@@ -114,41 +114,66 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
         let bound = self.graph.vertex_bound();
         let (next, count) = (AtomicBitmap::new(bound), AtomicUsize::new(0));
         let announce = |runs: &[Range<VertexId>]| self.graph.will_need_runs(Side::Out, L::PARTS, runs);
-        let ahead = self.graph.is_listening().then_some(PagesAhead { bound, wanted: word, announce });
+        let ahead = PagesAhead::of(self.graph, word, announce);
         ahead.iter().for_each(PagesAhead::begin);
-        self.ctx.pool.for_each_chunk(0..bound, CHUNK / 4, |_, chunk| {
+        let grain = ahead.as_ref().map_or(CHUNK / 4, |ahead| ahead.chunk);
+        self.ctx.pool.for_each_chunk(0..bound, grain, |_, chunk| {
             if self.ctx.progress.is_cancelled() {
                 return;
             }
             let vertices = chunk.start as VertexId..chunk.end as VertexId;
-            if let Some(ahead) = &ahead {
-                if chunk.start.is_multiple_of(CHUNK) {
-                    ahead.go_on(chunk.start);
-                }
-                if !ahead.wants(&vertices) {
-                    return;
-                }
-            }
             let mut found = 0;
             let mut accept = |target| found += usize::from(next.set(target as usize));
-            self.lists.out_pages(vertices, |page| match page {
-                Page::Dense(page) => each_word(page.vertices(), |index, mask| {
-                    for source in vertices_of(index, word(index) & mask) {
-                        let targets = page.list((source - page.first()) as usize);
-                        self.push_list(source, targets, self.lists.dense_weights(targets.len()), &mut accept);
-                    }
-                }),
-                Page::Patched(vertices) => WantedLists::groups(vertices).for_each(|group| {
-                    self.lists.out_lists_of(&group.among(|index, _| word(index)), |source, targets, weights| {
-                        self.push_list(source, targets, weights, &mut accept);
-                        ControlFlow::Continue(())
+            match &ahead {
+                None => self.push_pages(vertices, word, &mut accept),
+                Some(ahead) => {
+                    ahead.go_on(chunk.start);
+                    ahead.wanted_in(vertices).for_each(|wanted| match wanted {
+                        Wanted::Some(lists) => self.push_lists(&lists, &mut accept),
+                        Wanted::Most(vertices) => self.push_pages(vertices, word, &mut accept),
                     });
-                }),
-                Page::Empty(_) => {}
-            });
+                }
+            }
             count.fetch_add(found, Ordering::Relaxed);
         });
         VertexSubset::dense(next, count.into_inner())
+    }
+
+    /// Pushes from those of these vertices that are in the words of a frontier.
+    #[inline(always)]
+    fn push_pages<W: Copy>(
+        &self,
+        vertices: Range<VertexId>,
+        word: impl Fn(usize) -> u64,
+        accept: &mut impl FnMut(VertexId),
+    ) where
+        L: Lists<W>,
+        F: EdgeFunctor<W>,
+    {
+        self.lists.out_pages(vertices, |page| match page {
+            Page::Dense(page) => each_word(page.vertices(), |index, mask| {
+                for source in vertices_of(index, word(index) & mask) {
+                    let targets = page.list((source - page.first()) as usize);
+                    self.push_list(source, targets, self.lists.dense_weights(targets.len()), accept);
+                }
+            }),
+            Page::Patched(vertices) => WantedLists::groups(vertices)
+                .for_each(|group| self.push_lists(&group.among(|index, _| word(index)), accept)),
+            Page::Empty(_) => {}
+        });
+    }
+
+    /// Pushes from these vertices.
+    #[inline(always)]
+    fn push_lists<W: Copy>(&self, sources: &WantedLists, accept: &mut impl FnMut(VertexId))
+    where
+        L: Lists<W>,
+        F: EdgeFunctor<W>,
+    {
+        self.lists.out_lists_of(sources, |source, targets, weights| {
+            self.push_list(source, targets, weights, accept);
+            ControlFlow::Continue(())
+        });
     }
 }
 
