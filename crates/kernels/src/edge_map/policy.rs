@@ -78,19 +78,15 @@ impl Beamer {
         self.pulling
     }
 
-    /// The form that reads the least from a disk, of a frontier of so many vertices and arcs.
-    fn form_from_disk(&mut self, (num_vertices, num_arcs): (u64, u64), len: u64, frontier_arcs: u64) -> Form {
+    /// Where lists come from a disk, of a graph and a frontier of so many vertices and arcs.
+    fn pulls_from_disk(&mut self, (num_vertices, num_arcs): (u64, u64), (len, frontier_arcs): (u64, u64)) -> bool {
         self.unvisited_arcs = self.unvisited_arcs.saturating_sub(frontier_arcs);
         self.num_visited += len;
         let read = |len: u64, arcs: u64| num_arcs.min(arcs + len * ARCS_OF_A_READ);
-        let pushed = read(len, frontier_arcs);
-        let pulled = read(num_vertices.saturating_sub(self.num_visited), self.unvisited_arcs);
-        self.pulling = pushed >= pulled;
-        match self.pulling {
-            true => Form::Pull,
-            false if pushed == num_arcs => Form::DensePush,
-            false => Form::SparsePush,
-        }
+        // Lists without arcs are not read.
+        let num_unvisited = num_vertices.saturating_sub(self.num_visited).min(self.unvisited_arcs);
+        self.pulling = read(len, frontier_arcs) >= read(num_unvisited, self.unvisited_arcs);
+        self.pulling
     }
 }
 
@@ -109,6 +105,7 @@ impl Policy<'_> {
             let len = frontier.len() as u64;
             len > limit || len + out_arcs(ctx, graph, frontier) > limit
         };
+        let pull = |is_better: bool| if is_better { Form::Pull } else { Form::SparsePush };
         let push = |is_large: bool| if is_large { Form::DensePush } else { Form::SparsePush };
         if !graph.has_in_edges() {
             return match self {
@@ -123,13 +120,10 @@ impl Policy<'_> {
             Self::Ligra => Form::SparsePush,
             Self::Beamer(state) if graph.is_listening() => {
                 let all = (graph.num_vertices() as u64, graph.num_arcs());
-                state.form_from_disk(all, frontier.len() as u64, out_arcs(ctx, graph, frontier))
+                pull(state.pulls_from_disk(all, (frontier.len() as u64, out_arcs(ctx, graph, frontier))))
             }
             Self::Beamer(state) => {
-                match state.pulls(graph.num_vertices(), frontier.len(), || out_arcs(ctx, graph, frontier)) {
-                    true => Form::Pull,
-                    false => Form::SparsePush,
-                }
+                pull(state.pulls(graph.num_vertices(), frontier.len(), || out_arcs(ctx, graph, frontier)))
             }
         })
     }
@@ -177,16 +171,17 @@ mod tests {
     #[test]
     fn a_search_from_a_disk_takes_the_way_that_reads_less() {
         const ALL: (u64, u64) = (1_000_000, 100_000_000);
-        let forms = |levels: &[(u64, u64)]| {
+        let pulls = |levels: &[(u64, u64)]| {
             let mut beamer = Beamer::new(ALL.1);
-            levels.iter().map(|&(len, arcs)| beamer.form_from_disk(ALL, len, arcs)).collect::<Vec<_>>()
+            levels.iter().map(|&level| beamer.pulls_from_disk(ALL, level)).collect::<Vec<_>>()
         };
-        use Form::{Pull, SparsePush};
         // Hubs with most of the arcs are read alone; those that they lead to would be everything, and few are left.
-        assert_eq!(forms(&[(1, 50), (20_000, 70_000_000), (979_000, 29_000_000)]), [SparsePush, SparsePush, Pull]);
+        assert_eq!(pulls(&[(1, 50), (20_000, 70_000_000), (970_000, 29_999_000)]), [false, false, true]);
         // As much either way.
-        assert_eq!(forms(&[(1, 50), (400_000, 70_000_000)]), [SparsePush, Pull]);
+        assert_eq!(pulls(&[(1, 50), (400_000, 70_000_000)]), [false, true]);
+        // Of 20,000 that are left all but 100 have no arcs.
+        assert_eq!(pulls(&[(970_000, 99_990_000), (10_000, 9_900)]), [true, true]);
         // Long and thin.
-        assert_eq!(forms(&[(3, 6); 5]), [SparsePush; 5]);
+        assert_eq!(pulls(&[(3, 6); 5]), [false; 5]);
     }
 }
