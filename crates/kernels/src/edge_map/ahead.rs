@@ -29,7 +29,7 @@ const SPARSE: usize = 4;
 /// What is read of some vertices next to each other.
 pub(super) enum Wanted {
     /// These lists, each alone.
-    Some(WantedLists),
+    Few(WantedLists),
     /// So many that all are read.
     Most(Range<VertexId>),
 }
@@ -65,7 +65,7 @@ impl<W: Fn(usize) -> u64, A: Fn(&[Range<VertexId>])> PagesAhead<W, A> {
         self.announce_chunk(start + CHUNKS_AHEAD * self.chunk);
     }
 
-    /// Which lists of a chunk will be read, group by group of its vertices, where there are any.
+    /// What of a chunk will be read, group by group of its vertices, where there is any.
     pub fn wanted_in(&self, chunk: Range<VertexId>) -> impl Iterator<Item = Wanted> {
         WantedLists::groups(chunk.clone()).filter_map(move |group| {
             let lists = group.among(|word, _| (self.wanted)(word));
@@ -75,7 +75,7 @@ impl<W: Fn(usize) -> u64, A: Fn(&[Range<VertexId>])> PagesAhead<W, A> {
             let end = chunk.end.min(group.first() + WantedLists::VERTICES as VertexId);
             let vertices = chunk.start.max(group.first())..end;
             Some(match lists.len() * self.lists_of_a_read * SPARSE < vertices.len() {
-                true => Wanted::Some(lists),
+                true => Wanted::Few(lists),
                 false => Wanted::Most(vertices),
             })
         })
@@ -90,7 +90,7 @@ impl<W: Fn(usize) -> u64, A: Fn(&[Range<VertexId>])> PagesAhead<W, A> {
         };
         for wanted in self.wanted_in(chunk.start as VertexId..chunk.end as VertexId) {
             match wanted {
-                Wanted::Some(lists) => lists.vertices().for_each(|vertex| add(vertex..vertex + 1)),
+                Wanted::Few(lists) => lists.vertices().for_each(|vertex| add(vertex..vertex + 1)),
                 Wanted::Most(vertices) => add(vertices),
             }
         }
@@ -160,7 +160,7 @@ mod tests {
             let read: Vec<_> = ahead.wanted_in(1920..3840).collect();
             read.into_iter()
                 .map(|wanted| match wanted {
-                    Wanted::Some(lists) => (lists.vertices().next().unwrap(), lists.len()),
+                    Wanted::Few(lists) => (lists.vertices().next().unwrap(), lists.len()),
                     Wanted::Most(vertices) => (vertices.start, 1000 + vertices.len()),
                 })
                 .collect::<Vec<_>>()

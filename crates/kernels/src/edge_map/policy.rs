@@ -7,6 +7,7 @@ use graph::{InEdges, Side};
 
 use super::FAR;
 use crate::vertex_subset::{LIST_CHUNK, Members, VertexSubset};
+use crate::walk::READ_BYTES;
 use crate::{Context, Error, Result};
 
 /// Who decides between push and pull. Where a graph has no in-edges, everything is pushed.
@@ -28,8 +29,8 @@ pub enum Policy<'a> {
 /// section 4.2).
 const LARGE_DIVISOR: u64 = 20;
 
-/// A list that lies alone on a disk is not read in less than a page, which holds so many arcs.
-const ARCS_OF_A_READ: u64 = 1024;
+/// A list that lies alone on a disk takes at least the time of so many arcs.
+const ARCS_OF_A_READ: u64 = READ_BYTES / size_of::<VertexId>() as u64;
 
 /// The state of Beamer's rule in one search.
 ///

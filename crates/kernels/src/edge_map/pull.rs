@@ -58,7 +58,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
                 Some(ahead) => {
                     ahead.go_on(chunk.start);
                     let pull = |wanted| match wanted {
-                        Wanted::Some(lists) => self.pull_lists(&lists, &in_frontier, &next),
+                        Wanted::Few(lists) => self.pull_lists(&lists, &in_frontier, &next),
                         Wanted::Most(vertices) => self.pull_pages(vertices, &in_frontier, &next),
                     };
                     ahead.wanted_in(vertices).map(pull).sum()

@@ -129,7 +129,7 @@ impl<G: InEdges, L, F> Run<'_, G, L, F> {
                 Some(ahead) => {
                     ahead.go_on(chunk.start);
                     ahead.wanted_in(vertices).for_each(|wanted| match wanted {
-                        Wanted::Some(lists) => self.push_lists(&lists, &mut accept),
+                        Wanted::Few(lists) => self.push_lists(&lists, &mut accept),
                         Wanted::Most(vertices) => self.push_pages(vertices, word, &mut accept),
                     });
                 }
