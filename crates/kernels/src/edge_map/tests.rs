@@ -3,7 +3,7 @@
 use std::sync::Mutex;
 
 use base::parallel::Pool;
-use graph::{Csr, Graph};
+use graph::{Csr, Graph, WillNeed};
 use testkit::{Pieces, Random, for_each_graph};
 
 use super::*;
@@ -90,6 +90,40 @@ fn every_form_applies_the_same_edges() {
                 check_forms(&pool, csr, &pieces.without_in_edges(), &list, &format!("{what}, out-edges only"));
             }
         });
+    }
+}
+
+#[test]
+fn few_lists_of_a_graph_that_is_listened_to_give_all_their_edges() {
+    /// Every fiftieth target.
+    struct Rare(Note);
+    impl EdgeFunctor for Rare {
+        fn update_atomic(&self, source: VertexId, target: VertexId, (): ()) -> bool {
+            EdgeFunctor::<()>::update_atomic(&self.0, source, target, ())
+        }
+        fn condition(&self, target: VertexId) -> bool {
+            target.is_multiple_of(50)
+        }
+    }
+    let n: VertexId = 300;
+    let mut builder = graph::CsrBuilder::<u32>::new(graph::Direction::Directed, n as usize);
+    (0..n).for_each(|source| (0..n).for_each(|target| builder.edge(source, target, 1)));
+    let csr = builder.build().unwrap();
+    let (pool, graph) = (Pool::new(2).unwrap(), Pieces::new(&csr));
+    assert!(graph.is_listening());
+    // Of 300 lists 20 are pushed, as a bitmap for their many edges, or 6 are pulled.
+    for policy in [Policy::Push, Policy::Pull] {
+        let sources: Vec<VertexId> = (0..20).map(|i| i * 15).collect();
+        let mut frontier = VertexSubset::from_list(n as usize, sources.clone());
+        let note = Rare(Note(Mutex::new(Vec::new())));
+        let mut options = EdgeMapOptions { policy, distinct: true, lean: false };
+        let next = edge_map(&Context::new(&pool), &graph, &mut frontier, &note, &mut options).unwrap();
+        let targets: Vec<VertexId> = (0..6).map(|i| i * 50).collect();
+        let mut edges = note.0.0.into_inner().unwrap();
+        edges.sort_unstable();
+        let wanted = sources.iter().flat_map(|&source| targets.iter().map(move |&target| (source, target, 0)));
+        assert!(edges.into_iter().eq(wanted));
+        assert_eq!(next.to_list(), targets);
     }
 }
 
