@@ -152,7 +152,8 @@ fn nearby<G: Graph>(
     })
 }
 
-/// Finds the vertices near to one, which is the first of them; gives where those of the last level begin.
+/// Finds the vertices near to one, which is the first of them; gives where those of the last level begin, some of
+/// which may be marked only.
 fn search_nearby<G: Graph>(
     ctx: &Context<'_>,
     graph: &G,
@@ -164,13 +165,14 @@ fn search_nearby<G: Graph>(
     visited.insert(vertex);
     found.push(vertex);
     let mut level = 0;
-    for _ in 0..num_hops {
+    for hop in 1..=num_hops {
         let end = found.len();
         if level == end {
             break;
         }
         graph.forget_needs();
         announce_first(graph, Parts::Targets, &found[level..end]);
+        let mut num_entries = 0;
         for place in level..end {
             announce_ahead(graph, Side::Out, &found[level..end], place - level);
             if place % POLL == 0 {
@@ -182,7 +184,12 @@ fn search_nearby<G: Graph>(
             }
             announce(graph, Parts::Targets, &found[level..end], place - level);
             let _ = graph.for_each_out_fragment(found[place], |list| {
-                visited.insert_all(list, found);
+                num_entries += list.len();
+                // Nothing leads on from the last level, so where it is large the rest of it is not listed.
+                match hop == num_hops && visited.is_worth_marking(num_entries) {
+                    true => visited.mark_all(list),
+                    false => visited.insert_all(list, found),
+                }
                 ControlFlow::Continue(())
             });
         }

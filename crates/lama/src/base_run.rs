@@ -25,7 +25,7 @@ use crate::table::{
 };
 
 /// The targets on a line of the cache.
-const LINE_ENTRIES: usize = 64 / size_of::<VertexId>();
+pub(crate) const LINE_ENTRIES: usize = 64 / size_of::<VertexId>();
 
 /// Who walks over lists says where it is after so many edges,
 const STEP_EDGES: u64 = 1 << 17;
@@ -158,6 +158,8 @@ pub(crate) struct BaseLists {
     offsets: Column<u32>,
     targets: Column<VertexId>,
     weights: Option<WeightColumn>,
+    /// The same as slices.
+    weight_slices: Option<Weights>,
     rules: ListRules,
     /// The lists again, with room behind them, since the first view that changes them; `None` where the system has
     /// none.
@@ -214,6 +216,7 @@ impl BaseLists {
             index,
             offsets,
             targets,
+            weight_slices: weights.as_ref().map(WeightColumn::unverified),
             weights,
             rules,
             roomy: OnceLock::new(),
@@ -264,8 +267,8 @@ impl BaseLists {
     }
 
     /// All weights, verified or not.
-    pub fn weights(&self) -> Option<Weights> {
-        self.weights.as_ref().map(WeightColumn::unverified)
+    pub fn weights(&self) -> Option<&Weights> {
+        self.weight_slices.as_ref()
     }
 
     /// Fetches the place of the list of `vertex` to the cache.
@@ -293,7 +296,7 @@ impl BaseLists {
 
     /// All targets and weights, verified or not, with room for pages behind them.
     pub fn roomy(&self, memory: &Arc<Memory>) -> Option<&RoomyLists> {
-        self.roomy.get_or_init(|| RoomyLists::new(self.targets(), self.weights().as_ref(), memory)).as_ref()
+        self.roomy.get_or_init(|| RoomyLists::new(self.targets(), self.weights(), memory)).as_ref()
     }
 
     /// Tells the system whether all targets that are read are asked for, so that it reads nothing around them by
@@ -473,13 +476,6 @@ impl BaseLists {
         Ok(())
     }
 
-    /// Appends the bits of the weights of these edges, which are verified.
-    pub fn extend_weight_bits(&self, edges: Range<usize>, bits: &mut Vec<u64>) {
-        if let Some(weights) = &self.weights {
-            weights.extend_bits(edges, bits);
-        }
-    }
-
     /// The targets of a page; none behind the last one.
     pub fn edges(&self, page: usize) -> Range<usize> {
         self.edge_base(page) as usize..self.edge_base(page + 1) as usize
@@ -624,10 +620,6 @@ impl WeightColumn {
 
     fn unverified(&self) -> Weights {
         for_weights!(self, column => Weight::column(column.unverified().clone()))
-    }
-
-    fn extend_bits(&self, edges: Range<usize>, bits: &mut Vec<u64>) {
-        for_weights!(self, column => bits.extend(column.unverified()[edges].iter().map(|weight| weight.bits())));
     }
 
     fn check(&self, edges: Range<usize>) -> base::Result<()> {

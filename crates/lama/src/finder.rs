@@ -2,12 +2,15 @@
 //!
 //! Who asks for a few arcs of nearly every page, as an append does, would pay for pages that nobody reads
 //! afterwards. A finder searches the base run's list and then what each level changes in it: adding the levels up
-//! first would cost more than the few arcs of a page that are asked for.
+//! first would cost more than the few arcs of a page that are asked for. Where readers have paid for a page, it
+//! searches the list that they read.
 
 use std::ops::Range;
 
 use base::VertexId;
+use base::simd::prefetch;
 
+use crate::base_run::LINE_ENTRIES;
 use crate::changes::PageChanges;
 use crate::level::{StoredList, StoredPage, StoredPlace};
 use crate::patched::Ground;
@@ -41,9 +44,16 @@ const MAX_FETCHED: usize = 256;
 impl View {
     /// For looking up arcs of a version; not for windows. Cost: nothing yet.
     pub fn finder(&self) -> Finder<'_> {
-        Finder {
-            side: self.out_side(),
-            vertex_bound: graph::Graph::vertex_bound(self),
+        Finder::new(self.out_side(), graph::Graph::vertex_bound(self))
+    }
+}
+
+impl<'a> Finder<'a> {
+    /// Looks up arcs of out-lists that have nothing laid over them, of vertices below a bound.
+    pub(crate) fn new(side: &'a Side, vertex_bound: usize) -> Self {
+        Self {
+            side,
+            vertex_bound,
             page: None,
             parts: Vec::new(),
             places: Vec::new(),
@@ -58,28 +68,39 @@ impl View {
 impl Finder<'_> {
     /// Fetches the place of the list of `vertex` to the cache.
     pub fn prefetch(&self, vertex: VertexId) {
-        if let Some(lists) = self.side.base_lists() {
+        if vertex as usize >= self.vertex_bound {
+            return;
+        }
+        if self.side.is_ready(page_of(vertex)) {
+            self.side.prefetch(vertex);
+        } else if let Some(lists) = self.side.base_lists() {
             lists.prefetch(vertex);
         }
     }
 
     /// Fetches what a search for an arc reads to the cache; best soon after the place of the list was fetched.
     pub fn prefetch_arc(&self, vertex: VertexId, neighbour: VertexId) {
-        if let Some(lists) = self.side.base_lists() {
-            lists.prefetch_entries(vertex, |len| {
-                let near = guess(len, neighbour, self.vertex_bound);
-                // Where neighbours are spread evenly, most are no farther from where they are expected.
-                let error = ((len as f32).sqrt() as usize / 2).min(MAX_FETCHED / 2);
-                near.saturating_sub(error)..(near + error + 1).min(len)
-            });
+        if vertex as usize >= self.vertex_bound {
+            return;
+        }
+        let places = |len| {
+            let near = guess(len, neighbour, self.vertex_bound);
+            // Where neighbours are spread evenly, most are no farther from where they are expected.
+            let error = ((len as f32).sqrt() as usize / 2).min(MAX_FETCHED / 2);
+            near.saturating_sub(error)..(near + error + 1).min(len)
+        };
+        if let Some(list) = self.side.ready_list(vertex) {
+            places(list.len()).step_by(LINE_ENTRIES).for_each(|place| prefetch(list, place));
+        } else if let Some(lists) = self.side.base_lists() {
+            lists.prefetch_entries(vertex, places);
         }
     }
 
     /// Calls `found` with the index of a wanted neighbour and the bits of a weight (0 without weights) for each entry
     /// of the out-list of `vertex` that leads to one. The wanted ascend, each stands once.
     ///
-    /// Cost: a search in the base run's list and in the changes of the list for each neighbour; for the first vertex
-    /// of a page, reading its changes.
+    /// Cost: a search in the base run's list and in the changes of the list for each neighbour, or in the list that
+    /// readers know; for the first vertex of a page, reading its changes.
     ///
     /// # Errors
     /// The page is damaged.
@@ -137,7 +158,14 @@ impl Finder<'_> {
             return Ok(());
         }
         self.page = None;
-        let ground = self.side.ground_with_parts(page, &mut self.parts, &mut self.scratch)?;
+        // Of parallel edges, the levels tell which came first.
+        let ground = match self.side.ready_page(page).filter(|ground| !ground.multigraph) {
+            Some(ground) => {
+                self.parts.clear();
+                ground
+            }
+            None => self.side.ground_with_parts(page, &mut self.parts, &mut self.scratch)?,
+        };
         self.places.clear();
         self.places.resize(self.parts.len(), StoredPlace::default());
         self.last_local = 0;

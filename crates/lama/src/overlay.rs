@@ -15,6 +15,7 @@ use base::VertexId;
 use base::bitmap::{AtomicBitmap, ones};
 use graph::{Direction, WantedLists};
 
+use crate::finder::Finder;
 use crate::key::{Key, KeyRef};
 use crate::property::PropertyOverlay;
 use crate::side::{Side, SideOverlay};
@@ -225,6 +226,11 @@ impl Underlay {
     /// The snapshot.
     pub fn view(&self) -> &View {
         &self.view
+    }
+
+    /// For looking up arcs of the snapshot where readers of it with changes over it look them up.
+    pub fn finder(&self) -> Finder<'_> {
+        Finder::new(&self.out.lists, graph::Graph::vertex_bound(&self.view))
     }
 
     /// Vertices below this can be touched.

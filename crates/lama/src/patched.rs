@@ -14,7 +14,6 @@ use base::VertexId;
 use base::mapped::MappedSlice;
 use graph::{Weight, WeightType, Weights};
 
-use crate::base_run::BaseLists;
 use crate::changes::{ChangedList, PageChanges, apply};
 use crate::rewritten::{RewrittenPage, Room};
 use crate::table::{PAGE_OFFSETS, PAGE_VERTICES};
@@ -91,15 +90,15 @@ enum Source {
     Memory,
 }
 
-/// A page of the base run, and how its graph is.
+/// A page of the base run, or what became of it, and how its graph is.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ground<'a> {
     /// The page's offsets, zeros where the base has no edges.
     pub offsets: &'a [u32],
     pub targets: &'a [VertexId],
-    /// Where its edges start among all of `lists`.
+    /// Where its edges start among all weights.
     pub edge_base: usize,
-    pub lists: Option<&'a BaseLists>,
+    pub weights: Option<&'a Weights>,
     pub multigraph: bool,
     pub weight_type: Option<WeightType>,
 }
@@ -115,8 +114,8 @@ impl Ground<'_> {
 
     /// Appends the bits of the weights of these entries; nothing where the graph has no weights.
     pub fn copy_bits(&self, entries: Range<usize>, bits: &mut Vec<u64>) {
-        if let Some(lists) = self.lists {
-            lists.extend_weight_bits(self.edge_base + entries.start..self.edge_base + entries.end, bits);
+        if let Some(weights) = self.weights {
+            extend_bits(weights, self.edge_base + entries.start..self.edge_base + entries.end, bits);
         }
     }
 }
@@ -438,6 +437,15 @@ impl WholePage {
         let ends = &ground.offsets[locals.start + 1..=locals.end];
         self.offsets.extend(ends.iter().map(|&end| (start + end as usize - entries.start) as u32));
         Ok(())
+    }
+}
+
+fn extend_bits(weights: &Weights, entries: Range<usize>, bits: &mut Vec<u64>) {
+    match weights {
+        Weights::U32(weights) => bits.extend(weights[entries].iter().map(|weight| weight.bits())),
+        Weights::I64(weights) => bits.extend(weights[entries].iter().map(|weight| weight.bits())),
+        Weights::F32(weights) => bits.extend(weights[entries].iter().map(|weight| weight.bits())),
+        Weights::F64(weights) => bits.extend(weights[entries].iter().map(|weight| weight.bits())),
     }
 }
 

@@ -170,8 +170,8 @@ impl Side {
         let no_weights = || recipe.weight_type.map(|weight_type| column_of(weight_type, &[]));
         let none = || (MappedSlice::empty(), MappedSlice::empty(), no_weights());
         let lists = recipe.lists();
-        let (mut offsets, mut targets, mut weights) =
-            lists.map_or_else(none, |lists| (lists.offsets().clone(), lists.targets().clone(), lists.weights()));
+        let (mut offsets, mut targets, mut weights) = lists
+            .map_or_else(none, |lists| (lists.offsets().clone(), lists.targets().clone(), lists.weights().cloned()));
         let entry = |page| PageEntry::untouched(lists.map_or(0, |lists| lists.edge_base(page)));
         let pages = (0..num_pages).map(entry).collect();
         let num_patched = if recipe.steps.is_empty() { 0 } else { num_pages };
@@ -667,6 +667,36 @@ impl Side {
         recipe.changes(page, scratch)?;
         whole.fill(&recipe.ground(page)?, &scratch.all).map_err(|what| recipe.corrupt(page, &what))?;
         recipe.check_largest(page, whole.targets.iter().copied().max())
+    }
+
+    /// Whether the page is at home with all that it has verified, whatever is laid over it.
+    #[inline]
+    pub fn is_ready(&self, page: usize) -> bool {
+        self.pages[page].state() == READY
+    }
+
+    /// The list of `vertex` where its page is ready.
+    #[inline]
+    pub fn ready_list(&self, vertex: VertexId) -> Option<&[VertexId]> {
+        self.list_below(vertex, READY).map(|list| &self.targets[list])
+    }
+
+    /// A page that is ready, levels and all.
+    pub fn ready_page(&self, page: usize) -> Option<Ground<'_>> {
+        let recipe = &self.shared.recipe;
+        let (state, edge_base) = self.pages[page].load(Ordering::Acquire);
+        (state & !OVERLAID == READY).then(|| {
+            let first = home((page << PAGE_SHIFT) as VertexId);
+            let offsets = &self.offsets[first..first + PAGE_OFFSETS];
+            Ground {
+                offsets,
+                targets: &self.targets[edge_base..edge_base + offsets[PAGE_OFFSETS - 1] as usize],
+                edge_base,
+                weights: self.weights.as_ref(),
+                multigraph: recipe.multigraph,
+                weight_type: recipe.weight_type,
+            }
+        })
     }
 
     /// The page of the base run, verified; `parts` becomes what is changed on it, one after the other, where it is

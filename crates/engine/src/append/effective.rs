@@ -99,7 +99,6 @@ struct Wanted {
 
 /// Compares one list after the other.
 struct Comparer<'a> {
-    view: &'a View,
     finder: Finder<'a>,
     is_multigraph: bool,
     is_undirected: bool,
@@ -112,7 +111,6 @@ struct Comparer<'a> {
 impl<'a> Comparer<'a> {
     fn new(view: &'a View) -> Self {
         Self {
-            view,
             finder: view.finder(),
             is_multigraph: view.is_multigraph(),
             is_undirected: view.direction() == Direction::Undirected,
@@ -123,7 +121,6 @@ impl<'a> Comparer<'a> {
     }
 
     fn compare(&mut self, added: &[ChangedArc], removed: &[(VertexId, VertexId)]) -> Result<()> {
-        let bound = self.view.vertex_bound();
         let (mut a, mut r) = (0, 0);
         loop {
             let list = match (added.get(a), removed.get(r)) {
@@ -134,11 +131,10 @@ impl<'a> Comparer<'a> {
             };
             let num_added = added[a..].iter().take_while(|arc| arc.list == list).count();
             for turn in a..a + num_added {
-                let later = |ahead| added.get(turn + ahead).filter(|later: &&ChangedArc| (later.list as usize) < bound);
-                if let Some(later) = later(2 * AHEAD) {
+                if let Some(later) = added.get(turn + 2 * AHEAD) {
                     self.finder.prefetch(later.list);
                 }
-                if let Some(later) = later(AHEAD) {
+                if let Some(later) = added.get(turn + AHEAD) {
                     self.finder.prefetch_arc(later.list, later.neighbour);
                 }
             }

@@ -692,7 +692,7 @@ impl<'a> Witness<'a> {
             return Ok(false);
         }
         let mut below = None;
-        newest.snapshot().finder().find(source, [target], |_, weight| below = Some(weight))?;
+        newest.underlay.finder().find(source, [target], |_, weight| below = Some(weight))?;
         Ok(newest.weight_over(source, target, below).is_some())
     }
 }

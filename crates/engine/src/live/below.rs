@@ -22,7 +22,6 @@ pub(crate) struct Below<'a> {
 pub(crate) struct BelowSearch<'a> {
     finder: Finder<'a>,
     frozen: Option<&'a LiveVersion>,
-    vertex_bound: usize,
 }
 
 impl<'a> Below<'a> {
@@ -47,8 +46,7 @@ impl<W: Bits> Base<W> for Below<'_> {
         Self: 's;
 
     fn search(&self) -> BelowSearch<'_> {
-        let (finder, vertex_bound) = (self.snapshot().finder(), self.snapshot().vertex_bound());
-        BelowSearch { finder, frozen: self.frozen, vertex_bound }
+        BelowSearch { finder: self.underlay.finder(), frozen: self.frozen }
     }
 
     fn is_empty(&self) -> bool {
@@ -82,15 +80,11 @@ impl<W: Bits> Search<W> for BelowSearch<'_> {
 
     #[inline]
     fn prefetch_list(&self, source: VertexId) {
-        if (source as usize) < self.vertex_bound {
-            self.finder.prefetch(source);
-        }
+        self.finder.prefetch(source);
     }
 
     #[inline]
     fn prefetch_edge(&self, source: VertexId, target: VertexId) {
-        if (source as usize) < self.vertex_bound {
-            self.finder.prefetch_arc(source, target);
-        }
+        self.finder.prefetch_arc(source, target);
     }
 }

@@ -84,6 +84,9 @@ struct End {
     num_edges: usize,
 }
 
+/// A path of so many vertices is written down without moving.
+const FEW_VERTICES: usize = 16;
+
 /// Lists ahead of which it is fetched what changes in them.
 const AHEAD: usize = 6;
 
@@ -222,7 +225,8 @@ impl<G: InEdges> Search<'_, G> {
 
     /// The path over the edge where the searches met.
     fn way(&self, (last, first): Meeting) -> Path {
-        let mut vertices = vec![last];
+        let mut vertices = Vec::with_capacity(FEW_VERTICES);
+        vertices.push(last);
         self.follow(&mut vertices);
         vertices.reverse();
         vertices.push(first);

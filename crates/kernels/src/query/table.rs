@@ -15,6 +15,10 @@ const MOST_KEPT_BYTES: usize = 1 << 20;
 /// The least slots of a table, as a power of two.
 const LEAST_BITS: u32 = 4;
 
+/// A table becomes smaller once so many queries in a row have left it nearly empty: the next one may well need it as it
+/// is.
+const PATIENCE: u32 = 16;
+
 /// What a kind of query works with.
 pub(super) trait Scratch: Default + 'static {
     /// The bytes that it holds.
@@ -41,6 +45,8 @@ pub(super) struct Table<V> {
     /// The slots in use are two to this power; there may be more.
     bits: u32,
     len: usize,
+    /// The last queries that left it nearly empty.
+    num_small: u32,
     /// Slots with another stamp are free.
     stamp: u32,
 }
@@ -54,7 +60,7 @@ struct Slot<V> {
 
 impl<V> Default for Table<V> {
     fn default() -> Self {
-        Self { slots: Vec::new(), bits: 0, len: 0, stamp: 0 }
+        Self { slots: Vec::new(), bits: 0, len: 0, num_small: 0, stamp: 0 }
     }
 }
 
@@ -66,7 +72,8 @@ impl<V: Copy + Default> Table<V> {
     /// Empties the table.
     pub(super) fn clear(&mut self) {
         // A table that is nearly empty spreads what it holds over more of the cache than need be.
-        if self.bits > LEAST_BITS && self.len < 1 << self.bits >> 3 {
+        self.num_small = if self.len < 1 << self.bits >> 3 { self.num_small + 1 } else { 0 };
+        if self.bits > LEAST_BITS && self.num_small >= PATIENCE {
             self.bits -= 1;
         }
         self.len = 0;

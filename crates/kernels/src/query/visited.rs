@@ -14,6 +14,8 @@ use super::table::Table;
 pub(super) struct Visited {
     bound: usize,
     is_bitmap: bool,
+    /// Whether it has more than the search has listed.
+    is_marked: bool,
     /// Empty between searches.
     words: Vec<u64>,
     few: Table<()>,
@@ -31,23 +33,24 @@ const SMALL_BOUND: usize = 1 << 19;
 const BITS_AT_ONCE: usize = 4;
 
 /// Where a bitmap has more words than this for each vertex in it, it is not read through.
-const SPARSE_WORDS: usize = 4;
+const SPARSE_WORDS: usize = 16;
 
 impl Visited {
     /// Begins a search among vertices below `bound`; the last one was ended.
     pub(super) fn begin(&mut self, bound: usize) {
         self.bound = bound;
         self.is_bitmap = bound <= SMALL_BOUND;
+        self.is_marked = false;
         self.few.clear();
         if self.is_bitmap {
             self.make_bitmap();
         }
     }
 
-    /// Forgets `vertices`, which are all that it has.
+    /// Forgets `vertices`, which are all that it has but for what was marked.
     pub(super) fn end(&mut self, vertices: &[VertexId]) {
         if self.is_bitmap {
-            match vertices.len() * SPARSE_WORDS < self.num_words() {
+            match !self.is_marked && vertices.len() * SPARSE_WORDS < self.num_words() {
                 true => vertices.iter().for_each(|&v| self.words[v as usize / 64] = 0),
                 false => self.words[..self.bound.div_ceil(64)].fill(0),
             }
@@ -85,6 +88,21 @@ impl Visited {
         is_new
     }
 
+    /// Whether to note only that they are there is less work for so many vertices, of which some may be the same, than
+    /// to list those that are new.
+    pub(super) fn is_worth_marking(&self, num_vertices: usize) -> bool {
+        self.is_bitmap && num_vertices * SPARSE_WORDS >= self.num_words()
+    }
+
+    /// Adds vertices to a bitmap.
+    #[inline]
+    pub(super) fn mark_all(&mut self, vertices: &[VertexId]) {
+        debug_assert!(self.is_bitmap);
+        self.is_marked = true;
+        let words = &mut self.words[..];
+        vertices.iter().for_each(|&v| words[v as usize / 64] |= 1 << (v % 64));
+    }
+
     /// Adds vertices; those that are new are appended to `found`, in their order.
     #[inline]
     pub(super) fn insert_all(&mut self, vertices: &[VertexId], found: &mut Vec<VertexId>) {
@@ -111,9 +129,9 @@ impl Visited {
         }
     }
 
-    /// The vertices of `vertices`, which are all that is left in it, ascending.
+    /// What is left in it, ascending: `vertices`, and what was marked.
     pub(super) fn sorted(&mut self, vertices: &[VertexId]) -> Vec<VertexId> {
-        if !self.is_bitmap || vertices.len() * SPARSE_WORDS < self.num_words() {
+        if !self.is_marked && (!self.is_bitmap || vertices.len() * SPARSE_WORDS < self.num_words()) {
             let mut sorted = vertices.to_vec();
             sorted.sort_unstable();
             return sorted;
@@ -122,12 +140,13 @@ impl Visited {
         // have any, and some bits of each are written without a look at how many there are.
         let words = &self.words[..self.bound.div_ceil(64)];
         self.filled.resize(words.len(), 0);
-        let mut num_filled = 0;
+        let (mut num_filled, mut num_vertices) = (0, 0);
         for (number, &word) in words.iter().enumerate() {
             self.filled[num_filled] = number as u32;
             num_filled += usize::from(word != 0);
+            num_vertices += word.count_ones() as usize;
         }
-        let mut sorted = vec![0; vertices.len() + BITS_AT_ONCE];
+        let mut sorted = vec![0; num_vertices + BITS_AT_ONCE];
         let mut end = 0;
         for &number in &self.filled[..num_filled] {
             let (first, mut word) = (number * 64, words[number as usize]);
@@ -142,7 +161,7 @@ impl Visited {
             }
             end = next;
         }
-        sorted.truncate(end);
+        sorted.truncate(num_vertices);
         sorted
     }
 
@@ -210,6 +229,13 @@ mod tests {
                 let mut wanted = found[1..].to_vec();
                 wanted.sort_unstable();
                 assert_eq!(visited.sorted(&found[1..]), wanted, "{num_found} of {bound}");
+                if visited.is_bitmap {
+                    // Some that are new, and one that is not.
+                    visited.mark_all(&[found[1], 1, 2]);
+                    wanted.extend([1, 2].iter().filter(|&v| !found[1..].contains(v)));
+                    wanted.sort_unstable();
+                    assert_eq!(visited.sorted(&found[1..]), wanted, "{num_found} of {bound}, and marked");
+                }
                 visited.end(&found);
                 assert!(visited.words.iter().all(|&word| word == 0));
             }

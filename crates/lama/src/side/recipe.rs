@@ -154,7 +154,7 @@ impl Recipe {
         let (offsets, targets, edge_base) =
             base.map_or((NO_OFFSETS, &[][..], 0), |page| (page.offsets, page.targets, page.edge_base));
         let (multigraph, weight_type) = (self.multigraph, self.weight_type);
-        Ok(Ground { offsets, targets, edge_base, lists, multigraph, weight_type })
+        Ok(Ground { offsets, targets, edge_base, weights: lists.and_then(BaseLists::weights), multigraph, weight_type })
     }
 
     /// The page with the changes of all steps; `None` where they change nothing.

@@ -273,6 +273,27 @@ fn read(view: &View, side: graph::Side) -> Vec<ModelArc> {
     arcs
 }
 
+/// Looks up some arcs, and some that are not there.
+fn check_finder(view: &View, arcs: &[ModelArc], what: &str) {
+    let mut finder = view.finder();
+    let step = arcs.len() / 40 + 1;
+    for &(u, v, _) in arcs.iter().step_by(step) {
+        let wanted = [v.saturating_sub(1), v, v + 1];
+        let wanted = &wanted[usize::from(v == 0)..];
+        let mut found = Vec::new();
+        finder.prefetch(u);
+        finder.prefetch_arc(u, v);
+        finder.find(u, wanted.iter().copied(), |index, weight| found.push((u, wanted[index], weight))).unwrap();
+        found.sort_unstable();
+        let expected: Vec<_> = arcs.iter().copied().filter(|arc| arc.0 == u && wanted.contains(&arc.1)).collect();
+        assert_eq!(found, expected, "arcs of {u} near {v} of {what}");
+    }
+    let beyond = view.vertex_bound() as VertexId;
+    finder.prefetch(beyond);
+    finder.prefetch_arc(beyond, 0);
+    finder.find(beyond, [0], |_, _| panic!("an arc of no vertex")).unwrap();
+}
+
 fn check_pages(view: &View, side: graph::Side, arcs: &[ModelArc]) {
     let lists = view.side(side).unwrap();
     let mut from_pages = Vec::new();
@@ -365,10 +386,14 @@ fn every_version_is_shown_from_every_base_run() {
                     let what = format!(
                         "{options:?}, seed {seed}, size {size}, base {anchor} with {patch_bytes}, version {version}"
                     );
+                    // In what is stored, and in what readers know then.
+                    let arcs = &history.versions[version].arcs;
+                    check_finder(&view, arcs, &what);
                     for side in SIDES.into_iter().filter(|&side| view.side(side).is_some()) {
                         assert!(read(&view, side) == history.arcs(version, side), "{side:?} of {what}");
                         counts.add(view.side(side).unwrap());
                     }
+                    check_finder(&view, arcs, &what);
                     view.check().unwrap();
                     let Version { bound, dead, .. } = &history.versions[version];
                     assert!((0..*bound as VertexId).all(|v| view.is_live(v) != dead.contains(&v)), "{what}");
