@@ -183,6 +183,26 @@ mod tests {
     }
 
     #[test]
+    fn a_table_shrinks_once_many_small_queries_followed_each_other() {
+        let mut table = Table::<()>::default();
+        let mut fill = |num_vertices: u32| {
+            table.clear();
+            (0..num_vertices).for_each(|v| {
+                table.entry(v, ());
+            });
+            table.bits
+        };
+        let bits = fill(1000);
+        // A large one begins anew.
+        for _ in 0..2 {
+            assert!((0..PATIENCE).all(|_| fill(3) == bits));
+            assert_eq!(fill(1000), bits);
+        }
+        assert!((0..PATIENCE).all(|_| fill(3) == bits));
+        assert_eq!(fill(3), bits - 1);
+    }
+
+    #[test]
     fn stamps_begin_anew() {
         let mut table = Table::<()>::default();
         table.clear();

@@ -212,7 +212,9 @@ mod tests {
     #[test]
     fn both_forms_remember_and_forget() {
         let mut visited = Visited::default();
-        for (bound, num_found) in [(64 * 20, 400), (SMALL_BOUND + 1, 300), (SMALL_BOUND + 1, 60_000), (64 * 20, 3)] {
+        let few = (SMALL_BOUND, 100);
+        for (bound, num_found) in [(64 * 20, 400), (SMALL_BOUND + 1, 300), (SMALL_BOUND + 1, 60_000), (64 * 20, 3), few]
+        {
             // Twice: nothing is left of the first search.
             for _ in 0..2 {
                 visited.begin(bound);
@@ -231,8 +233,9 @@ mod tests {
                 assert_eq!(visited.sorted(&found[1..]), wanted, "{num_found} of {bound}");
                 if visited.is_bitmap {
                     // Some that are new, and one that is not.
-                    visited.mark_all(&[found[1], 1, 2]);
-                    wanted.extend([1, 2].iter().filter(|&v| !found[1..].contains(v)));
+                    let last = bound as VertexId - 1;
+                    visited.mark_all(&[found[1], 1, 2, last]);
+                    wanted.extend([1, 2, last].iter().filter(|&v| !found[1..].contains(v)));
                     wanted.sort_unstable();
                     assert_eq!(visited.sorted(&found[1..]), wanted, "{num_found} of {bound}, and marked");
                 }
