@@ -4,6 +4,7 @@ use std::hash::Hasher;
 
 use base::VertexId;
 use base::bitmap::ones;
+use base::simd::and_count_ones;
 
 use super::table::Table;
 
@@ -140,26 +141,27 @@ impl Visited {
         // have any, and some bits of each are written without a look at how many there are.
         let words = &self.words[..self.bound.div_ceil(64)];
         self.filled.resize(words.len(), 0);
-        let (mut num_filled, mut num_vertices) = (0, 0);
+        let num_vertices = and_count_ones(words, words) as usize;
+        let mut num_filled = 0;
         for (number, &word) in words.iter().enumerate() {
             self.filled[num_filled] = number as u32;
             num_filled += usize::from(word != 0);
-            num_vertices += word.count_ones() as usize;
         }
         let mut sorted = vec![0; num_vertices + BITS_AT_ONCE];
         let mut end = 0;
         for &number in &self.filled[..num_filled] {
             let (first, mut word) = (number * 64, words[number as usize]);
-            let next = end + word.count_ones() as usize;
+            let mut num_bits = 0;
             for slot in &mut sorted[end..end + BITS_AT_ONCE] {
                 *slot = first.wrapping_add(word.trailing_zeros());
+                num_bits += usize::from(word != 0);
                 word &= word.wrapping_sub(1);
             }
-            if word != 0 {
-                let rest = sorted[end + BITS_AT_ONCE..next].iter_mut().zip(ones(word));
-                rest.for_each(|(slot, bit)| *slot = first + bit as VertexId);
+            end += num_bits;
+            for bit in ones(word) {
+                sorted[end] = first + bit as VertexId;
+                end += 1;
             }
-            end = next;
         }
         sorted.truncate(num_vertices);
         sorted
