@@ -45,7 +45,7 @@ pub(super) struct Table<V> {
     /// The slots in use are two to this power; there may be more.
     bits: u32,
     len: usize,
-    /// The last queries that left it nearly empty.
+    /// How many of the last queries, in a row, left it nearly empty.
     num_small: u32,
     /// Slots with another stamp are free.
     stamp: u32,
@@ -72,7 +72,7 @@ impl<V: Copy + Default> Table<V> {
     /// Empties the table.
     pub(super) fn clear(&mut self) {
         // A table that is nearly empty spreads what it holds over more of the cache than need be.
-        self.num_small = if self.len < 1 << self.bits >> 3 { self.num_small + 1 } else { 0 };
+        self.num_small = if self.len < 1 << self.bits >> 3 { self.num_small.saturating_add(1) } else { 0 };
         if self.bits > LEAST_BITS && self.num_small >= PATIENCE {
             self.bits -= 1;
         }

@@ -141,6 +141,7 @@ impl Visited {
         // have any, and some bits of each are written without a look at how many there are.
         let words = &self.words[..self.bound.div_ceil(64)];
         self.filled.resize(words.len(), 0);
+        // All bits, counted by vectors where the processor can.
         let num_vertices = and_count_ones(words, words) as usize;
         let mut num_filled = 0;
         for (number, &word) in words.iter().enumerate() {
