@@ -4,6 +4,7 @@
 //! and only a search that has come to a good part of the graph moves to a bitmap. A thread keeps them for its
 //! next question. Answers are the same in every run.
 
+mod heap;
 mod path;
 mod shortest_paths;
 mod table;

@@ -58,6 +58,32 @@ struct Slot<V> {
     value: V,
 }
 
+/// Looks at a table that take no branch.
+#[derive(Clone, Copy)]
+pub(super) struct Glance<'a, V> {
+    slots: &'a [Slot<V>],
+    bits: u32,
+    stamp: u32,
+}
+
+impl<'a, V> Glance<'a, V> {
+    /// The value at the place where a vertex is looked for first, and whether it is that of the vertex, which may also
+    /// be at another place.
+    #[inline(always)]
+    pub(super) fn at(&self, vertex: VertexId) -> (&'a V, bool) {
+        let slot = &self.slots[first_place(vertex, self.bits)];
+        (&slot.value, (slot.stamp == self.stamp) & (slot.vertex == vertex))
+    }
+}
+
+/// Where a vertex is looked for first.
+#[inline(always)]
+fn first_place(vertex: VertexId, bits: u32) -> usize {
+    // One multiplication, whose high bits are good. Ids are not chosen by an adversary, who could do no more than
+    // slow down his own question.
+    (u64::from(vertex).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - bits)) as usize
+}
+
 impl<V> Default for Table<V> {
     fn default() -> Self {
         Self { slots: Vec::new(), bits: 0, len: 0, num_small: 0, stamp: 0 }
@@ -107,6 +133,12 @@ impl<V: Copy + Default> Table<V> {
         (&mut slot.value, is_new)
     }
 
+    /// To look at vertices of a table that is not empty.
+    #[inline(always)]
+    pub(super) fn glance(&self) -> Glance<'_, V> {
+        Glance { slots: &self.slots, bits: self.bits, stamp: self.stamp }
+    }
+
     pub(super) fn get(&self, vertex: VertexId) -> Option<V> {
         if self.len == 0 {
             return None;
@@ -129,9 +161,7 @@ impl<V: Copy + Default> Table<V> {
     /// Where a vertex is, or where it would be, and which of the two.
     #[inline(always)]
     fn find(&self, vertex: VertexId) -> (usize, bool) {
-        // One multiplication, whose high bits are good. Ids are not chosen by an adversary, who could do no more than
-        // slow down his own question.
-        let mut place = (u64::from(vertex).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - self.bits)) as usize;
+        let mut place = first_place(vertex, self.bits);
         loop {
             let slot = &self.slots[place];
             if slot.stamp != self.stamp {

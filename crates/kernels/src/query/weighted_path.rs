@@ -9,14 +9,13 @@
 //! lightest path so far.
 
 use std::cell::Cell;
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::ControlFlow;
 
 use base::VertexId;
 use graph::{Distance, InEdges, Parts, Side, Weight, WeightType, WeightedEdges};
 
 use super::POLL;
+use super::heap::Heap;
 use super::table::{Scratch, Table, with_scratch};
 use crate::context::require_vertex;
 use crate::sssp::DistanceValue;
@@ -60,11 +59,14 @@ pub fn weighted_path<G: InEdges + WeightedEdges>(
 /// The vertices whose lists are announced at a time, where somebody listens.
 const AHEAD: usize = 16;
 
-/// The vertices whose lists are fetched, the first of a heap.
-const FETCHED: usize = 3;
+/// The vertices whose lists are fetched, the first of a heap: the second nearest is one of the four behind the nearest.
+const FETCHED: usize = 4;
+
+/// The edges that are looked at before any of them is followed.
+const BLOCK: usize = 64;
 
 /// Room for an entry of the heap, which doubles while it is copied.
-const HEAP_BYTES: usize = 48;
+const HEAP_BYTES: usize = 3 * Heap::ENTRY_BYTES;
 
 /// The search along out-edges, and the one along in-edges.
 const FORWARD: usize = 0;
@@ -77,7 +79,7 @@ thread_local!(static SCRATCH: Cell<Option<Box<WeightedScratch>>> = const { Cell:
 struct WeightedScratch {
     labels: Table<Label>,
     /// Vertices before the two searches, the nearest first. One may be there again with a distance that fell since.
-    heaps: [BinaryHeap<Reverse<(u64, VertexId)>>; 2],
+    heaps: [Heap; 2],
 }
 
 /// What the two searches know of a vertex: the least distance so far, and where it was come from.
@@ -89,8 +91,7 @@ struct Label {
 
 impl Scratch for WeightedScratch {
     fn num_bytes(&self) -> usize {
-        let num_waiting: usize = self.heaps.iter().map(BinaryHeap::capacity).sum();
-        self.labels.num_bytes() + num_waiting * size_of::<Reverse<(u64, VertexId)>>()
+        self.labels.num_bytes() + self.heaps.iter().map(Heap::num_bytes).sum::<usize>()
     }
 }
 
@@ -138,12 +139,12 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
     fn start(&mut self, source: VertexId, target: VertexId) -> Result<()> {
         let zero = W::Distance::default().to_bits();
         self.scratch.labels.clear();
-        self.scratch.heaps.iter_mut().for_each(BinaryHeap::clear);
+        self.scratch.heaps.iter_mut().for_each(Heap::clear);
         self.require(2)?;
         for (end, start) in [(FORWARD, source), (BACKWARD, target)] {
             let (label, _) = self.scratch.labels.entry(start, Self::unreached(start));
             label.distances[end] = zero;
-            self.scratch.heaps[end].push(Reverse((zero, start)));
+            self.scratch.heaps[end].push(zero, start);
         }
         if source == target {
             (self.best, self.meeting) = (W::Distance::default(), Some(source));
@@ -156,9 +157,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
     }
 
     fn run(&mut self) -> Result<()> {
-        while let [Some(&Reverse((forward, _))), Some(&Reverse((backward, _)))] =
-            [self.scratch.heaps[FORWARD].peek(), self.scratch.heaps[BACKWARD].peek()]
-        {
+        while let [Some(forward), Some(backward)] = self.scratch.heaps.each_ref().map(Heap::nearest) {
             let nearest = W::Distance::from_bits(forward).plus(W::Distance::from_bits(backward));
             if nearest.to_bits() >= self.best.to_bits() {
                 break;
@@ -166,7 +165,7 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
             let goes_forward =
                 !self.graph.has_in_edges() || self.scratch.heaps[FORWARD].len() <= self.scratch.heaps[BACKWARD].len();
             let end = if goes_forward { FORWARD } else { BACKWARD };
-            let Some(Reverse((bits, u))) = self.scratch.heaps[end].pop() else { break };
+            let Some((bits, u)) = self.scratch.heaps[end].pop() else { break };
             if self.scratch.labels.get(u).is_none_or(|label| label.distances[end] < bits) {
                 continue;
             }
@@ -206,20 +205,21 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
     fn announce_next(&self, end: usize) {
         let heap = &self.scratch.heaps[end];
         if self.graph.is_listening() && self.num_settled[end].is_multiple_of(AHEAD / 2) {
-            let next: Vec<VertexId> = heap.iter().take(AHEAD).map(|&Reverse((_, vertex))| vertex).collect();
+            let next: Vec<VertexId> = heap.vertices().take(AHEAD).collect();
             self.graph.will_need(side(end), Parts::Weighted, &next);
         }
     }
 
-    /// Has lists fetched that are probably read next: the nearest vertex is the first of a heap, the second nearest one
-    /// of the two behind it.
+    /// Has lists fetched that are probably read next.
     fn fetch_next(&self, end: usize) {
-        for &Reverse((_, next)) in self.scratch.heaps[end].iter().take(FETCHED) {
+        for next in self.scratch.heaps[end].vertices().take(FETCHED) {
             self.graph.prefetch_place(side(end), next);
             self.graph.prefetch_list(side(end), Parts::Weighted, next);
         }
     }
 
+    /// Follows the edges of `u`. Most lead to no shorter way; which, is found out for many before any is followed,
+    /// without a branch for each.
     #[inline]
     fn relax(
         &mut self,
@@ -228,35 +228,55 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
         targets: &[VertexId],
         weights: &[W],
     ) -> ControlFlow<()> {
-        for (&v, &weight) in targets.iter().zip(weights) {
-            let Some(weight_distance) = weight.distance() else {
-                self.forbidden = Some(if end == FORWARD { (u, v, weight) } else { (v, u, weight) });
-                return ControlFlow::Break(());
-            };
-            let new = distance.plus(weight_distance);
-            // What is as long as a whole path leads to no shorter one.
-            if new.to_bits() >= self.best.to_bits() {
-                continue;
+        for (targets, weights) in targets.chunks(BLOCK).zip(weights.chunks(BLOCK)) {
+            let mut shorter = 0_u64;
+            let (labels, best) = (self.scratch.labels.glance(), self.best.to_bits());
+            for (i, (&v, &weight)) in targets.iter().zip(weights).enumerate() {
+                let Some(weight_distance) = weight.distance() else {
+                    self.forbidden = Some(if end == FORWARD { (u, v, weight) } else { (v, u, weight) });
+                    return ControlFlow::Break(());
+                };
+                let new = distance.plus(weight_distance).to_bits();
+                let (label, is_known) = labels.at(v);
+                let is_no_shorter = is_known & (label.distances[end] <= new);
+                // What is as long as a whole path leads to no shorter one.
+                shorter |= u64::from(!is_no_shorter & (new < best)) << i;
             }
-            let (label, _) = self.scratch.labels.entry(v, Self::unreached(v));
-            if new.to_bits() < label.distances[end] {
-                (label.distances[end], label.parents[end]) = (new.to_bits(), u);
-                let whole = new.plus(W::Distance::from_bits(label.distances[1 - end]));
-                self.scratch.heaps[end].push(Reverse((new.to_bits(), v)));
-                self.graph.prefetch(side(end), v);
-                if whole.to_bits() < self.best.to_bits() {
-                    (self.best, self.meeting) = (whole, Some(v));
+            while shorter != 0 {
+                let i = shorter.trailing_zeros() as usize;
+                shorter &= shorter - 1;
+                if let Some(weight_distance) = weights[i].distance() {
+                    self.reach(end, (u, targets[i]), distance.plus(weight_distance));
                 }
             }
         }
         ControlFlow::Continue(())
     }
 
+    /// Comes from `u` to `v`, at this distance from where the search began.
+    #[inline(always)]
+    fn reach(&mut self, end: usize, (u, v): (VertexId, VertexId), new: W::Distance) {
+        if new.to_bits() >= self.best.to_bits() {
+            return;
+        }
+        let (label, _) = self.scratch.labels.entry(v, Self::unreached(v));
+        if new.to_bits() >= label.distances[end] {
+            return;
+        }
+        (label.distances[end], label.parents[end]) = (new.to_bits(), u);
+        let whole = new.plus(W::Distance::from_bits(label.distances[1 - end]));
+        self.scratch.heaps[end].push(new.to_bits(), v);
+        self.graph.prefetch(side(end), v);
+        if whole.to_bits() < self.best.to_bits() {
+            (self.best, self.meeting) = (whole, Some(v));
+        }
+    }
+
     /// Asks for the memory of searches that see so many vertices more, at most.
     fn require(&self, num_more: usize) -> Result<()> {
         let num_labels = (self.scratch.labels.len() + num_more).min(self.graph.vertex_bound());
         // A vertex stands in a heap as often as its distance fell.
-        let num_waiting: usize = self.scratch.heaps.iter().map(BinaryHeap::len).sum();
+        let num_waiting: usize = self.scratch.heaps.iter().map(Heap::len).sum();
         let needed = num_labels * Table::<Label>::MOST_BYTES + (num_waiting + num_more) * HEAP_BYTES;
         self.ctx.require_memory("path --weighted", needed as u64)
     }
