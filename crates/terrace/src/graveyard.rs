@@ -16,6 +16,11 @@ use crate::arena::Handle;
 /// and the commit that notices it shall not pay for all.
 const LEAST_STEPS: usize = 2048;
 
+/// Of lists that were freed, so many are kept to be filled again, and none with room for more than so many nodes: a
+/// large batch fills megabytes, whose pages the system would take back and give anew.
+const MOST_SPARE: usize = 8;
+const MOST_SPARE_NODES: usize = 1 << 20;
+
 /// A node that was replaced.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Retired {
@@ -33,12 +38,15 @@ pub(crate) struct Graveyard {
     /// What was kept by a version that went, or was replaced in the group that followed it.
     due: VecDeque<(u64, Vec<Retired>)>,
     num_kept: usize,
+    /// Empty lists that have room.
+    spare: Vec<Vec<Retired>>,
 }
 
 impl Graveyard {
     /// Takes the nodes that were replaced in the group after version `newest`, which alone of the
-    /// versions that reach them is the youngest.
-    pub(crate) fn bury(&mut self, newest: u64, retired: Vec<Retired>) {
+    /// versions that reach them is the youngest; leaves an empty list.
+    pub(crate) fn bury(&mut self, newest: u64, retired: &mut Vec<Retired>) {
+        let retired = std::mem::replace(retired, self.spare.pop().unwrap_or_default());
         self.num_kept += retired.len();
         self.due.push_back((newest, retired));
     }
@@ -57,12 +65,16 @@ impl Graveyard {
         while num_left > 0
             && let Some((youngest, mut rest)) = self.due.pop_front()
         {
+            let num_steps = rest.len().min(num_left);
+            num_left -= num_steps;
             // From the end: what is left stays where it is, however much that is.
-            let mut nodes = rest.split_off(rest.len().saturating_sub(num_left));
-            if !rest.is_empty() {
+            let mut nodes = if num_steps < rest.len() {
+                let nodes = rest.split_off(rest.len() - num_steps);
                 self.due.push_front((youngest, rest));
-            }
-            num_left -= nodes.len();
+                nodes
+            } else {
+                rest
+            };
             let num_before = pinned.partition_point(|&epoch| epoch <= youngest);
             if let Some(&keeper) = pinned[..num_before].last() {
                 let kept = self.kept.entry(keeper).or_default();
@@ -76,6 +88,10 @@ impl Graveyard {
             }
             self.num_kept -= nodes.len();
             free(&nodes);
+            if self.spare.len() < MOST_SPARE && nodes.capacity() <= MOST_SPARE_NODES {
+                nodes.clear();
+                self.spare.push(nodes);
+            }
         }
     }
 
@@ -103,10 +119,10 @@ mod tests {
     fn a_node_is_kept_by_the_versions_that_reach_it() {
         let mut graveyard = Graveyard::default();
         // Replaced in group 10, while versions 3 and 7 are pinned.
-        graveyard.bury(9, vec![node(1, 1), node(3, 3), node(4, 4), node(7, 7), node(8, 8), node(10, 10)]);
+        graveyard.bury(9, &mut vec![node(1, 1), node(3, 3), node(4, 4), node(7, 7), node(8, 8), node(10, 10)]);
         assert_eq!(freed(&mut graveyard, &[3, 7]), [8, 10]);
         // Born after version 7, and replaced while it is pinned.
-        graveyard.bury(10, vec![node(9, 9)]);
+        graveyard.bury(10, &mut vec![node(9, 9)]);
         assert_eq!(freed(&mut graveyard, &[3, 7]), [9]);
         graveyard.release(7);
         assert_eq!(freed(&mut graveyard, &[3]), [4, 7]);
@@ -118,7 +134,7 @@ mod tests {
     #[test]
     fn long_lists_are_freed_step_by_step() {
         let mut graveyard = Graveyard::default();
-        graveyard.bury(5, (0..3 * LEAST_STEPS as u32).map(|i| node(1, i)).collect());
+        graveyard.bury(5, &mut (0..3 * LEAST_STEPS as u32).map(|i| node(1, i)).collect());
         assert_eq!(freed(&mut graveyard, &[5]).len(), 0);
         for _ in 0..2 {
             assert_eq!(freed(&mut graveyard, &[5]).len(), 0);

@@ -456,7 +456,7 @@ impl<W: Value> Terrace<W> {
             worker.slots.settle(&self.stock);
             if !worker.retired.is_empty() {
                 num_retired += worker.retired.len();
-                self.graveyard.bury(before, std::mem::take(&mut worker.retired));
+                self.graveyard.bury(before, &mut worker.retired);
             }
         }
         if self.patience > 0 {
