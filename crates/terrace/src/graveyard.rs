@@ -19,7 +19,7 @@ const LEAST_STEPS: usize = 2048;
 /// Of lists that were freed, so many are kept to be filled again, and none with room for more than so many nodes: a
 /// large batch fills megabytes, whose pages the system would take back and give anew.
 const MOST_SPARE: usize = 8;
-const MOST_SPARE_NODES: usize = 1 << 20;
+const MOST_SPARE_NODES: usize = 1 << 18;
 
 /// A node that was replaced.
 #[derive(Clone, Copy, Debug)]
@@ -129,6 +129,21 @@ mod tests {
         graveyard.release(3);
         assert_eq!(freed(&mut graveyard, &[]), [1, 3]);
         assert_eq!(graveyard.num_kept(), 0);
+    }
+
+    #[test]
+    fn lists_that_were_freed_are_filled_again() {
+        let mut graveyard = Graveyard::default();
+        let mut retired: Vec<_> = (0..100).map(|i| node(1, i)).collect();
+        graveyard.bury(5, &mut retired);
+        assert_eq!((retired.len(), freed(&mut graveyard, &[]).len()), (0, 100));
+        let mut next = vec![node(6, 7)];
+        graveyard.bury(6, &mut next);
+        assert_eq!((next.len(), next.capacity() >= 100), (0, true));
+        assert_eq!(freed(&mut graveyard, &[]), [7]);
+        graveyard.bury(5, &mut (0..=MOST_SPARE_NODES as u32).map(|i| node(1, i)).collect());
+        graveyard.free_some(&[], usize::MAX, |_| ());
+        assert!(graveyard.spare.iter().all(|list| list.capacity() <= MOST_SPARE_NODES));
     }
 
     #[test]
