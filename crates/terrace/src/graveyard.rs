@@ -19,7 +19,7 @@ const LEAST_STEPS: usize = 2048;
 /// Of lists that were freed, so many are kept to be filled again, and none with room for more than so many nodes: a
 /// large batch fills megabytes, whose pages the system would take back and give anew.
 const MOST_SPARE: usize = 8;
-const MOST_SPARE_NODES: usize = 1 << 18;
+const MOST_SPARE_NODES: usize = 1 << 19;
 
 /// A node that was replaced.
 #[derive(Clone, Copy, Debug)]
