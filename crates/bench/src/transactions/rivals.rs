@@ -87,10 +87,16 @@ const TWO_HOPS: &str = "SELECT count(*) FROM (SELECT DISTINCT far.target FROM ed
     WHERE near.source = ?1 AND far.target <> ?1
     AND NOT EXISTS (SELECT 1 FROM edges WHERE source = ?1 AND target = far.target))";
 
+/// The least weight of a path: rows come in the order of their weights, so the first that has the target ends the search.
+/// A vertex is come to with every weight that there is, since a recursive query cannot settle it.
+const WEIGHTED_PATH: &str = "WITH RECURSIVE reached(vertex, weight) AS (VALUES (?1, 0) UNION
+    SELECT edges.target, reached.weight + edges.weight FROM reached JOIN edges ON edges.source = reached.vertex
+    ORDER BY 2)
+    SELECT weight FROM reached WHERE vertex = ?2 LIMIT 1";
+
 const EDGES_OF: &str = "SELECT target, weight FROM edges WHERE source = ?1";
 
-/// The least weight of a path by Dijkstra's algorithm, which asks for the edges of each vertex that it settles: a
-/// recursive query does not settle vertices, and would come to each with every weight there is.
+/// The least weight of a path by Dijkstra's algorithm, which asks for the edges of each vertex that it settles.
 fn least_weight(edges_of: &mut Statement<'_>, source: VertexId, target: VertexId) -> Result<u64> {
     let mut distances = HashMap::from([(source, 0)]);
     let mut queue = BinaryHeap::from([Reverse((0, source))]);
@@ -113,6 +119,52 @@ fn least_weight(edges_of: &mut Statement<'_>, source: VertexId, target: VertexId
     Ok(u64::MAX)
 }
 
+/// How SQLite is asked a question.
+#[derive(Clone, Copy)]
+struct Way {
+    name: &'static str,
+    text: &'static str,
+    /// Whether the text gives the edges of a vertex, and the rest is done here.
+    is_dijkstra: bool,
+    /// How often it is asked of how many pairs of measurements: the slow ones less often.
+    num_pairs: usize,
+    num_queries: usize,
+}
+
+impl Way {
+    /// All ways to ask a question.
+    fn all(question: Question, is_quick: bool) -> Vec<Self> {
+        let query = |text| Self { name: "SQLite", text, is_dijkstra: false, num_pairs: 7, num_queries: 100 };
+        let mut ways = match question {
+            Question::Path => vec![query(PATH)],
+            Question::TwoHops => vec![query(TWO_HOPS)],
+            Question::WeightedPath => vec![
+                Self { name: "Dijkstra over SQLite", is_dijkstra: true, ..query(EDGES_OF) },
+                Self { name: "SQLite, recursive query", num_pairs: 3, num_queries: 3, ..query(WEIGHTED_PATH) },
+            ],
+        };
+        if is_quick {
+            ways.iter_mut().for_each(|way| (way.num_pairs, way.num_queries) = (1, 3));
+        }
+        ways
+    }
+
+    /// The answer of a statement of this way.
+    fn ask(self, statement: &mut Statement<'_>, question: Question, ends: (VertexId, VertexId)) -> Result<u64> {
+        let (source, target) = ends;
+        if self.is_dijkstra {
+            return least_weight(statement, source, target);
+        }
+        let answer: i64 = match question {
+            Question::TwoHops => statement.query_row(params![source], |row| row.get(0))?,
+            Question::Path | Question::WeightedPath => {
+                statement.query_row(params![source, target], |row| row.get(0))?
+            }
+        };
+        Ok(answer as u64)
+    }
+}
+
 /// The same queries, one after the other on one thread, here and there.
 pub(super) fn navigation(
     setting: &Setting,
@@ -121,50 +173,35 @@ pub(super) fn navigation(
     is_quick: bool,
     report: &mut Report,
 ) -> Result<()> {
-    let (num_pairs, num_queries) = if is_quick { (1, 3) } else { (7, 100) };
     let sqlite = Sqlite::create(&fresh(&setting.scratch, "navigation.sqlite")?, "OFF")?;
     sqlite.fill(ground)?;
     let connection = sqlite.connection();
     let ctx = Context::new(&setting.pool);
-    for &question in questions {
-        let text = match question {
-            Question::Path => PATH,
-            Question::TwoHops => TWO_HOPS,
-            Question::WeightedPath => EDGES_OF,
-        };
-        let mut statement = connection.prepare(text)?;
-        let asked = |pair: usize| ground.pairs.iter().cycle().skip(pair * num_queries).take(num_queries);
-        let mut theirs = |(source, target): (VertexId, VertexId)| -> Result<u64> {
-            let answer = match question {
-                Question::WeightedPath => return least_weight(&mut statement, source, target),
-                Question::TwoHops => statement.query_row(params![source], |row| row.get::<_, i64>(0)),
-                Question::Path => statement.query_row(params![source, target], |row| row.get::<_, i64>(0)),
-            };
-            Ok(answer? as u64)
-        };
-        for &ends in asked(0) {
-            let (ours, theirs) = (question.ask(&ctx, &ground.database.view()?, ends)?, theirs(ends)?);
+    let ours = |question: Question, ends| question.ask(&ctx, &ground.database.view()?, ends);
+    let ways =
+        questions.iter().flat_map(|&question| Way::all(question, is_quick).into_iter().map(move |way| (question, way)));
+    for (question, way) in ways {
+        let mut statement = connection.prepare(way.text)?;
+        let asked =
+            |pair: usize| ground.pairs.iter().cycle().skip(pair * way.num_queries).take(way.num_queries).copied();
+        for ends in asked(0) {
+            let (ours, theirs) = (ours(question, ends)?, way.ask(&mut statement, question, ends)?);
             ensure!(ours == theirs, "{}: {ends:?}: {ours} here, {theirs} there", ground.name);
         }
+        let time = |pair, ask: &mut dyn FnMut((VertexId, VertexId)) -> Result<u64>| -> Result<f64> {
+            let (time, done) = seconds(|| asked(pair).try_for_each(|ends| ask(ends).map(drop)));
+            done?;
+            Ok(time / way.num_queries as f64)
+        };
         let pairs = Pairs::alternate(
-            num_pairs,
-            |pair| -> Result<f64> {
-                let (time, asked) = seconds(|| -> Result<()> {
-                    asked(pair).try_for_each(|&ends| question.ask(&ctx, &ground.database.view()?, ends).map(|_| ()))
-                });
-                asked?;
-                Ok(time / num_queries as f64)
-            },
-            |pair| {
-                let (time, asked) = seconds(|| asked(pair).try_for_each(|&ends| theirs(ends).map(|_| ())));
-                asked?;
-                Ok(time / num_queries as f64)
-            },
+            way.num_pairs,
+            |pair| time(pair, &mut |ends| ours(question, ends)),
+            |pair| time(pair, &mut |ends| way.ask(&mut statement, question, ends)),
         )?;
         report.line(Line::compared(
             format!("{}: {}", ground.name, question.name()),
             &pairs,
-            "SQLite",
+            way.name,
             "≤ .01: ≥ 100 times as fast",
         ));
     }

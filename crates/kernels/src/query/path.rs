@@ -90,6 +90,10 @@ const FEW_VERTICES: usize = 16;
 /// Lists ahead of which it is fetched what changes in them.
 const AHEAD: usize = 6;
 
+/// Edges of a list of which it is found out together, without a branch for each, which lead to vertices that this search
+/// does not know: where vertices have many edges most lead back, and nobody can foresee which.
+const BLOCK: usize = 64;
+
 /// The search along out-edges, and the one along in-edges.
 const FORWARD: u32 = 0;
 const BACKWARD: u32 = 1;
@@ -194,14 +198,24 @@ impl<G: InEdges> Search<'_, G> {
             }
             let steps = &mut self.scratch.steps;
             let mut see = |list: &[VertexId]| {
-                for &v in list {
-                    let (step, is_new) = steps.entry(v, Step { parent: u, end });
-                    if is_new {
-                        next.push(v);
-                        self.graph.prefetch_rough_degree(side(end), v);
-                    } else if step.end != end {
-                        meeting = Some(if end == FORWARD { (u, v) } else { (v, u) });
-                        return ControlFlow::Break(());
+                for block in list.chunks(BLOCK) {
+                    let glance = steps.glance();
+                    let mut unknown = 0_u64;
+                    for (i, &v) in block.iter().enumerate() {
+                        let (step, is_known) = glance.at(v);
+                        unknown |= u64::from(!(is_known & (step.end == end))) << i;
+                    }
+                    while unknown != 0 {
+                        let v = block[unknown.trailing_zeros() as usize];
+                        unknown &= unknown - 1;
+                        let (step, is_new) = steps.entry(v, Step { parent: u, end });
+                        if is_new {
+                            next.push(v);
+                            self.graph.prefetch_rough_degree(side(end), v);
+                        } else if step.end != end {
+                            meeting = Some(if end == FORWARD { (u, v) } else { (v, u) });
+                            return ControlFlow::Break(());
+                        }
                     }
                 }
                 ControlFlow::Continue(())
