@@ -126,7 +126,7 @@ struct Way {
     text: &'static str,
     /// Whether the text gives the edges of a vertex, and the rest is done here.
     is_dijkstra: bool,
-    /// How often it is asked of how many pairs of measurements: the slow ones less often.
+    /// Measurements of either side, and queries of each: fewer of a slow way.
     num_pairs: usize,
     num_queries: usize,
 }
