@@ -41,6 +41,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use base::parallel::Pool;
+use graph::property::PropertySchema;
 use lama::{GraphOptions, LevelChanges, Side, SnapshotInfo, Store, Underlay, View};
 use terrace::Plane;
 
@@ -52,7 +53,7 @@ pub(crate) use pairs::{EdgePairs, Given};
 pub use update::{Applied, Missing, NewValue, Update};
 pub(crate) use values::typed;
 
-use self::apply::Logging;
+use self::apply::{Logging, Step};
 use self::batch::Batch;
 use self::delta::Delta;
 use self::frozen::Frozen;
@@ -150,6 +151,8 @@ struct Writer {
     delta: Delta,
     /// Room for the arcs of a batch.
     batch: Batch,
+    /// Room for the steps of a plan.
+    steps: Vec<Step>,
     /// Room for what is logged of a batch.
     record: Vec<u8>,
     underlay: Arc<Underlay>,
@@ -160,6 +163,8 @@ struct Writer {
     keys: Arc<NewKeys>,
     vertices: Arc<VertexHistory>,
     properties: LiveProperties,
+    /// The properties of edges in the snapshot.
+    edge_schema: Arc<PropertySchema>,
     vertex_bound: usize,
     num_vertices: usize,
     /// Of the next version.
@@ -521,9 +526,11 @@ impl Writer {
             num_vertices,
         });
         let batch = Batch::new(options.weight_type);
+        let edge_schema = Arc::new(view.edge_properties().schema().clone());
         Ok(Self {
             delta,
             batch,
+            steps: Vec::new(),
             record: Vec::new(),
             underlay,
             next_underlay: None,
@@ -531,6 +538,7 @@ impl Writer {
             keys,
             vertices,
             properties,
+            edge_schema,
             vertex_bound,
             num_vertices,
             epoch: epoch + 1,

@@ -20,11 +20,11 @@ mod slots;
 pub(crate) use newest::{Limit, Newest};
 pub(crate) use slots::{Slots, Stock, slot_lines};
 
-use std::ops::RangeInclusive;
-use std::sync::atomic::AtomicU64;
+use std::io;
 
 use memmap2::{Advice, MmapMut, MmapOptions};
 
+use crate::sync::{self, AtomicU64};
 use crate::{Error, Result};
 
 /// The 32-bit words of a line, the unit of handles.
@@ -43,6 +43,9 @@ pub(crate) const NOTHING: Handle = 0;
 const MOST_LINES: usize = 1 << 32;
 /// The least, where the system limits addresses: 1 GB.
 const LEAST_LINES: usize = 1 << 24;
+/// For so many lines the tables that go with them have an entry: the most are enough for 2^32 vertices with four on a
+/// page.
+const LINES_OF_ENTRY: usize = 4;
 
 /// The first bytes are on small pages, so that small graphs stay small; the rest on huge ones, since a
 /// change finds its block and its leaf at random places.
@@ -82,25 +85,26 @@ impl Fresh {
 }
 
 impl Arena {
-    /// Reserves addresses; takes no memory yet.
+    /// Reserves addresses for nodes, and for tables of their pages; takes no memory yet.
     ///
     /// # Errors
-    /// The system grants not even 1 GB of addresses.
-    pub(crate) fn reserve() -> Result<Self> {
+    /// The system grants not even some 1.3 GB of addresses.
+    pub(crate) fn reserve<const N: usize>() -> Result<(Self, [Newest; N])> {
         let mut num_lines = MOST_LINES;
         loop {
-            match MmapOptions::new().len(num_lines * size_of::<Line>()).no_reserve_swap().map_anon() {
-                Ok(mut map) => {
-                    let huge = SMALL_BYTES..num_lines * size_of::<Line>();
-                    // A hint: where it is refused, looking up addresses takes longer.
-                    let _ = map.advise_range(Advice::HugePage, huge.start, huge.len());
-                    let lines = map.as_mut_ptr().cast();
-                    return Ok(Self { _map: map, lines, num_lines });
-                }
+            match Self::of_lines(num_lines) {
+                Ok(all) => return Ok(all),
                 Err(error) if num_lines <= LEAST_LINES => return Err(Error::reserve(error)),
                 Err(_) => num_lines /= 2,
             }
         }
+    }
+
+    fn of_lines<const N: usize>(num_lines: usize) -> io::Result<(Self, [Newest; N])> {
+        let mut map = reserved(num_lines * size_of::<Line>())?;
+        let arena = Self { lines: map.as_mut_ptr().cast(), _map: map, num_lines };
+        let tables: Vec<_> = (0..N).map(|_| Newest::of_len(num_lines / LINES_OF_ENTRY)).collect::<io::Result<_>>()?;
+        Ok((arena, tables.try_into().expect("there are as many as were asked for")))
     }
 
     /// The lines there are.
@@ -145,10 +149,18 @@ impl std::fmt::Debug for Arena {
     }
 }
 
+/// Addresses that take memory where they are written: small pages at first, huge ones then.
+fn reserved(num_bytes: usize) -> io::Result<MmapMut> {
+    let map = MmapOptions::new().len(num_bytes).no_reserve_swap().map_anon()?;
+    // A hint: where it is refused, looking up addresses takes longer.
+    let _ = map.advise_range(Advice::HugePage, SMALL_BYTES, num_bytes - SMALL_BYTES);
+    Ok(map)
+}
+
 /// Numbers that threads share, all zero at first, which take memory where they were written.
 pub(crate) struct Zeros {
     /// Owns the range; nobody reads through it.
-    _map: Option<MmapMut>,
+    _map: MmapMut,
     words: *const AtomicU64,
     len: usize,
 }
@@ -159,27 +171,16 @@ unsafe impl Send for Zeros {}
 unsafe impl Sync for Zeros {}
 
 impl Zeros {
-    /// Reserves addresses for as many numbers as the system grants, of these; for none, where it does not.
-    fn reserve(lens: RangeInclusive<usize>) -> Self {
-        let mut len = *lens.end();
-        while len >= *lens.start() {
-            let num_bytes = len * size_of::<AtomicU64>();
-            if let Ok(mut map) = MmapOptions::new().len(num_bytes).no_reserve_swap().map_anon() {
-                let small = SMALL_BYTES.min(num_bytes);
-                // A hint, as for nodes.
-                let _ = map.advise_range(Advice::HugePage, small, num_bytes - small);
-                let words = map.as_mut_ptr().cast::<AtomicU64>().cast_const();
-                return Self { _map: Some(map), words, len };
-            }
-            len /= 2;
-        }
-        Self { _map: None, words: std::ptr::NonNull::dangling().as_ptr(), len: 0 }
+    fn of_len(len: usize) -> io::Result<Self> {
+        let mut map = reserved(len * size_of::<AtomicU64>())?;
+        let words = map.as_mut_ptr().cast::<AtomicU64>().cast_const();
+        Ok(Self { _map: map, words, len })
     }
 
     #[inline(always)]
     fn words(&self) -> &[AtomicU64] {
         // SAFETY: so many words are mapped for as long as `self` lives, from the start of a page of memory on; every
-        // bit pattern is a number, and nobody uses them in another way. Without a map there are none.
+        // bit pattern is a number, and nobody uses them in another way.
         unsafe { std::slice::from_raw_parts(self.words, self.len) }
     }
 }
@@ -194,9 +195,48 @@ impl std::fmt::Debug for Zeros {
 mod tests {
     use super::*;
 
+    /// The group of which the table says nothing.
+    const UNKNOWN: u64 = Newest::LAST + 2;
+
+    fn table() -> Newest {
+        let (_, [newest]) = Arena::reserve().unwrap();
+        newest
+    }
+
+    #[test]
+    fn pages_are_known_to_versions_that_are_no_older() {
+        let newest = table();
+        assert_eq!(newest.page(5, Limit::of(0)), Some(0), "there is nothing at first");
+        newest.set(5, 77, 3);
+        let page = |epoch| newest.page(5, Limit::of(epoch));
+        assert_eq!([page(2), page(3), page(u64::MAX)], [None, Some(77), Some(77)]);
+        let page_before = |epoch| newest.page_before(5, Limit::of(epoch));
+        assert_eq!(page_before(2), Some(0), "before it there was nothing");
+        newest.set(5, 0, 4);
+        assert_eq!([page(3), page(4)], [None, Some(0)]);
+        assert_eq!([page_before(2), page_before(3)], [None, Some(77)]);
+        newest.set(5, 78, 4);
+        assert_eq!((page(4), page_before(3)), (Some(78), Some(77)), "what a group replaces of its own nobody saw");
+    }
+
+    #[test]
+    fn after_four_billion_groups_nothing_is_known() {
+        let newest = table();
+        newest.set(1, 8, 7);
+        for group in [UNKNOWN, UNKNOWN + 5, 1 << 40] {
+            newest.set(1, 9, group);
+            for limit in [0, 7, group, u64::MAX].map(Limit::of) {
+                assert_eq!((newest.page(1, limit), newest.page_before(1, limit)), (None, None));
+            }
+            assert_eq!(newest.page(1, Limit::NONE), Some(9));
+        }
+        newest.set(2, 9, UNKNOWN - 1);
+        assert_eq!(newest.page(2, Limit::of(1 << 40)), Some(9));
+    }
+
     #[test]
     fn nodes_are_what_was_written() {
-        let arena = Arena::reserve().unwrap();
+        let (arena, []) = Arena::reserve().unwrap();
         let stock = Stock::new(&arena);
         let mut slots = Slots::default();
         let handles: Vec<Handle> = (1..=MAX_LINES)

@@ -2,13 +2,12 @@
 
 use base::VertexId;
 
-use crate::arena::{Arena, Handle, LINE_WORDS, NOTHING, Newest};
+use crate::arena::{Arena, Handle, LINE_WORDS, Limit, NOTHING, Newest};
 use crate::builder::Builder;
 use crate::change::{Applied, Change, Outcome, Sink};
 use crate::crew::Crew;
-use crate::directory::{Cursor, Directory, NewPage};
 use crate::list::{ListWork, PageCopy, Place, Tiers};
-use crate::node::{Home, Layout, PAGE_BITS, PAGE_VERTICES};
+use crate::node::{FANOUT_BITS, Home, Layout, PAGE_BITS, PAGE_VERTICES};
 use crate::{Result, Value};
 
 /// How many lists ahead pages are fetched, and the leaves that their blocks lead to.
@@ -21,7 +20,6 @@ const MAX_LINES_AHEAD: usize = 6;
 #[derive(Clone, Copy)]
 pub(crate) struct Target<'a, W> {
     pub(crate) tiers: &'a Tiers,
-    pub(crate) directory: Directory,
     pub(crate) newest: &'a Newest,
     pub(crate) crew: &'a Crew<'a, W>,
 }
@@ -34,34 +32,34 @@ pub(crate) struct Group {
     page: Handle,
 }
 
-fn group<W, C: Change<W>>(arena: &Arena, target: Target<'_, W>, changes: &[C], groups: &mut Vec<Group>) {
+fn group<W, C: Change<W>>(newest: &Newest, changes: &[C], groups: &mut Vec<Group>) {
     groups.clear();
-    let mut pages = Cursor::new(arena, target.newest, target.directory);
+    let page = |source: VertexId| newest.page((source >> PAGE_BITS) as usize, Limit::NONE).unwrap_or(NOTHING);
     let mut last = None;
     for (start, change) in changes.iter().enumerate() {
         let source = change.source();
         if last != Some(source) {
-            groups.push(Group { source, start: start as u32, page: pages.page(source >> PAGE_BITS) });
+            groups.push(Group { source, start: start as u32, page: page(source) });
             last = Some(source);
         }
     }
 }
 
-/// Applies changes, which are sorted; appends the pages that it made, and those that became empty.
+/// Applies changes, which are sorted; appends the numbers of the lowest directories that are stale then.
 pub(crate) fn apply_sorted<W: Value, C: Change<W>, S: Sink<C>>(
     builder: &mut Builder<'_>,
     target: Target<'_, W>,
     work: &mut ListWork<W>,
     changes: &[C],
-    pages: &mut Vec<NewPage>,
+    stale: &mut Vec<u32>,
     sink: &mut S,
 ) -> Result<Applied> {
     let arena = builder.arena;
     let layout = &target.tiers.layout;
     let mut applied = Applied::default();
     let mut groups = std::mem::take(&mut work.groups);
-    group(arena, target, changes, &mut groups);
-    let fetch = Fetch { arena, layout, groups: &groups };
+    group(target.newest, changes, &mut groups);
+    let fetch = Fetch { arena, layout, newest: target.newest, groups: &groups };
     (0..PAGES_AHEAD).for_each(|i| fetch.page(i));
     (0..LEAVES_AHEAD).for_each(|i| fetch.leaf::<W>(i));
     let mut i = 0;
@@ -86,7 +84,11 @@ pub(crate) fn apply_sorted<W: Value, C: Change<W>, S: Sink<C>>(
             i += 1;
         }
         if let Some(new) = finish_page::<W>(builder, layout, handle, page) {
-            pages.push((number, new));
+            target.newest.set(number as usize, new, builder.group);
+            let directory = number >> FANOUT_BITS;
+            if stale.last() != Some(&directory) {
+                stale.push(directory);
+            }
         }
     }
     work.groups = groups;
@@ -119,6 +121,7 @@ fn finish_page<W: Value>(
 struct Fetch<'a> {
     arena: &'a Arena,
     layout: &'a Layout,
+    newest: &'a Newest,
     groups: &'a [Group],
 }
 
@@ -133,6 +136,9 @@ impl Fetch<'_> {
         }
         let page = group.page;
         (0..self.layout.page_lines()).for_each(|line| self.arena.prefetch(page, line));
+        if page != NOTHING {
+            self.newest.prefetch_before(number as usize);
+        }
     }
 
     /// The leaf of a group whose block is here already.

@@ -22,13 +22,21 @@ const PARTS_EACH: usize = 4;
 pub(crate) struct Worker<W> {
     pub(crate) slots: Slots,
     pub(crate) retired: Vec<Retired>,
+    /// Room for directories that one part of a batch leaves stale.
+    pub(crate) stale: Vec<u32>,
     pub(crate) work: ListWork<W>,
     pub(crate) split: Split<W>,
 }
 
 impl<W: Value> Default for Worker<W> {
     fn default() -> Self {
-        Self { slots: Slots::default(), retired: Vec::new(), work: ListWork::default(), split: Split::default() }
+        Self {
+            slots: Slots::default(),
+            retired: Vec::new(),
+            stale: Vec::new(),
+            work: ListWork::default(),
+            split: Split::default(),
+        }
     }
 }
 

@@ -1,12 +1,12 @@
-//! The shallow tree that leads from the number of a page to the page.
+//! The shallow tree that leads from the number of a page to the page, for versions that outlive the next one.
 
 use crate::Result;
 use crate::arena::{Arena, Fresh, Handle, LINE_WORDS, Limit, NOTHING, Newest};
 use crate::builder::Builder;
 use crate::node::{DIRECTORY_WORDS, FANOUT, FANOUT_BITS, Head};
 
-/// A page of the version that is being made, or a directory: its number, and where it is.
-pub(crate) type NewPage = (u32, Handle);
+/// A directory that was made: its number among those of its level, and where it is.
+pub(crate) type NewDirectory = (u32, Handle);
 
 /// The root, and how many directories a look-up passes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,13 +45,6 @@ impl Directory {
         node
     }
 
-    /// The pages from this number on that stand in the same directory.
-    #[inline(always)]
-    pub(crate) fn pages_from<'a>(&self, arena: &'a Arena, number: u32) -> &'a [Handle] {
-        let leaf = self.ancestor(arena, number >> FANOUT_BITS, 1);
-        &children(arena, leaf)[number as usize % FANOUT..]
-    }
-
     /// The same with room for at least `num_pages` pages.
     pub(crate) fn grown(mut self, builder: &mut Builder<'_>, num_pages: u64) -> Result<Self> {
         while self.capacity() < num_pages {
@@ -68,16 +61,33 @@ impl Directory {
         Ok(self)
     }
 
-    /// Makes the lowest directories with these pages, which ascend by number, in place of what was there: the list
-    /// becomes theirs. Who applies a part of a batch that shares none of them with another part does so by himself.
-    pub(crate) fn make_lowest(&self, builder: &mut Builder<'_>, pages: &mut Vec<NewPage>) -> Result<()> {
-        self.raise(builder, 1, pages)
+    /// The lowest directories with these numbers, which ascend, with the pages that the table has for versions of
+    /// `limit`, in place of what was there.
+    pub(crate) fn lowest(
+        &self,
+        builder: &mut Builder<'_>,
+        (newest, limit): (&Newest, Limit),
+        numbers: &[u32],
+    ) -> Result<Vec<NewDirectory>> {
+        let page = |number| newest.page(number, limit).or_else(|| newest.page_before(number, limit));
+        let made = numbers.iter().map(|&number| {
+            let old = self.ancestor(builder.arena, number, 1);
+            let node = replaced(builder, old, |children| {
+                for (i, child) in children.iter_mut().enumerate() {
+                    if let Some(page) = page((number as usize) << FANOUT_BITS | i) {
+                        *child = page;
+                    }
+                }
+            })?;
+            Ok((number, node))
+        });
+        made.collect()
     }
 
-    /// The same with these lowest directories, which ascend by number, in place of what was there. Uses up the list.
-    pub(crate) fn with(mut self, builder: &mut Builder<'_>, lowest: &mut Vec<NewPage>) -> Result<Self> {
+    /// The same with these lowest directories, which ascend by number, in place of what was there.
+    pub(crate) fn with(mut self, builder: &mut Builder<'_>, mut lowest: Vec<NewDirectory>) -> Result<Self> {
         for levels in 2..=self.height {
-            self.raise(builder, levels, lowest)?;
+            self.raise(builder, levels, &mut lowest)?;
         }
         if let Some((_, root)) = lowest.pop() {
             self.root = root;
@@ -85,14 +95,17 @@ impl Directory {
         Ok(self)
     }
 
-    /// From nodes to the directories above them, which stand so many levels above the pages.
-    fn raise(&self, builder: &mut Builder<'_>, levels: u32, nodes: &mut Vec<NewPage>) -> Result<()> {
+    /// From directories to those above them, which stand so many levels above the pages.
+    fn raise(&self, builder: &mut Builder<'_>, levels: u32, nodes: &mut Vec<NewDirectory>) -> Result<()> {
         let (mut to, mut from) = (0, 0);
         while from < nodes.len() {
             let parent = nodes[from].0 >> FANOUT_BITS;
             let len = nodes[from..].iter().take_while(|(number, _)| number >> FANOUT_BITS == parent).count();
             let old = self.ancestor(builder.arena, parent, levels);
-            let node = replaced(builder, old, &nodes[from..from + len])?;
+            let new = &nodes[from..from + len];
+            let node = replaced(builder, old, |children| {
+                new.iter().for_each(|&(number, node)| children[number as usize % FANOUT] = node);
+            })?;
             nodes[to] = (parent, node);
             to += 1;
             from += len;
@@ -113,50 +126,17 @@ impl Directory {
     }
 }
 
-/// Looks up pages of the version that is being made, in a row: where one is not known and stands in the same directory
-/// as the last, with one read.
-pub(crate) struct Cursor<'a> {
-    arena: &'a Arena,
-    newest: &'a Newest,
-    directory: Directory,
-    /// The last directory, by its number among those above pages, and its children.
-    parent: Option<u32>,
-    children: &'a [Handle],
-}
-
-impl<'a> Cursor<'a> {
-    pub(crate) fn new(arena: &'a Arena, newest: &'a Newest, directory: Directory) -> Self {
-        Self { arena, newest, directory, parent: None, children: &[] }
-    }
-
-    /// As [`Directory::page`].
-    #[inline(always)]
-    pub(crate) fn page(&mut self, number: u32) -> Handle {
-        if let Some(page) = self.newest.page(number as usize, Limit::of(u64::MAX)) {
-            return page;
-        }
-        let parent = number >> FANOUT_BITS;
-        if self.parent != Some(parent) {
-            self.parent = Some(parent);
-            self.children = children(self.arena, self.directory.ancestor(self.arena, parent, 1));
-        }
-        self.children[number as usize % FANOUT]
-    }
-}
-
-/// A copy of a directory with other children at the lowest bits of these numbers; nothing where all of
-/// them are.
-fn replaced(builder: &mut Builder<'_>, old: Handle, new: &[NewPage]) -> Result<Handle> {
+/// A copy of a directory with some other children; nothing where all of them are.
+fn replaced(builder: &mut Builder<'_>, old: Handle, change: impl FnOnce(&mut [Handle])) -> Result<Handle> {
     let arena = builder.arena;
     let mut fresh: Fresh = builder.take(DIRECTORY_WORDS)?;
     let words = &mut arena.fill(&mut fresh)[..DIRECTORY_WORDS];
     let old_words = arena.words(old, DIRECTORY_WORDS);
     words.copy_from_slice(old_words);
     Head { birth: builder.group, count: 0 }.write(words);
-    for &(number, handle) in new {
-        words[LINE_WORDS + number as usize % FANOUT] = handle;
-    }
-    let is_empty = words[LINE_WORDS..].iter().all(|&child| child == NOTHING);
+    let children = &mut words[LINE_WORDS..];
+    change(children);
+    let is_empty = children.iter().all(|&child| child == NOTHING);
     if old != NOTHING {
         builder.retire(old, Head::read(old_words).birth, DIRECTORY_WORDS);
     }
@@ -172,7 +152,7 @@ fn replaced(builder: &mut Builder<'_>, old: Handle, new: &[NewPage]) -> Result<H
 mod tests {
     use super::*;
     use crate::arena::{Slots, Stock};
-    use std::collections::BTreeMap;
+    use std::collections::{BTreeMap, BTreeSet};
     use testkit::Random;
 
     #[test]
@@ -180,13 +160,11 @@ mod tests {
         let seed = 0xd1;
         println!("seed {seed}");
         let mut random = Random::new(seed);
-        let arena = Arena::reserve().unwrap();
+        let (arena, [newest]) = Arena::reserve().unwrap();
         let stock = Stock::new(&arena);
         let (mut slots, mut retired) = (Slots::default(), Vec::new());
         let mut directory = Directory::empty();
         let mut model = BTreeMap::new();
-        let nothing_known = Newest::reserve();
-        (0..1 << 19).for_each(|number| nothing_known.set(number, 0, u64::MAX));
         for group in 1..60 {
             let builder =
                 &mut Builder { arena: &arena, stock: &stock, group, slots: &mut slots, retired: &mut retired };
@@ -200,17 +178,22 @@ mod tests {
                 pages = model.keys().map(|&number| (number, 0)).collect();
             }
             model.extend(&pages);
-            let mut nodes = pages.into_iter().collect();
-            directory.make_lowest(builder, &mut nodes).unwrap();
-            directory = directory.with(builder, &mut nodes).unwrap();
+            let stale: BTreeSet<u32> = pages.keys().map(|number| number >> FANOUT_BITS).collect();
+            pages.iter().for_each(|(&number, &page)| newest.set(number as usize, page, group));
+            if group % 2 == 0 {
+                // The next group has begun.
+                pages.keys().for_each(|&number| newest.set(number as usize, 77, group + 1));
+            }
+            let stale: Vec<u32> = stale.into_iter().collect();
+            let lowest = directory.lowest(builder, (&newest, Limit::of(group)), &stale).unwrap();
+            directory = directory.with(builder, lowest).unwrap();
             for number in 0..bound.min(4096) {
                 assert_eq!(directory.page(&arena, number), model.get(&number).copied().unwrap_or(0));
             }
-            let mut cursor = Cursor::new(&arena, &nothing_known, directory);
-            for (&number, &page) in &model {
-                assert_eq!(cursor.page(number), page, "group {group}");
-            }
             assert!(model.iter().all(|(&number, &page)| directory.page(&arena, number) == page), "group {group}");
+            for (&number, &page) in &pages {
+                newest.set(number as usize, page, group + 1);
+            }
             slots.settle(&stock);
             stock.give_back(retired.drain(..).map(|node| (node.handle, node.num_lines as usize)));
         }

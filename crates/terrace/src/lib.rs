@@ -45,6 +45,7 @@ mod overlay;
 mod pieces;
 mod pins;
 mod sort;
+mod stale;
 mod state;
 mod terrace;
 mod value;

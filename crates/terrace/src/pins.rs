@@ -68,6 +68,11 @@ impl<const N: usize> Seats<N> {
         self.seat(id).num_pins.fetch_add(1, Ordering::Relaxed);
     }
 
+    /// A word of a seat that the caller has pinned, as the writer last [renewed](Publisher::renew) it.
+    pub(crate) fn word(&self, id: SeatId, index: usize) -> u64 {
+        self.seat(id).words[index].load(Ordering::Acquire)
+    }
+
     /// Gives a pin back: what was read under it was read before the writer finds the seat empty.
     pub(crate) fn unpin(&self, id: SeatId) {
         self.seat(id).num_pins.fetch_sub(1, Ordering::Release);
@@ -121,6 +126,23 @@ impl<const N: usize> Publisher<N> {
         fence(Ordering::SeqCst);
         self.past.push((self.current_epoch, self.current));
         (self.current, self.current_epoch) = (id, epoch);
+    }
+
+    /// The version of the epoch before the newest, and its seat, if somebody has it pinned. If not, nobody ever will.
+    pub(crate) fn outlived(&self) -> Option<(u64, SeatId)> {
+        let &(epoch, id) = self.past.last()?;
+        let is_pinned = || self.seats.seat(id).num_pins.load(Ordering::Acquire) != 0;
+        (epoch + 1 == self.current_epoch && is_pinned()).then_some((epoch, id))
+    }
+
+    /// The newest version, and its seat.
+    pub(crate) fn current(&self) -> (u64, SeatId) {
+        (self.current_epoch, self.current)
+    }
+
+    /// Changes a word of a version that nobody [asks](Seats::word) for before it is changed.
+    pub(crate) fn renew(&self, id: SeatId, index: usize, word: u64) {
+        self.seats.seat(id).words[index].store(word, Ordering::Release);
     }
 
     /// Calls `dropped` with the epochs of older versions that nobody holds any more, each once; what was

@@ -40,10 +40,16 @@ pub(crate) const NUM_PLANES: usize = 4;
 /// The words of a state, as they are published.
 pub(crate) const WORDS: usize = 3 + 3 * NUM_PLANES;
 
+/// A bit beside the root.
+const COMPLETE: u64 = 1 << 32;
+
 /// The lists of one plane.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct PlaneState {
+    /// Of directories that have all that is not [stale](crate::stale).
     pub(crate) root: Handle,
+    /// Nothing is stale.
+    pub(crate) is_complete: bool,
     pub(crate) num_arcs: u64,
     pub(crate) num_loops: u64,
 }
@@ -58,11 +64,23 @@ pub(crate) struct State {
     pub(crate) planes: [PlaneState; NUM_PLANES],
 }
 
+impl PlaneState {
+    /// The root, and whether directories are complete, as one word.
+    pub(crate) fn root_word(&self) -> u64 {
+        u64::from(self.root) | if self.is_complete { COMPLETE } else { 0 }
+    }
+
+    /// The root of complete directories.
+    pub(crate) fn complete_root(word: u64) -> Option<Handle> {
+        (word & COMPLETE != 0).then_some(word as Handle)
+    }
+}
+
 impl State {
     /// Without vertices.
     pub(crate) fn empty() -> Self {
         let Directory { root, height } = Directory::empty();
-        let plane = PlaneState { root, num_arcs: 0, num_loops: 0 };
+        let plane = PlaneState { root, is_complete: true, num_arcs: 0, num_loops: 0 };
         Self { epoch: 0, num_vertices: 0, height, planes: [plane; NUM_PLANES] }
     }
 
@@ -71,11 +89,16 @@ impl State {
         Directory { root: self.planes[plane as usize].root, height: self.height }
     }
 
+    /// The place of a plane's [root](PlaneState::root_word) among the words of a state.
+    pub(crate) fn root_word(plane: Plane) -> usize {
+        3 + 3 * plane as usize
+    }
+
     pub(crate) fn words(&self) -> [u64; WORDS] {
         let mut words = [0; WORDS];
         words[..3].copy_from_slice(&[self.epoch, self.num_vertices, u64::from(self.height)]);
         for (words, plane) in words[3..].chunks_exact_mut(3).zip(&self.planes) {
-            words.copy_from_slice(&[u64::from(plane.root), plane.num_arcs, plane.num_loops]);
+            words.copy_from_slice(&[plane.root_word(), plane.num_arcs, plane.num_loops]);
         }
         words
     }
@@ -83,6 +106,7 @@ impl State {
     pub(crate) fn of_words(words: [u64; WORDS]) -> Self {
         let plane = |i: usize| PlaneState {
             root: words[3 + 3 * i] as Handle,
+            is_complete: words[3 + 3 * i] & COMPLETE != 0,
             num_arcs: words[4 + 3 * i],
             num_loops: words[5 + 3 * i],
         };
@@ -96,7 +120,8 @@ mod tests {
 
     #[test]
     fn states_come_back_from_their_words() {
-        let plane = |i: u32| PlaneState { root: i, num_arcs: u64::from(i) << 33, num_loops: 7 };
+        let plane =
+            |i: u32| PlaneState { root: i, is_complete: i % 2 == 0, num_arcs: u64::from(i) << 33, num_loops: 7 };
         let state = State { epoch: 9, num_vertices: 1 << 31, height: 5, planes: [1, 2, 3, 4].map(plane) };
         assert_eq!(State::of_words(state.words()), state);
         assert_eq!(State::of_words(State::empty().words()), State::empty());

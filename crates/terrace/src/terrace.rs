@@ -1,5 +1,7 @@
 //! The writer's side: one for each live graph.
 
+mod directories;
+
 use std::marker::PhantomData;
 use std::sync::{Arc, Mutex};
 
@@ -7,20 +9,20 @@ use base::parallel::Pool;
 use base::{MAX_VERTICES, VertexId};
 use graph::{Direction, Side};
 
-use crate::arena::{Arena, LINE_WORDS, Newest, Stock};
+use crate::arena::{Arena, LINE_WORDS, Limit, Newest, Stock};
 use crate::batch::{Target, apply_sorted};
 use crate::builder::Builder;
 use crate::change::{Addition, Applied, Change, Edges, Fate, Removal, Sink, Source, Update};
 use crate::crew::{Crew, Worker, lock};
-use crate::directory::NewPage;
 use crate::graveyard::Graveyard;
 use crate::list::Tiers;
-use crate::node::PAGE_VERTICES;
+use crate::node::{PAGE_BITS, PAGE_VERTICES};
 use crate::options::Options;
 use crate::overlay::{Base, Listed, Listing, Mirror, Silent, joined, touch_lists};
 use crate::pins::Publisher;
 use crate::sort::SortSpace;
-use crate::state::{Plane, State, WORDS};
+use crate::stale::Stale;
+use crate::state::{NUM_PLANES, Plane, State, WORDS};
 use crate::version::{Reader, Shared, Version};
 use crate::{Error, Result, Value};
 
@@ -28,6 +30,8 @@ use crate::{Error, Result, Value};
 const SERIAL_BATCH: usize = 2000;
 /// While so few older versions are pinned, each group looks at all of them; of more, now and then.
 const FEW_PINNED: usize = 64;
+/// More directories than this are not left to be made later: who has to wait for them shall not wait for long.
+const MOST_STALE: usize = 1 << 15;
 
 const LINE_BYTES: u64 = (LINE_WORDS * size_of::<u32>()) as u64;
 
@@ -47,6 +51,12 @@ pub struct Terrace<W: Value = ()> {
     published: State,
     stock: Stock,
     graveyard: Graveyard,
+    /// By plane.
+    stale: [Mutex<Stale>; NUM_PLANES],
+    /// Room for the older versions that are pinned.
+    pinned: Vec<u64>,
+    /// Whether something was done already for the version that is being made.
+    has_begun: bool,
     /// One for each thread of the pool that applies batches.
     workers: Vec<Mutex<Worker<W>>>,
     /// As many, for parts of what one of them shares.
@@ -83,8 +93,6 @@ struct Hand<'a> {
 /// What a part of a batch did.
 struct Part<S> {
     applied: Applied,
-    /// The lowest directories that it made.
-    directories: Vec<NewPage>,
     sink: S,
 }
 
@@ -98,7 +106,7 @@ struct PartOver<W> {
 
 impl<S> Part<S> {
     fn without_sink(self) -> Part<()> {
-        Part { applied: self.applied, directories: self.directories, sink: () }
+        Part { applied: self.applied, sink: () }
     }
 }
 
@@ -109,13 +117,13 @@ impl<W: Value> Terrace<W> {
     /// The options are out of their range, or the system grants no addresses.
     pub fn new(options: &Options) -> Result<Self> {
         let tiers = options.tiers::<W>()?;
-        let arena = Arena::reserve()?;
+        let (arena, newest) = Arena::reserve()?;
         let stock = Stock::new(&arena);
         let published = State::empty();
         let publisher = Publisher::new(published.words());
         let shared = Shared {
             arena,
-            newest: std::array::from_fn(|_| Newest::reserve()),
+            newest,
             seats: Arc::clone(publisher.seats()),
             tiers,
             direction: options.direction,
@@ -129,6 +137,9 @@ impl<W: Value> Terrace<W> {
             published,
             stock,
             graveyard: Graveyard::default(),
+            stale: Default::default(),
+            pinned: Vec::new(),
+            has_begun: false,
             workers: vec![Mutex::default()],
             helpers: Vec::new(),
             patience: 0,
@@ -153,13 +164,21 @@ impl<W: Value> Terrace<W> {
         if bound as u64 <= self.next.num_vertices {
             return Ok(());
         }
-        let num_pages = bound.div_ceil(PAGE_VERTICES) as u64;
+        let num_pages = bound.div_ceil(PAGE_VERTICES);
+        let most_pages = self.shared.newest[0].len();
+        if num_pages > most_pages {
+            let what =
+                format!("the addresses that the system grants are enough for {} vertices", most_pages * PAGE_VERTICES);
+            return Err(Error::Parameter(format!("{what}, not for {bound}: look at the limits (ulimit -v)")));
+        }
+        self.begin(None)?;
+        self.complete_published(None)?;
         let mut planes = self.next.planes;
         let mut height = self.next.height;
         let mut worker = lock(&self.workers[0]);
         let mut builder = self.builder(&mut worker);
         for (plane, i) in planes.iter_mut().zip([Plane::Out, Plane::In, Plane::OutRemoved, Plane::InRemoved]) {
-            let directory = self.next.directory(i).grown(&mut builder, num_pages)?;
+            let directory = self.next.directory(i).grown(&mut builder, num_pages as u64)?;
             (plane.root, height) = (directory.root, directory.height);
         }
         drop(worker);
@@ -184,6 +203,35 @@ impl<W: Value> Terrace<W> {
         Ok(())
     }
 
+    /// Hints that lists of `vertex` change soon, in the planes of a side.
+    #[inline]
+    pub fn prefetch(&self, side: Side, vertex: VertexId) {
+        for plane in [Plane::added(side), Plane::removed(side)] {
+            if self.next.planes[plane as usize].num_arcs > 0 {
+                self.shared.newest[plane as usize].prefetch((vertex >> PAGE_BITS) as usize);
+            }
+        }
+    }
+
+    /// Hints the same, once what the first hint asked for is there.
+    #[inline]
+    pub fn prefetch_lists(&self, side: Side, vertex: VertexId) {
+        if vertex as usize >= self.vertex_bound() {
+            return;
+        }
+        let number = (vertex >> PAGE_BITS) as usize;
+        for plane in [Plane::added(side), Plane::removed(side)] {
+            let newest = &self.shared.newest[plane as usize];
+            if self.next.planes[plane as usize].num_arcs > 0
+                && let Some(page) = newest.page(number, Limit::NONE)
+            {
+                let lines = 0..self.tiers.layout.page_lines();
+                lines.for_each(|line| self.shared.arena.prefetch(page, line));
+                newest.prefetch_before(number);
+            }
+        }
+    }
+
     /// Applies a batch to a plane, on `pool` where it is large. Changes of one edge act in their order.
     ///
     /// Cost: changed lists and their pages are copied, each once; twice the batch for sorting.
@@ -201,7 +249,7 @@ impl<W: Value> Terrace<W> {
         let parts = self.for_each_part(pool, changes, space, |terrace, hand, sorted| {
             terrace.apply_part::<C, ()>(hand, plane, sorted)
         })?;
-        Ok(self.finish(plane, parts)?.0)
+        Ok(self.finish(pool, plane, parts)?.0)
     }
 
     /// The same; appends the changes that had an effect to `effective`, ascending by source and target.
@@ -219,7 +267,7 @@ impl<W: Value> Terrace<W> {
         let parts = self.for_each_part(pool, changes, space, |terrace, hand, sorted| {
             terrace.apply_part::<C, Vec<C>>(hand, plane, sorted)
         })?;
-        let (applied, sinks) = self.finish(plane, parts)?;
+        let (applied, sinks) = self.finish(pool, plane, parts)?;
         sinks.iter().for_each(|sink| effective.extend_from_slice(sink));
         Ok(applied)
     }
@@ -258,8 +306,8 @@ impl<W: Value> Terrace<W> {
             added.push(part.added);
             removed.push(part.removed);
         }
-        self.finish(Plane::added(side), added)?;
-        self.finish(Plane::removed(side), removed)?;
+        self.finish(pool, Plane::added(side), added)?;
+        self.finish(pool, Plane::removed(side), removed)?;
         if let Some(effective) = effective {
             all.iter().for_each(|part| effective.extend_from_slice(part));
         }
@@ -306,7 +354,7 @@ impl<W: Value> Terrace<W> {
                 touch_lists(base, plane, sorted);
                 terrace.apply_part::<_, ()>(hand, plane, sorted)
             })?;
-            self.finish(plane, parts)?;
+            self.finish(pool, plane, parts)?;
         }
         Ok(())
     }
@@ -324,9 +372,16 @@ impl<W: Value> Terrace<W> {
         let parts = self.for_each_part(pool, changes, space, |terrace, hand, sorted| {
             terrace.apply_split::<D, S>(hand, side, base, view(sorted))
         })?;
-        let (added, removed): (Vec<_>, Vec<_>) = parts.into_iter().unzip();
-        let added = self.finish(Plane::added(side), added)?.1;
-        Ok([added, self.finish(Plane::removed(side), removed)?.1])
+        let (mut applied, mut sinks) = ([Applied::default(); 2], [Vec::new(), Vec::new()]);
+        for (added, removed) in parts {
+            for (i, part) in [added, removed].into_iter().enumerate() {
+                applied[i].join(part.applied);
+                sinks[i].push(part.sink);
+            }
+        }
+        self.count(pool, Plane::added(side), applied[0])?;
+        self.count(pool, Plane::removed(side), applied[1])?;
+        Ok(sinks)
     }
 
     /// Sorts a batch and gives its parts to `body(self, worker, sorted)`; returns what it made of them, in
@@ -345,6 +400,7 @@ impl<W: Value> Terrace<W> {
             self.workers.resize_with(pool.num_threads(), Mutex::default);
             self.helpers.resize_with(pool.num_threads(), Mutex::default);
         }
+        self.begin(Some(pool))?;
         let parts = if changes.len() <= SERIAL_BATCH {
             body(self, Hand { pool, worker: 0 }, space.sort.sorted(changes, bound)).map(|part| vec![part])
         } else {
@@ -366,15 +422,15 @@ impl<W: Value> Terrace<W> {
     fn apply_part<C: Change<W>, S: Sink<C>>(&self, hand: Hand<'_>, plane: Plane, sorted: &[C]) -> Result<Part<S>> {
         let mut worker = lock(&self.workers[hand.worker]);
         let mut work = std::mem::take(&mut worker.work);
-        let mut part = Part { applied: Applied::default(), directories: Vec::new(), sink: S::default() };
+        let mut stale = std::mem::take(&mut worker.stale);
+        let mut part = Part { applied: Applied::default(), sink: S::default() };
         let newest = &self.shared.newest[plane as usize];
         let crew = Crew { pool: hand.pool, helpers: &self.helpers };
-        let target = Target { tiers: &self.tiers, directory: self.next.directory(plane), newest, crew: &crew };
+        let target = Target { tiers: &self.tiers, newest, crew: &crew };
         let mut builder = self.builder(&mut worker);
-        let pages = &mut part.directories;
-        part.applied = apply_sorted(&mut builder, target, &mut work, sorted, pages, &mut part.sink)?;
-        pages.iter().for_each(|&(number, page)| newest.set(number as usize, page, self.next.epoch));
-        target.directory.make_lowest(&mut builder, pages)?;
+        part.applied = apply_sorted(&mut builder, target, &mut work, sorted, &mut stale, &mut part.sink)?;
+        lock(&self.stale[plane as usize]).note(stale.drain(..));
+        worker.stale = stale;
         worker.work = work;
         Ok(part)
     }
@@ -389,7 +445,7 @@ impl<W: Value> Terrace<W> {
     ) -> Result<(Part<S>, Part<S>)> {
         let is_any_removed = self.next.planes[Plane::removed(side) as usize].num_arcs > 0;
         if base.is_empty() && !is_any_removed {
-            let nothing = Part { applied: Applied::default(), directories: Vec::new(), sink: S::default() };
+            let nothing = Part { applied: Applied::default(), sink: S::default() };
             touch_lists(base, Plane::added(side), sorted);
             return Ok((self.apply_part::<C, S>(hand, Plane::added(side), sorted)?, nothing));
         }
@@ -418,38 +474,48 @@ impl<W: Value> Terrace<W> {
         Ok(PartOver { applied, effective, added: added.without_sink(), removed: removed.without_sink() })
     }
 
-    /// Hangs the lowest directories that parts made into those above.
-    fn finish<S>(&mut self, plane: Plane, parts: Vec<Part<S>>) -> Result<(Applied, Vec<S>)> {
-        let mut applied = Applied::default();
-        let mut directories = Vec::with_capacity(parts.iter().map(|part| part.directories.len()).sum());
-        let mut sinks = Vec::with_capacity(parts.len());
+    /// Counts what parts of a batch did to a plane.
+    fn finish<S>(
+        &mut self,
+        pool: &Pool,
+        plane: Plane,
+        parts: impl IntoIterator<Item = Part<S>>,
+    ) -> Result<(Applied, Vec<S>)> {
+        let (mut applied, mut sinks) = (Applied::default(), Vec::new());
         for part in parts {
             applied.join(part.applied);
-            directories.extend_from_slice(&part.directories);
             sinks.push(part.sink);
         }
-        let directory = {
-            let mut worker = lock(&self.workers[0]);
-            self.next.directory(plane).with(&mut self.builder(&mut worker), &mut directories)
-        };
-        self.is_broken = directory.is_err();
+        self.count(pool, plane, applied)?;
+        Ok((applied, sinks))
+    }
+
+    /// Counts what a batch did to a plane.
+    fn count(&mut self, pool: &Pool, plane: Plane, applied: Applied) -> Result<()> {
         let state = &mut self.next.planes[plane as usize];
-        state.root = directory?.root;
         state.num_arcs = state.num_arcs + applied.num_added - applied.num_removed;
         state.num_loops = state.num_loops.wrapping_add_signed(applied.num_loops);
-        Ok((applied, sinks))
+        if lock(&self.stale[plane as usize]).len() > MOST_STALE || self.next.epoch > Newest::LAST {
+            self.complete(pool)?;
+        }
+        Ok(())
     }
 
     /// Shows readers what was applied since the last time, as one version; returns its epoch. Frees, as
     /// far as a few microseconds reach, nodes that no reader holds any more.
     pub fn publish(&mut self) -> u64 {
-        if self.is_broken {
+        // Who has the version before the newest is not forgotten where nothing changed.
+        if self.is_broken || self.begin(None).is_err() {
             return self.published.epoch;
         }
         let before = self.published.epoch;
+        for (plane, stale) in self.next.planes.iter_mut().zip(&mut self.stale) {
+            plane.is_complete = stale_of(stale).len() == 0;
+        }
         self.publisher.publish(self.next.epoch, self.next.words());
         self.published = self.next;
         self.next.epoch += 1;
+        self.has_begun = false;
         let mut num_retired = 0;
         for worker in self.workers.iter_mut().chain(&mut self.helpers) {
             let worker = worker.get_mut().unwrap_or_else(|e| e.into_inner());
@@ -468,9 +534,14 @@ impl<W: Value> Terrace<W> {
         self.published.epoch
     }
 
-    /// Frees all nodes that no reader holds any more. [`publish`](Self::publish) frees as many as it makes
-    /// anew, so this is for a writer that rests.
+    /// Frees all nodes that no reader holds any more, and makes directories that lead to all that is published, so that
+    /// there are no nodes but those that versions have. [`publish`](Self::publish) frees as many as it makes anew, so
+    /// this is for a writer that rests.
     pub fn collect(&mut self) {
+        if !self.is_broken {
+            // Where there is no memory for it, the next batch will say so.
+            let _ = self.begin(None).and_then(|()| self.complete_published(None));
+        }
         self.sweep();
         self.free_some(usize::MAX);
     }
@@ -483,9 +554,10 @@ impl<W: Value> Terrace<W> {
     }
 
     fn free_some(&mut self, at_least: usize) {
-        let pinned: Vec<u64> = self.publisher.past().collect();
+        self.pinned.clear();
+        self.pinned.extend(self.publisher.past());
         let stock = &self.stock;
-        self.graveyard.free_some(&pinned, at_least, |nodes| {
+        self.graveyard.free_some(&self.pinned, at_least, |nodes| {
             stock.give_back(nodes.iter().map(|node| (node.handle, node.num_lines as usize)));
         });
     }
@@ -550,6 +622,11 @@ impl<C> Default for Space<C> {
     fn default() -> Self {
         Self { sort: SortSpace::default() }
     }
+}
+
+/// What the caller owns.
+fn stale_of(stale: &mut Mutex<Stale>) -> &mut Stale {
+    stale.get_mut().unwrap_or_else(|e| e.into_inner())
 }
 
 /// # Errors

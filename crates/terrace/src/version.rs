@@ -17,7 +17,7 @@ use crate::directory::Directory;
 use crate::list::Tiers;
 use crate::node::{self, Block, Child, Home, Layout, Leaf, PAGE_BITS, PAGE_VERTICES};
 use crate::pins::{SeatId, Seats};
-use crate::state::{NUM_PLANES, Plane, State, WORDS};
+use crate::state::{NUM_PLANES, Plane, PlaneState, State, WORDS};
 
 pub use group::ListsOfGroup;
 
@@ -96,12 +96,18 @@ impl<W: Value> Version<W> {
             layout: &self.shared.tiers.layout,
             newest: &self.shared.newest[plane as usize],
             limit: Limit::of(self.state.epoch),
-            directory: self.state.directory(plane),
+            plane,
+            version: self,
             num_arcs: self.state.planes[plane as usize].num_arcs,
             num_loops: self.state.planes[plane as usize].num_loops,
             num_vertices: self.state.num_vertices as usize,
-            marker: PhantomData,
         }
+    }
+
+    /// The directories of a plane, where they are made: they stay then.
+    pub(crate) fn directory(&self, plane: Plane) -> Option<Directory> {
+        let word = self.shared.seats.word(self.seat, State::root_word(plane));
+        PlaneState::complete_root(word).map(|root| Directory { root, height: self.state.height })
     }
 }
 
@@ -112,11 +118,11 @@ pub struct Lists<'a, W> {
     pub(crate) layout: &'a Layout,
     newest: &'a Newest,
     limit: Limit,
-    pub(crate) directory: Directory,
+    plane: Plane,
+    version: &'a Version<W>,
     pub(crate) num_arcs: u64,
     pub(crate) num_loops: u64,
     pub(crate) num_vertices: usize,
-    pub(crate) marker: PhantomData<W>,
 }
 
 impl<'a, W: Value> Lists<'a, W> {
@@ -135,8 +141,21 @@ impl<'a, W: Value> Lists<'a, W> {
     fn page(&self, number: u32) -> Handle {
         match self.newest.page(number as usize, self.limit) {
             Some(page) => page,
-            None => self.directory.page(self.arena, number),
+            None => self.older_page(number),
         }
+    }
+
+    /// The same where the newest page is too young.
+    #[inline(never)]
+    fn older_page(&self, number: u32) -> Handle {
+        if let Some(page) = self.newest.page_before(number as usize, self.limit) {
+            return page;
+        }
+        let directory = self.version.directory(self.plane);
+        let Some(directory) = directory else {
+            panic!("page {number} of version {} is in no directory", self.version.epoch())
+        };
+        directory.page(self.arena, number)
     }
 
     #[inline(always)]

@@ -117,9 +117,13 @@ fn run<W: Value>(setting: &Setting, seed: u64, value: impl Fn(u32) -> W) {
             if random.below(4) == 0 {
                 pinned.push((version.clone(), models.clone()));
             }
+            drop(version);
+            // Groups without changes are versions as well.
+            (0..random.below(12).saturating_sub(8)).for_each(|_| _ = terrace.publish());
         }
         while pinned.len() > 5 || !pinned.is_empty() && random.below(6) == 0 {
             let (version, models) = pinned.swap_remove(random.below(pinned.len() as u32) as usize);
+            version.verify().unwrap_or_else(|what| panic!("epoch {}, batch {i}: {what}", version.epoch()));
             for (plane, model) in planes.into_iter().zip(&models) {
                 compare(&version, plane, model, setting.bound, &format!("epoch {} after batch {i}", version.epoch()));
             }

@@ -1,5 +1,5 @@
 //! Every interleaving of a writer that publishes and readers that pin, as far as the memory model of the
-//! language allows them: a model checker runs the module `pins` with atomics of its own.
+//! language allows them: a model checker runs the modules `pins` and `newest` with atomics of its own.
 
 #![allow(dead_code)]
 
@@ -8,12 +8,31 @@ mod sync {
     pub(crate) use loom::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 }
 
+#[path = "../src/arena/newest.rs"]
+mod newest;
 #[path = "../src/pins.rs"]
 mod pins;
+
+type Handle = u32;
+
+/// What a table is made of.
+#[derive(Debug)]
+struct Zeros(Vec<AtomicU64>);
+
+impl Zeros {
+    fn of_len(len: usize) -> std::io::Result<Self> {
+        Ok(Self((0..len).map(|_| AtomicU64::new(0)).collect()))
+    }
+
+    fn words(&self) -> &[AtomicU64] {
+        &self.0
+    }
+}
 
 use std::sync::Arc;
 
 use loom::sync::atomic::{AtomicU64, Ordering};
+use newest::{Limit, Newest};
 use pins::Publisher;
 
 /// Stands for the nodes of a version: its epoch, or freed.
@@ -55,6 +74,45 @@ fn two_readers_and_the_writer() {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(1);
     builder.check(|| readers_and_writer(2, 2));
+}
+
+/// Stands for directories that are made.
+const COMPLETE: u64 = 1 << 32;
+
+/// A reader pins a version, and finds its page where the table or the seat says, while a writer replaces the page in each
+/// group; before the page is overwritten in the table, who still has the version gets to know it otherwise.
+#[test]
+fn a_page_is_found_while_it_is_replaced() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let mut publisher = Publisher::new([0, 0]);
+        let newest = Arc::new(Newest::of_len(1).unwrap());
+        let reader = {
+            let (seats, newest) = (Arc::clone(publisher.seats()), Arc::clone(&newest));
+            loom::thread::spawn(move || {
+                let (seat, words) = seats.pin();
+                let limit = Limit::of(words[0]);
+                let in_table = newest.page(0, limit).or_else(|| newest.page_before(0, limit));
+                let page = in_table.unwrap_or_else(|| {
+                    let word = seats.word(seat, 1);
+                    assert!(word & COMPLETE != 0, "directories are there when they are needed");
+                    word as Handle
+                });
+                assert_eq!(u64::from(page), words[0], "the page of this version and of no other");
+                seats.unpin(seat);
+            })
+        };
+        for epoch in 1..=4 {
+            if let Some((outlived, seat)) = publisher.outlived() {
+                publisher.renew(seat, 1, outlived | COMPLETE);
+            }
+            newest.set(0, epoch as Handle, epoch);
+            publisher.publish(epoch, [epoch, 0]);
+            publisher.sweep(|_| ());
+        }
+        reader.join().unwrap();
+    });
 }
 
 /// Without threads: seats are as many as pinned versions, and are used again.

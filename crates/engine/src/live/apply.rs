@@ -63,7 +63,7 @@ pub(crate) struct EdgeUpdate {
 }
 
 /// A batch that can be applied.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Plan {
     pub(super) steps: Vec<Step>,
     /// Of the vertices from the bound on, in the order of their ids.
@@ -245,8 +245,7 @@ impl Writer {
         self.take_vertices(&mut plan)?;
         self.revive_ends(batch);
         let options = *self.underlay.view().options();
-        let mut values = plan.values;
-        for step in plan.steps {
+        for step in plan.steps.drain(..) {
             match step {
                 Step::Edge(edge) | Step::SetWeight(edge) => {
                     if edge.addition.is_some() {
@@ -261,11 +260,12 @@ impl Writer {
                     self.remove_vertex(vertex, batch, pool, changed)?;
                 }
                 Step::RemoveVertex(_) => {}
-                Step::SetValue(place) => self.set_value(&mut values[place]),
+                Step::SetValue(place) => self.set_value(&mut plan.values[place]),
                 // A graph whose edges have properties has no container.
                 Step::SetEdgeValue(_) => {}
             }
         }
+        self.steps = plan.steps;
         self.change_arcs(batch, pool)
     }
 
@@ -280,7 +280,9 @@ impl Writer {
         // Without keys, ids below the largest are vertices.
         self.num_vertices += plan.vertex_bound - self.vertex_bound;
         self.vertex_bound = plan.vertex_bound;
-        self.properties.schema = std::mem::take(&mut plan.properties).into_schema();
+        if let Some(extended) = plan.properties.take_extended() {
+            self.properties.schema = Arc::new(extended);
+        }
         Ok(())
     }
 
@@ -335,10 +337,16 @@ impl Writer {
     }
 
     pub(super) fn empty_plan(&self) -> Plan {
-        let properties = Properties::new(Arc::clone(&self.properties.schema));
-        let known = self.underlay.view().edge_properties().schema().clone();
-        let edge_properties = Properties::new(Arc::new(known));
-        Plan { vertex_bound: self.vertex_bound, properties, edge_properties, ..Plan::default() }
+        Plan {
+            steps: Vec::new(),
+            new_keys: Vec::new(),
+            new_ids: HashMap::new(),
+            vertex_bound: self.vertex_bound,
+            properties: Properties::new(Arc::clone(&self.properties.schema)),
+            values: Vec::new(),
+            edge_properties: Properties::new(Arc::clone(&self.edge_schema)),
+            edge_values: Vec::new(),
+        }
     }
 
     /// Checks all updates, and finds the ids of their keys.

@@ -152,6 +152,16 @@ impl Delta {
         }
     }
 
+    /// Hints that lists of a vertex on a side change soon.
+    pub(crate) fn prefetch(&self, side: Side, vertex: VertexId) {
+        for_weights!(Self, self, delta => delta.terrace.prefetch(side, vertex));
+    }
+
+    /// Hints the same, once what the first hint asked for is there.
+    pub(crate) fn prefetch_lists(&self, side: Side, vertex: VertexId) {
+        for_weights!(Self, self, delta => delta.terrace.prefetch_lists(side, vertex));
+    }
+
     /// Makes a version of what was applied.
     pub(crate) fn publish(&mut self) -> DeltaVersion {
         match self {

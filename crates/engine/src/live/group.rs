@@ -5,7 +5,7 @@
 
 use base::VertexId;
 use base::parallel::Pool;
-use lama::{Key, Store};
+use lama::{Key, Side, Store};
 
 use super::apply::{EdgeUpdate, Logging, Plan, Step};
 use super::batch::{ArcUpdate, Batch};
@@ -16,6 +16,8 @@ use crate::commit::Item;
 use crate::log::Durability;
 use crate::{Error, Result};
 
+/// Lists of so many steps are fetched while the batch is logged: those of more would not stay.
+const FETCHED_STEPS: usize = 64;
 /// A batch of more steps than this is applied before others join it.
 const MOST_STEPS: usize = 1 << 16;
 
@@ -37,7 +39,8 @@ impl Turn<'_> {
         let live = self.live;
         let writer = self.writer_over(store)?;
         writer.require_whole()?;
-        let plan = writer.empty_plan();
+        let steps = std::mem::take(&mut writer.steps);
+        let plan = Plan { steps, ..writer.empty_plan() };
         Ok(Group { live, writer, plan, is_full: false })
     }
 }
@@ -70,7 +73,10 @@ impl Group<'_> {
         let before = Mark::new(&self.plan, updates);
         for index in 0..updates.len() {
             match self.writer.step(&updates[index..], index, &mut self.plan, None) {
-                Ok(step) => self.plan.steps.extend(step),
+                Ok(step) => {
+                    self.writer.for_each_list(step, |side, list| self.writer.delta.prefetch(side, list));
+                    self.plan.steps.extend(step);
+                }
                 Err(error) => {
                     before.cut(&mut self.plan);
                     return Err(Error::Update { index, error: Box::new(error) });
@@ -87,6 +93,9 @@ impl Group<'_> {
     /// # Errors
     /// The log cannot be written: nothing has happened. Damage in the snapshot, or a lack of memory.
     pub(crate) fn commit(self, durability: Durability, pool: &Pool, changed: &mut dyn FnMut(Item)) -> Result<()> {
+        for &step in self.plan.steps.iter().take(FETCHED_STEPS) {
+            self.writer.for_each_list(Some(step), |side, list| self.writer.delta.prefetch_lists(side, list));
+        }
         let logging = Logging { log: self.live.log.as_ref(), durability };
         let version = self.writer.commit_plan(self.plan, logging, pool, changed)?;
         self.live.show(version);
@@ -130,6 +139,19 @@ impl Mark {
 }
 
 impl Writer {
+    /// Calls `body` with the lists that a step changes, of an edge.
+    #[inline]
+    fn for_each_list(&self, step: Option<Step>, mut body: impl FnMut(Side, VertexId)) {
+        let Some(Step::Edge(edge)) = step else { return };
+        let options = self.underlay.view().options();
+        edge.for_each_arc(options, |arc| {
+            body(Side::Out, arc.list);
+            if options.stores_in_lists() {
+                body(Side::In, arc.neighbour);
+            }
+        });
+    }
+
     /// Calls `changed` with what arcs change that are no steps of a plan.
     pub(super) fn for_each_change_of_arcs(&self, batch: &Batch, changed: &mut dyn FnMut(Item)) {
         let options = self.underlay.view().options();

@@ -9,7 +9,7 @@ use crate::append::{fitting, joined_type};
 use crate::{Error, Result};
 
 /// Properties, those included that a batch adds.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(super) struct Properties {
     known: Arc<PropertySchema>,
     /// The same and new ones, where there are some.
@@ -47,6 +47,11 @@ impl Properties {
     /// All of them.
     pub(super) fn schema(&self) -> &PropertySchema {
         self.extended.as_ref().unwrap_or(&self.known)
+    }
+
+    /// All of them, where there are new ones.
+    pub(super) fn take_extended(&mut self) -> Option<PropertySchema> {
+        self.extended.take()
     }
 
     /// All of them.

@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn lines_come_back_in_the_order_they_are_given() {
-        let arena = Arena::reserve().unwrap();
+        let (arena, []) = Arena::reserve().unwrap();
         let stock = Stock::new(&arena);
         let mut slots = Slots::default();
         let mut take = |lines: usize| slots.take(&stock, lines).unwrap().seal();
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn no_line_is_handed_out_twice() {
-        let arena = Arena::reserve().unwrap();
+        let (arena, []) = Arena::reserve().unwrap();
         let stock = Stock::new(&arena);
         let mut slots = [Slots::default(), Slots::default()];
         let mut taken = vec![false; 1 << 20];

@@ -14,8 +14,7 @@ use crate::Value;
 use crate::arena::{Handle, NOTHING};
 use crate::node::{Block, PAGE_BITS, PAGE_VERTICES};
 
-/// The pages of 64 vertices, and of a group.
-const WORD_PAGES: usize = 64 / PAGE_VERTICES;
+/// The pages of a group.
 const PAGES: usize = WantedLists::VERTICES / PAGE_VERTICES;
 
 /// The pages of vertices whose bits are set.
@@ -45,16 +44,7 @@ impl<'a, W: Value> Lists<'a, W> {
                 let first = word * 64;
                 assert!(first < self.num_vertices, "vertex {first} is not below {}", self.num_vertices);
                 let number = first >> PAGE_BITS;
-                for i in pages_with(bits) {
-                    match self.newest.page(number + i, self.limit) {
-                        Some(page) => pages[(number + i) % PAGES] = page,
-                        None => {
-                            let all = self.directory.pages_from(self.arena, number as u32);
-                            pages[number % PAGES..][..WORD_PAGES].copy_from_slice(&all[..WORD_PAGES]);
-                            break;
-                        }
-                    }
-                }
+                pages_with(bits).for_each(|i| pages[(number + i) % PAGES] = self.page((number + i) as u32));
             }
         }
         ListsOfGroup { lists: *self, pages }

@@ -4,9 +4,9 @@ use std::collections::HashSet;
 
 use base::VertexId;
 
-use super::Version;
+use super::{Lists, Version};
 use crate::Value;
-use crate::arena::{Arena, Handle, LINE_WORDS, Limit, NOTHING, Newest, slot_lines};
+use crate::arena::{Arena, Handle, LINE_WORDS, NOTHING, slot_lines};
 use crate::directory;
 use crate::list::Tiers;
 use crate::node::{self, Block, Child, DIRECTORY_WORDS, FANOUT_BITS, Head, Home, Leaf, MAX_CHILDREN, PAGE_VERTICES};
@@ -16,7 +16,8 @@ use crate::state::Plane;
 impl<W: Value> Version<W> {
     /// Checks the whole version: lists ascend and stay below the bound, a list lives in the home that its
     /// length asks for, nodes are neither too long nor empty, counts are right, no node has two parents,
-    /// and none is younger than the version. Returns the bytes of all its nodes.
+    /// and none is younger than the version; directories, where it has some, lead to its pages. Returns the bytes of
+    /// all its nodes.
     ///
     /// Cost: reads everything; for tests and the suspicious.
     ///
@@ -25,7 +26,6 @@ impl<W: Value> Version<W> {
     pub fn verify(&self) -> Result<u64, String> {
         let mut walk = Walk {
             arena: &self.shared.arena,
-            newest: &self.shared.newest[0],
             tiers: &self.shared.tiers,
             epoch: self.state.epoch,
             num_vertices: self.state.num_vertices,
@@ -36,9 +36,16 @@ impl<W: Value> Version<W> {
         };
         for plane in [Plane::Out, Plane::In, Plane::OutRemoved, Plane::InRemoved] {
             (walk.num_arcs, walk.num_loops) = (0, 0);
-            walk.newest = &self.shared.newest[plane as usize];
-            let directory = self.state.directory(plane);
-            walk.directory::<W>(directory.root, directory.height, 0)?;
+            let lists = self.lists(plane);
+            for number in 0..lists.num_vertices.div_ceil(PAGE_VERTICES) as u64 {
+                let page = lists.page(number as u32);
+                if page != NOTHING {
+                    walk.page::<W>(page, number)?;
+                }
+            }
+            if let Some(directory) = self.directory(plane) {
+                walk.directory(&lists, directory.root, directory.height, 0)?;
+            }
             let state = self.state.planes[plane as usize];
             let expected = (state.num_arcs, state.num_loops);
             if (walk.num_arcs, walk.num_loops) != expected {
@@ -52,7 +59,6 @@ impl<W: Value> Version<W> {
 
 struct Walk<'a> {
     arena: &'a Arena,
-    newest: &'a Newest,
     tiers: &'a Tiers,
     epoch: u64,
     num_vertices: u64,
@@ -73,23 +79,31 @@ impl<'a> Walk<'a> {
         require(self.seen.insert(handle), || format!("node {handle} has two parents"))
     }
 
-    fn directory<W: Value>(&mut self, handle: Handle, height: u32, number: u64) -> Result<(), String> {
+    fn directory<W: Value>(
+        &mut self,
+        lists: &Lists<'_, W>,
+        handle: Handle,
+        height: u32,
+        number: u64,
+    ) -> Result<(), String> {
         if height == 0 {
-            let known = self.newest.page(number as usize, Limit::of(self.epoch)).unwrap_or(handle);
-            require(known == handle, || format!("page {number} is {handle}, and {known} is known as the newest"))?;
+            let first = number * PAGE_VERTICES as u64;
+            let known = if first < self.num_vertices { lists.page(number as u32) } else { NOTHING };
+            return require(known == handle, || format!("page {number} is {known}, and directories lead to {handle}"));
         }
         if handle == NOTHING {
-            return Ok(());
-        }
-        if height == 0 {
-            return self.page::<W>(handle, number);
+            // Else a page that they lack would not be missed.
+            let pages = number << (FANOUT_BITS * height)..(number + 1) << (FANOUT_BITS * height);
+            let mut pages = pages.take_while(|page| page * (PAGE_VERTICES as u64) < self.num_vertices);
+            let is_empty = pages.all(|page| lists.page(page as u32) == NOTHING);
+            return require(is_empty, || format!("directory {number} of height {height} is missing"));
         }
         let head = Head::read(self.arena.words(handle, DIRECTORY_WORDS));
         self.enter(handle, head.birth, DIRECTORY_WORDS)?;
         let children = directory::children(self.arena, handle);
         require(children.iter().any(|&child| child != NOTHING), || format!("directory {handle} is empty"))?;
         for (i, &child) in children.iter().enumerate() {
-            self.directory::<W>(child, height - 1, number << FANOUT_BITS | i as u64)?;
+            self.directory(lists, child, height - 1, number << FANOUT_BITS | i as u64)?;
         }
         Ok(())
     }
