@@ -120,8 +120,12 @@ mod tests {
 
     #[test]
     fn states_come_back_from_their_words() {
-        let plane =
-            |i: u32| PlaneState { root: i, is_complete: i % 2 == 0, num_arcs: u64::from(i) << 33, num_loops: 7 };
+        let plane = |i: u32| PlaneState {
+            root: i,
+            is_complete: i.is_multiple_of(2),
+            num_arcs: u64::from(i) << 33,
+            num_loops: 7,
+        };
         let state = State { epoch: 9, num_vertices: 1 << 31, height: 5, planes: [1, 2, 3, 4].map(plane) };
         assert_eq!(State::of_words(state.words()), state);
         assert_eq!(State::of_words(State::empty().words()), State::empty());
