@@ -203,17 +203,7 @@ impl<W: Value> Terrace<W> {
         Ok(())
     }
 
-    /// Hints that lists of `vertex` change soon, in the planes of a side.
-    #[inline]
-    pub fn prefetch(&self, side: Side, vertex: VertexId) {
-        for plane in [Plane::added(side), Plane::removed(side)] {
-            if self.next.planes[plane as usize].num_arcs > 0 {
-                self.shared.newest[plane as usize].prefetch((vertex >> PAGE_BITS) as usize);
-            }
-        }
-    }
-
-    /// Hints the same, once what the first hint asked for is there.
+    /// Hints that lists of `vertex` change soon, in the planes of a side, once what [`Lists::prefetch`](crate::Lists::prefetch) asked for is there.
     #[inline]
     pub fn prefetch_lists(&self, side: Side, vertex: VertexId) {
         if vertex as usize >= self.vertex_bound() {

@@ -64,7 +64,7 @@ fn a_pinned_version_keeps_what_it_reaches_and_no_more() {
     assert!(grown * 3 < touched, "what came back serves the groups that follow: {grown} bytes more than {touched}");
 }
 
-/// One edge copies a directory a level, a page and a leaf.
+/// One edge copies a page and a leaf, and makes directories for who has the version before the newest.
 #[test]
 fn one_edge_copies_eight_kilobytes_at_most() {
     let pool = Pool::new(1).unwrap();

@@ -152,12 +152,7 @@ impl Delta {
         }
     }
 
-    /// Hints that lists of a vertex on a side change soon.
-    pub(crate) fn prefetch(&self, side: Side, vertex: VertexId) {
-        for_weights!(Self, self, delta => delta.terrace.prefetch(side, vertex));
-    }
-
-    /// Hints the same, once what the first hint asked for is there.
+    /// Hints that lists of a vertex on a side change soon, once what [a version fetches](DeltaVersion::prefetch) is there.
     pub(crate) fn prefetch_lists(&self, side: Side, vertex: VertexId) {
         for_weights!(Self, self, delta => delta.terrace.prefetch_lists(side, vertex));
     }

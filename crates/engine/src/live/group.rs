@@ -74,7 +74,7 @@ impl Group<'_> {
         for index in 0..updates.len() {
             match self.writer.step(&updates[index..], index, &mut self.plan, None) {
                 Ok(step) => {
-                    self.writer.for_each_list(step, |side, list| self.writer.delta.prefetch(side, list));
+                    self.writer.for_each_list(step, |side, list| self.writer.newest.delta.prefetch(side, list));
                     self.plan.steps.extend(step);
                 }
                 Err(error) => {

@@ -66,7 +66,7 @@ impl<W: Value> Terrace<W> {
             let numbers = stale_of(&mut self.stale[plane as usize]).take_published();
             let mut retired = self.renew(pool, plane, (epoch, Limit::of(epoch)), &numbers)?;
             if !retired.is_empty() {
-                // Complete directories of this version do not have them, and others it never had.
+                // This version never leads to what they lead to: nobody asked for its directories before they were complete.
                 self.graveyard.bury(epoch - 1, &mut retired);
             }
             let state = PlaneState { is_complete: true, ..self.next.planes[plane as usize] };
