@@ -1,10 +1,11 @@
 //! Pages of a view that were written anew, in memory behind the lists of the base run.
 //!
 //! The room behind the targets and behind the weights is one: an entry has the same index in both. Pages that no view
-//! has any more give their room back. Pages for a version that is there only *briefly*, because others follow fast, are
-//! not moved to huge pages, and of the memory that they leave, as much is kept for the next ones as is in use: fresh
-//! memory costs more than what is written to it. The offsets of the pages that a view has read are at home in a table
-//! of its own, so that a list is found and read as in a plain CSR, and nobody asks whether its page was written anew.
+//! has any more give their room back. Of the memory that pages leave for a version that is there only *briefly*, because
+//! others follow fast, as much is kept for the next ones as is in use: fresh memory costs more than what is written to
+//! it, and what was moved to a huge page once stays there. The offsets of the pages that a view has read are at home in
+//! a table of its own, so that a list is found and read as in a plain CSR, and nobody asks whether its page was written
+//! anew.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -224,9 +225,9 @@ impl Room {
             for_weights!(weights, annex => write_bits(annex, stored.edge_base(), &page.weights)).ok()?;
         }
         if !is_kept {
-            settle(&self.targets, stored.entries.clone(), is_brief).ok()?;
+            self.targets.settle(stored.entries.clone()).ok()?;
             if let Some(weights) = &self.weights {
-                for_weights!(weights, annex => settle(annex, stored.entries.clone(), is_brief)).ok()?;
+                for_weights!(weights, annex => annex.settle(stored.entries.clone())).ok()?;
             }
         }
         Some(stored)
@@ -301,11 +302,6 @@ impl Room {
     fn free(&self) -> MutexGuard<'_, FreeRoom> {
         self.free.lock().unwrap_or_else(|e| e.into_inner())
     }
-}
-
-/// Entries are there, briefly or for long.
-fn settle<T: bytemuck::Pod>(annex: &Annex<T>, entries: Range<usize>, is_brief: bool) -> std::io::Result<()> {
-    if is_brief { annex.settle_as_is(entries) } else { annex.settle(entries) }
 }
 
 fn write_bits<W: Weight>(annex: &Annex<W>, place: usize, bits: &[u64]) -> std::io::Result<()> {
@@ -443,6 +439,33 @@ mod tests {
         assert!(lists.room.store(&page(unit, 1), true).is_none());
         drop((pages, large));
         assert_eq!((num_units(), memory.taken.load(Ordering::Relaxed)), ([0, 0, all], 0));
+    }
+
+    #[test]
+    fn brief_pages_stay_on_the_huge_pages_that_they_filled() {
+        let unit = annex_alignment() / 4;
+        // Two huge pages at any phase, one of which is whole.
+        let num_pages = 2 * HUGE_PAGE_BYTES / annex_alignment();
+        let memory = Memory::new(num_pages as u64 * (annex_alignment() as u64 + OFFSET_BYTES));
+        let lists = RoomyLists::new(&MappedSlice::empty(), None, &memory).unwrap();
+        let store = |first: u32| lists.room.store(&page(unit, first), true).unwrap();
+        let shows = |page: &RewrittenPage, first: u32| {
+            lists.targets[page.edge_base()..][..unit].iter().copied().eq((first..).take(unit))
+        };
+        let mut pages: Vec<_> = (0..num_pages as u32).map(&store).collect();
+        let num_moves = lists.room.targets.num_moves();
+        assert!(num_moves > 0, "they were never moved");
+        for round in 1..4_u32 {
+            // Half of them go, and others take their memory.
+            pages.drain(..num_pages / 2);
+            pages.extend((0..num_pages as u32 / 2).map(|i| store(round << 16 | i)));
+            let first_of = |i: usize| match i < num_pages / 2 {
+                true => (round - 1) << 16 | (i + num_pages / 2 * usize::from(round == 1)) as u32,
+                false => round << 16 | (i - num_pages / 2) as u32,
+            };
+            assert!(pages.iter().enumerate().all(|(i, page)| shows(page, first_of(i))), "round {round}");
+        }
+        assert_eq!(lists.room.targets.num_moves(), num_moves, "what is kept is not moved again");
     }
 
     #[test]

@@ -8,7 +8,7 @@ use std::io::{Error, ErrorKind, Result};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use bytemuck::Pod;
 
@@ -37,19 +37,54 @@ pub struct Annex<T> {
 struct Grain {
     /// The bytes that are there.
     num_bytes: u32,
-    /// Those that came since it was moved to a huge page.
+    /// Those that went since it was moved to a huge page.
+    num_lost: u32,
+    /// Those that came since it was last due to be moved.
     num_new: u32,
+    is_moved: bool,
     num_moves: u32,
 }
 
-/// Once so much of it is there, a huge page is worth its copy.
-const WORTH_A_MOVE: usize = HUGE_PAGE_BYTES / 4 * 3;
-/// What is freed splits a huge page. It is moved again once so much came back, so that a byte is copied a few times.
-const WORTH_ANOTHER: usize = HUGE_PAGE_BYTES / 2;
+/// Once so much of it is there, a huge page is worth its copy; and of the piece before it, what is still to come.
+const WORTH_A_MOVE: u32 = HUGE_PAGE_BYTES as u32 / 4 * 3;
+/// What is freed splits a huge page. It is moved again once so much went and came back, so that a byte is copied a few
+/// times.
+const WORTH_ANOTHER: u32 = HUGE_PAGE_BYTES as u32 / 2;
 /// While other threads write to a huge page, the system often cannot move it: one call of six. So often it is asked at
 /// once, and then whenever so much more is there.
 const TRIES: usize = 3;
-const UNTIL_NEXT_TRY: usize = HUGE_PAGE_BYTES / 32;
+const UNTIL_NEXT_TRY: u32 = HUGE_PAGE_BYTES as u32 / 32;
+
+impl Grain {
+    /// So many bytes came, behind a piece of which there are so many; says whether it is to be moved.
+    fn gain(&mut self, count: u32, num_bytes_before: u32) -> bool {
+        self.num_bytes = self.num_bytes.saturating_add(count).min(HUGE_PAGE_BYTES as u32);
+        self.num_new = self.num_new.saturating_add(count);
+        let is_worth_it = match self.is_moved {
+            true => self.num_bytes >= WORTH_A_MOVE && self.num_lost >= WORTH_ANOTHER,
+            false => self.num_bytes.max(num_bytes_before) >= WORTH_A_MOVE,
+        };
+        let is_due = is_worth_it && self.num_new >= UNTIL_NEXT_TRY;
+        if is_due {
+            self.num_new = 0;
+        }
+        is_due
+    }
+
+    /// So many bytes went.
+    fn lose(&mut self, count: u32) {
+        self.num_bytes = self.num_bytes.saturating_sub(count);
+        self.num_lost = self.num_lost.saturating_add(count);
+        // Nothing is left of the huge page.
+        self.is_moved &= self.num_bytes > 0;
+    }
+
+    /// It is on a huge page now.
+    fn move_was_made(&mut self) {
+        (self.is_moved, self.num_lost) = (true, 0);
+        self.num_moves = self.num_moves.saturating_add(1);
+    }
+}
 
 /// The room behind a slice can start at multiples of this many bytes.
 pub fn annex_alignment() -> usize {
@@ -115,10 +150,10 @@ impl<T: Pod> Annex<T> {
         self.file.write_all_at(bytemuck::cast_slice(values), self.file_bytes(index..index).start as u64)
     }
 
-    /// Says that these values are there, and will be read in any order: once they and others fill most of a huge page,
-    /// all of them move to one, for all who map the file. Others may be reading them.
+    /// Says that these values are there, and will be read in any order: once they and others fill most of a huge page, or
+    /// of the one before it, all of them move to one, for all who map the file. Others may be reading them.
     ///
-    /// Cost: for a huge page that fills up, a copy of it, and what it lacks is memory that is taken too.
+    /// Cost: for each huge page a copy of what is there, and what it lacks is memory that is taken too.
     ///
     /// # Errors
     /// They are not in the room.
@@ -126,43 +161,21 @@ impl<T: Pod> Annex<T> {
         self.require(values.clone())?;
         for (number, count) in parts(self.file_bytes(values)) {
             let Some(bytes) = self.grain_bytes(number) else { continue };
-            let is_full = self.change_grain(number, |grain| {
-                grain.num_bytes = grain.num_bytes.saturating_add(count).min(HUGE_PAGE_BYTES as u32);
-                grain.num_new = grain.num_new.saturating_add(count);
-                let is_full = grain.num_bytes as usize >= WORTH_A_MOVE && grain.num_new as usize >= WORTH_ANOTHER;
-                if is_full {
-                    (grain.num_new, grain.num_moves) = (0, grain.num_moves.saturating_add(1));
-                }
-                is_full
-            });
-            if is_full && !(0..TRIES).any(|_| to_huge_pages(bytes)) {
-                self.change_grain(number, |grain| {
-                    grain.num_new = (WORTH_ANOTHER - UNTIL_NEXT_TRY) as u32;
-                    grain.num_moves -= 1;
-                });
+            let is_due = {
+                let mut grains = self.grains();
+                let before = number.checked_sub(1).map_or(0, |before| grains[before].num_bytes);
+                grains[number].gain(count, before)
+            };
+            if is_due && (0..TRIES).any(|_| to_huge_pages(bytes)) {
+                self.grains()[number].move_was_made();
             }
-        }
-        Ok(())
-    }
-
-    /// The same for values that nobody reads for long: they stay where they are, until others have the rest moved.
-    ///
-    /// # Errors
-    /// They are not in the room.
-    pub fn settle_as_is(&self, values: Range<usize>) -> Result<()> {
-        self.require(values.clone())?;
-        for (number, count) in parts(self.file_bytes(values)) {
-            self.change_grain(number, |grain| {
-                grain.num_bytes = grain.num_bytes.saturating_add(count).min(HUGE_PAGE_BYTES as u32);
-            });
         }
         Ok(())
     }
 
     /// How often something was moved to a huge page.
     pub fn num_moves(&self) -> u64 {
-        let grains = self.grains.lock().unwrap_or_else(PoisonError::into_inner);
-        grains.iter().map(|grain| u64::from(grain.num_moves)).sum()
+        self.grains().iter().map(|grain| u64::from(grain.num_moves)).sum()
     }
 
     /// Gives the memory of these values back; whole pages of it, so those are zeros again. Nobody may be reading there.
@@ -174,7 +187,7 @@ impl<T: Pod> Annex<T> {
         let bytes = self.file_bytes(values);
         punch_hole(&self.file, bytes.start as u64, bytes.len() as u64)?;
         for (number, count) in parts(bytes) {
-            self.change_grain(number, |grain| grain.num_bytes = grain.num_bytes.saturating_sub(count));
+            self.grains()[number].lose(count);
         }
         Ok(())
     }
@@ -185,8 +198,8 @@ impl<T: Pod> Annex<T> {
         place(values.start)..place(values.end)
     }
 
-    fn change_grain<R>(&self, number: usize, change: impl FnOnce(&mut Grain) -> R) -> R {
-        change(&mut self.grains.lock().unwrap_or_else(PoisonError::into_inner)[number])
+    fn grains(&self) -> MutexGuard<'_, Vec<Grain>> {
+        self.grains.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A huge page of the file, mapped, if all of it is room.
@@ -351,8 +364,7 @@ mod tests {
         };
         write(room.clone());
         check(0..0);
-        let whole: Vec<_> =
-            (0..annex.grains.lock().unwrap().len()).filter_map(|number| annex.grain_bytes(number)).collect();
+        let whole: Vec<_> = (0..annex.grains().len()).filter_map(|number| annex.grain_bytes(number)).collect();
         assert!(whole.iter().all(|bytes| bytes.as_ptr().addr().is_multiple_of(HUGE_PAGE_BYTES)));
         // The first and the last piece are not all room.
         assert!((3..=4).contains(&whole.len()) && annex.num_moves() == whole.len() as u64, "{}", annex.num_moves());
@@ -368,17 +380,36 @@ mod tests {
         write(huge..3 * huge);
         check(0..0);
         assert!(annex.num_moves() > moves);
-        annex.clear(huge..3 * huge).unwrap();
-        let moves = annex.num_moves();
-        for start in (huge..3 * huge).step_by(unit) {
-            annex.write(start, &(start as u64..(start + unit) as u64).collect::<Vec<_>>()).unwrap();
-            annex.settle_as_is(start..start + unit).unwrap();
-        }
-        check(0..0);
-        assert_eq!(annex.num_moves(), moves);
         for (start, end) in [(room.start - 1, room.end), (room.start, room.end + 1), (room.end, room.start)] {
             assert!(annex.settle(start..end).is_err());
         }
+    }
+
+    #[test]
+    fn the_piece_behind_a_full_one_moves_before_it_is_full() {
+        let huge = HUGE_PAGE_BYTES / 4;
+        let (extended, annex) = MappedSlice::<u32>::empty().extended(0..3 * huge).unwrap();
+        let write = |start: usize, count: usize| {
+            annex.write(start, &vec![start as u32 + 1; count]).unwrap();
+            annex.settle(start..start + count).unwrap();
+            annex.num_moves()
+        };
+        let step = UNTIL_NEXT_TRY as usize / 4;
+        assert_eq!(write(huge, step), 0, "nothing is before it");
+        let moves: Vec<u64> = (0..huge).step_by(step).map(|start| write(start, step)).collect();
+        assert!(moves[..huge / step / 2].iter().all(|&moves| moves == 0) && moves.last() == Some(&1));
+        assert_eq!(
+            (write(huge + step, step), write(2 * huge, step)),
+            (2, 2),
+            "the last one is behind a piece that is not full"
+        );
+        assert_eq!(
+            (extended[huge], extended[huge + step], extended[huge + 2 * step]),
+            (huge as u32 + 1, (huge + step) as u32 + 1, 0)
+        );
+        let moves: Vec<u64> = (huge + 2 * step..2 * huge).step_by(step).map(|start| write(start, step)).collect();
+        assert!(moves.iter().all(|&moves| moves == 2), "what is moved is not moved again as it fills");
+        assert_eq!(write(2 * huge + step, step), 3);
     }
 
     #[test]
