@@ -386,30 +386,28 @@ mod tests {
     }
 
     #[test]
-    fn the_piece_behind_a_full_one_moves_before_it_is_full() {
-        let huge = HUGE_PAGE_BYTES / 4;
-        let (extended, annex) = MappedSlice::<u32>::empty().extended(0..3 * huge).unwrap();
-        let write = |start: usize, count: usize| {
-            annex.write(start, &vec![start as u32 + 1; count]).unwrap();
-            annex.settle(start..start + count).unwrap();
-            annex.num_moves()
+    fn the_piece_behind_a_full_one_is_due_before_it_is_full() {
+        const WHOLE: u32 = HUGE_PAGE_BYTES as u32;
+        let steps = |grain: &mut Grain, count: u32, before: u32| -> Vec<bool> {
+            (0..count / UNTIL_NEXT_TRY).map(|_| grain.gain(UNTIL_NEXT_TRY, before)).collect()
         };
-        let step = UNTIL_NEXT_TRY as usize / 4;
-        assert_eq!(write(huge, step), 0, "nothing is before it");
-        let moves: Vec<u64> = (0..huge).step_by(step).map(|start| write(start, step)).collect();
-        assert!(moves[..huge / step / 2].iter().all(|&moves| moves == 0) && moves.last() == Some(&1));
-        assert_eq!(
-            (write(huge + step, step), write(2 * huge, step)),
-            (2, 2),
-            "the last one is behind a piece that is not full"
-        );
-        assert_eq!(
-            (extended[huge], extended[huge + step], extended[huge + 2 * step]),
-            (huge as u32 + 1, (huge + step) as u32 + 1, 0)
-        );
-        let moves: Vec<u64> = (huge + 2 * step..2 * huge).step_by(step).map(|start| write(start, step)).collect();
-        assert!(moves.iter().all(|&moves| moves == 2), "what is moved is not moved again as it fills");
-        assert_eq!(write(2 * huge + step, step), 3);
+        let is_never = |due: &[bool]| !due.contains(&true);
+        let mut grain = Grain::default();
+        assert!(is_never(&steps(&mut grain, WORTH_A_MOVE - UNTIL_NEXT_TRY, WORTH_A_MOVE - 1)));
+        assert!(grain.gain(UNTIL_NEXT_TRY, 0) && !grain.gain(UNTIL_NEXT_TRY / 2, 0));
+        assert!(grain.gain(UNTIL_NEXT_TRY / 2, 0), "who could not be moved is due again");
+        let mut grain = Grain::default();
+        assert!(!grain.gain(UNTIL_NEXT_TRY - 1, WHOLE) && grain.gain(1, WORTH_A_MOVE), "the one before it is full");
+        grain.move_was_made();
+        assert!(is_never(&steps(&mut grain, WHOLE - UNTIL_NEXT_TRY, WHOLE)), "it fills where it is");
+        // Little that goes and comes back is not worth a copy of the rest; half of it is.
+        grain.lose(WORTH_ANOTHER - UNTIL_NEXT_TRY);
+        assert!(is_never(&steps(&mut grain, WORTH_ANOTHER - UNTIL_NEXT_TRY, WHOLE)));
+        grain.lose(UNTIL_NEXT_TRY);
+        assert!(grain.gain(UNTIL_NEXT_TRY, WHOLE));
+        grain.move_was_made();
+        grain.lose(WHOLE);
+        assert!(grain.gain(UNTIL_NEXT_TRY, WHOLE), "nothing is left of the huge page");
     }
 
     #[test]
