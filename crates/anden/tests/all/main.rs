@@ -1,0 +1,11 @@
+//! The library as its users meet it.
+
+mod beside_each_other;
+mod edge_properties;
+mod facade;
+mod matrix;
+mod prefetch;
+mod round_trips;
+mod sliding_window;
+mod transactions;
+mod versions;

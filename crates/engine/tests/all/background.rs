@@ -1,0 +1,297 @@
+//! Snapshots and merges that a database makes by itself, while it is changed and read.
+
+use std::collections::BTreeSet;
+use std::io::ErrorKind as IoKind;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use crate::hooked::HookedStorage;
+use anden_engine::{
+    AppendOptions, Changes, Database, GraphOptions, Key, KeyScheme, MergeScope, Missing, Retention, Update, View,
+};
+use base::VertexId;
+use base::parallel::Pool;
+use base::progress::Silent;
+use base::storage::FaultPlan;
+use graph::Graph;
+use testkit::Random;
+
+const DB: &str = "db";
+const NUM_VERTICES: u32 = 3000;
+const LIMIT: u64 = 256 << 10;
+/// No test commits more batches.
+const MOST_COMMITS: usize = 20_000;
+
+/// A database that makes snapshots of few changes, and who changes it.
+struct Writer {
+    database: Arc<Database>,
+    pool: Pool,
+    random: Random,
+    /// Each stands for the edges in both directions.
+    pairs: BTreeSet<(u32, u32)>,
+}
+
+impl Writer {
+    fn new(storage: &HookedStorage, seed: u64) -> Self {
+        let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+        let database = Database::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
+        database.set_checkpoint_bytes(Some(LIMIT));
+        database.set_background_write_rate(None);
+        let (database, pool) = (Arc::new(database), Pool::new(1).unwrap());
+        Self { database, pool, random: Random::new(seed), pairs: BTreeSet::new() }
+    }
+
+    /// Adds and removes edges, each with the one that leads back.
+    fn commit(&mut self) {
+        let mut updates = Vec::new();
+        for _ in 0..60 {
+            let (u, v) = (self.random.below(NUM_VERTICES), self.random.below(NUM_VERTICES));
+            let (u, v) = (u.min(v), u.max(v));
+            let is_added = self.random.below(4) > 0;
+            for (source, target) in [(u, v), (v, u)] {
+                let (source, target) = (Key::Integer(source.into()), Key::Integer(target.into()));
+                updates.push(match is_added {
+                    true => Update::AddEdge { source, target, weight: None },
+                    false => Update::RemoveEdge { source, target },
+                });
+            }
+            if is_added {
+                self.pairs.insert((u, v))
+            } else {
+                self.pairs.remove(&(u, v))
+            };
+        }
+        self.database.apply(&updates, Missing::Lenient, &self.pool).unwrap();
+    }
+
+    /// Commits until `is_enough`.
+    fn commit_until(&mut self, mut is_enough: impl FnMut(&Database) -> bool) {
+        for _ in 0..MOST_COMMITS {
+            self.commit();
+            if is_enough(&self.database) {
+                return;
+            }
+        }
+        panic!("{MOST_COMMITS} commits were not enough: {:?}", self.database.live_stats());
+    }
+
+    fn arcs(&self) -> BTreeSet<(u32, u32)> {
+        self.pairs.iter().flat_map(|&(u, v)| [(u, v), (v, u)]).collect()
+    }
+}
+
+/// The edges of a view, which lead both ways.
+fn arcs(view: &View) -> BTreeSet<(u32, u32)> {
+    let mut arcs = BTreeSet::new();
+    for v in 0..view.vertex_bound() as VertexId {
+        let _ = view.for_each_out_fragment(v, |targets| {
+            arcs.extend(targets.iter().map(|&target| (v, target)));
+            ControlFlow::Continue(())
+        });
+    }
+    view.check().unwrap();
+    assert_eq!(arcs.len() as u64, view.num_edges());
+    assert!(arcs.iter().all(|&(u, v)| arcs.contains(&(v, u))), "half a commit");
+    arcs
+}
+
+/// Reads one view after the other until `is_done`.
+fn read_on(database: &Database, is_done: &AtomicBool) {
+    while !is_done.load(Ordering::Relaxed) {
+        let view = database.view().unwrap();
+        let first = arcs(&view);
+        if let Some(newest) = database.snapshots().last()
+            && let Ok(snapshot) = database.snapshot(newest.number)
+        {
+            arcs(&snapshot);
+        }
+        assert_eq!(arcs(&view), first, "a view never changes");
+    }
+}
+
+/// Appends, merges and drops until `is_done`; gives what it appended, between vertices of its own.
+fn work_beside(database: &Database, is_done: &AtomicBool) -> BTreeSet<(u32, u32)> {
+    let (pool, mut appended, mut round) = (Pool::new(1).unwrap(), BTreeSet::new(), 0);
+    while !is_done.load(Ordering::Relaxed) {
+        let (u, v) = (NUM_VERTICES + round % 50, NUM_VERTICES + round * 7 % 60);
+        let mut changes = Changes::default();
+        for (u, v) in [(u, v), (v, u)] {
+            changes.added.push((Key::Integer(u.into()), Key::Integer(v.into()), None));
+            appended.insert((u, v));
+        }
+        database.append_changes(&changes, &AppendOptions::default(), &pool, &Silent).unwrap();
+        if round.is_multiple_of(3) {
+            database.merge(MergeScope::All, &pool, &Silent).unwrap();
+        }
+        let snapshots = database.snapshots();
+        if snapshots.len() > 6 {
+            let numbers: Vec<u32> = snapshots[..3].iter().map(|snapshot| snapshot.number).collect();
+            database.drop_snapshots(&numbers, &Silent).unwrap();
+        }
+        round += 1;
+    }
+    appended
+}
+
+#[test]
+fn snapshots_are_made_by_themselves_while_everything_goes_on() {
+    let storage = HookedStorage::default();
+    let mut writer = Writer::new(&storage, 11);
+    let (database, is_done) = (Arc::clone(&writer.database), AtomicBool::new(false));
+    let appended = std::thread::scope(|scope| {
+        let readers = [0, 1].map(|_| scope.spawn(|| read_on(&database, &is_done)));
+        let beside = scope.spawn(|| work_beside(&database, &is_done));
+        let mut num_commits = 0;
+        writer.commit_until(|database| {
+            num_commits += 1;
+            num_commits >= 100 && database.live_stats().automatic_checkpoints >= 4
+        });
+        is_done.store(true, Ordering::Relaxed);
+        readers.into_iter().for_each(|reader| reader.join().unwrap());
+        beside.join().unwrap()
+    });
+    let mut expected = writer.arcs();
+    expected.extend(appended);
+    assert_eq!(arcs(&database.view().unwrap()), expected);
+    database.verify(&writer.pool).unwrap();
+    assert_eq!(database.live_stats().background_error, None);
+    drop((database, writer));
+    let again = Database::open_in(Arc::new(storage), Path::new(DB)).unwrap();
+    assert_eq!(arcs(&again.view().unwrap()), expected);
+}
+
+#[test]
+fn who_commits_faster_than_is_written_waits() {
+    let storage = HookedStorage::default();
+    let mut writer = Writer::new(&storage, 12);
+    // A slow disk.
+    storage.set_hook(|_| std::thread::sleep(Duration::from_millis(3)));
+    let mut most_bytes = 0;
+    writer.commit_until(|database| {
+        let stats = database.live_stats();
+        most_bytes = most_bytes.max(stats.delta_bytes);
+        stats.automatic_checkpoints >= 5
+    });
+    // Six times the limit may be frozen, and three times the limit come after it; a batch goes beyond on either side.
+    assert!(most_bytes < 10 * LIMIT, "{most_bytes} bytes of changes in memory");
+    assert_eq!(arcs(&writer.database.view().unwrap()), writer.arcs());
+}
+
+#[test]
+fn merges_follow_and_nobody_waits_for_them() {
+    let storage = HookedStorage::default();
+    let mut writer = Writer::new(&storage, 13);
+    writer.commit_until(|database| database.live_stats().automatic_merges >= 2);
+    // The next merge would take for ever.
+    writer.database.set_background_write_rate(Some(1));
+    let is_merging = Arc::new(AtomicBool::new(false));
+    let has_begun = Arc::clone(&is_merging);
+    storage.set_hook(move |path| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        has_begun.fetch_or(name.starts_with("tmp-run-"), Ordering::Relaxed);
+    });
+    writer.commit_until(|_| is_merging.load(Ordering::Relaxed));
+    let before = writer.database.live_stats();
+    writer.commit_until(|database| database.live_stats().automatic_checkpoints >= before.automatic_checkpoints + 2);
+    assert_eq!(writer.database.live_stats().automatic_merges, before.automatic_merges);
+    storage.clear_hook();
+    let expected = writer.arcs();
+    let database = Arc::into_inner(std::mem::replace(&mut writer.database, other_database())).unwrap();
+    database.close().unwrap();
+    let again = Database::open_in(Arc::new(storage), Path::new(DB)).unwrap();
+    assert_eq!(arcs(&again.view().unwrap()), expected);
+    assert_eq!(again.verify(&writer.pool).unwrap().unknown_files, Vec::<String>::new(), "nothing is left of the merge");
+}
+
+fn other_database() -> Arc<Database> {
+    let storage = HookedStorage::default();
+    Arc::new(Database::create_in(Arc::new(storage), Path::new(DB), GraphOptions::default()).unwrap())
+}
+
+/// A writer whose snapshot is being written, and takes for ever unless somebody waits for it.
+fn with_slow_snapshot(storage: &HookedStorage, seed: u64) -> Writer {
+    let mut writer = Writer::new(storage, seed);
+    writer.database.set_checkpoint_bytes(None);
+    writer.commit_until(|database| database.live_stats().delta_bytes > LIMIT);
+    writer.database.set_background_write_rate(Some(1));
+    writer.database.set_checkpoint_bytes(Some(LIMIT));
+    writer.commit();
+    loop {
+        let stats = writer.database.live_stats();
+        assert_eq!(stats.automatic_checkpoints, 0, "it did not wait: {stats:?}");
+        if stats.background_pauses > 0 {
+            assert!(stats.is_checkpoint_running && stats.background_bytes > 0, "{stats:?}");
+            assert_eq!(stats.background_write_rate, Some(1));
+            return writer;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn a_snapshot_keeps_to_the_budget_until_somebody_waits_for_it() {
+    type Waiter = fn(&mut Writer);
+    let waiters: [(&str, Waiter); 5] = [
+        ("commits", |writer| writer.commit_until(|database| database.live_stats().automatic_checkpoints >= 3)),
+        ("a snapshot", |writer| drop(writer.database.checkpoint(None).unwrap())),
+        ("an append", |writer| {
+            let (changes, options) = (Changes::default(), AppendOptions::default());
+            writer.database.append_changes(&changes, &options, &writer.pool, &Silent).unwrap();
+        }),
+        ("a rule", |writer| drop(writer.database.retain(Retention::All).unwrap())),
+        ("a higher budget", |writer| {
+            writer.database.set_background_write_rate(None);
+            while writer.database.live_stats().automatic_checkpoints == 0 {
+                std::thread::yield_now();
+            }
+        }),
+    ];
+    for (seed, (name, wait)) in (20..).zip(waiters) {
+        println!("{name}, seed {seed}");
+        let storage = HookedStorage::default();
+        let mut writer = with_slow_snapshot(&storage, seed);
+        assert_eq!(arcs(&writer.database.view().unwrap()), writer.arcs());
+        wait(&mut writer);
+        assert_eq!(writer.database.live_stats().background_error, None);
+        assert_eq!(arcs(&writer.database.view().unwrap()), writer.arcs(), "{name}");
+    }
+}
+
+#[test]
+fn a_slow_snapshot_does_not_hold_up_the_end() {
+    let storage = HookedStorage::default();
+    let mut writer = with_slow_snapshot(&storage, 30);
+    let expected = writer.arcs();
+    let database = Arc::into_inner(std::mem::replace(&mut writer.database, other_database())).unwrap();
+    database.close().unwrap();
+    let again = Database::open_in(Arc::new(storage), Path::new(DB)).unwrap();
+    assert_eq!(arcs(&again.view().unwrap()), expected);
+    assert_eq!(again.log_bytes().unwrap(), 0);
+}
+
+#[test]
+fn what_fails_in_the_background_is_tried_again() {
+    let storage = HookedStorage::default();
+    let mut writer = Writer::new(&storage, 14);
+    storage.disk.set_plan(FaultPlan::FailNext("level-", IoKind::StorageFull));
+    let error = Mutex::new(None);
+    writer.commit_until(|database| {
+        let stats = database.live_stats();
+        assert_eq!(stats.automatic_checkpoints, 0);
+        *error.lock().unwrap() = stats.background_error;
+        error.lock().unwrap().is_some()
+    });
+    let error = error.into_inner().unwrap().unwrap();
+    assert!(error.contains("level-"), "{error}");
+    assert_eq!(arcs(&writer.database.view().unwrap()), writer.arcs());
+    writer.commit_until(|database| database.live_stats().automatic_checkpoints > 0);
+    assert_eq!(writer.database.live_stats().background_error, None);
+    assert_eq!(arcs(&writer.database.view().unwrap()), writer.arcs());
+    writer.database.set_checkpoint_bytes(None);
+    let num_before = writer.database.live_stats().automatic_checkpoints;
+    writer.commit_until(|database| database.live_stats().delta_bytes > 4 * LIMIT);
+    assert!(writer.database.live_stats().automatic_checkpoints <= num_before + 1, "none is made any more");
+}

@@ -1,0 +1,374 @@
+//! Snapshots of a live graph that are made while it changes: what is committed between any two calls to the
+//! disk is seen, and nothing is lost where the disk fails.
+
+use std::io::ErrorKind as IoKind;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use crate::hooked::HookedStorage;
+use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read};
+use anden_engine::{
+    AppendOptions, Changes, Database, GraphOptions, KeyScheme, MergeScope, Missing, Retention, Update, View,
+};
+use base::parallel::Pool;
+use base::progress::Silent;
+use base::storage::FaultPlan;
+use graph::{Direction, WeightType};
+use testkit::{Random, scaled};
+
+const DB: &str = "db";
+
+/// A database, and what it should hold.
+struct World {
+    database: Option<Arc<Database>>,
+    truth: Truth,
+    random: Random,
+    /// The same with a commit that failed last, which may be on the disk all the same.
+    unknown: Option<Truth>,
+    held: Vec<(View, Model)>,
+    pool: Pool,
+    num_commits: usize,
+}
+
+impl World {
+    fn new(storage: &HookedStorage, options: GraphOptions, seed: u64) -> Self {
+        let database = Database::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
+        Self {
+            database: Some(Arc::new(database)),
+            truth: Truth::new(options),
+            random: Random::new(seed),
+            unknown: None,
+            held: Vec::new(),
+            pool: Pool::new(1).unwrap(),
+            num_commits: 0,
+        }
+    }
+
+    fn database(&self) -> Arc<Database> {
+        Arc::clone(self.database.as_ref().unwrap())
+    }
+
+    /// Commits random updates.
+    fn commit(&mut self, place: &str) {
+        assert!(self.try_commit(place), "{place}: the disk is well");
+    }
+
+    /// The same; false where the disk failed. Then nothing has happened, but perhaps on the disk.
+    fn try_commit(&mut self, place: &str) -> bool {
+        let before = self.truth.clone();
+        let num_updates = [1, 3, 20, 150][self.random.below(4) as usize];
+        let updates: Vec<_> = (0..num_updates).map(|_| self.truth.update(&mut self.random)).collect();
+        let missing = Missing::Lenient;
+        let applied = match self.database().apply(&updates, missing, &self.pool) {
+            Ok(applied) => applied,
+            Err(error) => {
+                let failed = std::mem::replace(&mut self.truth, before);
+                if !error.to_string().contains("open the database again") {
+                    assert!(error.to_string().contains("wal-") || error.to_string().contains(DB), "{place}: {error}");
+                    self.unknown = Some(failed);
+                }
+                self.look(place);
+                return false;
+            }
+        };
+        self.unknown = None;
+        let model = self.truth.model();
+        assert_eq!((applied.vertices, applied.edges), (model.vertices.len() as u64, model.num_edges), "{place}");
+        self.num_commits += 1;
+        self.look(place);
+        true
+    }
+
+    /// After a crash, or where nobody knows what a write left: everything that was answered is there, and of what was
+    /// not, all or nothing.
+    fn is_kept_in(&self, found: &Model) -> bool {
+        self.truth.model() == *found || self.unknown.as_ref().is_some_and(|unknown| unknown.model() == *found)
+    }
+
+    /// The newest view is what was asked for, and so are views of before.
+    fn look(&mut self, place: &str) {
+        let (view, model) = (self.database().view().unwrap(), self.truth.model());
+        assert_eq!(read(&view), model, "{place}");
+        if self.random.below(3) == 0 {
+            self.held.push((view, model));
+        }
+        if self.held.len() > 6 {
+            let (view, model) = self.held.swap_remove(self.random.below(7) as usize);
+            assert_eq!(read(&view), model, "{place}: a view of before");
+        }
+    }
+}
+
+fn lock(world: &Mutex<World>) -> MutexGuard<'_, World> {
+    world.lock().unwrap()
+}
+
+/// Between calls to the disk, commits; in `one_in` of them.
+fn commit_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>, one_in: u32) {
+    let world = Arc::clone(world);
+    storage.set_hook(move |path| {
+        let mut world = lock(&world);
+        if world.random.below(one_in) == 0 {
+            world.try_commit(&format!("before {}", path.display()));
+        }
+    });
+}
+
+/// Makes a snapshot while others commit, which holds what was committed when it began. True where it failed.
+fn checkpoint_meanwhile(storage: &HookedStorage, world: &Arc<Mutex<World>>, fails: bool) -> bool {
+    let database = lock(world).database();
+    let frozen = lock(world).truth.model();
+    if fails {
+        let call = storage.disk.num_calls() + u64::from(lock(world).random.below(24));
+        storage.disk.set_plan(FaultPlan::FailAt(call, IoKind::StorageFull));
+    }
+    commit_meanwhile(storage, world, 3);
+    let made = database.checkpoint(None);
+    storage.clear_hook();
+    storage.disk.set_plan(FaultPlan::Never);
+    if let Ok(made) = &made {
+        assert_eq!(read(&database.snapshot(made.number).unwrap()), frozen, "the snapshot");
+    }
+    lock(world).look("after a checkpoint");
+    made.is_err()
+}
+
+/// After a write of which nobody knows whether it happened.
+fn reopen_poisoned(storage: &HookedStorage, world: &Arc<Mutex<World>>) {
+    let world = &mut *lock(world);
+    world.database = None;
+    world.database = Some(Arc::new(Database::open_in(Arc::new(storage.clone()), Path::new(DB)).unwrap()));
+    let found = read(&world.database().view().unwrap());
+    assert!(world.is_kept_in(&found), "what was answered is lost");
+    if world.truth.model() != found {
+        world.truth = world.unknown.take().unwrap();
+    }
+}
+
+fn append(world: &mut World) {
+    let (u, v) = (world.random.below(NUM_KEYS).into(), world.random.below(NUM_KEYS).into());
+    let mut changes = Changes::default();
+    changes.added.push((world.truth.key(u), world.truth.key(v), world.truth.weight(2)));
+    world.truth.add_edge(u, v, 2);
+    world.database().append_changes(&changes, &AppendOptions::default(), &world.pool, &Silent).unwrap();
+}
+
+/// One step beside commits.
+fn step(storage: &HookedStorage, world: &Arc<Mutex<World>>) {
+    let choice = lock(world).random.below(12);
+    match choice {
+        0..3 => {
+            assert!(!checkpoint_meanwhile(storage, world, false));
+        }
+        3..5 => {
+            checkpoint_meanwhile(storage, world, true);
+            let is_sound = lock(world).try_commit("after a checkpoint that may have failed");
+            let database = lock(world).database();
+            if database.checkpoint(None).is_err() {
+                drop(database);
+                reopen_poisoned(storage, world);
+            } else {
+                assert!(is_sound, "a commit is refused, and a snapshot is not");
+            }
+        }
+        5 => {
+            let world = &mut *lock(world);
+            append(world);
+        }
+        6 => {
+            let world = &mut *lock(world);
+            world.database().merge(MergeScope::All, &world.pool, &Silent).unwrap();
+        }
+        7 => {
+            let world = lock(world);
+            let database = world.database();
+            let snapshots = database.snapshots();
+            if let [.., before, newest] = &snapshots[..] {
+                let dropped = if snapshots.len().is_multiple_of(2) { newest } else { before };
+                database.drop_snapshots(&[dropped.number], &Silent).unwrap();
+            }
+        }
+        8 => {
+            let world = &mut *lock(world);
+            world.database = None;
+            world.database = Some(Arc::new(Database::open_in(Arc::new(storage.clone()), Path::new(DB)).unwrap()));
+            world.database().verify(&world.pool).unwrap();
+        }
+        _ => {}
+    }
+    let mut world = lock(world);
+    world.commit("between two steps");
+    world.look("after a step");
+}
+
+#[test]
+fn commits_go_on_while_a_snapshot_is_written() {
+    let mut num_commits = 0;
+    for (seed, options) in kinds().into_iter().enumerate() {
+        println!("seed {seed}: {options:?}");
+        let storage = HookedStorage::default();
+        let world = Arc::new(Mutex::new(World::new(&storage, options, seed as u64 + 4711)));
+        for _ in 0..50 {
+            step(&storage, &world);
+        }
+        let world = &mut *lock(&world);
+        world.database().checkpoint(None).unwrap();
+        world.database().verify(&world.pool).unwrap();
+        world.look("at the end");
+        for (view, model) in world.held.drain(..) {
+            assert_eq!(read(&view), model);
+        }
+        num_commits += world.num_commits;
+    }
+    assert!(num_commits > 700, "{num_commits} commits, most of them between calls to the disk");
+}
+
+/// A graph with a snapshot and changes over it, some of them of what others change meanwhile.
+fn prepared(storage: &HookedStorage, options: GraphOptions, seed: u64) -> Arc<Mutex<World>> {
+    let mut world = World::new(storage, options, seed);
+    for _ in 0..3 {
+        world.commit("first");
+    }
+    world.database().checkpoint(None).unwrap();
+    let before = world.truth.model();
+    while world.truth.model() == before {
+        world.commit("second");
+    }
+    Arc::new(Mutex::new(world))
+}
+
+fn small_kinds() -> [GraphOptions; 2] {
+    let directed = GraphOptions { weight_type: Some(WeightType::U32), ..GraphOptions::default() };
+    let undirected = GraphOptions { direction: Direction::Undirected, keys: KeyScheme::String, ..Default::default() };
+    [directed, undirected]
+}
+
+#[test]
+fn a_crash_while_a_snapshot_is_written_leaves_it_or_the_one_before() {
+    for options in small_kinds() {
+        let (mut num_before, mut num_after, mut call) = (0, 0, 0);
+        loop {
+            let storage = HookedStorage::default();
+            let world = prepared(&storage, options, 5);
+            let database = lock(&world).database();
+            let num_before_it = database.snapshots().len();
+            storage.disk.set_plan(FaultPlan::CrashAt(storage.disk.num_calls() + call));
+            commit_meanwhile(&storage, &world, 4);
+            let answer = database.checkpoint(None);
+            storage.clear_hook();
+            lock(&world).look("after the crash, in memory");
+            for seed in 0..scaled(4) {
+                let after = Database::open_in(Arc::new(storage.disk.after_crash(seed)), Path::new(DB)).unwrap();
+                after.verify(&Pool::new(1).unwrap()).unwrap();
+                let found = read(&after.view().unwrap());
+                let is_after = after.snapshots().len() > num_before_it;
+                assert!(is_after || answer.is_err(), "call {call}, disk {seed}: the snapshot is gone");
+                assert!(lock(&world).is_kept_in(&found), "call {call}, disk {seed}: a commit is gone");
+                *if is_after { &mut num_after } else { &mut num_before } += 1;
+            }
+            if answer.is_ok() {
+                break;
+            }
+            call += 1;
+        }
+        assert!(call > 10 && num_before > 0 && num_after > 0, "{call} calls, {num_before} before, {num_after} after");
+    }
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_written_is_made_later() {
+    for options in small_kinds() {
+        let (mut num_later, mut call) = (0, 0);
+        loop {
+            let storage = HookedStorage::default();
+            let world = prepared(&storage, options, 6);
+            let database = lock(&world).database();
+            let failing = storage.disk.num_calls() + call;
+            storage.disk.set_plan(FaultPlan::FailAt(failing, IoKind::StorageFull));
+            commit_meanwhile(&storage, &world, 4);
+            let answer = database.checkpoint(Some("a name"));
+            storage.clear_hook();
+            storage.disk.set_plan(FaultPlan::Never);
+            let world = &mut *lock(&world);
+            world.look("after the failure");
+            let is_sound = world.try_commit("then");
+            call += 1;
+            let Err(error) = answer else {
+                if storage.disk.num_calls() <= failing {
+                    break;
+                }
+                continue;
+            };
+            assert!(error.to_string().contains("MANIFEST") || error.to_string().contains(DB), "{error}");
+            match database.checkpoint(Some("a name")) {
+                Ok(made) => {
+                    num_later += 1;
+                    assert!(is_sound);
+                    assert_eq!(read(&database.snapshot(made.number).unwrap()), world.truth.model());
+                    world.look("later");
+                    world.commit("and then");
+                    database.verify(&world.pool).unwrap();
+                }
+                Err(error) => {
+                    assert!(error.to_string().contains("open the database again"), "call {call}: {error}");
+                    assert!(!is_sound, "call {call}: commits go on although nobody knows what the disk holds");
+                }
+            }
+        }
+        assert!(num_later > 5, "of {call} calls that failed, {num_later} times it went well later");
+    }
+}
+
+#[test]
+fn nothing_has_happened_where_a_snapshot_of_the_newest_fails() {
+    let storage = HookedStorage::default();
+    let world = prepared(&storage, GraphOptions::default(), 7);
+    let world = &mut *lock(&world);
+    let database = world.database();
+    assert!(database.checkpoint(Some("1")).unwrap_err().to_string().contains("cannot name a snapshot"));
+    storage.disk.set_plan(FaultPlan::FailAt(storage.disk.num_calls() + 1, IoKind::StorageFull));
+    database.checkpoint(None).unwrap_err();
+    world.commit("after it");
+    assert_eq!(database.checkpoint(None).unwrap().number, 3, "one snapshot of all");
+    world.look("later");
+}
+
+#[test]
+fn whoever_closes_hears_whether_everything_is_kept() {
+    let storage = HookedStorage::default();
+    let open = || Database::open_in(Arc::new(storage.clone()), Path::new(DB)).unwrap();
+    let pool = Pool::new(1).unwrap();
+    drop(Database::create_in(Arc::new(storage.clone()), Path::new(DB), GraphOptions::default()).unwrap());
+    assert_eq!(open().snapshots().len(), 1, "nothing was committed");
+    let commit = |database: &Database, edge: (u64, u64)| {
+        let added = Update::add_edge(edge.0, edge.1);
+        database.apply(&[added], Missing::Lenient, &pool).unwrap().edges
+    };
+    let database = open();
+    assert_eq!(commit(&database, (1, 2)), 1);
+    let stats = database.live_stats();
+    assert!(stats.delta_bytes > 0 && (stats.added, stats.removed, stats.is_checkpoint_running) == (1, 0, false));
+    database.close().unwrap();
+    let database = open();
+    assert_eq!(commit(&database, (2, 3)), 2);
+    drop(database);
+    let database = open();
+    assert_eq!((commit(&database, (3, 4)), database.snapshots().len()), (3, 3));
+    storage.disk.set_plan(FaultPlan::CrashAt(storage.disk.num_calls()));
+    assert!(database.close().is_err());
+    let after = Database::open_in(Arc::new(storage.disk.after_crash(1)), Path::new(DB)).unwrap();
+    assert_eq!(graph::Graph::num_edges(&after.view().unwrap()), 3, "the log has what no snapshot has");
+}
+
+#[test]
+fn retention_gives_up_snapshots_without_names() {
+    let storage = HookedStorage::default();
+    let world = prepared(&storage, GraphOptions::default(), 8);
+    let database = lock(&world).database();
+    database.retain(Retention::Last(2)).unwrap();
+    for _ in 0..6 {
+        assert!(!checkpoint_meanwhile(&storage, &world, false));
+        lock(&world).commit("after it");
+    }
+    assert_eq!(database.snapshots().len(), 2);
+}

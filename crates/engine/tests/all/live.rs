@@ -1,0 +1,183 @@
+//! Random updates of a live graph, with checkpoints, appends and merges between them, against a plain model.
+//!
+//! Views that were taken at any time are held, and compared again once much has happened.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read, values};
+use anden_engine::{
+    AppendOptions, Changes, Database, GraphOptions, KeyScheme, MergeScope, Missing, NewValue, Update, View,
+};
+use base::parallel::Pool;
+use base::progress::Silent;
+use base::storage::{FaultStorage, MemoryStorage, Storage};
+use graph::property::OwnedValue;
+use graph::{Graph, WeightType};
+use testkit::Random;
+
+const DB: &str = "db";
+
+#[test]
+fn what_is_seen_is_what_was_asked_for() {
+    let pool = Pool::new(2).unwrap();
+    for (seed, options) in kinds().into_iter().enumerate() {
+        println!("seed {seed}: {options:?}");
+        let random = &mut Random::new(seed as u64 + 77);
+        let storage: Arc<dyn Storage> = match seed % 2 == 0 {
+            true => Arc::new(FaultStorage::default()),
+            false => Arc::new(MemoryStorage::default()),
+        };
+        let mut db = Database::create_in(storage.clone(), Path::new(DB), options).unwrap();
+        let mut truth = Truth::new(options);
+        let mut held: Vec<(View, Model)> = Vec::new();
+        for step in 0..120 {
+            let num_updates = [1, 3, 20, 300][random.below(4) as usize];
+            let updates: Vec<_> = (0..num_updates).map(|_| truth.update(random)).collect();
+            let applied = db.apply(&updates, Missing::Lenient, &pool).unwrap();
+            let model = truth.model();
+            assert_eq!((applied.vertices, applied.edges), (model.vertices.len() as u64, model.num_edges));
+            let view = db.view().unwrap();
+            assert_eq!(read(&view), model, "step {step}");
+            match random.below(12) {
+                0 | 1 => {
+                    db.checkpoint(None).unwrap();
+                    assert_eq!(read(&db.view().unwrap()), model, "after a checkpoint in step {step}");
+                }
+                2 => {
+                    let (u, v) = (random.below(NUM_KEYS).into(), random.below(NUM_KEYS).into());
+                    let (source, target) = (truth.key(u), truth.key(v));
+                    let mut changes = Changes::default();
+                    changes.added.push((source, target, truth.weight(3)));
+                    truth.add_edge(u, v, 3);
+                    db.append_changes(&changes, &AppendOptions::default(), &pool, &Silent).unwrap();
+                    assert_eq!(read(&db.view().unwrap()), truth.model(), "after an append in step {step}");
+                }
+                3 => {
+                    db.merge(MergeScope::All, &pool, &Silent).unwrap();
+                }
+                4 => {
+                    let newest = db.snapshots().last().map(|snapshot| snapshot.number).unwrap();
+                    if db.snapshots().len() > 1 {
+                        db.drop_snapshots(&[newest], &Silent).unwrap();
+                    }
+                }
+                5 if db.snapshots().len() > 2 => {
+                    db.checkpoint(None).unwrap();
+                    drop(db);
+                    db = Database::open_in(storage.clone(), Path::new(DB)).unwrap();
+                    db.verify(&pool).unwrap();
+                }
+                _ => {}
+            }
+            assert_eq!(read(&db.view().unwrap()), truth.model(), "at the end of step {step}");
+            if random.below(4) == 0 {
+                held.push((view, model));
+            }
+            if held.len() > 4 {
+                let (view, model) = held.swap_remove(random.below(5) as usize);
+                assert_eq!(read(&view), model, "a view that was held until step {step}");
+            }
+        }
+        db.verify(&pool).unwrap();
+    }
+}
+
+#[test]
+fn what_is_not_there_is_an_error_to_the_strict() {
+    let pool = Pool::new(1).unwrap();
+    let options = GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() };
+    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+    let strict = |updates: &[Update]| db.apply(updates, Missing::Strict, &pool).map_err(|error| error.to_string());
+    let vertices = ["a", "b", "c"].map(|key| Update::AddVertex(key.into()));
+    strict(&vertices).unwrap();
+    strict(&[Update::add_edge("a", "b"), Update::remove_edge("a", "b"), Update::add_edge("b", "c")]).unwrap();
+    let size = |key: &str| Update::set_vertex(key, "size", 3);
+    let no_name = |key: &str| Update::set_vertex(key, "name", OwnedValue::Null);
+    let refused = [
+        (vec![Update::add_edge("a", "x")], "vertex x does not exist"),
+        (vec![Update::add_edge("a", "c"), Update::remove_edge("c", "a")], "there is no edge from c to a to remove"),
+        (vec![Update::remove_edge("a", "x")], "there is no edge from a to x to remove"),
+        (vec![Update::RemoveVertex("x".into())], "there is no vertex x to remove"),
+        (
+            vec![Update::RemoveVertex("b".into()), Update::remove_edge("b", "c")],
+            "there is no edge from b to c to remove",
+        ),
+        (vec![Update::RemoveVertex("b".into()), Update::add_edge("a", "b")], "vertex b does not exist"),
+        (vec![Update::set_vertex("x", "size", 3)], "vertex x does not exist"),
+        (vec![Update::set_vertex("x", "size", OwnedValue::Null), size("a")], "vertex x does not exist"),
+        (vec![size("b"), Update::set_vertex("a", "size", OwnedValue::Null)], "vertex a has no \"size\" to remove"),
+        (
+            vec![Update::RemoveVertex("c".into()), Update::AddVertex("c".into()), no_name("c")],
+            "vertex c has no \"name\" to remove",
+        ),
+    ];
+    strict(&[Update::set_vertex("c", "name", "cy")]).unwrap();
+    let before = read(&db.view().unwrap());
+    assert_eq!(before.arcs.len(), 1);
+    for (updates, expected) in refused {
+        assert_eq!(strict(&updates), Err(expected.to_owned()));
+        assert_eq!(read(&db.view().unwrap()), before, "nothing has happened");
+    }
+    strict(&[size("a"), Update::set_vertex("a", "size", OwnedValue::Null), no_name("c")]).unwrap();
+    strict(&[Update::RemoveVertex("b".into()), Update::AddVertex("b".into()), Update::add_edge("a", "b")]).unwrap();
+    assert_eq!(read(&db.view().unwrap()).arcs.len(), 1);
+}
+
+#[test]
+fn what_does_not_fit_the_graph_is_refused() {
+    let pool = Pool::new(1).unwrap();
+    let create = |options| Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+    let refused = |options, update: Update| {
+        let db = create(options);
+        let updates = [Update::AddVertex(1.into()), update];
+        let error = db.apply(&updates, Missing::Lenient, &pool).unwrap_err().to_string();
+        assert_eq!(db.view().unwrap().num_vertices(), 0, "nothing has happened");
+        error
+    };
+    let plain = GraphOptions::default();
+    let weighted = GraphOptions { weight_type: Some(WeightType::U32), ..plain };
+    assert!(refused(plain, Update::add_weighted_edge(1, 2, 3)).contains("the graph has no weights"));
+    assert!(refused(weighted, Update::add_edge(1, 2)).contains("has no weight"));
+    assert!(refused(weighted, Update::add_weighted_edge(1, 2, -3)).contains("has weight -3"));
+    assert!(refused(plain, Update::add_edge("x", "y")).contains("the graph has integer ids"));
+    let dense = GraphOptions { keys: KeyScheme::Dense, ..plain };
+    assert!(refused(dense, Update::add_edge(1, u64::MAX)).contains("at most"));
+    assert!(
+        refused(plain, Update::set_vertex(2, "size", OwnedValue::Null)).contains("no property \"size\" whose value")
+    );
+    assert!(refused(plain, Update::set_vertex(2, "", 1)).contains("a name of a property"));
+    assert!(refused(plain, Update::set_vertex("x", "size", 1)).contains("the graph has integer ids"));
+}
+
+#[test]
+fn values_have_the_type_of_their_property() {
+    let pool = Pool::new(1).unwrap();
+    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), GraphOptions::default()).unwrap();
+    let apply = |updates: &[Update]| db.apply(updates, Missing::Lenient, &pool).map_err(|error| error.to_string());
+    let text = |vertex: u64, name: &str, text: &str, is_quoted| Update::SetVertexProperty {
+        vertex: vertex.into(),
+        name: name.into(),
+        value: NewValue::Text { text: text.into(), is_quoted },
+    };
+    apply(&[text(1, "size", "1", false), text(2, "size", "2.5", false), text(1, "code", "7", true)]).unwrap();
+    let types = |view: &View| view.properties().schema().iter().map(|(_, of)| of.name()).collect::<Vec<_>>();
+    let before = db.view().unwrap();
+    assert_eq!(types(&before), ["f64", "string"]);
+    for _ in 0..2 {
+        let wrong = apply(&[Update::AddVertex(9.into()), text(1, "size", "x", false)]);
+        assert_eq!(wrong, Err("vertex 1: property \"size\": expected a number of type f64, found 'x'".into()));
+        let wrong = apply(&[Update::set_vertex(1, "code", 7)]);
+        assert_eq!(wrong, Err("vertex 1: 7 is no value of type string (\"code\")".into()));
+        // The first value of a new property says what it is.
+        let wrong = apply(&[Update::set_vertex(1, "new", 7), Update::set_vertex(1, "new", true)]);
+        assert_eq!(wrong, Err("vertex 1: true is no value of type i64 (\"new\")".into()));
+        assert_eq!(db.view().unwrap().num_vertices(), 2, "nothing has happened");
+        assert_eq!(types(&db.view().unwrap()), ["f64", "string"]);
+        db.checkpoint(None).unwrap();
+    }
+    apply(&[text(1, "size", "4", true), Update::set_vertex(2, "size", OwnedValue::Null)]).unwrap();
+    assert_eq!(values(&before).len(), 3);
+    let now: Vec<_> = values(&db.view().unwrap()).into_values().collect();
+    assert_eq!(now, ["String(\"7\")", "F64(4.0)"]);
+}

@@ -1,0 +1,661 @@
+//! What was answered is there after any crash, whatever reaches the disk and in what order; and damage is named.
+
+use std::io::ErrorKind as IoKind;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use crate::hooked::HookedStorage;
+use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read};
+use anden_engine::{
+    AppendOptions, Changes, Database, Durability, ErrorKind, GraphOptions, KeyScheme, MergeScope, Missing, Update, View,
+};
+use base::parallel::Pool;
+use base::progress::Silent;
+use base::storage::{FaultPlan, FaultStorage, Storage};
+use graph::Graph;
+use testkit::{Random, scaled};
+
+const DB: &str = "db";
+/// Disks that a crash may leave, looked at for each call.
+fn num_disks() -> u64 {
+    scaled(8)
+}
+
+fn pool() -> &'static Pool {
+    static POOL: OnceLock<Pool> = OnceLock::new();
+    POOL.get_or_init(|| Pool::new(1).unwrap())
+}
+
+fn open(disk: &FaultStorage) -> anden_engine::Result<Database> {
+    Database::open_in(Arc::new(disk.clone()), Path::new(DB))
+}
+
+fn create(disk: &FaultStorage, options: GraphOptions) -> Database {
+    Database::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap()
+}
+
+/// The process ends here: nothing is written when the handle goes.
+fn kill(disk: &FaultStorage, database: Database) -> FaultStorage {
+    let left = disk.duplicate();
+    drop(database);
+    left
+}
+
+fn segments(disk: &FaultStorage) -> Vec<PathBuf> {
+    let names = disk.list(Path::new(DB)).unwrap().into_iter().filter(|name| name.starts_with("wal-"));
+    names.map(|name| Path::new(DB).join(name)).collect()
+}
+
+/// What was asked for, commit by commit.
+struct History {
+    truth: Truth,
+    random: Random,
+    /// After each commit, the first being none.
+    models: Vec<Model>,
+    truths: Vec<Truth>,
+    /// So many were answered as durable.
+    num_durable: usize,
+}
+
+impl History {
+    fn new(options: GraphOptions, seed: u64) -> Self {
+        let truth = Truth::new(options);
+        let (models, truths) = (vec![truth.model()], vec![truth.clone()]);
+        Self { truth, random: Random::new(seed), models, truths, num_durable: 0 }
+    }
+
+    fn remember(&mut self) {
+        self.models.push(self.truth.model());
+        self.truths.push(self.truth.clone());
+    }
+
+    /// Nothing was ever committed after the commit of this number.
+    fn forget_after(&mut self, number: usize) {
+        self.models.truncate(number + 1);
+        self.truths.truncate(number + 1);
+        self.truth = self.truths[number].clone();
+        self.num_durable = number;
+    }
+
+    /// Commits random updates; false where the disk failed.
+    fn commit(&mut self, database: &Database, durability: Durability) -> bool {
+        let num_updates = [1, 1, 4, 40][self.random.below(4) as usize];
+        let updates: Vec<_> = (0..num_updates).map(|_| self.truth.update(&mut self.random)).collect();
+        self.remember();
+        let answer = database.apply_with(&updates, Missing::Lenient, durability, pool());
+        self.has_answered(answer.is_ok(), durability == Durability::Sync)
+    }
+
+    fn append(&mut self, database: &Database) -> bool {
+        let (u, v) = (self.random.below(NUM_KEYS).into(), self.random.below(NUM_KEYS).into());
+        let mut changes = Changes::default();
+        changes.added.push((self.truth.key(u), self.truth.key(v), self.truth.weight(2)));
+        self.truth.add_edge(u, v, 2);
+        self.remember();
+        let answer = database.append_changes(&changes, &AppendOptions::default(), pool(), &Silent);
+        self.has_answered(answer.is_ok(), true)
+    }
+
+    fn has_answered(&mut self, is_ok: bool, is_durable: bool) -> bool {
+        if is_ok && is_durable {
+            self.num_durable = self.models.len() - 1;
+        }
+        is_ok
+    }
+
+    /// Some commits, with snapshots and what else there is between them, until the disk fails.
+    fn run(&mut self, database: &Database, num_steps: usize, durability: impl Fn(&mut Random) -> Durability) {
+        for _ in 0..num_steps {
+            let is_well = match self.random.below(14) {
+                0 => database.checkpoint(None).is_ok(),
+                1 => self.append(database),
+                2 => database.merge(MergeScope::All, pool(), &Silent).is_ok(),
+                3 if database.snapshots().len() > 1 => {
+                    let newest = database.snapshots().last().unwrap().number;
+                    database.drop_snapshots(&[newest], &Silent).is_ok()
+                }
+                _ => {
+                    let durability = durability(&mut self.random);
+                    self.commit(database, durability)
+                }
+            };
+            if !is_well {
+                return;
+            }
+        }
+    }
+
+    /// What is found is what there was after some commit, and no durable one is lost; gives its number.
+    fn check(&self, view: &View, place: &str) -> usize {
+        let found = read(view);
+        let number = self.models.iter().rposition(|model| *model == found);
+        let number = number.unwrap_or_else(|| panic!("{place}: no commit left this"));
+        assert!(number >= self.num_durable, "{place}: {number} commits are there, {} were durable", self.num_durable);
+        number
+    }
+}
+
+#[test]
+fn commits_survive_without_a_snapshot() {
+    for (seed, options) in kinds().into_iter().enumerate() {
+        let mut disk = FaultStorage::default();
+        let mut database = create(&disk, options);
+        let mut history = History::new(options, seed as u64);
+        for round in 0..6 {
+            for _ in 0..12 {
+                assert!(history.commit(&database, Durability::Sync));
+            }
+            let num_snapshots = database.snapshots().len();
+            disk = kill(&disk, database);
+            database = open(&disk).unwrap();
+            assert_eq!(database.snapshots().len(), num_snapshots);
+            let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+            for database in [&database, &reader] {
+                assert_eq!(read(&database.view().unwrap()), history.truth.model(), "seed {seed}, round {round}");
+                database.verify(pool()).unwrap();
+            }
+        }
+        database.close().unwrap();
+        assert_eq!(segments(&disk), Vec::<PathBuf>::new(), "a clean close leaves no log");
+        assert_eq!(read(&open(&disk).unwrap().view().unwrap()), history.truth.model());
+    }
+}
+
+#[test]
+fn a_crash_at_any_call_loses_no_durable_commit() {
+    let of_kinds = kinds().into_iter().take(3).enumerate();
+    for (seed, options) in of_kinds {
+        let (mut call, mut num_states, mut numbers) = (0, 0, std::collections::BTreeSet::new());
+        loop {
+            let disk = FaultStorage::default();
+            let mut history = History::new(options, seed as u64 + 100);
+            let database = create(&disk, options);
+            let first = disk.num_calls();
+            disk.set_plan(FaultPlan::CrashAt(first + call));
+            history.run(&database, 25, |_| Durability::Sync);
+            drop(database);
+            for of_disk in 0..num_disks() {
+                let place = format!("kind {seed}, call {call}, disk {of_disk}");
+                let after = disk.after_crash(of_disk);
+                let database = open(&after).unwrap_or_else(|error| panic!("{place}: {error}"));
+                numbers.insert(history.check(&database.view().unwrap(), &place));
+                // What follows is kept as well.
+                database.apply(&[Update::AddVertex(history.truth.key(1))], Missing::Lenient, pool()).unwrap();
+                let expected = read(&database.view().unwrap());
+                let again = open(&kill(&after, database)).unwrap_or_else(|error| panic!("{place}, again: {error}"));
+                assert_eq!(read(&again.view().unwrap()), expected, "{place}, again");
+                num_states += 1;
+            }
+            if disk.num_calls() <= first + call {
+                break;
+            }
+            call += 1;
+        }
+        assert!(call > 60 && numbers.len() > 15, "{call} calls, {} different states", numbers.len());
+        println!("crash_every_call[log] kind {seed}: {call} calls, {num_states} disks");
+    }
+}
+
+#[test]
+fn a_misdirected_write_is_named_or_harmless() {
+    let (mut num_named, mut num_harmless, mut num_short) = (0, 0, 0);
+    for (seed, options) in kinds().into_iter().take(3).enumerate() {
+        let mut call = 0;
+        loop {
+            let disk = FaultStorage::default();
+            let mut history = History::new(options, seed as u64 + 200);
+            let database = create(&disk, options);
+            let first = disk.num_calls();
+            disk.set_plan(FaultPlan::MisdirectAt(first + call, call));
+            history.run(&database, 25, |_| Durability::Sync);
+            let was_reached = disk.num_calls() > first + call;
+            let left = kill(&disk, database);
+            let place = format!("kind {seed}, call {call}");
+            let opened = open(&left).and_then(|database| database.verify(pool()).map(|_| database));
+            match opened {
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::Corrupt, "{place}: {error}");
+                    assert!(error.to_string().contains(DB), "{place}: {error}");
+                    num_named += 1;
+                }
+                Ok(database) => {
+                    // Of the log's last record nothing knows that it was there. What damage refused, nobody answered.
+                    let found = read(&database.view().unwrap());
+                    let is_there =
+                        found == history.models[history.num_durable] || Some(&found) == history.models.last();
+                    let lost = usize::from(!is_there);
+                    history.num_durable -= lost;
+                    history.check(&database.view().unwrap(), &place);
+                    num_short += lost;
+                    num_harmless += 1 - lost;
+                }
+            }
+            call += 1;
+            if !was_reached {
+                break;
+            }
+        }
+    }
+    println!("misdirected[log]: {num_named} named, {num_harmless} harmless, {num_short} without the last record");
+    assert!(num_named > 50 && num_short < 10, "{num_named} named, {num_short} without the last record");
+}
+
+#[test]
+fn what_the_thread_of_the_log_could_not_write_is_told() {
+    let disk = FaultStorage::default();
+    let database = create(&disk, kinds()[0]);
+    let wait_until = |holds: &dyn Fn(Option<String>) -> bool| {
+        let start = std::time::Instant::now();
+        while !holds(database.live_stats().log_error) {
+            assert!(start.elapsed().as_secs() < 60, "{:?}", database.live_stats());
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    };
+    let add = |key: u64, durability: Durability| {
+        database.apply_with(&[Update::add_edge(key, key + 1)], Missing::Lenient, durability, pool())
+    };
+    add(1, Durability::Sync).unwrap();
+    disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
+    add(2, Durability::None).unwrap();
+    wait_until(&|error| error.is_some_and(|error| error.contains("wal-")));
+    // It is tried again.
+    wait_until(&|error| error.is_none());
+    disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
+    let refused = add(3, Durability::Sync).unwrap_err();
+    assert_eq!(database.live_stats().log_error, Some(refused.to_string()));
+    add(3, Durability::Sync).unwrap();
+    assert_eq!(database.live_stats().log_error, None);
+}
+
+#[test]
+fn crashes_at_any_time_leave_a_prefix_of_what_was_not_durable() {
+    let durabilities = [
+        Durability::None,
+        Durability::Batched(Duration::from_millis(1)),
+        Durability::Batched(Duration::from_secs(60)),
+        Durability::Sync,
+    ];
+    let (mut num_lost, mut num_states) = (0, 0);
+    for seed in 0..scaled(120) {
+        println!("seed {seed}");
+        let options = kinds()[seed as usize % 7];
+        let mut disk = FaultStorage::default();
+        let mut history = History::new(options, seed);
+        drop(create(&disk, options));
+        // Several generations, each of them after a crash.
+        for generation in 0..4 {
+            let database = open(&disk).unwrap();
+            let call = disk.num_calls() + u64::from(history.random.below(60));
+            disk.set_plan(FaultPlan::CrashAt(call));
+            history.run(&database, 12, |random| durabilities[random.below(4) as usize]);
+            drop(database);
+            let seed = u64::from(history.random.below(1 << 30));
+            let after = disk.after_crash(seed);
+            let place = format!("generation {generation}, disk {seed}");
+            let database = open(&after).unwrap_or_else(|error| panic!("{place}: {error}"));
+            let number = history.check(&database.view().unwrap(), &place);
+            num_lost += history.models.len() - 1 - number;
+            num_states += 1;
+            history.forget_after(number);
+            disk = kill(&after, database);
+        }
+    }
+    assert!(num_lost > 50, "of what was not durable, {num_lost} commits were lost in {num_states} crashes");
+    println!("crash_any_time[log]: {num_states} crashes, {num_lost} commits lost that were not durable");
+}
+
+#[test]
+fn what_is_found_is_durable_before_anything_follows_it() {
+    let disk = FaultStorage::default();
+    let database = create(&disk, kinds()[0]);
+    let add = |database: &Database, key: u64, durability| {
+        database.apply_with(&[Update::add_edge(key, key + 1)], Missing::Lenient, durability, pool()).unwrap();
+    };
+    add(&database, 1, Durability::Batched(Duration::from_secs(3600)));
+    // No snapshot is made when the handle goes: what it wrote is where a killed process leaves it.
+    disk.set_plan(FaultPlan::FailNext("level-", IoKind::StorageFull));
+    drop(database);
+    let database = open(&disk).unwrap();
+    assert_eq!(database.snapshots().len(), 1);
+    add(&database, 2, Durability::Sync);
+    for seed in 0..50 {
+        let after = open(&disk.after_crash(seed)).unwrap_or_else(|error| panic!("disk {seed}: {error}"));
+        assert_eq!(after.view().unwrap().num_edges(), 2, "disk {seed}");
+    }
+}
+
+#[test]
+fn nobody_sees_a_durable_commit_before_it_is_synced() {
+    let storage = HookedStorage::default();
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let database = Arc::new(Database::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap());
+    let edge = |number: u64| Update::add_edge(number, number + 1);
+    // Alone, in a group, and a batch that is not copied.
+    let batches = [vec![edge(0)], (1..20).map(edge).collect(), (20..3_000).map(edge).collect()];
+    let mut num_edges = 0;
+    for batch in batches {
+        let seen = Arc::new(Mutex::new(Vec::new()));
+        let (reader, shown) = (Arc::clone(&database), Arc::clone(&seen));
+        storage.set_hook(move |path| {
+            if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("wal-")) {
+                shown.lock().unwrap().push((reader.view().unwrap().num_edges(), reader.epoch()));
+            }
+        });
+        let epoch = database.epoch();
+        database.apply_with(&batch, Missing::Lenient, Durability::Sync, pool()).unwrap();
+        storage.clear_hook();
+        // A write and a sync, at least: the hook is called before each.
+        let seen = seen.lock().unwrap();
+        assert!(seen.len() >= 2 && seen.iter().all(|&found| found == (num_edges, epoch)), "{seen:?}");
+        num_edges += batch.len() as u64;
+        assert_eq!(database.view().unwrap().num_edges(), num_edges);
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_a_commit_and_nothing_else() {
+    let options = kinds()[0];
+    let (mut call, mut num_refused, mut num_poisoned) = (0, 0, 0);
+    loop {
+        let disk = FaultStorage::default();
+        let database = create(&disk, options);
+        let add = |key: u64| database.apply(&[Update::add_edge(key, key + 1)], Missing::Lenient, pool());
+        add(0).unwrap();
+        let first = disk.num_calls();
+        disk.set_plan(FaultPlan::FailAt(first + call, IoKind::StorageFull));
+        let answers: Vec<_> = (1..4).map(|step| add(10 * step)).collect();
+        let was_reached = disk.num_calls() > first + call;
+        disk.set_plan(FaultPlan::Never);
+        let num_answered = 1 + answers.iter().filter(|answer| answer.is_ok()).count() as u64;
+        assert_eq!(database.view().unwrap().num_edges(), num_answered, "what is refused has not happened");
+        let later = add(100);
+        let is_poisoned = later.is_err();
+        let mut num_edges = num_answered;
+        match later {
+            Ok(applied) => num_edges = applied.edges,
+            Err(error) => {
+                assert!(error.to_string().contains("open the database again"), "{error}");
+                assert_eq!(database.checkpoint(None).unwrap_err().kind(), ErrorKind::Io);
+                num_poisoned += 1;
+            }
+        }
+        num_refused += usize::from(answers.iter().any(|answer| answer.is_err()) && !is_poisoned);
+        assert_eq!(database.view().unwrap().num_edges(), num_edges, "readers go on");
+        let found = open(&kill(&disk, database)).unwrap().view().unwrap().num_edges();
+        assert!(found == num_edges || (is_poisoned && found == num_edges + 1), "{found} edges, {num_edges} answered");
+        call += 1;
+        if !was_reached {
+            break;
+        }
+    }
+    assert!(num_refused > 0 && num_poisoned > 0, "{num_refused} refused, {num_poisoned} poisoned");
+}
+
+/// A small log of three generations: two segments that begin with an edge each, in a directory without a snapshot of
+/// it; and how many edges there are.
+fn small_log() -> (FaultStorage, u64) {
+    let mut disk = FaultStorage::default();
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let mut database = create(&disk, options);
+    let mut num_edges = 0;
+    for generation in 0..2 {
+        for step in 0..4 {
+            let source = generation * 10 + step;
+            let applied = database.apply(&[Update::add_edge(source, source + 1)], Missing::Lenient, pool()).unwrap();
+            num_edges = applied.edges;
+        }
+        disk = kill(&disk, database);
+        database = open(&disk).unwrap();
+    }
+    (kill(&disk, database), num_edges)
+}
+
+/// The number of edges that a damaged log still has; `None` where it is refused, by the name of the file.
+fn edges_of(disk: &FaultStorage, place: &str) -> Option<u64> {
+    let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB));
+    let writer = open(disk);
+    match (reader, writer) {
+        (Ok(reader), Ok(writer)) => {
+            let num_edges = writer.view().unwrap().num_edges();
+            assert_eq!(reader.view().unwrap().num_edges(), num_edges, "{place}");
+            Some(num_edges)
+        }
+        (Err(reader), Err(writer)) => {
+            assert_eq!(reader.to_string(), writer.to_string(), "{place}");
+            assert!(writer.to_string().contains("wal-"), "{place}: {writer}");
+            assert_eq!(writer.kind(), ErrorKind::Corrupt, "{place}: {writer}");
+            None
+        }
+        (reader, writer) => panic!("{place}: a reader finds {reader:?}, a writer {writer:?}"),
+    }
+}
+
+#[test]
+fn a_flipped_byte_is_named_or_ends_the_log_where_nothing_says_more() {
+    let (disk, num_edges) = small_log();
+    assert_eq!((edges_of(&disk.duplicate(), "whole"), segments(&disk).len()), (Some(num_edges), 2));
+    let (mut num_refused, mut num_cut, mut num_harmless) = (0, 0, 0);
+    for (index, path) in segments(&disk).iter().enumerate() {
+        let bytes = disk.contents(path).unwrap();
+        let end = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 16;
+        for at in 0..end.min(bytes.len()) {
+            let copy = disk.duplicate();
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0x10;
+            copy.set_contents(path, &damaged);
+            match edges_of(&copy, &format!("segment {index}, byte {at}")) {
+                None => num_refused += 1,
+                Some(found) if found == num_edges => num_harmless += 1,
+                Some(found) => {
+                    // Only the last commit has nothing behind it that knows of it.
+                    assert!(index == 1 && found + 1 == num_edges, "segment {index}, byte {at}: {found} edges");
+                    num_cut += 1;
+                }
+            }
+        }
+    }
+    assert!(num_refused > 300 && num_cut > 30, "{num_refused} refused, {num_cut} cut, {num_harmless} harmless");
+}
+
+#[test]
+fn a_log_that_is_cut_anywhere_ends_there_or_is_refused() {
+    let (disk, num_edges) = small_log();
+    let paths = segments(&disk);
+    let mut found_before = 0;
+    for (index, path) in paths.iter().enumerate() {
+        let bytes = disk.contents(path).unwrap();
+        let end = bytes.iter().rposition(|&byte| byte != 0).unwrap() + 16;
+        for len in 0..end.min(bytes.len()) {
+            let copy = disk.duplicate();
+            copy.set_contents(path, &bytes[..len]);
+            let found = edges_of(&copy, &format!("segment {index}, {len} bytes"));
+            match found {
+                None => assert!(index == 0 || found_before == 0, "of the second segment, the first commit is known"),
+                Some(found) if index == 0 => assert_eq!(found, num_edges, "{len} bytes of the first segment"),
+                Some(found) => {
+                    assert!(found >= found_before && found <= num_edges, "{len} bytes: {found} edges");
+                    assert!(found > num_edges / 2, "{len} bytes: {found} edges, all of the first segment");
+                    // What a later commit stands behind is whole.
+                    let copy = disk.duplicate();
+                    copy.set_contents(path, &bytes[..len]);
+                    let database = open(&copy).unwrap();
+                    database.apply(&[Update::add_edge(70, 71)], Missing::Lenient, pool()).unwrap();
+                    let copy = kill(&copy, database);
+                    assert_eq!(edges_of(&copy, &format!("{len} bytes and a commit")), Some(found + 1));
+                    found_before = found;
+                }
+            }
+        }
+    }
+    assert_eq!(found_before, num_edges);
+}
+
+#[test]
+fn a_segment_that_lacks_or_is_of_another_database_is_refused() {
+    let (disk, _) = small_log();
+    let paths = segments(&disk);
+    let copy = disk.duplicate();
+    copy.remove_file(&paths[0]).unwrap();
+    let error = open(&copy).unwrap_err();
+    assert!(error.kind() == ErrorKind::Corrupt && error.to_string().contains("missing"), "{error}");
+    assert_eq!(segments(&copy), paths[1..], "nothing is changed");
+    let (other, _) = small_log();
+    let copy = disk.duplicate();
+    copy.set_contents(&paths[1], &other.contents(&paths[1]).unwrap());
+    let error = open(&copy).unwrap_err();
+    assert!(error.kind() == ErrorKind::Corrupt && error.to_string().contains("another database"), "{error}");
+    let copy = disk.duplicate();
+    copy.set_contents(&paths[1], &disk.contents(&paths[0]).unwrap());
+    assert_eq!(open(&copy).unwrap_err().kind(), ErrorKind::Corrupt, "the same segment twice");
+    let reader = |disk: &FaultStorage| Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB));
+    assert_eq!(reader(&copy).unwrap_err().kind(), ErrorKind::Corrupt);
+    // The snapshots can be read all the same.
+    let snapshots = Database::open_snapshots_in(Arc::new(copy), Path::new(DB)).unwrap();
+    let newest = snapshots.snapshots().last().unwrap().num_edges;
+    assert_eq!(snapshots.view().unwrap().num_edges(), newest);
+    assert_eq!(snapshots.refresh().unwrap_err().kind(), ErrorKind::Corrupt);
+}
+
+#[test]
+fn a_log_that_is_gone_is_named() {
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    fn add(database: &Database, source: u64) {
+        database.apply(&[Update::add_edge(source, source + 1)], Missing::Lenient, pool()).unwrap();
+    }
+    type Commits = fn(&Database);
+    let with_commits: [(&str, Commits); 4] = [
+        ("a commit", |database| add(database, 1)),
+        ("commits", |database| (1..9).for_each(|source| add(database, source))),
+        ("commits behind a snapshot", |database| {
+            (1..4).for_each(|source| add(database, source));
+            database.checkpoint(None).unwrap();
+            add(database, 5);
+        }),
+        ("commits that the thread syncs", |database| {
+            database.set_durability(Durability::Batched(Duration::ZERO));
+            add(database, 1);
+            while database.live_stats().log_syncs == 0 {
+                std::thread::yield_now();
+            }
+            database.set_durability(Durability::Sync);
+            add(database, 2);
+        }),
+    ];
+    for (place, commit) in with_commits {
+        let disk = FaultStorage::default();
+        let database = create(&disk, options);
+        commit(&database);
+        let left = kill(&disk, database);
+        let newest = Database::open_snapshots_in(Arc::new(left.clone()), Path::new(DB)).unwrap();
+        let num_before = newest.view().unwrap().num_edges();
+        assert!(edges_of(&left.duplicate(), place).unwrap() > num_before, "{place}");
+        segments(&left).iter().for_each(|path| left.remove_file(path).unwrap());
+        assert_eq!(edges_of(&left, place), None, "{place}");
+        let error = open(&left).unwrap_err().to_string();
+        assert!(error.contains("which was durable, is missing"), "{place}: {error}");
+        assert_eq!(newest.refresh().unwrap_err().kind(), ErrorKind::Corrupt, "{place}");
+        // Who gives up what is gone takes away what says that it was there.
+        left.remove_file(&Path::new(DB).join("LOG")).unwrap();
+        assert_eq!(edges_of(&left, place), Some(num_before), "{place}");
+    }
+}
+
+#[test]
+fn a_log_that_lacks_its_end_is_named() {
+    let (disk, num_edges) = small_log();
+    disk.remove_file(segments(&disk).last().unwrap()).unwrap();
+    assert_eq!(edges_of(&disk.duplicate(), "without the last segment"), None);
+    // What a snapshot has is not looked for.
+    let (disk, _) = small_log();
+    open(&disk).unwrap().close().unwrap();
+    assert_eq!(segments(&disk), Vec::<PathBuf>::new());
+    assert_eq!(edges_of(&disk, "closed"), Some(num_edges));
+}
+
+#[test]
+fn a_reader_follows_commits_and_snapshots() {
+    let disk = FaultStorage::default();
+    let options = kinds()[5];
+    let writer = create(&disk, options);
+    let mut history = History::new(options, 3);
+    let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+    assert!(!reader.refresh().unwrap());
+    for step in 0..60 {
+        let num_calls = disk.num_calls();
+        let held = reader.view().unwrap();
+        let before = read(&held);
+        history.run(&writer, 2, |_| Durability::Sync);
+        assert_eq!(read(&reader.view().unwrap()), before, "step {step}: nothing moves by itself");
+        assert!(reader.refresh().unwrap() || disk.num_calls() == num_calls, "step {step}");
+        assert_eq!(read(&reader.view().unwrap()), history.truth.model(), "step {step}");
+        assert_eq!(read(&held), before, "step {step}: a view never changes");
+        assert!(!reader.refresh().unwrap());
+    }
+    assert!(reader.apply(&[Update::add_edge(1, 2)], Missing::Lenient, pool()).is_err());
+    let num_calls = disk.num_calls();
+    drop(reader);
+    assert_eq!(disk.num_calls(), num_calls, "a reader changes nothing");
+}
+
+#[test]
+fn a_commit_of_one_edge_takes_little() {
+    let disk = FaultStorage::default();
+    let database = create(&disk, GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() });
+    database.apply(&[Update::add_edge(0, 999)], Missing::Lenient, pool()).unwrap();
+    let end = |disk: &FaultStorage| {
+        let bytes = disk.contents(&segments(disk)[0]).unwrap();
+        bytes.iter().rposition(|&byte| byte != 0).unwrap()
+    };
+    let before = end(&disk);
+    for target in 0..100 {
+        database.apply(&[Update::add_edge(1, target)], Missing::Lenient, pool()).unwrap();
+    }
+    let num_bytes = end(&disk) - before;
+    assert!(num_bytes < 100 * 64, "{num_bytes} bytes for 100 commits of an edge");
+    assert!(database.log_bytes().unwrap() >= num_bytes as u64);
+}
+
+#[test]
+fn a_large_batch_comes_back() {
+    let pool = Pool::new(2).unwrap();
+    for options in kinds() {
+        let disk = FaultStorage::default();
+        let database = create(&disk, options);
+        let mut truth = Truth::new(options);
+        let random = &mut Random::new(9);
+        let add = |truth: &mut Truth, random: &mut Random| {
+            let (u, v) = (u64::from(random.below(NUM_KEYS)), u64::from(random.below(NUM_KEYS)));
+            let (source, target) = (truth.key(u), truth.key(v));
+            if random.below(3) == 0 {
+                if let Some(edge) = truth.edge(u, v) {
+                    truth.edges.remove(&edge);
+                }
+                return Update::RemoveEdge { source, target };
+            }
+            truth.add_edge(u, v, 1);
+            Update::AddEdge { source, target, weight: truth.weight(1) }
+        };
+        let vertices: Vec<_> = (0..u64::from(NUM_KEYS)).map(|number| Update::AddVertex(truth.key(number))).collect();
+        (0..u64::from(NUM_KEYS)).for_each(|number| truth.add_vertex(number));
+        database.apply(&vertices, Missing::Lenient, &pool).unwrap();
+        let updates: Vec<_> = (0..10_000).map(|_| add(&mut truth, random)).collect();
+        database.apply(&updates, Missing::Lenient, &pool).unwrap();
+        assert_eq!(read(&database.view().unwrap()), truth.model());
+        let database = open(&kill(&disk, database)).unwrap();
+        assert_eq!(read(&database.view().unwrap()), truth.model(), "{options:?}");
+    }
+}
+
+#[test]
+fn graphs_in_memory_and_those_of_levels_have_no_log() {
+    let database = Database::in_memory(GraphOptions::default()).unwrap();
+    database.set_durability(Durability::Batched(Duration::from_millis(1)));
+    database.apply(&[Update::add_edge(1, 2)], Missing::Lenient, pool()).unwrap();
+    assert_eq!(database.log_bytes().unwrap(), 0);
+    let disk = FaultStorage::default();
+    let database = create(&disk, GraphOptions { multigraph: true, ..GraphOptions::default() });
+    database.apply(&[Update::add_edge(1, 2)], Missing::Lenient, pool()).unwrap();
+    assert_eq!(segments(&disk), Vec::<PathBuf>::new());
+    assert_eq!(open(&disk.after_crash(1)).unwrap().view().unwrap().num_edges(), 1);
+}

@@ -1,0 +1,23 @@
+//! Databases through their own interface: loaded, changed, crashed and compared with models.
+
+mod acid;
+mod answers;
+mod appending;
+mod background;
+mod checkpoints;
+mod crash_every_call;
+mod edge_properties;
+mod histories;
+mod hooked;
+mod lama_model;
+mod levelled_updates;
+mod live;
+mod live_batches;
+mod live_model;
+mod loading;
+mod log_recovery;
+mod model;
+mod prefetch;
+mod transactions;
+mod versions;
+mod vertex_properties;

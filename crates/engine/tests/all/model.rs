@@ -1,0 +1,157 @@
+//! Databases against a plain model, over all combinations of options.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::loading::{DB, Input, InputEdge, Model, files, fixed_identity};
+use anden_engine::{Database, Duplicates, GraphOptions, KeyScheme, LoadOptions};
+use base::parallel::Pool;
+use base::progress::Silent;
+use base::storage::FaultStorage;
+use graph::{Direction, Weight, WeightType};
+use proptest::prelude::*;
+
+/// How keys look.
+#[derive(Clone, Copy, Debug)]
+enum Keys {
+    Dense,
+    /// Small integers, which a bitmap ranks.
+    Small,
+    /// Integers of 32 bits, which it does not.
+    Sparse,
+    /// Integers of any size.
+    Wide,
+    /// Small integers and a few large ones.
+    Mixed,
+    Strings,
+}
+
+impl Keys {
+    const ALL: [Self; 6] = [Self::Dense, Self::Small, Self::Sparse, Self::Wide, Self::Mixed, Self::Strings];
+
+    fn scheme(self) -> KeyScheme {
+        match self {
+            Self::Dense => KeyScheme::Dense,
+            Self::Strings => KeyScheme::String,
+            _ => KeyScheme::Integer,
+        }
+    }
+
+    fn key(self, number: u64) -> String {
+        match self {
+            Self::Dense => number.to_string(),
+            Self::Small => (3 * number + 5).to_string(),
+            Self::Sparse => (number.wrapping_mul(0x9e37_79b9) & 0xffff_ffff).to_string(),
+            Self::Wide => number.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_string(),
+            Self::Mixed if number.is_multiple_of(11) => (number << 40).to_string(),
+            Self::Mixed => number.to_string(),
+            Self::Strings => format!("{}{number}", ["key", "", "ключ-", "a"][number as usize % 4]),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    edges: Vec<InputEdge>,
+    options: LoadOptions,
+}
+
+fn options() -> impl Strategy<Value = (Keys, LoadOptions)> {
+    let duplicates = [Duplicates::Min, Duplicates::Last, Duplicates::Sum, Duplicates::Keep];
+    let weights =
+        [None, None, Some(WeightType::U32), Some(WeightType::I64), Some(WeightType::F32), Some(WeightType::F64)];
+    let kinds = [(Direction::Directed, false), (Direction::Directed, true), (Direction::Undirected, false)];
+    let choose = (
+        prop::sample::select(Keys::ALL.to_vec()),
+        prop::sample::select(kinds.to_vec()),
+        prop::sample::select(duplicates.to_vec()),
+        prop::sample::select(weights.to_vec()),
+        any::<bool>(),
+        any::<bool>(),
+    );
+    choose.prop_map(|(keys, (direction, ordered), duplicates, weight_type, in_edges, io_order)| {
+        let graph = GraphOptions {
+            direction,
+            ordered,
+            keys: keys.scheme(),
+            weight_type,
+            edge_properties: false,
+            in_edges,
+            multigraph: duplicates == Duplicates::Keep,
+        };
+        let io_order = io_order && keys.scheme() != KeyScheme::Dense;
+        (keys, LoadOptions { graph, duplicates, io_order, identity: Some(fixed_identity()), ..LoadOptions::default() })
+    })
+}
+
+fn cases() -> impl Strategy<Value = Case> {
+    let edges = prop::collection::vec((0_u64..60, 0_u64..60, 0_u32..50), 0..400);
+    (options(), edges, any::<bool>()).prop_map(|((keys, options), mut edges, sort)| {
+        if sort {
+            edges.sort_unstable();
+        }
+        let weight = |w: u32| match options.graph.weight_type {
+            Some(WeightType::F32 | WeightType::F64) => format!("{}.{}", w / 7, w % 7),
+            Some(WeightType::I64) => (i64::from(w) - 25).to_string(),
+            _ => w.to_string(),
+        };
+        let edges = edges.into_iter().map(|(u, v, w)| (keys.key(u), keys.key(v), weight(w))).collect();
+        Case { edges, options }
+    })
+}
+
+/// Loads a case with so many threads and so much memory to sort in.
+fn load(case: &Case, threads: usize, sort_memory: Option<u64>, block_bytes: usize) -> (FaultStorage, Database) {
+    let input = Input::edges(&case.edges);
+    let mut options = case.options.clone();
+    options.sort_memory = sort_memory;
+    options.source.block_bytes = block_bytes;
+    let disk = FaultStorage::default();
+    let pool = Pool::new(threads).unwrap();
+    let (storage, path) = (Arc::new(disk.clone()), Path::new(DB));
+    let (db, report) = Database::load_in(storage, path, &input.paths(), &options, &pool, &Silent).unwrap();
+    db.verify(&pool).unwrap();
+    assert_eq!((report.skipped, report.snapshot), (0, 1));
+    (disk, db)
+}
+
+fn check<W: Weight>(case: &Case) {
+    let (disk, db) = load(case, 1, None, 4 << 20);
+    let expected = Model::<W>::new(&case.edges, &case.options);
+    let mut found = Model::<W>::of(&db.view().unwrap());
+    if case.options.graph.direction == Direction::Directed && !case.options.graph.in_edges {
+        assert!(found.in_lists.is_empty());
+        found.in_lists = expected.in_lists.clone();
+    }
+    assert_eq!(found, expected);
+    let expected = files(&disk);
+    for (threads, sort_memory, block_bytes) in [
+        (2, None, 300),
+        (1, Some(1500), 300),
+        (2, Some(1500), 200),
+        (3, Some(20_000), 300),
+        (2, Some(6000), 300),
+        (2, Some(0), 1000),
+    ] {
+        let found = files(&load(case, threads, sort_memory, block_bytes).0);
+        let names = |files: &std::collections::BTreeMap<String, Vec<u8>>| files.keys().cloned().collect::<Vec<_>>();
+        assert_eq!(names(&found), names(&expected));
+        for (name, bytes) in &found {
+            assert!(bytes == &expected[name], "{name} differs, {threads} threads, {sort_memory:?} bytes to sort in");
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 150, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_way_of_loading_gives_the_graph_of_the_model(case in cases()) {
+        match case.options.graph.weight_type {
+            None | Some(WeightType::U32) => check::<u32>(&case),
+            Some(WeightType::I64) => check::<i64>(&case),
+            Some(WeightType::F32) => check::<f32>(&case),
+            Some(WeightType::F64) => check::<f64>(&case),
+        }
+    }
+}

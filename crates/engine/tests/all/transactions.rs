@@ -1,0 +1,434 @@
+//! Transactions against a plain model: they see what they write, and commit it whole or not at all.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::live_model::{NUM_KEYS, Truth, kinds, read};
+use anden_engine::{Database, EdgeWeight, Error, ErrorKind, GraphOptions, Key, KeyScheme, Transaction, Update};
+use base::parallel::Pool;
+use base::storage::{FaultPlan, FaultStorage, Storage};
+use graph::property::OwnedValue;
+use graph::{Graph, InEdges};
+use lama::Side;
+use testkit::Random;
+
+fn database(options: GraphOptions) -> Database {
+    Database::in_memory(options).unwrap()
+}
+
+fn key(name: &str) -> Key {
+    name.into()
+}
+
+fn strings() -> GraphOptions {
+    GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() }
+}
+
+/// What a transaction sees, compared with the model vertex by vertex.
+fn compare(tx: &Transaction<'_>, truth: &Truth, place: &str) {
+    let model = truth.model();
+    let graph = tx.graph();
+    assert_eq!(graph.num_vertices(), model.vertices.len(), "{place}");
+    assert_eq!(graph.num_edges(), model.num_edges, "{place}");
+    let mut num_arcs = 0;
+    for number in 0..u64::from(NUM_KEYS) {
+        let key = truth.key(number);
+        let name = key.to_string();
+        assert_eq!(tx.has_vertex(&key).unwrap(), model.vertices.contains(&name), "{place}: {key}");
+        if !model.vertices.contains(&name) {
+            assert!(matches!(tx.neighbors(&key, Side::Out), Err(Error::NoVertex { .. })));
+            continue;
+        }
+        let mut out: Vec<String> = tx.neighbors(&key, Side::Out).unwrap().iter().map(Key::to_string).collect();
+        out.sort_unstable();
+        let of_list = model.arcs.range((name.clone(), String::new())..).take_while(|((source, _), _)| *source == name);
+        let expected: Vec<_> = of_list.map(|((_, target), weight)| (target.clone(), weight.clone())).collect();
+        let targets: Vec<_> = expected.iter().map(|(target, _)| target.clone()).collect();
+        assert_eq!(out, targets, "{place}: out-edges of {key}");
+        assert_eq!(tx.degree(&key, Side::Out).unwrap(), out.len());
+        num_arcs += out.len() as u64;
+        for (target, weight) in expected {
+            let target: Key = if truth.options.keys == KeyScheme::String {
+                target.as_str().into()
+            } else {
+                target.parse::<u64>().unwrap().into()
+            };
+            assert!(tx.has_edge(&key, &target).unwrap());
+            let found = tx.weight(&key, &target).unwrap().map_or(String::new(), |weight| weight.to_string());
+            assert_eq!(found, weight, "{place}: {key} to {target}");
+        }
+        if graph.has_in_edges() {
+            let mut into: Vec<String> = tx.neighbors(&key, Side::In).unwrap().iter().map(Key::to_string).collect();
+            into.sort_unstable();
+            let mut expected: Vec<_> =
+                model.arcs.keys().filter(|(_, target)| *target == name).map(|(source, _)| source.clone()).collect();
+            expected.sort_unstable();
+            assert_eq!(into, expected, "{place}: in-edges of {key}");
+            assert_eq!(tx.degree(&key, Side::In).unwrap(), into.len());
+        }
+        for property in ["size", "name", "ratio", "since"] {
+            let found = tx.vertex_value(&key, property).unwrap();
+            let expected = truth.values.get(&(number, property.to_owned())).cloned().unwrap_or(OwnedValue::Null);
+            assert_eq!(found, expected, "{place}: {property} of {key}");
+        }
+    }
+    assert_eq!(graph.num_arcs(), num_arcs, "{place}");
+}
+
+/// Does a random update in a transaction; what needs something to be there is done where it is.
+fn step(tx: &mut Transaction<'_>, update: &Update) {
+    match update {
+        Update::AddEdge { source, target, weight } => {
+            let was_there = tx.has_edge(source, target).unwrap();
+            tx.add_edge(source, target, *weight).unwrap();
+            if !was_there {
+                return;
+            }
+            assert!(!tx.insert_edge(source, target, *weight).unwrap(), "it is there");
+        }
+        Update::SetWeight { source, target, weight } => match tx.has_edge(source, target).unwrap() {
+            true => tx.set_weight(source, target, *weight).unwrap(),
+            false => tx.add_edge(source, target, Some(*weight)).unwrap(),
+        },
+        Update::RemoveEdge { source, target } => tx.remove_edge(source, target).unwrap(),
+        Update::AddVertex(key) => {
+            let was_there = tx.has_vertex(key).unwrap();
+            assert_eq!(tx.insert_vertex(key).unwrap(), !was_there);
+        }
+        Update::RemoveVertex(key) => tx.remove_vertex(key).unwrap(),
+        update => panic!("{update:?} is not asked for"),
+    }
+}
+
+#[test]
+fn a_transaction_sees_what_it_writes_and_nobody_else_does() {
+    let pool = Pool::new(1).unwrap();
+    for (seed, options) in kinds().into_iter().enumerate() {
+        println!("seed {seed}: {options:?}");
+        let random = &mut Random::new(seed as u64 + 900);
+        let (db, mut truth) = (database(options), Truth::new(options));
+        for round in 0..25 {
+            let mut tx = db.begin(&pool).unwrap();
+            let (before, view) = (truth.clone(), db.view().unwrap());
+            for _ in 0..random.below(12) {
+                if random.below(4) == 0 {
+                    // Only of what is there: a value does not bring its vertex.
+                    let number = u64::from(random.below(NUM_KEYS));
+                    if truth.vertices.contains(&number) {
+                        let name = ["size", "name"][random.below(2) as usize];
+                        let value = match name {
+                            "size" => OwnedValue::I64(random.below(9).into()),
+                            _ => OwnedValue::String("x".repeat(1 + random.below(3) as usize)),
+                        };
+                        tx.set_vertex_value(&truth.key(number), name, value.clone()).unwrap();
+                        truth.values.insert((number, name.into()), value);
+                    }
+                    continue;
+                }
+                let mut other = truth.clone();
+                let update = other.update(random);
+                if !matches!(update, Update::SetVertexProperty { .. }) {
+                    step(&mut tx, &update);
+                    truth = other;
+                }
+            }
+            compare(&tx, &truth, &format!("round {round}"));
+            assert_eq!(read(&db.view().unwrap()), before.model(), "nobody sees what is not committed");
+            if random.below(4) == 0 {
+                drop(tx);
+                truth = before.clone();
+            } else {
+                tx.commit().unwrap();
+            }
+            assert_eq!(read(&db.view().unwrap()), truth.model(), "round {round}");
+            assert_eq!(read(&view), before.model(), "a view stays");
+            if random.below(8) == 0 {
+                db.checkpoint(None).unwrap();
+            }
+        }
+        db.verify(&pool).unwrap();
+    }
+}
+
+/// Something that a transaction reads.
+type Look<'a> = Box<dyn Fn(&Transaction<'_>) + 'a>;
+
+/// What conflicts with what: a transaction reads with `reads`, `writes` happens, and the transaction writes and commits.
+fn meets(options: GraphOptions, reads: impl Fn(&Transaction<'_>), writes: &[Update]) -> Result<(), String> {
+    let pool = Pool::new(1).unwrap();
+    let db = database(options);
+    let before = [
+        Update::add_edge("a", "b"),
+        Update::add_edge("b", "c"),
+        Update::set_vertex("c", "size", 1),
+        Update::AddVertex(key("lone")),
+        Update::AddVertex(key("gone")),
+        Update::RemoveVertex(key("gone")),
+    ];
+    db.apply(&before, Default::default(), &pool).unwrap();
+    let mut tx = db.begin(&pool).unwrap();
+    reads(&tx);
+    db.apply(writes, Default::default(), &pool).unwrap();
+    let view = db.view().unwrap();
+    tx.add_vertex(&key("mark")).unwrap();
+    let done = tx.commit();
+    let mark = db.view().unwrap().vertex(&key("mark")).unwrap();
+    assert_eq!(mark.is_some(), done.is_ok(), "all of it or nothing");
+    assert!(view.vertex(&key("mark")).unwrap().is_none());
+    let stats = db.commit_stats();
+    assert_eq!((stats.conflicts, stats.commits), if done.is_ok() { (0, 3) } else { (1, 2) });
+    done.map(drop).map_err(|error| {
+        assert_eq!(error.kind(), ErrorKind::Conflict);
+        error.to_string()
+    })
+}
+
+#[test]
+fn what_is_read_conflicts_with_what_changes_it() {
+    let k = key;
+    let undirected = GraphOptions { direction: graph::Direction::Undirected, ..strings() };
+    let (out, into) = (Side::Out, Side::In);
+    let add = |u: &str, v: &str| Update::add_edge(u, v);
+    let removed = |v: &str| Update::RemoveVertex(v.into());
+    let conflicts: Vec<(&str, GraphOptions, Look<'_>, Update)> = vec![
+        (
+            "the edge from a to b",
+            strings(),
+            Box::new(|t| drop(t.has_edge(&k("a"), &k("b")))),
+            Update::remove_edge("a", "b"),
+        ),
+        ("the edge from a to c", strings(), Box::new(|t| drop(t.has_edge(&k("a"), &k("c")))), add("a", "c")),
+        ("the edge from a to c", undirected, Box::new(|t| drop(t.has_edge(&k("c"), &k("a")))), add("a", "c")),
+        ("the out-edges of vertex a", strings(), Box::new(|t| drop(t.degree(&k("a"), out))), add("a", "c")),
+        ("the out-edges of vertex a", undirected, Box::new(|t| drop(t.neighbors(&k("a"), into))), add("c", "a")),
+        ("the in-edges of vertex c", strings(), Box::new(|t| drop(t.neighbors(&k("c"), into))), add("a", "c")),
+        ("the in-edges of vertex c", strings(), Box::new(|t| drop(t.neighbors(&k("c"), into))), removed("b")),
+        ("the out-edges of vertex a", strings(), Box::new(|t| drop(t.neighbors(&k("a"), out))), removed("b")),
+        ("the edge from a to b", strings(), Box::new(|t| drop(t.has_edge(&k("a"), &k("b")))), removed("b")),
+        ("the existence of vertex lone", strings(), Box::new(|t| drop(t.has_vertex(&k("lone")))), removed("lone")),
+        ("the existence of vertex lone", strings(), Box::new(|t| drop(t.neighbors(&k("lone"), out))), removed("lone")),
+        ("the existence of vertex gone", strings(), Box::new(|t| drop(t.has_vertex(&k("gone")))), add("a", "gone")),
+        ("the existence of vertex new", strings(), Box::new(|t| drop(t.has_vertex(&k("new")))), add("a", "new")),
+        ("the existence of vertex new", strings(), Box::new(|t| drop(t.has_edge(&k("a"), &k("new")))), add("a", "new")),
+        (
+            "the properties of vertex c",
+            strings(),
+            Box::new(|t| drop(t.vertex_value(&k("c"), "size"))),
+            Update::set_vertex("c", "size", 2),
+        ),
+        (
+            "the properties of vertex c",
+            strings(),
+            Box::new(|t| drop(t.vertex_value(&k("c"), "new"))),
+            Update::set_vertex("c", "new", 2),
+        ),
+        ("the set of vertices", strings(), Box::new(|t| drop(t.vertices())), add("a", "new")),
+        ("the set of vertices", strings(), Box::new(|t| assert!(t.num_vertices() > 0)), removed("c")),
+        ("the set of edges", strings(), Box::new(|t| assert!(t.num_edges() > 0)), add("a", "c")),
+    ];
+    for (what, options, reads, write) in conflicts {
+        let error = meets(options, reads, std::slice::from_ref(&write)).unwrap_err();
+        assert_eq!(error, format!("{what} changed since the transaction began: try it again"), "{write:?}");
+    }
+    let fine: Vec<(Look<'_>, Update)> = vec![
+        (Box::new(|t| drop(t.has_edge(&k("a"), &k("b")))), add("a", "c")),
+        (Box::new(|t| drop(t.has_edge(&k("a"), &k("c")))), removed("lone")),
+        (Box::new(|t| drop(t.neighbors(&k("a"), out))), add("b", "a")),
+        (Box::new(|t| drop(t.neighbors(&k("a"), into))), add("a", "c")),
+        (Box::new(|t| drop(t.has_vertex(&k("a")))), add("a", "new")),
+        (Box::new(|t| drop(t.vertex_value(&k("c"), "size"))), add("c", "a")),
+        (Box::new(|t| drop(t.vertices())), add("a", "c")),
+        (Box::new(|t| drop(t.has_vertex(&k("new")))), add("a", "newer")),
+    ];
+    for (reads, write) in fine {
+        meets(strings(), reads, std::slice::from_ref(&write)).unwrap();
+    }
+}
+
+#[test]
+fn keys_that_are_ids_conflict_where_they_become_vertices() {
+    let pool = Pool::new(1).unwrap();
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let db = database(options);
+    db.apply(&[Update::add_edge(1, 2)], Default::default(), &pool).unwrap();
+    let mut tx = db.begin(&pool).unwrap();
+    assert!(!tx.has_vertex(&7.into()).unwrap() && tx.has_vertex(&0.into()).unwrap());
+    tx.add_edge(&1.into(), &5.into(), None).unwrap();
+    assert!(tx.has_vertex(&4.into()).unwrap(), "ids below are vertices too");
+    assert_eq!(tx.num_vertices(), 6);
+    drop(tx);
+    for (other, is_seen) in [(6, false), (9, true)] {
+        let mut tx = db.begin(&pool).unwrap();
+        assert!(!tx.has_vertex(&7.into()).unwrap());
+        db.apply(&[Update::AddVertex(other.into())], Default::default(), &pool).unwrap();
+        tx.add_edge(&1.into(), &2.into(), None).unwrap();
+        assert_eq!(tx.commit().is_err(), is_seen, "vertex {other}");
+    }
+}
+
+#[test]
+fn a_request_that_is_wrong_hurts_nobody_and_burns_no_id() {
+    let pool = Pool::new(1).unwrap();
+    let db = database(strings());
+    let good = db.submit(&[Update::add_edge("a", "b"), Update::set_vertex("a", "size", 1)], &pool).unwrap();
+    let bad = [Update::add_edge("x", "y"), Update::set_vertex("x", "other", 1), Update::set_vertex("x", "size", 0.5)];
+    let wrong = db.submit(&bad, &pool).unwrap();
+    let weighted = db.submit(&[Update::add_weighted_edge("p", "q", 3)], &pool).unwrap();
+    let last = db.submit(&[Update::add_edge("b", "c")], &pool).unwrap();
+    let epoch = last.wait().unwrap();
+    assert_eq!(wrong.wait().unwrap_err().to_string(), "vertex x: 0.5 is no value of type i64 (\"size\")");
+    assert!(weighted.wait().is_err());
+    assert_eq!(good.wait().unwrap(), epoch);
+    let view = db.view().unwrap();
+    assert_eq!((view.num_vertices(), view.vertex_bound(), view.num_edges()), (3, 3, 2));
+    assert_eq!(view.properties().schema().iter().map(|(name, _)| name).collect::<Vec<_>>(), ["size"]);
+    let stats = db.commit_stats();
+    assert_eq!((stats.commits, stats.groups, stats.largest_group, stats.invalid), (2, 1, 2, 2));
+    assert!(stats.latency_ns_p50 > 0);
+}
+
+#[test]
+fn a_vertex_that_was_removed_meanwhile_is_named() {
+    let pool = Pool::new(1).unwrap();
+    let db = database(strings());
+    db.apply(&[Update::AddVertex(key("a"))], Default::default(), &pool).unwrap();
+    let mut tx = db.begin(&pool).unwrap();
+    tx.set_vertex_value(&key("a"), "size", 3.into()).unwrap();
+    db.apply(&[Update::RemoveVertex(key("a"))], Default::default(), &pool).unwrap();
+    let error = tx.commit().unwrap_err();
+    assert!(matches!(&error, Error::Conflict { what } if what == "the existence of vertex a"), "{error}");
+    let mut tx = db.begin(&pool).unwrap();
+    let error = tx.set_vertex_value(&key("a"), "size", 3.into()).unwrap_err();
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::NotFound, "vertex a does not exist"));
+    let error = tx.set_weight(&key("a"), &key("b"), EdgeWeight::Integer(1)).unwrap_err();
+    assert_eq!(error.to_string(), "there is no edge from a to b");
+}
+
+#[test]
+fn an_append_changes_whatever_was_read() {
+    let pool = Pool::new(1).unwrap();
+    let db = database(strings());
+    db.apply(&[Update::AddVertex(key("a"))], Default::default(), &pool).unwrap();
+    let mut tx = db.begin(&pool).unwrap();
+    assert_eq!(tx.degree(&key("a"), Side::Out).unwrap(), 0);
+    let changes = anden_engine::Changes { added: vec![(key("a"), key("b"), None)], ..Default::default() };
+    db.append_changes(&changes, &Default::default(), &pool, &base::progress::Silent).unwrap();
+    tx.add_vertex(&key("c")).unwrap();
+    assert!(tx.commit().is_err());
+    let mut tx = db.begin(&pool).unwrap();
+    assert!(tx.has_edge(&key("a"), &key("b")).unwrap());
+    tx.add_vertex(&key("c")).unwrap();
+    tx.commit().unwrap();
+}
+
+#[test]
+fn requests_of_one_group_see_each_other() {
+    let pool = Pool::new(1).unwrap();
+    for first in [Update::add_edge("a", "c"), Update::RemoveVertex(key("b"))] {
+        let db = database(strings());
+        db.apply(&[Update::add_edge("a", "b")], Default::default(), &pool).unwrap();
+        let mut tx = db.begin(&pool).unwrap();
+        assert_eq!(tx.degree(&key("a"), Side::Out).unwrap(), 1);
+        tx.add_vertex(&key("seen")).unwrap();
+        let mut other = db.begin(&pool).unwrap();
+        assert_eq!(other.degree(&key("a"), Side::In).unwrap(), 0);
+        other.add_vertex(&key("other")).unwrap();
+        let first = db.submit(&[first], &pool).unwrap();
+        let (second, third) = (tx.submit().unwrap(), other.submit().unwrap());
+        let epochs = (first.wait().unwrap(), third.wait().unwrap());
+        assert!(epochs.0 <= epochs.1);
+        assert_eq!(second.wait().unwrap_err().kind(), ErrorKind::Conflict);
+        assert!(db.view().unwrap().vertex(&key("seen")).unwrap().is_none());
+    }
+}
+
+#[test]
+fn who_keeps_losing_is_let_in_alone() {
+    let pool = Pool::new(1).unwrap();
+    let db = database(strings());
+    let mut num_tries = 0;
+    db.transact(&pool, |tx| -> Result<(), Error> {
+        num_tries += 1;
+        let num_edges = tx.num_edges();
+        if num_tries < 20 {
+            // Somebody else is always faster; and commits beside a transaction that is alone do not wait for it.
+            let (u, v) = (format!("u{num_tries}"), format!("v{num_tries}"));
+            db.apply(&[Update::add_edge(u.as_str(), v.as_str())], Default::default(), &pool)?;
+        }
+        tx.set_vertex_value_or_make("count", num_edges)
+    })
+    .unwrap();
+    let stats = db.commit_stats();
+    assert_eq!((num_tries, stats.retries, stats.admitted_alone), (20, 19, 14));
+    assert_eq!(db.view().unwrap().num_edges(), 19);
+}
+
+#[test]
+fn who_is_alone_commits_before_what_was_submitted_meanwhile() {
+    let pool = Pool::new(1).unwrap();
+    let db = database(strings());
+    let mut num_tries = 0;
+    let mut rivals = Vec::new();
+    db.transact(&pool, |tx| -> Result<(), Error> {
+        num_tries += 1;
+        assert!(num_tries < 20, "it never gets in");
+        let num_edges = tx.num_edges();
+        // Committed once somebody waits for it, or for a later one.
+        let (u, v) = (format!("u{num_tries}"), format!("v{num_tries}"));
+        rivals.push(db.submit(&[Update::add_edge(u.as_str(), v.as_str())], &pool)?);
+        tx.set_vertex_value_or_make("count", num_edges)
+    })
+    .unwrap();
+    let stats = db.commit_stats();
+    assert_eq!((num_tries, stats.retries, stats.admitted_alone), (7, 6, 1));
+    assert_eq!(db.view().unwrap().num_edges(), 6);
+    for rival in rivals {
+        rival.wait().unwrap();
+    }
+    assert_eq!(db.view().unwrap().num_edges(), 7);
+}
+
+/// Makes a vertex and gives it a value.
+trait Count {
+    fn set_vertex_value_or_make(&mut self, name: &str, value: u64) -> Result<(), Error>;
+}
+
+impl Count for Transaction<'_> {
+    fn set_vertex_value_or_make(&mut self, name: &str, value: u64) -> Result<(), Error> {
+        self.add_vertex(&name.into())?;
+        self.set_vertex_value(&name.into(), "value", (value as i64).into())
+    }
+}
+
+#[test]
+fn a_handle_for_reading_begins_nothing() {
+    let pool = Pool::new(1).unwrap();
+    let storage: Arc<dyn Storage> = Arc::new(FaultStorage::default());
+    let db = Database::create_in(storage.clone(), Path::new("db"), strings()).unwrap();
+    db.close().unwrap();
+    let db = Database::open_read_only_in(storage, Path::new("db")).unwrap();
+    assert!(matches!(db.begin(&pool), Err(Error::ReadOnly { .. })));
+    assert!(matches!(db.submit(&[], &pool), Err(Error::ReadOnly { .. })));
+    let num_edges = db.read(|view| Ok::<_, Error>(view.num_edges())).unwrap();
+    assert_eq!(num_edges, 0);
+}
+
+#[test]
+fn what_could_not_be_logged_is_no_conflict() {
+    let pool = Pool::new(1).unwrap();
+    let disk = FaultStorage::default();
+    let db = Database::create_in(Arc::new(disk.clone()), Path::new("db"), strings()).unwrap();
+    db.apply(&[Update::add_edge("a", "b")], Default::default(), &pool).unwrap();
+    let mut tx = db.begin(&pool).unwrap();
+    assert_eq!(tx.degree(&key("a"), Side::Out).unwrap(), 1);
+    let epoch = db.epoch();
+    disk.set_plan(FaultPlan::FailNext("wal", std::io::ErrorKind::StorageFull));
+    let pending = [("a", "c"), ("a", "d")].map(|(u, v)| db.submit(&[Update::add_edge(u, v)], &pool).unwrap());
+    for refused in pending {
+        assert_eq!(refused.wait().unwrap_err().kind(), ErrorKind::Io);
+    }
+    assert_eq!((db.epoch(), db.view().unwrap().num_edges(), db.commit_stats().failures), (epoch, 1, 2));
+    tx.add_edge(&key("a"), &key("e"), None).unwrap();
+    tx.commit().unwrap();
+    assert_eq!((db.epoch(), db.view().unwrap().num_edges()), (epoch + 1, 2));
+}

@@ -1,0 +1,452 @@
+//! A plain model of a graph with snapshots: one set of edges for each, and nothing shared.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+
+use anden_engine::{Changes, Duplicates, EdgeWeight, GraphOptions, Key, KeyScheme, View};
+use graph::property::{OwnedValue, PropertyType, PropertyValue};
+use graph::{Direction, Graph as _, InEdges, Page, Weight, WeightType, WeightedEdges};
+
+/// Edges by their ends, each with the weights of its parallel copies, ascending.
+pub type Edges = BTreeMap<(u32, u32), Vec<u32>>;
+
+/// Values of properties that are not null, by name and vertex.
+pub type Values = BTreeMap<(String, u32), OwnedValue>;
+
+/// A graph at one snapshot, between ids.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Graph {
+    pub bound: u32,
+    pub live: BTreeSet<u32>,
+    pub edges: Edges,
+    /// The properties that there are.
+    pub schema: Vec<(String, PropertyType)>,
+    pub values: Values,
+}
+
+impl Graph {
+    pub fn num_edges(&self) -> u64 {
+        self.edges.values().map(|weights| weights.len() as u64).sum()
+    }
+
+    /// The edges that are here and not in `other`: weights count, and so does how many there are.
+    pub fn minus(&self, other: &Self) -> Edges {
+        let mut left = self.edges.clone();
+        for (pair, weights) in &other.edges {
+            let Some(mine) = left.get_mut(pair) else { continue };
+            for weight in weights {
+                if let Some(place) = mine.iter().position(|mine| mine == weight) {
+                    mine.remove(place);
+                }
+            }
+        }
+        left.retain(|_, weights| !weights.is_empty());
+        left
+    }
+}
+
+/// A database by the book.
+#[derive(Clone, Debug)]
+pub struct Model {
+    pub options: GraphOptions,
+    pub io_order: bool,
+    /// By id.
+    pub keys: Vec<Key>,
+    /// The snapshots that were not dropped.
+    pub snapshots: BTreeMap<u32, (Option<String>, Graph)>,
+    /// Everything that is committed.
+    pub newest: Graph,
+    pub next_number: u32,
+    /// Where edges have properties: the number that each row stands for, 0 for one without values. The weights of edges
+    /// are rows then.
+    pub rows: Vec<u32>,
+}
+
+/// Changes whose weights are small numbers.
+#[derive(Clone, Debug, Default)]
+pub struct Asked {
+    pub added: Vec<(Key, Key, u32)>,
+    pub removed: Vec<(Key, Key)>,
+    pub added_vertices: Vec<Key>,
+    pub removed_vertices: Vec<Key>,
+    pub set: Vec<(Key, String, OwnedValue)>,
+    pub name: Option<String>,
+}
+
+impl Asked {
+    pub fn len(&self) -> usize {
+        let num_vertices = self.added_vertices.len() + self.removed_vertices.len();
+        self.added.len() + self.removed.len() + num_vertices + self.set.len()
+    }
+
+    /// The same as the library takes it.
+    pub fn changes(&self, options: &GraphOptions) -> Changes {
+        let weight = |weight: u32| {
+            options.weight_type.map(|weight_type| match weight_type {
+                WeightType::U32 | WeightType::I64 => EdgeWeight::from(weight),
+                // Halves, so that floats are met that are no integers.
+                WeightType::F32 | WeightType::F64 => EdgeWeight::Real(f64::from(weight) / 2.0),
+            })
+        };
+        let added = self.added.iter().map(|(u, v, w)| (u.clone(), v.clone(), weight(*w))).collect();
+        let mut edge_properties = Vec::new();
+        for (place, (_, _, number)) in self.added.iter().enumerate().filter(|_| options.edge_properties) {
+            if *number > 0 {
+                edge_properties.push((place, "number".to_owned(), OwnedValue::from(*number)));
+            }
+            if *number > 3 {
+                edge_properties.push((place, "text".to_owned(), OwnedValue::from("x".repeat(*number as usize))));
+            }
+        }
+        Changes {
+            added,
+            edge_properties,
+            removed: self.removed.clone(),
+            added_vertices: self.added_vertices.clone(),
+            removed_vertices: self.removed_vertices.clone(),
+            vertex_properties: self.set.clone(),
+            name: self.name.clone(),
+        }
+    }
+}
+
+impl Model {
+    /// A new database, whose first snapshot is empty.
+    pub fn new(options: GraphOptions, io_order: bool) -> Self {
+        let snapshots = BTreeMap::from([(1, (None, Graph::default()))]);
+        let newest = Graph::default();
+        Self { options, io_order, keys: Vec::new(), snapshots, newest, next_number: 2, rows: Vec::new() }
+    }
+
+    pub fn id(&self, key: &Key) -> Option<u32> {
+        self.keys.iter().position(|known| known == key).map(|id| id as u32)
+    }
+
+    /// The key of an edge in the map, if the graph has such edges.
+    fn pair(&self, source: u32, target: u32) -> Option<(u32, u32)> {
+        let turns = self.options.ordered || self.options.direction == Direction::Undirected;
+        if self.options.ordered && source == target {
+            return None;
+        }
+        Some(if turns { (source.min(target), source.max(target)) } else { (source, target) })
+    }
+
+    /// Gives ids to keys that are new.
+    fn number(&mut self, asked: &Asked) {
+        let ends = asked.added.iter().flat_map(|(u, v, _)| [u, v]);
+        let mut set: Vec<_> = asked.set.iter().collect();
+        set.sort_by_key(|(_, name, _)| name);
+        let with_values = set.into_iter().map(|(key, ..)| key);
+        let mut named: Vec<&Key> = ends.chain(&asked.added_vertices).chain(with_values).collect();
+        if self.options.keys == KeyScheme::Dense {
+            let largest = named.iter().map(|key| if let Key::Integer(key) = key { *key } else { 0 }).max();
+            let bound = largest.map_or(0, |largest| largest + 1).max(self.newest.bound.into());
+            self.keys = (0..bound).map(Key::Integer).collect();
+            let old_bound = self.newest.bound;
+            self.newest.live.extend(old_bound..bound as u32);
+        } else {
+            if !self.io_order {
+                named.sort();
+            }
+            for key in named {
+                if !self.keys.contains(key) {
+                    self.keys.push(key.clone());
+                }
+            }
+        }
+        self.newest.bound = self.keys.len() as u32;
+    }
+
+    /// Changes the newest graph; makes no snapshot of it.
+    pub fn change(&mut self, asked: &Asked, duplicates: Duplicates) {
+        let before = self.newest.clone();
+        let known = |model: &Self, key: &Key| model.id(key).filter(|id| *id < model.newest.bound);
+        for key in &asked.removed_vertices {
+            let Some(gone) = known(self, key) else { continue };
+            self.newest.live.remove(&gone);
+            self.newest.values.retain(|(_, vertex), _| *vertex != gone);
+            self.newest.edges.retain(|&(u, v), _| u != gone && v != gone);
+        }
+        for (u, v) in &asked.removed {
+            let ends = known(self, u).zip(known(self, v));
+            if let Some(pair) = ends.and_then(|(u, v)| self.pair(u, v)) {
+                self.newest.edges.remove(&pair);
+            }
+        }
+        self.number(asked);
+        let mut added = Edges::new();
+        for (u, v, weight) in &asked.added {
+            let (u, v) = (self.id(u).unwrap(), self.id(v).unwrap());
+            self.newest.live.extend([u, v]);
+            let weight = match (self.options.weight_type, self.options.edge_properties) {
+                (_, true) => self.new_row(*weight),
+                (Some(_), _) => *weight,
+                (None, _) => 0,
+            };
+            if let Some(pair) = self.pair(u, v) {
+                added.entry(pair).or_default().push(weight);
+            }
+        }
+        for (pair, weights) in added {
+            let weight = match duplicates {
+                Duplicates::Auto | Duplicates::Min => weights.iter().min(),
+                Duplicates::Last => weights.last(),
+                Duplicates::Sum => Some(&weights.iter().sum()),
+                Duplicates::Keep => None,
+            };
+            let known = self.newest.edges.entry(pair).or_default();
+            match weight {
+                Some(row) if self.options.edge_properties => {
+                    let same = before.edges.get(&pair).map(|old| old[0]);
+                    let same = same.filter(|old| self.rows[*old as usize] == self.rows[*row as usize]);
+                    let is_bare = self.rows[*row as usize] == 0 && !known.is_empty();
+                    *known = vec![if is_bare { known[0] } else { same.unwrap_or(*row) }];
+                }
+                Some(weight) => *known = vec![*weight],
+                None => known.extend(weights),
+            }
+            known.sort_unstable();
+        }
+        for key in &asked.added_vertices {
+            let id = self.id(key).unwrap();
+            self.newest.live.insert(id);
+        }
+        let mut new: Vec<_> =
+            asked.set.iter().filter_map(|(_, name, value)| Some((name, value.as_value().property_type()?))).collect();
+        new.sort();
+        for (name, property_type) in new {
+            if !self.newest.schema.iter().any(|(known, _)| known == name) {
+                self.newest.schema.push((name.clone(), property_type));
+            }
+        }
+        for (key, name, value) in &asked.set {
+            let id = self.id(key).unwrap();
+            self.newest.live.insert(id);
+            match value {
+                OwnedValue::Null => self.newest.values.remove(&(name.clone(), id)),
+                value => self.newest.values.insert((name.clone(), id), value.clone()),
+            };
+        }
+    }
+
+    fn new_row(&mut self, number: u32) -> u32 {
+        self.rows.push(number);
+        self.rows.len() as u32 - 1
+    }
+
+    /// The same edges with the numbers that rows stand for.
+    pub fn numbered(&self, mut edges: Edges) -> Edges {
+        if self.options.edge_properties {
+            for rows in edges.values_mut() {
+                rows.iter_mut().for_each(|row| *row = self.rows[*row as usize]);
+                rows.sort_unstable();
+            }
+        }
+        edges
+    }
+
+    /// Makes a snapshot of the newest graph.
+    pub fn snapshot(&mut self, name: Option<String>) -> u32 {
+        let number = self.next_number;
+        self.next_number += 1;
+        self.snapshots.insert(number, (name, self.newest.clone()));
+        number
+    }
+
+    /// The snapshot before, of those that were not dropped.
+    pub fn before(&self, number: u32) -> Option<&Graph> {
+        self.snapshots.range(..number).next_back().map(|(_, (_, graph))| graph)
+    }
+
+    /// What a window shows.
+    pub fn window(&self, first: u32, last: u32) -> Graph {
+        let mut graph = self.snapshots[&last].1.clone();
+        if let Some(before) = self.before(first) {
+            graph.edges = graph.minus(before);
+        }
+        graph
+    }
+
+    /// Holds a view against a graph, in every way in which it can be read.
+    pub fn check(&self, view: &View, graph: &Graph) {
+        if self.options.edge_properties {
+            let numbered = Graph { edges: self.numbered(graph.edges.clone()), ..graph.clone() };
+            return check_as::<u32>(self, view, &numbered, Weight::bits);
+        }
+        match self.options.weight_type {
+            None => check_as::<u32>(self, view, graph, |_| 0),
+            Some(WeightType::U32) => check_as::<u32>(self, view, graph, Weight::bits),
+            Some(WeightType::I64) => check_as::<i64>(self, view, graph, |weight| i64::from(weight).bits()),
+            Some(WeightType::F32) => check_as::<f32>(self, view, graph, |weight| (weight as f32 / 2.0).bits()),
+            Some(WeightType::F64) => check_as::<f64>(self, view, graph, |weight| (f64::from(weight) / 2.0).bits()),
+        }
+    }
+}
+
+/// Targets and the bits of their weights, sorted.
+type List = Vec<(u32, u64)>;
+
+fn check_as<W: Weight>(model: &Model, view: &View, graph: &Graph, bits: impl Fn(u32) -> u64) {
+    let is_undirected = model.options.direction == Direction::Undirected;
+    let num_vertices = graph.live.len();
+    assert_eq!((view.vertex_bound(), view.num_vertices()), (graph.bound as usize, num_vertices), "vertices");
+    assert_eq!(view.num_edges(), graph.num_edges(), "edges");
+    assert_eq!(view.has_in_edges(), is_undirected || model.options.in_edges);
+    check_properties(view, graph);
+    let mut out_lists: Vec<List> = vec![Vec::new(); graph.bound as usize];
+    let mut in_lists = out_lists.clone();
+    for (&(u, v), weights) in &graph.edges {
+        for &weight in weights {
+            out_lists[u as usize].push((v, bits(weight)));
+            in_lists[v as usize].push((u, bits(weight)));
+            if is_undirected && u != v {
+                out_lists[v as usize].push((u, bits(weight)));
+                in_lists[u as usize].push((v, bits(weight)));
+            }
+        }
+    }
+    let num_arcs: usize = out_lists.iter().map(Vec::len).sum();
+    assert_eq!(view.num_arcs(), num_arcs as u64, "arcs");
+    for v in 0..graph.bound {
+        let is_live = graph.live.contains(&v);
+        assert_eq!(view.is_live(v), is_live, "vertex {v}");
+        let key = &model.keys[v as usize];
+        assert_eq!(view.vertex(key).unwrap(), is_live.then_some(v), "vertex {key}");
+        assert_eq!(view.key(v).unwrap(), *key);
+        let (out_list, in_list) = (&mut out_lists[v as usize], &mut in_lists[v as usize]);
+        out_list.sort_unstable();
+        in_list.sort_unstable();
+        assert_eq!(view.out_degree(v), out_list.len(), "out-degree of {v}");
+        assert_eq!(list_of::<W>(view, v, Way::Out), *out_list, "out-list of {v}");
+        if view.has_in_edges() {
+            assert_eq!(view.in_degree(v), in_list.len(), "in-degree of {v}");
+            assert_eq!(list_of::<W>(view, v, Way::In), *in_list, "in-list of {v}");
+        }
+    }
+    check_pages(view, &out_lists);
+    view.check().unwrap();
+    for key in model.keys.iter().skip(graph.bound as usize) {
+        assert_eq!(view.vertex(key).unwrap(), None, "{key} comes later");
+    }
+}
+
+/// The properties, column by column and value by value.
+fn check_properties(view: &View, graph: &Graph) {
+    let properties = view.properties();
+    let found: Vec<_> = properties.schema().iter().map(|(name, of)| (name.to_owned(), of)).collect();
+    assert_eq!(found, graph.schema);
+    for (place, (name, _)) in graph.schema.iter().enumerate() {
+        let column = properties.column(place).unwrap().unwrap();
+        assert_eq!(column.len(), graph.bound as usize);
+        for v in 0..graph.bound {
+            let expected = graph.values.get(&(name.clone(), v)).map_or(PropertyValue::Null, OwnedValue::as_value);
+            assert_eq!(column.get(v as usize), expected, "{name} of {v}");
+            // One by one, of all that have a value and of some that have none.
+            if !expected.is_null() || v % 7 == 0 {
+                assert_eq!(properties.value(place, v).unwrap(), expected, "{name} of {v}");
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, PartialEq)]
+enum Way {
+    Out,
+    In,
+}
+
+/// A list, and whether its pieces are as they should be.
+fn list_of<W: Weight>(view: &View, vertex: u32, way: Way) -> List {
+    let (mut list, mut targets_only) = (List::new(), Vec::new());
+    let mut plain = |targets: &[u32]| {
+        assert!(targets.is_sorted(), "a piece that does not ascend");
+        targets_only.extend_from_slice(targets);
+        ControlFlow::Continue(())
+    };
+    let _ = match way {
+        Way::Out => view.for_each_out_fragment(vertex, &mut plain),
+        Way::In => view.for_each_in_fragment(vertex, &mut plain),
+    };
+    targets_only.sort_unstable();
+    if view.options().edge_properties {
+        list = numbers_of(view, vertex, way);
+        assert!(list.iter().map(|entry| entry.0).eq(targets_only), "lists with and without rows differ");
+        return list;
+    }
+    if view.weight_type().is_none() {
+        return targets_only.into_iter().map(|target| (target, 0)).collect();
+    }
+    let weighted = |targets: &[u32], weights: &[W]| {
+        assert!(targets.is_sorted() && targets.len() == weights.len(), "a weighted piece");
+        list.extend(targets.iter().zip(weights).map(|(&target, weight)| (target, weight.bits())));
+        ControlFlow::Continue(())
+    };
+    let _ = match way {
+        Way::Out => view.for_each_weighted_out_fragment::<W>(vertex, weighted),
+        Way::In => view.for_each_weighted_in_fragment::<W>(vertex, weighted),
+    };
+    list.sort_unstable();
+    assert!(list.iter().map(|entry| entry.0).eq(targets_only), "lists with and without weights differ");
+    list
+}
+
+/// A list with the numbers that the properties of its edges hold.
+fn numbers_of(view: &View, vertex: u32, way: Way) -> List {
+    let mut list = List::new();
+    let body = |targets: &[u32], rows: &[i64]| {
+        assert_eq!(targets.len(), rows.len());
+        list.extend(targets.iter().zip(rows).map(|(&target, &row)| (target, number_of(view, row as u64).into())));
+        ControlFlow::Continue(())
+    };
+    let _ = match way {
+        Way::Out => view.for_each_out_row(vertex, body),
+        Way::In => view.for_each_in_row(vertex, body),
+    };
+    list.sort_unstable();
+    list
+}
+
+/// The number that the properties of an edge hold, in each of them.
+pub fn number_of(view: &View, row: u64) -> u32 {
+    let properties = view.edge_properties();
+    let place = |name: &str| properties.schema().find(name).unwrap_or(usize::MAX);
+    let number = match properties.value(place("number"), row).unwrap() {
+        PropertyValue::Null => 0,
+        PropertyValue::I64(number) => number as u32,
+        other => panic!("{other:?}"),
+    };
+    let text = properties.value(place("text"), row).unwrap();
+    assert_eq!(
+        text,
+        if number > 3 { PropertyValue::String(&"xxxxxxxxxx"[..number as usize]) } else { PropertyValue::Null }
+    );
+    number
+}
+
+/// The out-lists page by page.
+fn check_pages(view: &View, expected: &[List]) {
+    let mut next = 0;
+    let _ = view.for_each_out_page(0..expected.len() as u32, |page| {
+        let mut found: Vec<(u32, Vec<u32>)> = Vec::new();
+        match page {
+            Page::Dense(page) => found.extend(page.lists().map(|(vertex, targets)| (vertex, targets.to_vec()))),
+            Page::Empty(vertices) => found.extend(vertices.map(|vertex| (vertex, Vec::new()))),
+            Page::Patched(vertices) => vertices.for_each(|vertex| {
+                let mut all = Vec::new();
+                let _ = view.for_each_out_fragment(vertex, |targets| {
+                    all.extend_from_slice(targets);
+                    ControlFlow::Continue(())
+                });
+                all.sort_unstable();
+                found.push((vertex, all));
+            }),
+        }
+        for (vertex, targets) in found {
+            assert_eq!(vertex, next);
+            assert!(expected[vertex as usize].iter().map(|entry| entry.0).eq(targets), "page of {vertex}");
+            next += 1;
+        }
+        ControlFlow::Continue(())
+    });
+    assert_eq!(next as usize, expected.len(), "pages cover all vertices");
+}

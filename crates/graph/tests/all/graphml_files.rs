@@ -1,0 +1,233 @@
+//! GraphML: nodes, edges and their data; what XML can hide is refused.
+
+use crate::made::{Made, columns, edges_of};
+use crate::reading::{Folder, Read, assert_refused, read, read_files, read_strings};
+use anden_graph::formats::{
+    Format, InputPath, KeyKind, OnError, Output, Source, SourceOptions, Span, WantedProperties, write_file,
+    write_graphml,
+};
+use anden_graph::property::{PropertyType, PropertyValue};
+use anden_graph::{Csr, CsrBuilder, Direction, Error, Graph, VertexId, Weight};
+use proptest::prelude::*;
+
+const KEYS: &str = "\
+<key id=\"c\" for=\"node\" attr.name=\"color\" attr.type=\"string\"><default>yellow</default></key>
+<key id=\"w\" for=\"edge\" attr.name=\"weight\" attr.type=\"double\"/>
+<key id=\"n\" for=\"all\" attr.name=\"note\" attr.type=\"string\"/>
+<key id=\"g\" for=\"node\" yfiles.type=\"nodegraphics\"/>
+";
+
+fn document(graph: &str) -> String {
+    format!(
+        "<?xml version='1.0' encoding='UTF-8'?>\n<graphml>\n{KEYS}<graph edgedefault='directed'>{graph}</graph>\n</graphml>\n"
+    )
+}
+
+fn options(keys: KeyKind) -> SourceOptions {
+    let (edge_properties, vertex_properties) = (WantedProperties::All, WantedProperties::All);
+    SourceOptions { keys, edge_properties, vertex_properties, ..SourceOptions::default() }
+}
+
+fn all(text: &str) -> Result<Read<f64>, String> {
+    let folder = Folder::new();
+    let options = SourceOptions { weights: Some(f64::TYPE), ..options(KeyKind::String) };
+    read_files::<Span, f64>(&[&folder.file("a.graphml", text)], &options)
+}
+
+#[test]
+fn elements_are_vertices_and_edges_with_properties() {
+    let found = all(&document(
+        "<node id='a'><data key='c'>red</data><port name='p'/><data key='g'><y:Shape xmlns:y='y'>x</y:Shape></data></node>
+         <node id='b &amp; c'/>
+         <edge id='e' source='a' target='b &#38; c'><desc>no</desc><data key='w'> 1.5 </data>
+           <data key='n'>x &lt; y<!-- no --><![CDATA[ & z]]></data></edge>
+         <edge source='b &#x26; c' target='a' directed='true' sourceport='p'><data key='w'>2</data></edge>",
+    ))
+    .unwrap();
+    assert_eq!(found.edges, [("a".into(), "b & c".into()), ("b & c".into(), "a".into())]);
+    assert_eq!((found.weights, &found.vertices[..]), (vec![1.5, 2.0], &["a".to_owned(), "b & c".into()][..]));
+    let values = |columns: &[anden_graph::property::PropertyColumn], place: usize| -> Vec<String> {
+        columns[place].iter().map(|value| if value.is_null() { "null".into() } else { value.to_string() }).collect()
+    };
+    assert_eq!(values(&found.properties, 0), ["x < y & z", "null"]);
+    assert_eq!(values(&found.vertex_properties, 0), ["red", "yellow"]);
+    assert_eq!(values(&found.vertex_properties, 1), ["null", "null"]);
+}
+
+#[test]
+fn many_elements_in_many_batches() {
+    let folder = Folder::new();
+    let mut graph = String::new();
+    (0..500).for_each(|v| graph.push_str(&format!("<node id=\"{v}\">\n<data key=\"n\">\n{v}</data></node>\n")));
+    (0..500).for_each(|v| graph.push_str(&format!("<edge source=\"{v}\" target=\"{}\"/>\n", v * 7 % 500)));
+    let found = read(&folder, "a.graphml", document(&graph)).unwrap();
+    assert_eq!(found.pairs(), (0..500).map(|v| (v, v * 7 % 500)).collect::<Vec<_>>());
+    assert_eq!(found.vertices.len(), 500);
+    let unlike = document(&graph.replace("source=\"400\"", "source=\"x\""));
+    let line = 1 + unlike.lines().position(|line| line.contains("source=\"x\"")).unwrap();
+    let refused = read(&folder, "b.graphml", &unlike);
+    assert_refused(
+        refused,
+        &format!(
+            "b.graphml:{line}: expected a source, an integer from 0 to 18446744073709551615 (any text \
+             with --ids string), found 'x'"
+        ),
+    );
+    let path = folder.file("c.xml", unlike);
+    let skip = SourceOptions { on_error: OnError::Skip, ..SourceOptions::default() };
+    let found = read_files::<u64, u32>(&[&path], &skip).unwrap();
+    assert_eq!((found.edges.len(), found.summary.num_skipped), (499, 1));
+}
+
+#[test]
+fn direction_is_what_the_graph_says() {
+    let folder = Folder::new();
+    let path = folder.file("a.txt", document("<node id='1'/>").replace("'directed'", "'undirected'"));
+    let facts = |options| Source::open(&[InputPath::File(path.clone())], options).unwrap().facts().clone();
+    assert_eq!(facts(SourceOptions::default()).direction, Some(Direction::Undirected));
+    let named = SourceOptions { format: Some(Format::GraphMl), ..options(KeyKind::Integer) };
+    let facts = facts(named);
+    assert_eq!(
+        facts.vertex_properties.iter().collect::<Vec<_>>(),
+        [("color", PropertyType::String), ("note", PropertyType::String)]
+    );
+    assert_eq!(facts.edge_properties.len(), 2);
+    let empty = read_strings(&folder, "b.graphml", "<graphml><graph edgedefault='directed'/></graphml>").unwrap();
+    assert_eq!((empty.edges.len(), empty.vertices.len()), (0, 0));
+}
+
+#[test]
+fn what_xml_can_hide_is_refused_with_its_line() {
+    let refused = |text: &str, expected: &str| assert_refused(all(text), expected);
+    let entity = "<?xml version='1.0'?>\n<!DOCTYPE g [<!ENTITY a 'aaaa'>]>\n<graphml/>";
+    refused(entity, "a.graphml:2: a document type (DTD) is not read: take it out");
+    refused(&document("\n<node id='&a;'/>"), "a.graphml:8: the entity 'a' is not read: only XML's own are");
+    refused(
+        &document("<node id='a'><data key='n'>&x;</data></node>"),
+        "the entity 'x' is not read: only XML's own are",
+    );
+    refused(&document("<node id='&#0;&#xd800;'/>"), "the reference '#xd800' is no character");
+    refused(
+        &document("<node id='a'><graph edgedefault='directed'/></node>"),
+        "graphs within nodes or edges are not read",
+    );
+    refused(&document("<hyperedge/>"), "hyperedges are not read: an edge has two ends");
+    let second = document("").replace("</graph>", "</graph><graph edgedefault='directed'/>");
+    refused(&second, "a document with a second graph is not read: split it");
+    refused(&document("<node/>"), "expected an attribute 'id' of the node, found none");
+    refused(&document("<edge source='a'/>"), "expected an attribute 'target' of the edge, found none");
+    refused(&document("<node id='a' id='b'/>"), "the attribute 'id' is there twice");
+    refused(&document("<node id='a'><data key='z'/></node>"), "expected a declared key, found 'z'");
+    refused(&document("<edge source='a' target='b' directed='false'/>"), "found one with directed='false'");
+    refused(&document("<edge source='a' target='b'/>"), "expected a weight of type f64, a number, found none");
+    let text = "<edge source='a' target='b'><data key='w'>much</data></edge>";
+    refused(&document(text), "expected a weight of type f64, a number, found 'much'");
+    let twice = "<node id='a'><data key='c'>x</data><data key='c'>y</data></node>";
+    refused(&document(twice), "data of one key are there twice");
+    let nested = "<node id='a'><data key='n'><b>x</b></data></node>";
+    refused(&document(nested), "expected text as data, found an element 'b'");
+    refused(&document("").replace("UTF-8", "UTF-16"), "expected the encoding UTF-8, found 'UTF-16'");
+    refused(
+        &document("").replace("edgedefault='directed'", ""),
+        "expected edgedefault directed or undirected, found none",
+    );
+    refused("<graphml><node id='a'/></graphml>", "expected a graph around nodes and edges, found none");
+    refused("1 2\n3 4\n", "a.graphml:1: expected a GraphML document, found '1 2\\n3 4\\n'");
+    let key =
+        |attributes: &str| format!("<graphml><key id='k' {attributes}/><graph edgedefault='directed'/></graphml>");
+    refused(
+        &key("attr.type='uuid' attr.name='x'"),
+        "expected a key of type boolean, int, long, float, double or string, found 'uuid'",
+    );
+    let default = "<graphml><key id='k' attr.name='x' attr.type='int'><default>x</default></key></graphml>";
+    refused(default, "the default of key 'k': expected a whole number of type i64, found 'x'");
+    let clash = document("").replace("<graph ", "<key id='x' for='edge' attr.name='note' attr.type='string'/><graph ");
+    refused(&clash, "there are two properties with the name 'note': rename one of them");
+}
+
+#[test]
+fn a_document_that_ends_early_is_refused() {
+    let text = document("<node id='a'/><edge source='a' target='a'><data key='w'>1</data></edge>");
+    let end = text.trim_end().len();
+    for len in 0..end {
+        assert!(all(&text[..len]).is_err(), "{}", &text[..len]);
+    }
+    assert!(all(&text).is_ok());
+}
+
+fn name(vertex: VertexId, text: &mut Vec<u8>) -> Result<(), Error> {
+    text.extend(format!("<ü&\"'{vertex}>\t\r\n]]>").into_bytes());
+    Ok(())
+}
+
+fn number(vertex: VertexId, text: &mut Vec<u8>) -> Result<(), Error> {
+    text.extend((u64::from(vertex) * 3).to_string().into_bytes());
+    Ok(())
+}
+
+fn check<W: Weight>(direction: Direction, num_vertices: usize, edges: &[(u32, u32, W)]) {
+    let mut builder = CsrBuilder::<W>::new(direction, num_vertices).keep_parallel();
+    edges.iter().for_each(|&(s, t, w)| builder.edge(s, t, w));
+    let graph: Csr = builder.build_weighted().unwrap();
+    let expected = edges_of::<W>(&graph);
+    let made = Made::new(&graph);
+    let folder = Folder::new();
+    for kind in [KeyKind::Integer, KeyKind::String] {
+        let key = if kind == KeyKind::Integer { number } else { name };
+        let path = folder.path("a.graphml");
+        let num_edges = write_file(&path, |output| write_graphml(&graph, key, &made, output)).unwrap();
+        assert_eq!(num_edges, graph.num_edges());
+        let options = SourceOptions { weights: Some(W::TYPE), ..options(kind) };
+        let read = match kind {
+            KeyKind::Integer => read_files::<u64, W>(&[&path], &options).unwrap(),
+            KeyKind::String => read_files::<Span, W>(&[&path], &options).unwrap(),
+        };
+        let shown = |vertex: VertexId| {
+            let mut text = Vec::new();
+            key(vertex, &mut text).unwrap();
+            String::from_utf8(text).unwrap()
+        };
+        assert_eq!(read.edges, expected.iter().map(|&(s, t, _, _)| (shown(s), shown(t))).collect::<Vec<_>>());
+        assert_eq!(read.weights, expected.iter().map(|edge| edge.2).collect::<Vec<_>>());
+        let ids = 0..num_vertices as VertexId;
+        assert_eq!(read.vertices, ids.clone().map(shown).collect::<Vec<_>>());
+        if !expected.is_empty() {
+            assert_eq!(read.properties, columns(&made.edges, expected.iter().map(|edge| edge.3)));
+        }
+        assert_eq!(read.vertex_properties, columns(&made.vertices, ids.map(u64::from)));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_graph_comes_back(
+        is_directed: bool,
+        num_vertices in 1_u32..30,
+        ends in prop::collection::vec((any::<u32>(), any::<u32>(), any::<i32>()), 0..100),
+    ) {
+        let direction = if is_directed { Direction::Directed } else { Direction::Undirected };
+        let ends: Vec<_> = ends.into_iter().map(|(s, t, w)| (s % num_vertices, t % num_vertices, w)).collect();
+        let size = num_vertices as usize;
+        check::<i64>(direction, size, &ends.iter().map(|&(s, t, w)| (s, t, i64::from(w) << 31)).collect::<Vec<_>>());
+        check::<f32>(direction, size, &ends.iter().map(|&(s, t, w)| (s, t, w as f32 / 7.0)).collect::<Vec<_>>());
+        check::<f64>(direction, size, &ends.iter().map(|&(s, t, w)| (s, t, f64::from(w) / 7.0)).collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn characters_that_xml_cannot_hold_are_refused() {
+    let mut builder = CsrBuilder::<u32>::new(Direction::Directed, 1);
+    builder.edge(0, 0, 1);
+    let graph = builder.build().unwrap();
+    let mut bytes = Vec::new();
+    let mut output = Output::new("out".as_ref(), &mut bytes);
+    let key = |_, text: &mut Vec<u8>| {
+        text.push(7);
+        Ok::<(), Error>(())
+    };
+    let error = write_graphml(&graph, key, &anden_graph::formats::NoProperties, &mut output).unwrap_err();
+    assert_eq!(error.to_string(), "out: \"\\u{7}\" has a character that XML cannot hold");
+    assert_eq!(PropertyValue::Null.to_string(), "");
+}

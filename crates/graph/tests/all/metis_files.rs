@@ -1,0 +1,94 @@
+//! METIS: a line for each vertex, and every edge in two of them.
+
+use crate::reading::{Folder, assert_refused, read, read_files, read_strings, read_weighted};
+use anden_graph::Direction;
+use anden_graph::formats::{Format, InputPath, KeyKind, Source, SourceOptions, Span};
+
+/// The graph of the manual's figure 2.
+const MANUAL: &str = "\
+% a comment
+7 11
+5 3 2
+1 3 4
+5 4 2 1
+2 3 6 7
+1 3 6
+5 4 7
+6 4
+";
+
+const EDGES: [(u64, u64); 11] =
+    [(1, 5), (1, 3), (1, 2), (2, 3), (2, 4), (3, 5), (3, 4), (4, 6), (4, 7), (5, 6), (6, 7)];
+
+#[test]
+fn each_edge_is_given_once() {
+    let folder = Folder::new();
+    let found = read(&folder, "a.graph", MANUAL).unwrap();
+    assert_eq!(found.pairs(), EDGES);
+    assert_eq!(found.vertices, ["1", "2", "3", "4", "5", "6", "7"]);
+    assert_eq!(read_strings(&folder, "b.metis", MANUAL).unwrap().edges[0], ("1".into(), "5".into()));
+    let source = Source::open(&[InputPath::File(folder.path("a.graph"))], SourceOptions::default()).unwrap();
+    assert_eq!((source.facts().direction, source.facts().has_weights), (Some(Direction::Undirected), Some(false)));
+    let lone = read(&folder, "c.graph", "4 1\n\n3\n% here\n2\n\n\n").unwrap();
+    assert_eq!((lone.pairs(), lone.vertices.len()), (vec![(2, 3)], 4));
+    assert_eq!(read(&folder, "d.graph", "0 0\n").unwrap().vertices.len(), 0);
+}
+
+#[test]
+fn what_fmt_says_stands_beside_the_neighbours() {
+    let folder = Folder::new();
+    let weighted = "3 2 1\n2 10 3 20\n1 10\n1 20\n";
+    let found = read_weighted::<u32>(&folder, "a.graph", weighted).unwrap();
+    assert_eq!((found.pairs(), found.weights), (vec![(1, 2), (1, 3)], vec![10, 20]));
+    assert_eq!(read(&folder, "a.graph", weighted).unwrap().pairs(), [(1, 2), (1, 3)]);
+    let all = "3 2 111 2\n7 8 9 2 10 3 20\n7 8 9 1 10\n7 8 9 1 20\n";
+    assert_eq!(read_weighted::<f64>(&folder, "b.graph", all).unwrap().weights, [10.0, 20.0]);
+    let vertices = "3 2 10\n1 2 3\n2 1\n3 1\n";
+    assert_eq!(read(&folder, "c.graph", vertices).unwrap().pairs(), [(1, 2), (1, 3)]);
+    let none = read_weighted::<u32>(&folder, "c.graph", vertices);
+    assert_refused(
+        none,
+        "c.graph: weights are asked for, but the graph has none: leave out --weights and --weight-type",
+    );
+}
+
+#[test]
+fn many_lines_in_many_blocks() {
+    let folder = Folder::new();
+    let n = 2000;
+    let mut text = format!("{n} {}\n", n - 1);
+    for v in 1..=n {
+        if v % 100 == 0 {
+            text.push_str("% % a comment with 1 2 3\n");
+        }
+        let neighbours: Vec<String> =
+            [v - 1, v + 1].iter().filter(|u| (1..=n).contains(*u)).map(u64::to_string).collect();
+        text.push_str(&format!("{}\n", neighbours.join(" ")));
+    }
+    let expected: Vec<_> = (1..n).map(|v| (v, v + 1)).collect();
+    assert_eq!(read(&folder, "path.graph", &text).unwrap().pairs(), expected);
+    let path = folder.file("path.txt", text);
+    let options = SourceOptions { format: Some(Format::Metis), keys: KeyKind::String, ..SourceOptions::default() };
+    assert_eq!(read_files::<Span, u32>(&[&path], &options).unwrap().edges.len() as u64, n - 1);
+}
+
+#[test]
+fn what_contradicts_the_header_is_refused() {
+    let folder = Folder::new();
+    let refused = |text: &str, expected: &str| assert_refused(read(&folder, "a.graph", text), expected);
+    refused("2 1\n2\n\n", "a.graph: the graph is undirected, but not every edge stands in the lists of both its ends");
+    refused("3 2\n2\n3\n\n", "lists of both its ends");
+    refused("2 2\n2\n1\n", "a.graph: the header promises 2 edges, found 1");
+    refused("3 1\n2\n1\n", "a.graph: the header promises 3 vertices, found the lists of 2");
+    refused("2 1\n2\n1\n1\n", "a.graph:4: expected the lists of 2 vertices, found another '1'");
+    refused("2 1\n3\n1\n", "a.graph:2: expected a neighbour from 1 to 2, as the header says, found '3'");
+    refused("2 1\n0\n1\n", "expected a neighbour from 1 to 2, as the header says, found '0'");
+    refused("2 1\n1\n1\n", "a.graph:2: expected neighbours other than the vertex itself, found 1 in its own list");
+    refused("2 1 1\n2\n1\n", "expected a weight after each neighbour, as fmt says, found the end of the line");
+    refused("2 1 10\n\n1\n", "expected a size or a weight of the vertex, as fmt says, found the end of the line");
+    refused("2 1 7\n2\n1\n", "a.graph:1: expected a fmt of up to three digits 0 or 1, found '7'");
+    refused("", "a.graph:1: expected the header 'vertices edges [fmt [ncon]]', found ''");
+    refused("4000000000 0\n", "found the lists of 0");
+    let differ = read_weighted::<u32>(&folder, "b.graph", "2 1 1\n2 10\n1 11\n");
+    assert_refused(differ, "lists of both its ends");
+}

@@ -1,0 +1,165 @@
+//! What is written and read again is the same graph.
+
+use crate::reading::{Folder, read_files};
+use anden_graph::formats::{
+    KeyKind, NoProperties, Output, SerializedWeights, SourceOptions, Span, write_csv, write_edge_list, write_file,
+    write_gapbs,
+};
+use anden_graph::{Csr, CsrBuilder, Direction, Error, Graph, VertexId, Weight, WeightedEdges};
+use base::parallel::Pool;
+use proptest::prelude::*;
+
+fn numbers(vertex: VertexId, text: &mut Vec<u8>) -> Result<(), Error> {
+    text.extend(vertex.to_string().into_bytes());
+    Ok(())
+}
+
+/// Keys that need every kind of quoting.
+fn names(vertex: VertexId, text: &mut Vec<u8>) -> Result<(), Error> {
+    let name = ["plain", "with blank", "comma,", "semi;", "quo\"te", "line\r\n\"end\"\n", "#hash", "\"\"", " ", "ü"];
+    let prefix = name[vertex as usize % name.len()];
+    text.extend(format!("{prefix}{vertex}").into_bytes());
+    Ok(())
+}
+
+fn named(vertex: VertexId) -> String {
+    let mut text = Vec::new();
+    names(vertex, &mut text).unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+/// The edges of a graph as they should be read.
+fn edges_of<W: Weight>(graph: &Csr) -> Vec<(VertexId, VertexId, W)> {
+    let mut edges = Vec::new();
+    for source in 0..graph.vertex_bound() as VertexId {
+        let _ = graph.for_each_weighted_out_fragment::<W>(source, |targets, weights| {
+            let pairs = targets.iter().zip(weights);
+            let pairs = pairs.filter(|(t, _)| **t >= source || graph.direction() == Direction::Directed);
+            edges.extend(pairs.map(|(&target, &weight)| (source, target, weight)));
+            std::ops::ControlFlow::Continue(())
+        });
+    }
+    edges
+}
+
+fn check<W: Weight>(direction: Direction, num_vertices: usize, edges: &[(u32, u32, W)], keep_parallel: bool) {
+    let mut builder = CsrBuilder::<W>::new(direction, num_vertices);
+    edges.iter().for_each(|&(s, t, w)| builder.edge(s, t, w));
+    let builder = if keep_parallel { builder.keep_parallel() } else { builder };
+    let plain = builder.clone().build().unwrap();
+    let graph = builder.build_weighted().unwrap();
+    let expected = edges_of::<W>(&graph);
+    let folder = Folder::new();
+
+    let path = folder.path("a.txt");
+    let num_written = write_file(&path, |output| write_edge_list(&graph, numbers, output)).unwrap();
+    assert_eq!(num_written, graph.num_edges());
+    let options = SourceOptions { weights: Some(W::TYPE), ..SourceOptions::default() };
+    let read = read_files::<u64, W>(&[&path], &options).unwrap();
+    let pairs: Vec<_> = expected.iter().map(|&(s, t, _)| (u64::from(s), u64::from(t))).collect();
+    let weights: Vec<_> = expected.iter().map(|&(_, _, w)| w).collect();
+    assert_eq!((read.pairs(), &read.weights), (pairs.clone(), &weights));
+
+    let path = folder.path("a.csv");
+    write_file(&path, |output| write_csv(&graph, names, &NoProperties, output)).unwrap();
+    let options = SourceOptions { weights: Some(W::TYPE), keys: KeyKind::String, ..SourceOptions::default() };
+    let read = read_files::<Span, W>(&[&path], &options).unwrap();
+    let keys: Vec<_> = expected.iter().map(|&(s, t, _)| (named(s), named(t))).collect();
+    assert_eq!((read.edges, read.weights), (keys, weights));
+
+    let path = folder.path("a.sg");
+    write_file(&path, |output| write_gapbs(&plain, SerializedWeights::Leave, output)).unwrap();
+    let back = Csr::read_gapbs(&path, &Pool::new(2).unwrap()).unwrap();
+    assert_same::<W>(&plain, &back);
+    let read = read_files::<u64, u32>(&[&path], &SourceOptions::default()).unwrap();
+    assert_eq!(read.pairs(), pairs);
+}
+
+fn assert_same<W: Weight>(a: &Csr, b: &Csr) {
+    assert_eq!((a.direction(), a.num_edges(), a.vertex_bound()), (b.direction(), b.num_edges(), b.vertex_bound()));
+    for (a, b) in [(Some(a.out_lists()), Some(b.out_lists())), (a.in_lists(), b.in_lists())] {
+        let arrays = |lists: &anden_graph::Adjacency| (lists.offsets().to_vec(), lists.targets().to_vec());
+        assert_eq!(a.map(arrays), b.map(arrays));
+        let weights = |lists: &anden_graph::Adjacency| lists.weights().and_then(W::of).map(<[W]>::to_vec);
+        assert_eq!(a.map(weights), b.map(weights));
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_graph_survives_every_format(
+        is_directed: bool,
+        keep_parallel: bool,
+        num_vertices in 1_u32..40,
+        ends in prop::collection::vec((any::<u32>(), any::<u32>(), any::<i32>()), 0..120),
+    ) {
+        let direction = if is_directed { Direction::Directed } else { Direction::Undirected };
+        let ends: Vec<_> = ends.into_iter().map(|(s, t, w)| (s % num_vertices, t % num_vertices, w)).collect();
+        let size = num_vertices as usize;
+        let edges: Vec<_> = ends.iter().map(|&(s, t, w)| (s, t, w as u32)).collect();
+        check::<u32>(direction, size, &edges, keep_parallel);
+        let edges: Vec<_> = ends.iter().map(|&(s, t, w)| (s, t, f64::from(w) / 7.0)).collect();
+        check::<f64>(direction, size, &edges, keep_parallel);
+        let edges: Vec<_> = ends.iter().map(|&(s, t, w)| (s, t, w as f32 / 7.0)).collect();
+        check::<f32>(direction, size, &edges, keep_parallel);
+        let mut builder = CsrBuilder::<i64>::new(direction, size);
+        ends.iter().for_each(|&(s, t, w)| builder.edge(s, t, i64::from(w).abs().min(i64::from(i32::MAX))));
+        let graph = if keep_parallel { builder.keep_parallel() } else { builder }.build_weighted().unwrap();
+        let folder = Folder::new();
+        let path = folder.path("a.wsg");
+        write_file(&path, |output| write_gapbs(&graph, SerializedWeights::Write, output)).unwrap();
+        let back = Csr::read_gapbs(&path, &Pool::new(2).unwrap()).unwrap();
+        let weights = |graph: &Csr| edges_of::<i64>(graph).into_iter().map(|(_, _, w)| w as u32).collect::<Vec<_>>();
+        let back_weights: Vec<u32> = edges_of::<u32>(&back).into_iter().map(|(_, _, w)| w).collect();
+        prop_assert_eq!(weights(&graph), back_weights);
+    }
+}
+
+fn one_edge<W: Weight>(weight: W) -> Csr {
+    let mut builder = CsrBuilder::<W>::new(Direction::Directed, 2);
+    builder.edge(0, 1, weight);
+    builder.build_weighted().unwrap()
+}
+
+#[test]
+fn what_a_format_cannot_hold_is_refused() {
+    let mut bytes = Vec::new();
+    let mut output = Output::new("out".as_ref(), &mut bytes);
+    let error = write_edge_list(
+        &one_edge(1_u32),
+        |v, text| {
+            text.extend(format!("a {v}").into_bytes());
+            Ok::<(), Error>(())
+        },
+        &mut output,
+    )
+    .unwrap_err();
+    assert_eq!(error.to_string(), "out: the key \"a 0\" does not fit in an edge list: write CSV");
+    let mut refused = |graph: &Csr, expected: &str| {
+        let error = write_gapbs(graph, SerializedWeights::Write, &mut output).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    refused(&one_edge(1.5_f64), "expected weights of type u32 or i64, found f64");
+    refused(&one_edge(u32::MAX), "expected whole weights of 31 bits and a sign, found 4294967295");
+    let lists = one_edge(1_u32).out_lists().clone();
+    refused(&Csr::directed(lists, None).unwrap(), "needs in-lists");
+}
+
+#[test]
+fn a_file_appears_whole_or_not_at_all() {
+    let folder = Folder::new();
+    let path = folder.file("kept.txt", "before");
+    let failed = write_file::<(), Error>(&path, |output| {
+        output.write(b"half")?;
+        Err(Error::Parameter("stop".into()))
+    });
+    assert_eq!(failed.unwrap_err().to_string(), "stop");
+    assert_eq!(std::fs::read(&path).unwrap(), b"before");
+    assert_eq!(std::fs::read_dir(folder.path("")).unwrap().count(), 1);
+    write_file::<_, Error>(&path, |output| output.write(b"after")).unwrap();
+    assert_eq!(std::fs::read(&path).unwrap(), b"after");
+    let missing = write_file::<_, Error>(&folder.path("no/such"), |output| output.write(b"x"));
+    assert!(missing.unwrap_err().to_string().contains("no/such: cannot create"));
+}

@@ -1,0 +1,11 @@
+//! Kernels on graphs of every shape, against their verifiers.
+
+mod announcements;
+mod communities;
+mod cores;
+mod lcc;
+mod matrix;
+mod pagerank;
+mod queries;
+mod refusals;
+mod triangles;

@@ -1,0 +1,284 @@
+//! A crash, or an error, at every call to the disk while a database with several snapshots changes: afterwards it is
+//! as before or as it was to be, whole.
+
+use crate::model;
+
+use std::io::ErrorKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::model::past::{Content, Past, Random};
+use anden_lama::{Error, GraphOptions, KeyScheme, MergeScope, Result, Retention, Store};
+use base::parallel::Pool;
+use base::progress::Silent;
+use base::storage::{FaultPlan, FaultStorage, Storage};
+use graph::Direction;
+use testkit::scaled;
+
+fn num_disks() -> u64 {
+    scaled(12)
+}
+
+fn path() -> &'static Path {
+    Path::new("db")
+}
+
+fn open(disk: &FaultStorage) -> Store {
+    let store = Store::open(Arc::new(disk.clone()), path()).unwrap();
+    store.with_unix_time(model::IDENTITY.unix_time)
+}
+
+type Act = Box<dyn Fn(&Store) -> Result<()>>;
+
+/// A change of a database, and what it shows before and after.
+struct Change {
+    name: &'static str,
+    disk: FaultStorage,
+    before: Past,
+    after: Past,
+    act: Act,
+}
+
+fn pool() -> Pool {
+    Pool::new(1).unwrap()
+}
+
+/// A database with so many snapshots, each with new keys.
+fn database(num_snapshots: u32, options: GraphOptions) -> (FaultStorage, Past) {
+    let random = &mut Random(11);
+    let mut content = Content::new(options, 24);
+    for i in 0..50_u32 {
+        content.add_edge(i * i % 23, i * 7 % 24, i);
+    }
+    let disk = FaultStorage::default();
+    let store = content.write(Arc::new(disk.clone()), path(), None).unwrap();
+    let mut past = Past::new(content, None);
+    for _ in 1..num_snapshots {
+        append(&mut past, random, &store).unwrap();
+    }
+    (disk, past)
+}
+
+fn append(past: &mut Past, random: &mut Random, store: &Store) -> Result<()> {
+    let mut content = past.newest.clone();
+    content.evolve_all(random);
+    content.add_vertices(2);
+    let answer = content.changes_from(&past.newest).with(|changes| store.append(changes, None));
+    past.append(content, None);
+    answer.map(drop)
+}
+
+/// An append, after `prepare` and with what the retention gives up.
+fn appending(name: &'static str, num_snapshots: u32, prepare: impl Fn(&Store, &mut Past), given_up: &[u32]) -> Change {
+    let edge_properties = name.contains("rows");
+    let options = GraphOptions { keys: KeyScheme::String, edge_properties, ..GraphOptions::default() };
+    let (disk, mut before) = database(num_snapshots, options);
+    prepare(&open(&disk), &mut before);
+    let mut content = before.newest.clone();
+    content.evolve_all(&mut Random(77));
+    content.add_vertices(3);
+    let mut after = before.clone();
+    after.append(content.clone(), Some("named"));
+    after.forget(given_up);
+    let old = before.newest.clone();
+    let act =
+        move |store: &Store| content.changes_from(&old).with(|changes| store.append(changes, Some("named"))).map(drop);
+    Change { name, disk, before, after, act: Box::new(act) }
+}
+
+fn changing(name: &'static str, forgotten: &[u32], act: impl Fn(&Store) -> Result<()> + 'static) -> Change {
+    let options = GraphOptions { direction: Direction::Undirected, keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let (disk, before) = database(6, options);
+    let mut after = before.clone();
+    after.forget(forgotten);
+    Change { name, disk, before, after, act: Box::new(act) }
+}
+
+fn changes() -> Vec<Change> {
+    let drops = |numbers: &'static [u32]| move |store: &Store| store.drop_snapshots(numbers, &Silent);
+    let merges = |scope| move |store: &Store| store.merge(scope, &pool(), &Silent).map(drop);
+    let retains = |rule| move |store: &Store| store.retain(rule).map(drop);
+    let keep_two = |store: &Store, past: &mut Past| {
+        let given_up = store.retain(Retention::Last(2)).unwrap();
+        past.forget(&given_up);
+    };
+    let hide_newest = |store: &Store, past: &mut Past| {
+        store.drop_snapshots(&[3], &Silent).unwrap();
+        past.forget(&[3]);
+    };
+    vec![
+        appending("append", 3, |_, _| {}, &[]),
+        appending("append that packs", 16, |_, _| {}, &[]),
+        appending("append of rows", 3, |_, _| {}, &[]),
+        appending("append of rows that packs", 16, |_, _| {}, &[]),
+        appending("append with retention", 4, keep_two, &[3]),
+        appending("append over a dropped newest", 3, hide_newest, &[]),
+        changing("merge", &[], merges(MergeScope::All)),
+        changing("merge newest", &[], merges(MergeScope::Newest(3))),
+        changing("drop oldest", &[1], drops(&[1])),
+        changing("drop middle", &[2, 4], drops(&[2, 4])),
+        changing("drop newest", &[6], drops(&[6])),
+        changing("retain", &[1, 2, 3], retains(Retention::Last(3))),
+    ]
+}
+
+impl Change {
+    /// The calls that opening makes, and those of the change.
+    fn num_calls(&self) -> (u64, u64) {
+        let disk = self.disk.duplicate();
+        let store = open(&disk);
+        let num_before = disk.num_calls();
+        (self.act)(&store).unwrap_or_else(|e| panic!("{}: {e}", self.name));
+        self.after.compare(&store).unwrap();
+        assert!(store.verify(&pool()).unwrap().unknown_files.is_empty(), "{}", self.name);
+        (num_before, disk.num_calls() - num_before)
+    }
+
+    /// Opens what is left: it is whole, and as before (false) or as it was to be (true).
+    fn check(&self, disk: &FaultStorage, place: &str) -> bool {
+        let reader = Store::open_read_only(Arc::new(disk.clone()), path()).unwrap_or_else(|e| panic!("{place}: {e}"));
+        let store = open(disk);
+        let report = store.verify(&pool()).unwrap_or_else(|e| panic!("{place}: {e}"));
+        assert!(report.unknown_files.is_empty(), "{place}: {:?}", report.unknown_files);
+        assert_eq!(reader.snapshots(), store.snapshots(), "{place}");
+        // Of a merge, both are the same.
+        let is_after = store.snapshots().iter().map(|info| info.number).eq(self.after.numbers());
+        let expected = if is_after { &self.after } else { &self.before };
+        expected.compare(&store).unwrap_or_else(|e| panic!("{place}: {e}"));
+        is_after
+    }
+}
+
+#[test]
+fn a_crash_leaves_what_was_or_what_was_to_be() {
+    for change in changes() {
+        let name = change.name;
+        let (num_before, num_calls) = change.num_calls();
+        let (mut num_old, mut num_new) = (0, 0);
+        for at in 0..=num_calls {
+            let disk = change.disk.duplicate();
+            let store = open(&disk);
+            disk.set_plan(FaultPlan::CrashAt(num_before + at));
+            let answer = (change.act)(&store);
+            drop(store);
+            for seed in 0..num_disks() {
+                let place = format!("{name}: call {at} of {num_calls}, seed {seed}");
+                let is_after = change.check(&disk.after_crash(seed), &place);
+                assert!(is_after || answer.is_err(), "{place}: what was answered is gone");
+                (num_old, num_new) = (num_old + u64::from(!is_after), num_new + u64::from(is_after));
+            }
+        }
+        let can_differ = change.before.numbers() != change.after.numbers();
+        assert!(
+            num_new >= num_disks() && (num_old >= num_disks() || !can_differ),
+            "{name}: {num_old} old, {num_new} new"
+        );
+        println!(
+            "crash_every_call[{name}]: {num_calls} crash points, {} disks each: {num_old} old, {num_new} new",
+            num_disks()
+        );
+    }
+}
+
+#[test]
+fn an_error_changes_nothing_or_ends_all_writing() {
+    for change in changes() {
+        let (num_before, num_calls) = change.num_calls();
+        let (mut num_undone, mut num_poisoned, mut num_done) = (0, 0, 0);
+        for kind in [ErrorKind::StorageFull, ErrorKind::Other] {
+            for at in 0..num_calls {
+                let place = format!("{}: {kind} at call {at} of {num_calls}", change.name);
+                let disk = change.disk.duplicate();
+                let store = open(&disk);
+                disk.set_plan(FaultPlan::FailAt(num_before + at, kind));
+                let answer = (change.act)(&store);
+                disk.set_plan(FaultPlan::Never);
+                let Err(error) = answer else {
+                    // Only what was removed afterwards may have stayed.
+                    num_done += 1;
+                    change.after.compare(&store).unwrap();
+                    assert!(store.verify(&pool()).unwrap().unknown_files.len() <= 1, "{place}");
+                    continue;
+                };
+                assert!(error.to_string().contains("cannot"), "{place}: {error}");
+                change.before.compare(&store).unwrap_or_else(|e| panic!("{place}: {e}"));
+                match (change.act)(&store) {
+                    Ok(()) => {
+                        num_undone += 1;
+                        change.after.compare(&store).unwrap_or_else(|e| panic!("{place}: {e}"));
+                        assert!(store.verify(&pool()).unwrap().unknown_files.is_empty(), "{place}");
+                    }
+                    Err(Error::Poisoned { .. }) => {
+                        num_poisoned += 1;
+                        change.before.compare(&store).unwrap_or_else(|e| panic!("{place}: {e}"));
+                        assert!(matches!(store.retain(Retention::Named), Err(Error::Poisoned { .. })), "{place}");
+                    }
+                    Err(error) => panic!("{place}: again: {error}"),
+                }
+                drop(store);
+                change.check(&disk, &place);
+            }
+        }
+        // The rename of the manifest and the sync of its directory.
+        assert_eq!(num_poisoned, 4, "{}", change.name);
+        println!(
+            "error_every_call[{}]: {num_calls} calls, 2 errors each: {num_undone} undone, {num_poisoned} poisoned, \
+             {num_done} done all the same",
+            change.name
+        );
+    }
+}
+
+/// A merge that may not hold its level keeps parts of it in scratch files.
+#[test]
+fn a_crash_while_a_merge_writes_scratch_files_leaves_what_was() {
+    let random = &mut Random(5);
+    let options = GraphOptions { keys: KeyScheme::Dense, weight_type: None, ..GraphOptions::default() };
+    let mut content = Content::new(options, 3_000);
+    let original = FaultStorage::default();
+    let store = content.write(Arc::new(original.clone()), path(), None).unwrap();
+    for _ in 0..2 {
+        let before = content.clone();
+        // Of both levels together, the targets of a side take 1.4 MB.
+        for _ in 0..180_000 {
+            content.add_edge(random.below(3_000) as u32, random.below(3_000) as u32, 1);
+        }
+        content.changes_from(&before).with(|changes| store.append(changes, None)).unwrap();
+    }
+    let snapshots = store.snapshots();
+    drop(store);
+    let merge = |disk: &FaultStorage| {
+        let store = open(disk);
+        store.set_memory(Some(1 << 30));
+        store.merge(MergeScope::Newest(2), &pool(), &Silent).map(drop)
+    };
+    let has_scratch =
+        |disk: &FaultStorage| disk.list(path()).unwrap().iter().any(|name| name.starts_with("tmp-scratch-"));
+    let disk = original.duplicate();
+    open(&disk);
+    let num_before = disk.num_calls();
+    merge(&disk).unwrap();
+    assert!(!has_scratch(&disk));
+    let (num_calls, mut num_with_scratch) = (disk.num_calls() - num_before, 0);
+    for at in 0..=num_calls {
+        let crashed = original.duplicate();
+        crashed.set_plan(FaultPlan::CrashAt(num_before + at));
+        // Nobody hears the answer.
+        drop(merge(&crashed));
+        for seed in 0..3 {
+            let disk = crashed.after_crash(seed);
+            num_with_scratch += u32::from(has_scratch(&disk));
+            let place = format!("call {at} of {num_calls}, seed {seed}");
+            let store = open(&disk);
+            let report = store.verify(&pool()).unwrap_or_else(|e| panic!("{place}: {e}"));
+            assert!(report.unknown_files.is_empty(), "{place}: {:?}", report.unknown_files);
+            assert_eq!(store.snapshots(), snapshots, "{place}");
+            content.compare_edges(&store.view().unwrap()).unwrap_or_else(|e| panic!("{place}: {e}"));
+            assert!(!has_scratch(&disk), "{place}");
+        }
+    }
+    assert!(num_with_scratch > 2, "{num_with_scratch} crashes left scratch files");
+    println!(
+        "crash_every_call[merge that spills]: {num_calls} crash points, 3 disks each: {num_with_scratch} with scratch files"
+    );
+}

@@ -1,0 +1,68 @@
+//! The bytes of the format: databases that are kept with the source are written the same today,
+//! and are read by today's code.
+//!
+//! When the format changes on purpose, its version goes up, and the directories are made anew with
+//! `ANDEN_GOLDEN=write cargo test -p anden-lama --test golden the_same_graph`. What an older version
+//! wrote is refused by naming its version.
+
+use crate::model;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use crate::model::samples;
+use anden_lama::Store;
+use base::parallel::Pool;
+use base::storage::{DiskStorage, FaultStorage, Storage};
+
+/// The golden databases with several snapshots.
+const VERSIONS: &str = "versions";
+const ROWS: &str = "rows";
+
+fn golden(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
+}
+
+#[test]
+fn the_same_graph_gives_the_same_bytes() {
+    let write = |(name, model): (&'static str, model::Model)| {
+        let disk = FaultStorage::default();
+        drop(model.write(Arc::new(disk.clone()), name.as_ref()).unwrap());
+        (name, disk)
+    };
+    let versions = [(VERSIONS, samples::versions_at(VERSIONS).0), (ROWS, samples::rows_at(ROWS).0)];
+    for (name, disk) in samples::all().into_iter().map(write).chain(versions) {
+        let directory = golden(name);
+        let mut names = disk.list(name.as_ref()).unwrap();
+        names.retain(|name| name != "LOCK");
+        if std::env::var_os("ANDEN_GOLDEN").is_some() {
+            std::fs::create_dir_all(&directory).unwrap();
+            for file in &names {
+                std::fs::write(directory.join(file), disk.contents(&Path::new(name).join(file)).unwrap()).unwrap();
+            }
+        }
+        assert_eq!(DiskStorage.list(&directory).unwrap(), names, "{name}");
+        for file in &names {
+            let (kept, now) =
+                (std::fs::read(directory.join(file)).unwrap(), disk.contents(&Path::new(name).join(file)));
+            let difference = kept.iter().zip(now.as_ref().unwrap()).position(|(a, b)| a != b);
+            assert!(now.as_ref() == Some(&kept), "{name}/{file}: first difference at {difference:?}");
+        }
+    }
+}
+
+#[test]
+fn kept_databases_are_read() {
+    for (name, model) in samples::all() {
+        let store = Store::open_read_only(Arc::new(DiskStorage), &golden(name)).unwrap();
+        assert_eq!(*store.options(), model.options, "{name}");
+        assert_eq!(store.snapshots()[0].unix_time, 1_700_000_000, "{name}");
+        model.compare(&store.view().unwrap()).unwrap();
+        store.verify(&Pool::new(1).unwrap()).unwrap();
+    }
+    for (name, past) in [(VERSIONS, samples::versions().1), (ROWS, samples::rows().1)] {
+        let store = Store::open_read_only(Arc::new(DiskStorage), &golden(name)).unwrap();
+        past.compare(&store).unwrap();
+        store.verify(&Pool::new(1).unwrap()).unwrap();
+    }
+}

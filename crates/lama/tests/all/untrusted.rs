@@ -1,0 +1,256 @@
+//! Files whose checksums all fit although their content is not what a writer would write: whoever
+//! makes such files can compute checksums too. Reading them may give errors or another graph, but
+//! never a panic, and never a target that is no vertex.
+
+use std::ops::ControlFlow;
+use std::panic::AssertUnwindSafe;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::model::deaf::Deaf;
+use crate::model::samples;
+use anden_lama::{Result, Store, View};
+use base::checksum::{BLOCK_BYTES, crc32c};
+use base::parallel::Pool;
+use base::storage::{FaultStorage, Storage};
+use graph::{Graph, InEdges, SingleFragment, WeightedEdges};
+
+fn u32_at(bytes: &[u8], at: usize) -> usize {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> usize {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap()) as usize
+}
+
+fn put_crc(bytes: &mut [u8], at: usize, crc: u32) {
+    bytes[at..at + 4].copy_from_slice(&crc.to_le_bytes());
+}
+
+/// Computes every checksum of a data file again, by `docs/format.md` and not by the crate's code; gives the header's.
+///
+/// A section whose place is a lie keeps its checksums.
+fn seal(bytes: &mut [u8]) -> u32 {
+    let (num_sections, directory) = (u32_at(bytes, 12), u64_at(bytes, 40).min(bytes.len()));
+    let entries = bytes[directory..].len() / 40;
+    for entry in (0..num_sections.min(entries)).map(|i| directory + 40 * i) {
+        let (offset, len, checksums) = (u64_at(bytes, entry + 8), u64_at(bytes, entry + 16), u64_at(bytes, entry + 24));
+        let Some(section) = bytes.get(offset..offset.saturating_add(len)) else { continue };
+        let crcs: Vec<u32> = section.chunks(BLOCK_BYTES).map(crc32c).collect();
+        let Some(place) = bytes.get_mut(checksums..checksums.saturating_add(4 * crcs.len())) else { continue };
+        crcs.iter().enumerate().for_each(|(i, &crc)| put_crc(place, 4 * i, crc));
+        let crc = crc32c(place);
+        put_crc(bytes, entry + 4, crc);
+    }
+    let crc = crc32c(&bytes[directory..]);
+    put_crc(bytes, 48, crc);
+    let crc = crc32c(&bytes[..4092]);
+    put_crc(bytes, 4092, crc);
+    crc
+}
+
+/// The bytes of sections, which is what an attacker would change, and the counts in the header.
+fn interesting(bytes: &[u8]) -> Vec<usize> {
+    let (num_sections, directory) = (u32_at(bytes, 12), u64_at(bytes, 40));
+    let mut places: Vec<usize> = (4..56).collect();
+    for entry in (0..num_sections).map(|i| directory + 40 * i) {
+        places.extend(u64_at(bytes, entry + 8)..u64_at(bytes, entry + 8) + u64_at(bytes, entry + 16));
+        places.extend(entry..entry + 40);
+    }
+    places
+}
+
+/// Computes the checksum of a manifest again.
+fn seal_manifest(manifest: &mut [u8]) {
+    let crc = crc32c(&[&manifest[..8], &manifest[12..]].concat());
+    put_crc(manifest, 8, crc);
+}
+
+/// Puts the file into the database with a manifest that agrees to it: its checksum follows its name and length.
+fn replace(disk: &FaultStorage, name: &str, mut bytes: Vec<u8>, old_crc: u32) {
+    let crc = seal(&mut bytes);
+    let manifest_path = Path::new("db/MANIFEST");
+    let mut manifest = disk.contents(manifest_path).unwrap();
+    let string = [&(name.len() as u32).to_le_bytes(), name.as_bytes()].concat();
+    let record = (0..manifest.len()).find(|&at| manifest[at..].starts_with(&string)).unwrap();
+    let at = record + string.len() + 8;
+    assert_eq!(u32_at(&manifest, at), old_crc as usize);
+    put_crc(&mut manifest, at, crc);
+    seal_manifest(&mut manifest);
+    disk.set_contents(manifest_path, &manifest);
+    disk.set_contents(&Path::new("db").join(name), &bytes);
+}
+
+fn read_everything(disk: FaultStorage, pool: &Pool) -> Result<()> {
+    let store = Store::open_read_only(Arc::new(disk), "db".as_ref())?;
+    let view = store.view()?;
+    let bound = view.vertex_bound();
+    let check = |list: &[u32]| {
+        assert!(list.iter().all(|&target| (target as usize) < bound));
+        ControlFlow::Continue(())
+    };
+    let heard = store.view()?.with_listener(Some(Arc::new(Deaf)));
+    for v in 0..bound as u32 {
+        let degree = heard.out_degree(v);
+        let _ = heard.for_each_out_fragment(v, |list| {
+            assert_eq!(list.len(), degree);
+            check(list)
+        });
+        let _ = heard.for_each_in_fragment(v, check);
+        let _ = heard.out_list(v).map(check);
+    }
+    for v in 0..bound as u32 {
+        let _ = view.for_each_out_fragment(v, check);
+        let _ = view.for_each_in_fragment(v, check);
+        if let Ok(key) = view.key(v) {
+            let _ = view.vertex(&key);
+        }
+    }
+    let verified = store.verify(pool).map(drop);
+    view.check()?;
+    verified
+}
+
+/// Reads every snapshot, a window and a diff.
+fn read_all_versions(disk: FaultStorage, pool: &Pool) -> Result<()> {
+    let store = Store::open_read_only(Arc::new(disk), "db".as_ref())?;
+    let mut answer = Ok(());
+    let numbers: Vec<u32> = store.snapshots().iter().map(|info| info.number).collect();
+    let (first, last) = (numbers[0], numbers[numbers.len() - 1]);
+    let second = numbers.get(1).copied().unwrap_or(first);
+    let views = numbers.iter().map(|&number| store.snapshot(number));
+    for view in views.chain([store.view(), store.window(second, last)]) {
+        answer = answer.and(view.and_then(|view| read_view(&view)));
+    }
+    answer = answer.and(store.diff(last, first).map(|diff| {
+        let bound = diff.new_vertices.end.max(1 << 12);
+        assert!(diff.added.iter().chain(&diff.removed).all(|arc| arc.list.max(arc.neighbour) < bound));
+    }));
+    let _ = store.stats();
+    store.verify(pool).map(drop).and(answer)
+}
+
+fn read_view(view: &View) -> Result<()> {
+    let bound = view.vertex_bound();
+    let check = |list: &[u32]| {
+        assert!(list.iter().all(|&target| (target as usize) < bound));
+        ControlFlow::Continue(())
+    };
+    for v in 0..bound as u32 {
+        let _ = view.for_each_out_fragment(v, check);
+        let _ = view.for_each_in_fragment(v, check);
+        let _ = view.for_each_weighted_out_fragment::<f32>(v, |list, _| check(list));
+        let _ = (view.out_degree(v), view.out_list(v), view.is_live(v));
+        if let Ok(key) = view.key(v) {
+            let _ = view.vertex(&key);
+        }
+    }
+    for v in 0..bound as u32 {
+        let _ = view.for_each_out_row(v, |targets, rows| {
+            for row in rows {
+                let num_properties = view.edge_properties().schema().len();
+                (0..num_properties).for_each(|place| drop(view.edge_properties().value(place, *row as u64)));
+            }
+            check(targets)
+        });
+    }
+    for place in 0..view.properties().schema().len() {
+        let column = view.properties().column(place);
+        assert!(column.is_err() || column.is_ok_and(|column| column.is_some_and(|column| column.len() == bound)));
+        (0..bound as u32).for_each(|v| drop(view.properties().value(place, v)));
+    }
+    Ok(view.check()?)
+}
+
+/// Tries `disk` and says whether it was refused.
+fn is_refused(place: &str, pool: &Pool, disk: impl FnOnce() -> FaultStorage) -> bool {
+    let tries = std::panic::catch_unwind(AssertUnwindSafe(|| read_all_versions(disk(), pool).is_err()));
+    tries.unwrap_or_else(|_| panic!("{place}"))
+}
+
+#[test]
+fn lies_about_versions_do_no_harm() {
+    lie_about(samples::versions().0, &["level-", "dict-", "column-"]);
+}
+
+#[test]
+fn lies_about_properties_of_edges_do_no_harm() {
+    lie_about(samples::rows().0, &["rows-"]);
+}
+
+/// Tells lies in the manifest and in files whose names begin so.
+fn lie_about(whole: FaultStorage, prefixes: &[&str]) {
+    let (pool, serial) = (Pool::new(0).unwrap(), Pool::new(1).unwrap());
+    assert!(!is_refused("nothing changed", &serial, || whole.duplicate()));
+    for name in whole.list("db".as_ref()).unwrap() {
+        let is_manifest = name == "MANIFEST";
+        if !is_manifest && !prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+            continue;
+        }
+        let bytes = whole.contents(&Path::new("db").join(&name)).unwrap();
+        let mut sealed = bytes.clone();
+        let old_crc = if is_manifest { 0 } else { seal(&mut sealed) };
+        assert!(sealed == bytes, "{name}: the checksums are not those of docs/format.md");
+        let places = if is_manifest { (4..bytes.len()).collect() } else { interesting(&bytes) };
+        let num_refused = AtomicUsize::new(0);
+        pool.for_each_chunk(0..places.len(), 16, |_, chunk| {
+            for &place in &places[chunk] {
+                for value in [bytes[place].wrapping_add(1), bytes[place] ^ 0xff] {
+                    let mut lie = bytes.clone();
+                    lie[place] = value;
+                    let disk = || {
+                        let disk = whole.duplicate();
+                        if is_manifest {
+                            seal_manifest(&mut lie);
+                            disk.set_contents("db/MANIFEST".as_ref(), &lie);
+                        } else {
+                            replace(&disk, &name, lie, old_crc);
+                        }
+                        disk
+                    };
+                    let refused = is_refused(&format!("{name}, byte {place} = {value}"), &serial, disk);
+                    num_refused.fetch_add(refused.into(), Ordering::Relaxed);
+                }
+            }
+        });
+        println!("lies[{name}]: {}, of them refused: {}", 2 * places.len(), num_refused.into_inner());
+    }
+}
+
+#[test]
+fn lies_with_fitting_checksums_do_no_harm() {
+    let (pool, serial) = (Pool::new(0).unwrap(), Pool::new(1).unwrap());
+    for (sample, model) in samples::all() {
+        let whole = FaultStorage::default();
+        drop(model.write(Arc::new(whole.clone()), "db".as_ref()).unwrap());
+        let (mut num_lies, num_refused) = (0, AtomicUsize::new(0));
+        for name in whole.list("db".as_ref()).unwrap() {
+            if name == "LOCK" || name == "MANIFEST" {
+                continue;
+            }
+            let bytes = whole.contents(&Path::new("db").join(&name)).unwrap();
+            let mut sealed = bytes.clone();
+            let old_crc = seal(&mut sealed);
+            assert!(sealed == bytes, "{name}: the checksums are not those of docs/format.md");
+            let places = interesting(&bytes);
+            num_lies += 2 * places.len();
+            pool.for_each_chunk(0..places.len(), 64, |_, chunk| {
+                for &place in &places[chunk] {
+                    for value in [bytes[place].wrapping_add(1), bytes[place] ^ 0xff] {
+                        let mut lie = bytes.clone();
+                        lie[place] = value;
+                        let disk = whole.duplicate();
+                        let tries = std::panic::catch_unwind(AssertUnwindSafe(|| {
+                            replace(&disk, &name, lie, old_crc);
+                            read_everything(disk, &serial).is_err()
+                        }));
+                        let is_refused = tries.unwrap_or_else(|_| panic!("{sample}: {name}, byte {place} = {value}"));
+                        num_refused.fetch_add(is_refused.into(), Ordering::Relaxed);
+                    }
+                }
+            });
+        }
+        println!("lies[{sample}]: {num_lies}, of them refused: {}", num_refused.into_inner());
+    }
+}

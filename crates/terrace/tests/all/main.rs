@@ -1,0 +1,6 @@
+//! The live graph against models.
+
+mod kernels;
+mod model;
+mod overlay;
+mod versions;
