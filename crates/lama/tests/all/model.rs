@@ -1,4 +1,5 @@
 //! Graphs in memory, written to a database and compared with what it shows.
+
 pub mod deaf;
 pub mod past;
 pub mod properties;
