@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::loading::{DB, Input, InputEdge, Model};
 use anden_engine::{Database, Duplicates, ErrorKind, GraphOptions, KeyScheme, LoadOptions, LoadReport, Result};
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::{FaultStorage, Storage};
 use graph::formats::{InputPath, OnError};
 use graph::{Direction, Graph, InEdges, WeightType};
+
+use crate::loading::{DB, Input, InputEdge, Model};
 
 fn load_paths(inputs: &[InputPath], options: &LoadOptions) -> Result<(Database, LoadReport)> {
     let disk = FaultStorage::default();

@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::loading::{DB, Input, Model, fixed_identity};
 use anden_engine::{
     AppendOptions, AppendReport, Changes, Database, Duplicates, ErrorKind, ExpectedGraph, GraphOptions, Key, KeyScheme,
     LoadOptions, Result, Spread, View,
@@ -13,6 +12,8 @@ use base::progress::{CancelFlag, Silent};
 use base::storage::FaultStorage;
 use graph::formats::{InputPath, OnError};
 use graph::{Direction, Graph, Weight, WeightType};
+
+use crate::loading::{DB, Input, Model, fixed_identity};
 
 struct Scene {
     db: Database,

@@ -8,7 +8,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use crate::hooked::HookedStorage;
 use anden_engine::{
     AppendOptions, Changes, Database, GraphOptions, Key, KeyScheme, MergeScope, Missing, Retention, Update, View,
 };
@@ -18,6 +17,8 @@ use base::progress::Silent;
 use base::storage::FaultPlan;
 use graph::Graph;
 use testkit::Random;
+
+use crate::hooked::HookedStorage;
 
 const DB: &str = "db";
 const NUM_VERTICES: u32 = 3000;

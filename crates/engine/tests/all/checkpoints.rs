@@ -5,8 +5,6 @@ use std::io::ErrorKind as IoKind;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::hooked::HookedStorage;
-use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read};
 use anden_engine::{
     AppendOptions, Changes, Database, GraphOptions, KeyScheme, MergeScope, Missing, Retention, Update, View,
 };
@@ -15,6 +13,9 @@ use base::progress::Silent;
 use base::storage::FaultPlan;
 use graph::{Direction, WeightType};
 use testkit::{Random, scaled};
+
+use crate::hooked::HookedStorage;
+use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read};
 
 const DB: &str = "db";
 

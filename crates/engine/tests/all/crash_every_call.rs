@@ -5,13 +5,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::loading::{DB, Input, InputEdge, Model, fixed_identity};
 use anden_engine::{Database, ErrorKind, KeyScheme, LoadOptions, Result};
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
 use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::{Direction, WeightType};
 use testkit::scaled;
+
+use crate::loading::{DB, Input, InputEdge, Model, fixed_identity};
 
 /// Disks that a crash may leave, looked at for each call.
 fn num_disks() -> u64 {

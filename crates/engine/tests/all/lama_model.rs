@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::versions::{Asked, Edges, Graph, Model, number_of};
 use anden_engine::{
     AppendOptions, ChangedArc, Database, Duplicates, ErrorKind, GraphOptions, Key, KeyScheme, Maintenance, MergeScope,
     Retention, View,
@@ -16,6 +15,8 @@ use base::storage::{FaultStorage, MemoryStorage, Storage};
 use graph::property::OwnedValue;
 use graph::{Direction, Weight, WeightType};
 use testkit::{Random, scaled};
+
+use crate::versions::{Asked, Edges, Graph, Model, number_of};
 
 const DB: &str = "db";
 /// Steps for each database.

@@ -5,7 +5,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read, values};
 use anden_engine::{
     AppendOptions, Changes, Database, GraphOptions, KeyScheme, MergeScope, Missing, NewValue, Update, View,
 };
@@ -15,6 +14,8 @@ use base::storage::{FaultStorage, MemoryStorage, Storage};
 use graph::property::OwnedValue;
 use graph::{Graph, WeightType};
 use testkit::Random;
+
+use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read, values};
 
 const DB: &str = "db";
 

@@ -5,8 +5,6 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock};
 use std::time::Duration;
 
-use crate::hooked::HookedStorage;
-use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read};
 use anden_engine::{
     AppendOptions, Changes, Database, Durability, ErrorKind, GraphOptions, KeyScheme, MergeScope, Missing, Update, View,
 };
@@ -15,6 +13,9 @@ use base::progress::Silent;
 use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::Graph;
 use testkit::{Random, scaled};
+
+use crate::hooked::HookedStorage;
+use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read};
 
 const DB: &str = "db";
 /// Disks that a crash may leave, looked at for each call.

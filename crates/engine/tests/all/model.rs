@@ -3,13 +3,14 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::loading::{DB, Input, InputEdge, Model, files, fixed_identity};
 use anden_engine::{Database, Duplicates, GraphOptions, KeyScheme, LoadOptions};
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::FaultStorage;
 use graph::{Direction, Weight, WeightType};
 use proptest::prelude::*;
+
+use crate::loading::{DB, Input, InputEdge, Model, files, fixed_identity};
 
 /// How keys look.
 #[derive(Clone, Copy, Debug)]

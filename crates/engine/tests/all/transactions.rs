@@ -3,7 +3,6 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::live_model::{NUM_KEYS, Truth, kinds, read};
 use anden_engine::{Database, EdgeWeight, Error, ErrorKind, GraphOptions, Key, KeyScheme, Transaction, Update};
 use base::parallel::Pool;
 use base::storage::{FaultPlan, FaultStorage, Storage};
@@ -11,6 +10,8 @@ use graph::property::OwnedValue;
 use graph::{Graph, InEdges};
 use lama::Side;
 use testkit::Random;
+
+use crate::live_model::{NUM_KEYS, Truth, kinds, read};
 
 fn database(options: GraphOptions) -> Database {
     Database::in_memory(options).unwrap()

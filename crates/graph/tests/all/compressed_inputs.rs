@@ -1,11 +1,11 @@
 //! Compressed inputs: read through, and refused where they lie.
 
-use crate::reading;
-
 use std::io::{Read, Write};
 
-use crate::reading::{Folder, read, read_files, read_strings};
 use anden_graph::formats::{InputPath, Source, SourceOptions};
+
+use crate::reading;
+use crate::reading::{Folder, read, read_files, read_strings};
 
 fn compressed(kind: &str, text: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::new();

@@ -1,10 +1,10 @@
 //! CSV: delimiters, headers, quotes, columns by name.
 
-use crate::reading;
-
-use crate::reading::{Folder, U32, assert_refused, read, read_files, read_strings, read_weighted};
 use anden_graph::WeightType;
 use anden_graph::formats::{KeyKind, OnError, SourceOptions, Span, WantedProperties};
+
+use crate::reading;
+use crate::reading::{Folder, U32, assert_refused, read, read_files, read_strings, read_weighted};
 
 fn named(columns: [Option<&str>; 3]) -> SourceOptions {
     let [source_column, target_column, weight_column] = columns.map(|name| name.map(str::to_owned));

@@ -1,11 +1,11 @@
 //! Properties in columns of text: names, types, nulls, and what is refused.
 
-use crate::reading;
-
-use crate::reading::{Folder, Read, assert_refused, read_files};
 use anden_graph::WeightType;
 use anden_graph::formats::{InputPath, KeyKind, OnError, Source, SourceOptions, WantedProperties};
 use anden_graph::property::{PropertyColumn, PropertyType};
+
+use crate::reading;
+use crate::reading::{Folder, Read, assert_refused, read_files};
 
 fn all() -> SourceOptions {
     let (edge_properties, vertex_properties) = (WantedProperties::All, WantedProperties::All);

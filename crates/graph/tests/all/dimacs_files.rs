@@ -1,9 +1,9 @@
 //! DIMACS: the header is held against the body.
 
-use crate::reading;
-
-use crate::reading::{Folder, assert_refused, read, read_files, read_weighted};
 use anden_graph::formats::{Format, SourceOptions};
+
+use crate::reading;
+use crate::reading::{Folder, assert_refused, read, read_files, read_weighted};
 
 #[test]
 fn arcs_and_vertices_keep_their_numbers() {

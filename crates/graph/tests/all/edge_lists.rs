@@ -1,9 +1,9 @@
 //! Edge lists: what is an edge, what is not, and how that is told.
 
-use crate::reading;
-
-use crate::reading::{Folder, assert_refused, read, read_files, read_strings, read_weighted};
 use anden_graph::formats::{LoneKeys, OnError, SourceOptions, Span};
+
+use crate::reading;
+use crate::reading::{Folder, assert_refused, read, read_files, read_strings, read_weighted};
 
 #[test]
 fn every_spelling_of_an_edge() {

@@ -1,17 +1,17 @@
 //! Generated graphs: their counts, their sameness, their bounds.
 
-use crate::reading;
-
 use std::collections::HashSet;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::reading::{Folder, read_files};
 use anden_graph::formats::{Output, SerializedWeights, SourceOptions, write_file, write_gapbs};
 use anden_graph::generate::{Generator, GridParams, RmatParams, RoadParams, UniformParams};
 use anden_graph::{Csr, Direction, Error, Graph, Weight};
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
+
+use crate::reading;
+use crate::reading::{Folder, read_files};
 
 fn generators() -> Vec<(&'static str, Generator)> {
     let rmat = RmatParams { scale: 12, degree: 40, ..RmatParams::default() };

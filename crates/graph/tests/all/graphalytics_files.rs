@@ -1,8 +1,9 @@
 //! Graphalytics: three files that belong together.
 
-use crate::reading::{Folder, U32, assert_refused, read_files};
 use anden_graph::Direction;
 use anden_graph::formats::{InputPath, Source, SourceOptions};
+
+use crate::reading::{Folder, U32, assert_refused, read_files};
 
 const PROPERTIES: &str = "# Properties\ngraph.tiny.vertex-file = tiny.v\ngraph.tiny.edge-file = tiny.e\n\
     graph.tiny.meta.vertices = 4\ngraph.tiny.meta.edges = 3\n\ngraph.tiny.directed = false\n\

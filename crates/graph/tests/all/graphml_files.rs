@@ -1,7 +1,5 @@
 //! GraphML: nodes, edges and their data; what XML can hide is refused.
 
-use crate::made::{Made, columns, edges_of};
-use crate::reading::{Folder, Read, assert_refused, read, read_files, read_strings};
 use anden_graph::formats::{
     Format, InputPath, KeyKind, OnError, Output, Source, SourceOptions, Span, WantedProperties, write_file,
     write_graphml,
@@ -9,6 +7,9 @@ use anden_graph::formats::{
 use anden_graph::property::{PropertyType, PropertyValue};
 use anden_graph::{Csr, CsrBuilder, Direction, Error, Graph, VertexId, Weight};
 use proptest::prelude::*;
+
+use crate::made::{Made, columns, edges_of};
+use crate::reading::{Folder, Read, assert_refused, read, read_files, read_strings};
 
 const KEYS: &str = "\
 <key id=\"c\" for=\"node\" attr.name=\"color\" attr.type=\"string\"><default>yellow</default></key>

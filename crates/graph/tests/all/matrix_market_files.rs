@@ -1,8 +1,9 @@
 //! Matrix Market: what its banner says decides what an entry is.
 
-use crate::reading::{Folder, assert_refused, read, read_files, read_strings, read_weighted};
 use anden_graph::Direction;
 use anden_graph::formats::{Format, InputPath, OnError, Source, SourceOptions};
+
+use crate::reading::{Folder, assert_refused, read, read_files, read_strings, read_weighted};
 
 fn file(banner: &str, rest: &str) -> String {
     format!("%%MatrixMarket matrix coordinate {banner}\n% a comment\n\n{rest}")

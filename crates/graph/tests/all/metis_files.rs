@@ -1,8 +1,9 @@
 //! METIS: a line for each vertex, and every edge in two of them.
 
-use crate::reading::{Folder, assert_refused, read, read_files, read_strings, read_weighted};
 use anden_graph::Direction;
 use anden_graph::formats::{Format, InputPath, KeyKind, Source, SourceOptions, Span};
+
+use crate::reading::{Folder, assert_refused, read, read_files, read_strings, read_weighted};
 
 /// The graph of the manual's figure 2.
 const MANUAL: &str = "\

@@ -3,10 +3,11 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::reading::{Folder, Read, read_once};
 use anden_graph::formats::{KeyKind, OnError, SourceOptions, Span, WantedProperties};
 use anden_graph::{Csr, WeightType};
 use base::parallel::Pool;
+
+use crate::reading::{Folder, Read, read_once};
 
 const SEED: u64 = 0x5eed;
 const MUTANTS: usize = 2500;

@@ -1,7 +1,5 @@
 //! Parquet: what is written is read again, and what is damaged is refused.
 
-use crate::made::{Made, columns, edges_of};
-use crate::reading::{Folder, Read, assert_refused, read_files, read_once};
 use anden_graph::formats::{
     Format, KeyKind, NoProperties, OnError, SourceOptions, Span, WantedProperties, write_file, write_parquet_edges,
     write_parquet_vertices,
@@ -11,6 +9,9 @@ use anden_graph::{Csr, CsrBuilder, Direction, Error, Graph, VertexId, Weight};
 use base::parallel::Pool;
 use proptest::prelude::*;
 use std::path::{Path, PathBuf};
+
+use crate::made::{Made, columns, edges_of};
+use crate::reading::{Folder, Read, assert_refused, read_files, read_once};
 
 fn number(vertex: VertexId, text: &mut Vec<u8>) -> Result<(), Error> {
     text.extend((u64::from(vertex) * 1_000_003).to_string().into_bytes());

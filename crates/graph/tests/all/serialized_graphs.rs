@@ -1,9 +1,10 @@
 //! The serialized graphs of the GAP benchmark suite, and every way in which they can lie.
 
-use crate::reading::{Folder, U32, read_files};
 use anden_graph::formats::{InputPath, SerializedGraph, Source, SourceOptions, Span};
 use anden_graph::{Csr, Direction, Graph, InEdges, Side, WeightedEdges, Weights};
 use base::parallel::Pool;
+
+use crate::reading::{Folder, U32, read_files};
 
 /// The bytes of a serialized graph from its parts.
 fn serialized(directed: u8, num_arcs: i64, num_vertices: i64, sides: &[(&[i64], &[i32])]) -> Vec<u8> {

@@ -1,6 +1,5 @@
 //! What is written and read again is the same graph.
 
-use crate::reading::{Folder, read_files};
 use anden_graph::formats::{
     KeyKind, NoProperties, Output, SerializedWeights, SourceOptions, Span, write_csv, write_edge_list, write_file,
     write_gapbs,
@@ -8,6 +7,8 @@ use anden_graph::formats::{
 use anden_graph::{Csr, CsrBuilder, Direction, Error, Graph, VertexId, Weight, WeightedEdges};
 use base::parallel::Pool;
 use proptest::prelude::*;
+
+use crate::reading::{Folder, read_files};
 
 fn numbers(vertex: VertexId, text: &mut Vec<u8>) -> Result<(), Error> {
     text.extend(vertex.to_string().into_bytes());

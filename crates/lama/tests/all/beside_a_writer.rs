@@ -6,12 +6,13 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::model::past::{Content, Past, Random};
 use anden_lama::{Error, GraphOptions, MergeScope, Retention, Store};
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::{DiskStorage, Storage};
 use graph::Graph;
+
+use crate::model::past::{Content, Past, Random};
 
 /// Tells a copy of this program that it is a reader, and of what.
 const READ: &str = "ANDEN_READ_BESIDE";

@@ -5,11 +5,12 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::model::{Model, samples};
 use anden_lama::{Error, Store};
 use base::parallel::Pool;
 use base::storage::{FaultPlan, FaultStorage};
 use testkit::scaled;
+
+use crate::model::{Model, samples};
 
 fn num_disks() -> u64 {
     scaled(12)

@@ -1,19 +1,19 @@
 //! A crash, or an error, at every call to the disk while a database with several snapshots changes: afterwards it is
 //! as before or as it was to be, whole.
 
-use crate::model;
-
 use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::model::past::{Content, Past, Random};
 use anden_lama::{Error, GraphOptions, KeyScheme, MergeScope, Result, Retention, Store};
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::Direction;
 use testkit::scaled;
+
+use crate::model;
+use crate::model::past::{Content, Past, Random};
 
 fn num_disks() -> u64 {
     scaled(12)

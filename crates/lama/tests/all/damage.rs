@@ -4,13 +4,14 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::deaf::Deaf;
-use crate::model::past::Past;
-use crate::model::{Model, samples};
 use anden_lama::{Result, Store};
 use base::parallel::Pool;
 use base::storage::{FaultStorage, Storage};
 use graph::{Graph, InEdges};
+
+use crate::model::deaf::Deaf;
+use crate::model::past::Past;
+use crate::model::{Model, samples};
 
 /// Opens the database, compares everything that it answers with the model, and verifies it.
 ///

@@ -5,15 +5,15 @@
 //! `ANDEN_GOLDEN=write cargo test -p anden-lama --test golden the_same_graph`. What an older version
 //! wrote is refused by naming its version.
 
-use crate::model;
-
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::model::samples;
 use anden_lama::Store;
 use base::parallel::Pool;
 use base::storage::{DiskStorage, FaultStorage, Storage};
+
+use crate::model;
+use crate::model::samples;
 
 /// The golden databases with several snapshots.
 const VERSIONS: &str = "versions";

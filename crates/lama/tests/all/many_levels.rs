@@ -1,16 +1,16 @@
 //! Thousands of tiny snapshots: few files, quickly opened; and what is refused.
 
-use crate::model;
-
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::model::past::{Content, Past, Random};
 use anden_lama::{ChangedArc, Error, GraphOptions, KeyScheme, LevelChanges, MergeScope, Retention, Store};
 use base::parallel::Pool;
 use base::progress::{CancelFlag, Silent};
 use base::storage::{DiskStorage, FaultStorage, Storage};
+
+use crate::model;
+use crate::model::past::{Content, Past, Random};
 
 fn path() -> &'static Path {
     Path::new("db")

@@ -1,15 +1,15 @@
 //! Creating and opening: who may, what is refused, and what is cleaned up.
 
-use crate::model;
-
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::model::samples;
 use anden_lama::{DictionaryKeys, Error, GraphOptions, Key, KeyScheme, Side, Store};
 use base::parallel::Pool;
 use base::storage::{DiskStorage, FaultStorage, Storage};
 use graph::Direction;
+
+use crate::model;
+use crate::model::samples;
 
 fn path() -> &'static Path {
     Path::new("db")

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
-use crate::model::Model;
 use anden_lama::{GraphOptions, Key, KeyScheme, PAGE_VERTICES, Store};
 use base::parallel::Pool;
 use base::storage::{DiskStorage, FaultStorage, Storage};
 use graph::{Direction, Graph, InEdges, WeightType};
 use proptest::prelude::*;
+
+use crate::model::Model;
 
 fn options() -> impl Strategy<Value = GraphOptions> {
     let keys = prop_oneof![Just(KeyScheme::Integer), Just(KeyScheme::String), Just(KeyScheme::Dense)];

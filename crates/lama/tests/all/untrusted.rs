@@ -8,13 +8,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::model::deaf::Deaf;
-use crate::model::samples;
 use anden_lama::{Result, Store, View};
 use base::checksum::{BLOCK_BYTES, crc32c};
 use base::parallel::Pool;
 use base::storage::{FaultStorage, Storage};
 use graph::{Graph, InEdges, SingleFragment, WeightedEdges};
+
+use crate::model::deaf::Deaf;
+use crate::model::samples;
 
 fn u32_at(bytes: &[u8], at: usize) -> usize {
     u32::from_le_bytes(bytes[at..at + 4].try_into().unwrap()) as usize

@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::model::samples;
 use anden_lama::{GraphOptions, Store};
 use base::checksum::crc32c;
 use base::parallel::Pool;
 use graph::WeightType;
+
+use crate::model::samples;
 
 /// The bytes of numbers as the manifest holds them.
 fn bytes_of(numbers: &[u64]) -> Vec<u8> {

@@ -1,17 +1,17 @@
 //! Appends, drops, merges and everything else in any order, against a plain model that keeps one set of edges for each
 //! snapshot.
 
-use crate::model;
-
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
-use crate::model::past::{Content, Past, Random};
 use anden_lama::{GraphOptions, KeyScheme, MergeScope, Retention, Store};
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
 use base::storage::FaultStorage;
 use graph::{Direction, WeightType};
+
+use crate::model;
+use crate::model::past::{Content, Past, Random};
 
 fn path() -> &'static Path {
     Path::new("db")
