@@ -4,8 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use engine::ErrorKind;
-use graph::Direction;
-use graph::formats::{InputPath, Source, SourceOptions};
+use graph::formats::InputPath;
 
 use crate::pinned::{Pin, Pins};
 use crate::{Error, LoadOptions, LoadReport, Options, Result, Session, SnapshotInfo, Stats, VerifyReport, View};
@@ -51,26 +50,6 @@ impl From<engine::Error> for Error {
 impl From<lama::Error> for Error {
     fn from(error: lama::Error) -> Self {
         engine::Error::from(error).into()
-    }
-}
-
-/// Whether inputs say of themselves that their edges have a direction: Graphalytics and GAP's
-/// serialized graphs do. Where one of them can be read only once (standard input, a pipe), none is asked.
-///
-/// # Errors
-/// An input cannot be read, or is not what it claims to be.
-pub fn stated_direction(inputs: &[InputPath], options: &SourceOptions) -> Result<Option<Direction>> {
-    if inputs.iter().any(is_read_once) {
-        return Ok(None);
-    }
-    Ok(Source::open(inputs, options.clone())?.facts().direction)
-}
-
-/// Whether what was read of an input is gone.
-fn is_read_once(input: &InputPath) -> bool {
-    match input {
-        InputPath::Stdin => true,
-        InputPath::File(path) => path.metadata().is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir()),
     }
 }
 

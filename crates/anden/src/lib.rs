@@ -46,7 +46,7 @@ pub use base::memory::{CountingAllocator, resident_peak};
 pub use base::progress::Progress;
 pub use base::standard_input::StandardInput;
 pub use base::{NO_VERTEX, VertexId};
-pub use database::{Database, stated_direction};
+pub use database::Database;
 pub use degrees::{DegreeBin, DegreeStatistics};
 pub use diff::{Diff, DiffEdge, DiffProperty};
 pub use engine::{

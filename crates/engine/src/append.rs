@@ -21,9 +21,9 @@ use std::time::Instant;
 
 use base::parallel::Pool;
 use base::progress::Progress;
+use graph::Graph;
 use graph::formats::{InputPath, Source, SourceSummary};
 use graph::property::PropertySchema;
-use graph::{Direction, Graph};
 use lama::{GraphOptions, KeyScheme, LevelChanges, NewRows, Store, View};
 
 pub use changes::{Changes, EdgeWeight};
@@ -63,8 +63,7 @@ pub(crate) fn append(
     let mut source = Source::open(inputs, sources)?;
     require_edge_properties(graph, &source.facts().edge_properties)?;
     drop(view);
-    let is_undirected = source.facts().direction == Some(Direction::Undirected);
-    let expand = expansion(graph, is_undirected);
+    let expand = Expand::of_inputs(graph, source.facts())?;
     let added = read_source(append.reading(), &mut source)?;
     let mut source = Source::open(&options.remove, options.removals(graph))?;
     let removed = read_source(Reading { graph: &unweighted(graph), ..append.reading() }, &mut source)?;
@@ -88,18 +87,7 @@ pub(crate) fn append_changes(
     require_edge_properties(graph, &added.edge_schema)?;
     let removed = removed_by(Reading { graph: &unweighted(graph), ..append.reading() }, changes)?;
     let name = changes.name.as_deref().or(options.name.as_deref());
-    append.finish(live, added, removed, expansion(graph, false), name)
-}
-
-/// The entries that an edge makes.
-fn expansion(graph: &GraphOptions, is_input_undirected: bool) -> Expand {
-    match (graph.direction, graph.ordered) {
-        (_, true) => Expand::Ordered,
-        (Direction::Undirected, _) => Expand::Both,
-        // An edge without a direction leads both ways.
-        (Direction::Directed, _) if is_input_undirected => Expand::Both,
-        (Direction::Directed, _) => Expand::AsGiven,
-    }
+    append.finish(live, added, removed, Expand::of(graph, false), name)
 }
 
 /// Refuses properties of edges for a graph that has none.
@@ -239,7 +227,7 @@ impl<'a> Append<'a> {
         let entries = arcs::added(added.blocks, expand);
         let added = sort_arcs(entries, graph.list_weights(), self.options.duplicates(graph), pool);
         let of_vertices = entries_of(view, &vertices.cleared, pool, progress)?;
-        let removed = arcs::removed(removed.blocks, expansion(graph, false));
+        let removed = arcs::removed(removed.blocks, Expand::of(graph, false));
         let removals = sort_entries(removed.entries, of_vertices, pool);
         progress.check()?;
         let asked = Asked { added, removed: removals };

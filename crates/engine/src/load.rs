@@ -91,6 +91,7 @@ pub(crate) fn load(
     let budget = Budget::new(options.memory, options.sort_memory, pool.num_threads())?;
     options.source.block_bytes = options.source.block_bytes.min(budget.block_bytes);
     let mut source = Source::open(inputs, options.source.clone())?;
+    options.agree_on_direction(source.facts().direction);
     options.agree_on_edges(&source.facts().edge_properties)?;
     let builder = match options.identity {
         Some(identity) => Store::create_as(Arc::clone(&storage), path, options.graph, identity)?,

@@ -17,7 +17,7 @@ use crate::failure::{Failure, Result, complain};
 pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
     require_one_stdin(&inputs)?;
-    let options = options(args, &inputs)?;
+    let options = options(args)?;
     let (session, watch) = session(global)?;
     watch.clean_up_from_here();
     let loaded = Database::load(&args.database, &inputs, &options, &session);
@@ -91,7 +91,7 @@ pub fn input(path: &Path) -> InputPath {
     if path == Path::new("-") { InputPath::Stdin } else { InputPath::File(path.to_owned()) }
 }
 
-fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
+fn options(args: &LoadArgs) -> Result<LoadOptions> {
     let duplicates = duplicates(args.duplicates, args.multigraph)?;
     let format = format(args.reading.format)?;
     let weights = weight_type(args, format);
@@ -100,13 +100,8 @@ fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
     // A weight takes the place of properties.
     let properties = if weights.is_some() { WantedProperties::None } else { WantedProperties::All };
     let source = SourceOptions { weights, keys: key_kind, ..sources(&args.reading, format, properties) };
-    let direction = match (args.undirected, args.directed || args.ordered) {
-        (true, _) => Direction::Undirected,
-        (_, true) => Direction::Directed,
-        _ => anden::stated_direction(inputs, &source)?.unwrap_or(Direction::Directed),
-    };
     let graph = Options {
-        direction,
+        direction: if args.undirected { Direction::Undirected } else { Direction::Directed },
         multigraph: duplicates == Duplicates::Keep,
         ordered: args.ordered,
         keys,
@@ -116,7 +111,15 @@ fn options(args: &LoadArgs, inputs: &[InputPath]) -> Result<LoadOptions> {
         edge_properties: false,
     };
     let spread = Spread { num_snapshots: args.snapshots, first_share: args.first_share, seed: args.seed.unwrap_or(1) };
-    Ok(LoadOptions { graph, duplicates, io_order: args.reading.io_order, source, spread, ..LoadOptions::default() })
+    Ok(LoadOptions {
+        graph,
+        follows_inputs: !(args.undirected || args.directed || args.ordered),
+        duplicates,
+        io_order: args.reading.io_order,
+        source,
+        spread,
+        ..LoadOptions::default()
+    })
 }
 
 /// How inputs are read, as far as the options say so; `properties` of edges if they do not say which.

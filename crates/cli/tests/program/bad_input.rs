@@ -186,7 +186,14 @@ fn a_vertex_that_is_not_there() {
 fn a_budget_that_is_too_small() {
     let scene = Scene::with_small(&[]);
     scene.anden(&["load", "db2", "small.txt", "--memory", "100"]).failed(&["memory"]);
-    assert_eq!(scene.names(), ["db", "small.txt"]);
+    // A row is little, but every vertex has a place in its column.
+    scene.write("wide.txt", "0 4000000\n");
+    scene.write("one.csv", "id,x\n1,5\n");
+    let wide = ["load", "db2", "wide.txt", "--ids", "dense", "--memory", "60M", "--threads", "1"];
+    scene.anden(&wide).succeeded();
+    std::fs::remove_dir_all(scene.path("db2")).unwrap();
+    scene.anden(&[&wide[..], &["--vertices", "one.csv"]].concat()).failed(&["properties of the vertices", "--memory"]);
+    assert_eq!(scene.names(), ["db", "one.csv", "small.txt", "wide.txt"]);
 }
 
 #[test]

@@ -80,6 +80,33 @@ fn directions() {
     }
 }
 
+/// Inputs that state a direction decide, whether they are files or pipes, unless options do.
+#[test]
+fn directions_that_inputs_state() {
+    let scene = Scene::new();
+    scene.write("path.graph", "3 2\n2\n1 3\n2\n");
+    scene.write("more.txt", "3 1\n");
+    let metis = scene.read("path.graph");
+    let shape = |database: &str| {
+        let info = scene.json(&["info", database]);
+        (info["directed"].as_bool().unwrap(), info["edges"].as_u64().unwrap())
+    };
+    scene.anden(&["load", "file", "path.graph"]).succeeded();
+    scene.anden_with_input(&["load", "pipe", "-", "--format", "metis"], metis.as_bytes()).succeeded();
+    scene.anden(&["load", "both", "path.graph", "--directed"]).succeeded();
+    scene.anden(&["load", "mixed", "path.graph", "more.txt"]).succeeded();
+    assert_eq!((shape("file"), shape("pipe")), ((false, 2), (false, 2)));
+    assert_eq!((shape("both"), shape("mixed")), ((true, 4), (false, 3)));
+    // Whether the edges of the second lead both ways, nobody knows.
+    let parts = ["more.txt", "expected a graph that is undirected", "append"];
+    scene.anden(&["load", "no", "path.graph", "more.txt", "--directed"]).failed(&parts);
+    scene.anden(&["append", "both", "more.txt", "path.graph"]).failed(&parts);
+    scene.anden(&["append", "both", "more.txt"]).succeeded();
+    scene.anden(&["append", "both", "path.graph"]).succeeded();
+    assert_eq!((shape("both"), scene.path("no").exists()), ((true, 5), false));
+    scene.anden(&["append", "mixed", "more.txt", "path.graph"]).succeeded();
+}
+
 #[test]
 fn dense_ids_are_keys() {
     let scene = Scene::new();

@@ -2,9 +2,12 @@
 
 use base::VertexId;
 use bytemuck::{Pod, Zeroable};
-use graph::Weight;
+use graph::formats::SourceFacts;
+use graph::{Direction, Weight};
+use lama::GraphOptions;
 
 use super::options::Duplicates;
+use crate::Result;
 
 /// One entry of a list to be: the list it belongs to in the high half of the key, the neighbour in
 /// the low half, so that the order of keys is the order of the lists and within them.
@@ -133,6 +136,25 @@ pub(crate) enum Expand {
 }
 
 impl Expand {
+    /// What edges of inputs make in a graph; those without a direction lead both ways.
+    pub(crate) fn of(graph: &GraphOptions, leads_both_ways: bool) -> Self {
+        match (graph.direction, graph.ordered) {
+            (_, true) => Self::Ordered,
+            (Direction::Undirected, _) => Self::Both,
+            (Direction::Directed, _) if leads_both_ways => Self::Both,
+            (Direction::Directed, _) => Self::AsGiven,
+        }
+    }
+
+    /// What edges make in a graph, of inputs that say so much of themselves.
+    ///
+    /// # Errors
+    /// Some of them lead both ways and others perhaps do not, which matters in this graph.
+    pub(crate) fn of_inputs(graph: &GraphOptions, facts: &SourceFacts) -> Result<Self> {
+        let is_directed = graph.direction == Direction::Directed && !graph.ordered;
+        Ok(Self::of(graph, is_directed && facts.leads_both_ways()?))
+    }
+
     /// Calls `body` with the entries that `arc` makes.
     #[inline(always)]
     pub(crate) fn entries<P: Payload>(self, arc: KeyedArc<P>, mut body: impl FnMut(KeyedArc<P>)) {

@@ -80,13 +80,7 @@ impl<P: Payload> ListSink<P> for RunSink<'_> {
 pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Source) -> Result<Built> {
     let graph = &load.options.graph;
     let scratch = Scratch::new(load.builder, load.storage.clone());
-    let expand = match (graph.direction, graph.ordered, source.facts().direction) {
-        (_, true, _) => Expand::Ordered,
-        (Direction::Undirected, ..) => Expand::Both,
-        // An edge without a direction leads both ways.
-        (Direction::Directed, _, Some(Direction::Undirected)) => Expand::Both,
-        (Direction::Directed, ..) => Expand::AsGiven,
-    };
+    let expand = Expand::of_inputs(graph, source.facts())?;
     let has_in_side = graph.direction == Direction::Directed && graph.in_edges;
     let num_entries = expand.factor() as u64;
     let copies = num_entries + if has_in_side { num_entries } else { 1 };

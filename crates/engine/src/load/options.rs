@@ -35,6 +35,8 @@ impl Duplicates {
 pub struct LoadOptions {
     /// The graph to be made. A multigraph keeps parallel edges, whatever `duplicates` says.
     pub graph: GraphOptions,
+    /// Whether inputs that state a direction decide which the graph has, whatever `graph` says.
+    pub follows_inputs: bool,
     /// What becomes of parallel edges.
     pub duplicates: Duplicates,
     /// Whether ids are given in the order in which keys appear in the input; otherwise they ascend
@@ -75,6 +77,13 @@ impl LoadOptions {
         };
         agreed.io_order &= agreed.graph.keys != KeyScheme::Dense;
         Ok(agreed)
+    }
+
+    /// Takes note of the direction that inputs state.
+    pub(crate) fn agree_on_direction(&mut self, stated: Option<Direction>) {
+        if let Some(direction) = stated.filter(|_| self.follows_inputs && !self.graph.ordered) {
+            self.graph.direction = direction;
+        }
     }
 
     /// Takes note of the properties that edges come with.

@@ -15,6 +15,10 @@ use crate::{Error, Result};
 /// Rows are held as they came, then one column of them in input order, then by id.
 pub(crate) const ROW_FACTOR: u64 = 3;
 
+/// What a vertex takes, whether it has a row or not, beside what is of any length: the place of its row, a value of the
+/// column that is written, and whether it is null.
+const VERTEX_BYTES: u64 = 4 + 8 + 1;
+
 /// A row of no vertex.
 const NO_ROW: u32 = u32::MAX;
 
@@ -85,6 +89,8 @@ pub(crate) fn write_properties(
     if num_rows >= NO_ROW as usize {
         return Err(Error::Option(format!("{num_rows} rows of vertices, at most {} are possible", NO_ROW - 1)));
     }
+    let row_bytes: u64 = rows.iter().map(VertexRows::num_bytes).sum();
+    load.budget.check_properties(ROW_FACTOR * row_bytes + VERTEX_BYTES * keys.len())?;
     let mut row_of_id = vec![NO_ROW; keys.len() as usize];
     let mut row = 0;
     for block in &rows {

@@ -18,7 +18,7 @@ use super::metis::MetisHeader;
 use super::options::{Format, KeyKind, LoneKeys, SourceFacts, SourceOptions};
 use super::outcome::{Fatal, LineFault};
 use super::parquet::{ParquetFile, RowLayout};
-use super::part::{HEAD_BYTES, NameVertices, Part, PartKind, PartProperties, TextKind, agreed, read_head};
+use super::part::{HEAD_BYTES, NameVertices, Part, PartKind, PartProperties, TextKind, read_head};
 use super::serialized::SerializedGraph;
 use super::spool::spooled;
 use crate::{Direction, Error, Result};
@@ -85,6 +85,7 @@ impl<'a> Opening<'a> {
                 let file = Arc::new(ParquetFile::open(path, looked.into_file(path)?)?);
                 self.num_texts += 1;
                 let (layout, properties) = RowLayout::of_edges(&file, self.options)?;
+                self.direction_known(path, None)?;
                 self.push_rows(path, file, layout);
                 self.say_properties(0, properties);
                 return Ok(());
@@ -104,6 +105,9 @@ impl<'a> Opening<'a> {
             Format::EdgeList => self.list(path)?,
             _ => TextKind::EdgeList,
         };
+        if !matches!(kind, TextKind::MatrixMarket(_) | TextKind::Metis(_)) {
+            self.direction_known(path, None)?;
+        }
         let properties = match kind {
             TextKind::Csv | TextKind::BlankColumns => self.properties(path, &looked, kind)?,
             _ => PartProperties::default(),
@@ -141,7 +145,7 @@ impl<'a> Opening<'a> {
         let text = detect::text_of(path, head)?;
         let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let matrix = Matrix::of_banner(line).map_err(|what| Error::Line { path: path.to_owned(), line: 1, what })?;
-        self.facts.direction = agreed(self.facts.direction, Some(matrix.direction()), path)?;
+        self.direction_known(path, Some(matrix.direction()))?;
         self.weights_known(path, Some(matrix.field != Field::Pattern))?;
         Ok(TextKind::MatrixMarket(matrix))
     }
@@ -157,7 +161,7 @@ impl<'a> Opening<'a> {
             Fatal::Whole(error) => error,
             Fatal::Line(LineFault { line, what }) => Error::Line { path: path.to_owned(), line: line + 1, what },
         })?;
-        self.facts.direction = agreed(self.facts.direction, header.direction, path)?;
+        self.direction_known(path, header.direction)?;
         let (layout, properties) = GraphMlLayout::new(header, self.options).map_err(|what| bad(path, &what))?;
         let (path, kind) = (path.to_owned(), PartKind::GraphMl(Arc::new(layout)));
         let can_reopen = looked.opened.is_none();
@@ -172,7 +176,7 @@ impl<'a> Opening<'a> {
             let header = MetisHeader::of_line(line);
             let header = header.map_err(|what| Error::Line { path: path.to_owned(), line: i as u64 + 1, what })?;
             if let Some(header) = header {
-                self.facts.direction = agreed(self.facts.direction, Some(Direction::Undirected), path)?;
+                self.direction_known(path, Some(Direction::Undirected))?;
                 self.weights_known(path, Some(header.has_weights))?;
                 return Ok(TextKind::Metis(header));
             }
@@ -235,7 +239,7 @@ impl<'a> Opening<'a> {
             self.count_bytes(&looked);
             self.push(&path, TextKind::VertexList, looked.opened, files.num_vertices);
         }
-        self.facts.direction = agreed(self.facts.direction, files.direction, path)?;
+        self.direction_known(path, files.direction)?;
         self.weights_known(path, files.has_weights)?;
         let looked = Looked::at_file(&files.edges)?;
         self.count_bytes(&looked);
@@ -247,7 +251,7 @@ impl<'a> Opening<'a> {
 
     fn serialized(&mut self, path: &Path, graph: SerializedGraph) -> Result<()> {
         let graph = Arc::new(graph);
-        self.facts.direction = agreed(self.facts.direction, Some(graph.direction()), path)?;
+        self.direction_known(path, Some(graph.direction()))?;
         self.weights_known(path, Some(graph.is_weighted()))?;
         self.facts.num_edges = add(self.facts.num_edges, Some(graph.num_arcs()));
         self.graphs.push(Arc::clone(&graph));
@@ -255,6 +259,19 @@ impl<'a> Opening<'a> {
         let properties = Default::default();
         let path = path.to_owned();
         self.parts.push(Part { path, kind, opened: None, can_reopen: true, num_promised: None, properties });
+        Ok(())
+    }
+
+    fn direction_known(&mut self, path: &Path, direction: Option<Direction>) -> Result<()> {
+        match (self.facts.direction, direction) {
+            (Some(old), Some(new)) if old != new => {
+                let what = format!("expected a graph that is {}, as the inputs before, found {}", word(old), word(new));
+                return Err(bad(path, &what));
+            }
+            (None, Some(_)) => self.facts.direction = direction,
+            (_, None) if self.facts.undecided.is_none() => self.facts.undecided = Some(path.to_owned()),
+            _ => {}
+        }
         Ok(())
     }
 
@@ -324,6 +341,13 @@ fn list_format(path: &Path, head: &[u8], format: Format) -> Result<Format> {
 
 fn add(sum: Option<u64>, more: Option<u64>) -> Option<u64> {
     more.map(|more| sum.unwrap_or(0).saturating_add(more))
+}
+
+fn word(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Directed => "directed",
+        Direction::Undirected => "undirected",
+    }
 }
 
 fn bad(path: &Path, what: &str) -> Error {

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use crate::property::{PropertySchema, PropertyType};
-use crate::{Direction, WeightType};
+use crate::{Direction, Error, Result, WeightType};
 
 /// A graph format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -176,6 +176,8 @@ impl Default for SourceOptions {
 pub struct SourceFacts {
     /// Whether edges have a direction.
     pub direction: Option<Direction>,
+    /// The first input that does not say so.
+    pub undecided: Option<PathBuf>,
     /// The number of vertices, where keys are ids from 0 to below it (`.sg`, `.wsg`). Vertices
     /// without edges are not named in blocks then.
     pub num_vertices: Option<u64>,
@@ -189,6 +191,24 @@ pub struct SourceFacts {
     pub edge_properties: PropertySchema,
     /// The properties of vertices, likewise.
     pub vertex_properties: PropertySchema,
+}
+
+impl SourceFacts {
+    /// Whether edges have no direction, so that each leads both ways in a directed graph.
+    ///
+    /// # Errors
+    /// Those of one input have none, and another does not say so.
+    pub fn leads_both_ways(&self) -> Result<bool> {
+        match (self.direction, &self.undecided) {
+            (Some(Direction::Undirected), Some(path)) => Err(Error::Input {
+                path: path.clone(),
+                what: "expected a graph that is undirected, as other inputs, found none that says so: in a directed graph \
+                       edges of theirs lead both ways and of this one as they are given, so load one and append the other"
+                    .into(),
+            }),
+            (direction, _) => Ok(direction == Some(Direction::Undirected)),
+        }
+    }
 }
 
 /// What was read.

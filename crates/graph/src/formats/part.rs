@@ -494,24 +494,3 @@ fn find_header(
     }
     Ok(None)
 }
-
-/// The direction that all inputs agree on.
-///
-/// # Errors
-/// Two differ.
-pub(super) fn agreed(old: Option<Direction>, new: Option<Direction>, path: &Path) -> Result<Option<Direction>> {
-    match (old, new) {
-        (Some(old), Some(new)) if old != new => Err(Error::Input {
-            path: path.to_owned(),
-            what: format!("expected a graph that is {}, as the inputs before, found {}", word(old), word(new)),
-        }),
-        _ => Ok(old.or(new)),
-    }
-}
-
-fn word(direction: Direction) -> &'static str {
-    match direction {
-        Direction::Directed => "directed",
-        Direction::Undirected => "undirected",
-    }
-}

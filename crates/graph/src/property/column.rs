@@ -90,6 +90,17 @@ impl PropertyValues {
         }
     }
 
+    /// Makes room for rows.
+    fn reserve(&mut self, num_rows: usize) {
+        match self {
+            Self::Boolean(values) => values.reserve_exact(num_rows),
+            Self::I64(values) | Self::Timestamp(values) => values.reserve_exact(num_rows),
+            Self::F64(values) => values.reserve_exact(num_rows),
+            Self::Date(values) => values.reserve_exact(num_rows),
+            Self::String { offsets, .. } | Self::Bytes { offsets, .. } => offsets.reserve_exact(num_rows),
+        }
+    }
+
     /// Pushes what a row without a value holds.
     fn push_nothing(&mut self) {
         match self {
@@ -462,6 +473,7 @@ impl PropertyColumn {
     /// As [`gather`](Self::gather); a row that this column has not is null.
     pub fn gather_or_null(&self, rows: &[u32]) -> Self {
         let mut gathered = Self::new(self.property_type());
+        gathered.values.reserve(rows.len());
         for &row in rows {
             let value = if (row as usize) < self.len() { self.get(row as usize) } else { PropertyValue::Null };
             // A column takes its own values.
