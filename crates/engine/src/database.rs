@@ -2,7 +2,7 @@
 
 use std::ops::RangeInclusive;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use base::VertexId;
 use base::parallel::Pool;
@@ -39,6 +39,8 @@ pub struct Database {
     live: Arc<Live>,
     background: Background,
     commits: Commits,
+    /// Held while a reader looks for what is new: snapshot and log have to be of one moment.
+    refreshing: Mutex<()>,
     /// When the handle goes, no snapshot is made of what is in memory: there is one, or no place for one.
     ends_silently: bool,
 }
@@ -328,6 +330,7 @@ impl Database {
         if !self.is_read_only() {
             return Ok(false);
         }
+        let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.live.epoch();
         let has_changed = self.store.refresh()?;
         self.catch_up()?;
@@ -466,7 +469,7 @@ impl Database {
     fn with_live(store: Store, live: Live, ends_silently: bool) -> Self {
         let (store, live) = (Arc::new(store), Arc::new(live));
         let background = Background::new(Arc::clone(&store), Arc::clone(&live));
-        Self { store, live, background, commits: Commits::default(), ends_silently }
+        Self { store, live, background, commits: Commits::default(), refreshing: Mutex::default(), ends_silently }
     }
 
     fn finish(&mut self) -> Result<()> {

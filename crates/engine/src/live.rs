@@ -233,6 +233,8 @@ impl Live {
         let below = turn.writer.as_ref().map_or_else(|| self.epoch(), |writer| writer.epoch_below);
         if below < store.epoch() {
             turn.begin_anew(store);
+            // The writer may have begun the log anew, too.
+            *lock(&self.bookmark) = None;
         }
     }
 

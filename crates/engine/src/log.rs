@@ -73,11 +73,13 @@ pub(crate) struct LogOwner {
     pub(crate) is_poisoned: Arc<AtomicBool>,
 }
 
-/// `files` is locked before `state`.
+/// `syncing` is locked before `files`, and `files` before `state`.
 #[derive(Debug)]
 struct Shared {
     seed: u32,
     is_poisoned: Arc<AtomicBool>,
+    /// Held while files are synced: of two syncs of one file, the system tells one only that bytes could not be written.
+    syncing: Mutex<()>,
     files: Mutex<Files>,
     state: Mutex<State>,
     /// The thread has something to do sooner than it thinks.
@@ -133,8 +135,9 @@ impl Log {
         replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
     ) -> Result<Self> {
         let LogOwner { storage, id, is_poisoned } = owner;
-        let mut found = LogPlace { storage: &*storage, directory, id }.read(after, replay)?;
-        settle(&*storage, directory, &mut found)?;
+        let place = LogPlace { storage: &*storage, directory, id };
+        let mut found = place.read(after, replay)?;
+        settle(place, &mut found)?;
         let mut files = Files::new(storage, directory, id);
         let through = found.through;
         files.follow(std::mem::take(&mut found.segments), found.generation, found.number);
@@ -148,6 +151,7 @@ impl Log {
         let shared = Arc::new(Shared {
             seed: seed_of(id),
             is_poisoned,
+            syncing: Mutex::new(()),
             files: Mutex::new(files),
             state: Mutex::new(state),
             wake: Condvar::new(),
@@ -196,7 +200,10 @@ impl Log {
             Durability::Batched(time) => {
                 drop(state);
                 shared.write_or_take_back(epoch)?;
-                shared.sync_until(Instant::now() + time);
+                // A time that no clock reaches is none.
+                if let Some(at) = Instant::now().checked_add(time) {
+                    shared.sync_until(at);
+                }
                 Ok(())
             }
             Durability::Sync => {
@@ -212,6 +219,8 @@ impl Log {
     /// # Errors
     /// The disk failed: it is not known whether the group is there, and nothing can be appended any more.
     pub(crate) fn take_back(&self, epoch: u64) -> Result<()> {
+        let _syncing = self.shared.syncing();
+        self.shared.require_sound()?;
         let mut files = self.shared.files();
         let place = self.shared.state().take_back(epoch);
         let Some(place) = place else { return Ok(()) };
@@ -277,7 +286,11 @@ impl Drop for Log {
 }
 
 /// Cuts off what a crash left, and makes durable what is kept: what is appended later says that it is.
-fn settle(storage: &dyn Storage, directory: &Path, found: &mut Found) -> Result<()> {
+///
+/// After a sync that failed, what is read may be nowhere but in the memory of the system, and no sync writes it: so what
+/// is not known to be durable is written again before it is synced.
+fn settle(place: LogPlace<'_>, found: &mut Found) -> Result<()> {
+    let LogPlace { storage, directory, .. } = place;
     if let Some(cut) = found.cut.take() {
         // The youngest first, so that a crash leaves no hole that another record could certify.
         for path in cut.removed.iter().rev() {
@@ -290,7 +303,12 @@ fn settle(storage: &dyn Storage, directory: &Path, found: &mut Found) -> Result<
         }
     }
     for segment in &found.segments {
-        storage.open_write(&segment.path)?.sync()?;
+        let file = storage.open_write(&segment.path)?;
+        if segment.last_epoch > found.certified {
+            let (bytes, start) = place.segment_through(&segment.path, found.certified)?;
+            file.write_at(start as u64, &bytes[start..])?;
+        }
+        file.sync()?;
     }
     if !found.segments.is_empty() {
         storage.sync_dir(directory)?;
@@ -345,6 +363,10 @@ impl State {
 impl Shared {
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn syncing(&self) -> MutexGuard<'_, ()> {
+        self.syncing.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn files(&self) -> MutexGuard<'_, Files> {
@@ -424,6 +446,8 @@ impl Shared {
 
     /// Makes durable what was written.
     fn sync(&self) -> Result<()> {
+        let _syncing = self.syncing();
+        self.require_sound()?;
         let files = self.files();
         let unsynced = files.unsynced();
         let (through, num_taken_back) = {
@@ -436,8 +460,6 @@ impl Shared {
             self.state().failure = Some(error.to_string());
             self.poison();
         })?;
-        // Another sync may have failed meanwhile, and taken what this one was to write.
-        self.require_sound()?;
         let mut files = self.files();
         files.has_synced(&unsynced);
         let mut state = self.state();

@@ -113,13 +113,11 @@ impl<'db> Transaction<'db> {
     pub fn vertex(&self, key: &Key) -> Result<Option<VertexId>> {
         let key = &self.fitting(key)?;
         let place = self.place(key)?;
-        if let Place::View(vertex) = place
-            && !self.own.states.contains_key(&vertex)
-        {
-            self.note(Item::Existence(vertex));
-        }
         match place {
-            Place::View(vertex) | Place::Own(vertex) => Ok(self.is_live(vertex).then_some(vertex)),
+            Place::View(vertex) | Place::Own(vertex) => {
+                self.note_existence(vertex);
+                Ok(self.is_live(vertex).then_some(vertex))
+            }
             Place::Nowhere => {
                 self.note_absent(key);
                 Ok(None)
@@ -358,6 +356,13 @@ impl<'db> Transaction<'db> {
         match self.own.key(vertex, self.view.options()) {
             None => self.note(item),
             Some(key) => self.note_absent(&key),
+        }
+    }
+
+    /// Whether a vertex is there is read, unless that was written here.
+    fn note_existence(&self, vertex: VertexId) {
+        if !self.own.states.contains_key(&vertex) {
+            self.note_of(vertex, Item::Existence(vertex));
         }
     }
 

@@ -57,6 +57,11 @@ pub trait Graph: WillNeed + Sync {
         true
     }
 
+    /// Whether an id is a vertex: for who asks for one, and not for which there are.
+    fn has_vertex(&self, vertex: VertexId) -> bool {
+        (vertex as usize) < self.vertex_bound() && self.is_live(vertex)
+    }
+
     /// The length of the out-list of `vertex`.
     fn out_degree(&self, vertex: VertexId) -> usize;
 

@@ -98,6 +98,5 @@ pub(crate) fn bytes_for(graph: &impl Graph, bytes_a_vertex: u64) -> u64 {
 
 /// Refuses a vertex that is not in the graph.
 pub(crate) fn require_vertex(graph: &impl Graph, vertex: VertexId) -> Result<()> {
-    let bound = graph.vertex_bound();
-    if (vertex as usize) < bound && graph.is_live(vertex) { Ok(()) } else { Err(Error::NoVertex { vertex, bound }) }
+    if graph.has_vertex(vertex) { Ok(()) } else { Err(Error::NoVertex { vertex, bound: graph.vertex_bound() }) }
 }

@@ -3,7 +3,8 @@
 //! Every call that changes something is numbered from 0. A [`FaultPlan`] says at which call the
 //! power goes or an error is returned. [`FaultStorage::after_crash`] then gives one of the disks
 //! that a crash may leave behind: what was synced is there; each unsynced write and each unsynced
-//! change of a directory is there, torn at a 512-byte border, or not, as a seed decides.
+//! change of a directory is there, torn at a 512-byte border, or not, as a seed decides. After a sync that failed the
+//! running system goes on seeing what was written, and no later sync writes it.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -262,6 +263,12 @@ impl Content {
         self.unsynced.push(change);
     }
 
+    /// A sync fails: of what it was to write, a part is durable, and no later sync writes the rest.
+    fn fail_sync(&mut self, random: &mut Random) {
+        self.synced = self.after_crash(random).synced;
+        self.unsynced.clear();
+    }
+
     fn after_crash(&self, random: &mut Random) -> Self {
         let mut bytes = self.synced.clone();
         for change in &self.unsynced {
@@ -466,7 +473,13 @@ impl StorageFile for FaultFile {
 
     fn sync(&self) -> Result<()> {
         let mut state = self.storage.state();
-        state.call("sync", &self.path)?;
+        if let Err(error) = state.call("sync", &self.path) {
+            if !state.crashed {
+                let mut random = Random(state.num_calls);
+                state.files[self.id].fail_sync(&mut random);
+            }
+            return Err(error);
+        }
         let Content { synced, unsynced, .. } = &mut state.files[self.id];
         for change in unsynced.drain(..) {
             change.apply(synced);
@@ -528,6 +541,28 @@ mod tests {
         assert!(outcomes.contains(&Some(Vec::new())), "a name without bytes");
         assert!(outcomes.contains(&Some(content.clone())), "everything");
         assert!(outcomes.contains(&Some(content[..SECTOR_BYTES].to_vec())), "torn");
+    }
+
+    #[test]
+    fn what_a_failed_sync_did_not_write_no_later_one_does() {
+        let content = vec![1; 4 * SECTOR_BYTES];
+        let mut num_lost = 0;
+        for calls_before in 0..20 {
+            let disk = FaultStorage::default();
+            dir_with_file(&disk, b"", true).unwrap();
+            let file = disk.open_write("db/f".as_ref()).unwrap();
+            (0..calls_before).for_each(|_| file.sync().unwrap());
+            file.write_at(0, &content).unwrap();
+            disk.set_plan(FaultPlan::FailAt(disk.num_calls(), io::ErrorKind::Other));
+            file.sync().unwrap_err();
+            file.sync().unwrap();
+            assert_eq!(disk.contents("db/f".as_ref()), Some(content.clone()), "the running system sees it");
+            num_lost += u32::from(disk.after_crash(0).contents("db/f".as_ref()) != Some(content.clone()));
+            file.write_at(0, &content).unwrap();
+            file.sync().unwrap();
+            assert_eq!(disk.after_crash(0).contents("db/f".as_ref()), Some(content.clone()));
+        }
+        assert!(num_lost > 5, "{num_lost}");
     }
 
     #[test]

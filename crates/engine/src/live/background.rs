@@ -66,8 +66,9 @@ pub(crate) struct Background {
 /// What they work on.
 #[derive(Debug)]
 struct Work {
-    store: Arc<Store>,
+    // Dropped first: the log is written as long as the store holds the lock.
     live: Arc<Live>,
+    store: Arc<Store>,
     checkpoint_bytes: AtomicU64,
     /// Changes of so many bytes were in no snapshot after the last commit, what is being written left out.
     pending_bytes: AtomicU64,

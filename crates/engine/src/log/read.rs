@@ -52,6 +52,8 @@ pub(crate) struct Found {
     pub(super) cut: Option<Cut>,
     /// The epoch of the last group, or that of the manifest.
     pub(crate) through: u64,
+    /// The last epoch of which anything that was found says that it was durable.
+    pub(super) certified: u64,
     /// The highest number of a segment, and the highest generation.
     pub(super) number: u32,
     pub(super) generation: u32,
@@ -130,8 +132,10 @@ impl LogPlace<'_> {
     /// Damage: a record that was durable is not what it was, or lacks; a log of another database or version; what
     /// `replay` returns; the disk failed.
     pub(crate) fn read(self, after: u64, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<Found> {
-        let found = Found { through: after, ..Found::default() };
-        let mut reading = Reading { place: self, seed: seed_of(self.id), after, mark: self.mark()?, found };
+        let mark = self.mark()?;
+        let certified = mark.map_or(after, |mark| mark.epoch.max(after));
+        let found = Found { through: after, certified, ..Found::default() };
+        let mut reading = Reading { place: self, seed: seed_of(self.id), after, mark, found };
         let segments = self.segments()?;
         reading.found.number = segments.last().map_or(0, |(number, _)| *number);
         std::thread::scope(|scope| {
@@ -160,6 +164,21 @@ impl LogPlace<'_> {
             reading.require_marked()
         })?;
         Ok(reading.found)
+    }
+
+    /// The bytes of a segment, and the place in them before which all groups have this epoch or are older.
+    pub(super) fn segment_through(self, path: &Path, epoch: u64) -> Result<(Vec<u8>, usize)> {
+        let (bytes, seed) = (self.storage.read_copy(path)?, seed_of(self.id));
+        let is_older =
+            SegmentHeader::decode(&bytes, self.id, path)?.is_some_and(|(header, _)| header.first_epoch <= epoch);
+        let mut place = if is_older { SEGMENT_HEADER_BYTES } else { 0 };
+        while is_older
+            && let Record::Group { header, payload, .. } = record(bytes.get(place..).unwrap_or_default(), place, seed)
+            && header.epoch <= epoch
+        {
+            place += group_bytes(payload.len());
+        }
+        Ok((bytes, place))
     }
 
     /// Reads a segment, and finds out how far its records are whole.
@@ -254,6 +273,7 @@ impl Reading<'_> {
             return bad(0, next, "commits before this segment are missing");
         }
         self.found.generation = self.found.generation.max(header.generation);
+        self.found.certified = self.found.certified.max(header.synced_through);
         let mut expected = header.first_epoch;
         self.found.segments.push(FoundSegment {
             number,
@@ -270,6 +290,7 @@ impl Reading<'_> {
                 Record::Group { header: group, crc, payload } => {
                     if group.chain == chain && group.epoch == expected && group.generation == header.generation {
                         self.group(path, offset, expected, payload, replay)?;
+                        self.found.certified = self.found.certified.max(group.synced_through);
                         offset += group_bytes(payload.len());
                         let generation = header.generation;
                         self.found.bookmark =

@@ -242,6 +242,40 @@ fn a_sync_that_fails_is_the_last() {
     assert_eq!(scene.epochs(0), [1, 2]);
 }
 
+/// The system goes on showing what it could not write, and a sync does not write it either.
+#[test]
+fn what_a_failed_sync_left_is_written_again() {
+    for num_calls in 0..8 {
+        let Scene { disk, log, is_poisoned } = Scene::new();
+        // The disk loses something else each time.
+        (0..num_calls).for_each(|_| disk.sync_dir(Path::new("db")).unwrap());
+        log.append(1, b"one", Durability::Sync).unwrap();
+        for epoch in 2..=9 {
+            log.append(epoch, &[epoch as u8; 700], Durability::Batched(3600 * SECOND)).unwrap();
+        }
+        disk.set_plan(FaultPlan::FailNext("wal-", IoKind::Other));
+        log.shared.sync_until(Instant::now());
+        wait_until(|| is_poisoned.load(Ordering::Acquire));
+        drop(log);
+        let (log, _, groups) = open(&disk, 0).unwrap();
+        assert_eq!(groups.len(), 9);
+        log.append(10, b"ten", Durability::Sync).unwrap();
+        for seed in 0..8 {
+            let groups = open(&disk.after_crash(seed), 0).map(|(_, _, groups)| groups.len());
+            assert_eq!(groups.unwrap_or_else(|error| panic!("disk {seed}: {error}")), 10, "disk {seed}");
+        }
+    }
+}
+
+#[test]
+fn a_time_that_never_comes_is_none() {
+    let scene = Scene::new();
+    scene.log.append(1, b"one", Durability::Batched(Duration::MAX)).unwrap();
+    assert_eq!((scene.epochs(0), scene.log.stats().num_syncs), (vec![1], 0));
+    scene.log.append(2, b"two", Durability::Sync).unwrap();
+    assert_eq!(scene.epochs(0), [1, 2]);
+}
+
 #[test]
 fn a_large_log_goes_on_in_another_segment() {
     let scene = Scene::new();

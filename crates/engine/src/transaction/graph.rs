@@ -12,7 +12,9 @@ use crate::commit::Item;
 
 /// The graph as a transaction sees it, with what it wrote.
 ///
-/// Every list that is read is noted: the transaction conflicts with who changes it. New vertices have ids above those of
+/// Every list that is read is noted: the transaction conflicts with who changes it, and where it was asked which ids are
+/// vertices ([`is_live`](Graph::is_live)) or for pages of them, with who makes or removes any. The bound of ids alone says
+/// nothing of vertices, and is not noted. New vertices have ids above those of
 /// the view, which nobody else knows; [`Transaction::key`] gives their keys.
 #[derive(Clone, Copy, Debug)]
 pub struct TransactionGraph<'a> {
@@ -224,7 +226,16 @@ impl Graph for TransactionGraph<'_> {
     }
 
     fn is_live(&self, vertex: VertexId) -> bool {
+        self.transaction.note(Item::Vertices);
         self.transaction.is_live(vertex)
+    }
+
+    fn has_vertex(&self, vertex: VertexId) -> bool {
+        let is_id = (vertex as usize) < self.vertex_bound();
+        if is_id {
+            self.transaction.note_existence(vertex);
+        }
+        is_id && self.transaction.is_live(vertex)
     }
 
     fn out_degree(&self, vertex: VertexId) -> usize {
@@ -244,6 +255,7 @@ impl Graph for TransactionGraph<'_> {
         vertices: Range<VertexId>,
         mut body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        self.transaction.note(Item::Vertices);
         body(Page::Patched(vertices))
     }
 
@@ -274,6 +286,7 @@ impl InEdges for TransactionGraph<'_> {
         vertices: Range<VertexId>,
         mut body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
+        self.transaction.note(Item::Vertices);
         match self.has_in_edges() {
             true => body(Page::Patched(vertices)),
             false => body(Page::Empty(vertices)),

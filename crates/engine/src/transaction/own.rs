@@ -63,7 +63,7 @@ pub(crate) struct Own {
     out: HashMap<VertexId, OwnList>,
     /// Of a directed graph.
     into: HashMap<VertexId, OwnList>,
-    /// Whether vertices are there, where that was written.
+    /// Whether vertices are there, where that was written: not where an id is one because there is a larger one.
     pub(crate) states: HashMap<VertexId, bool>,
     /// Vertices that went, perhaps to come again: the view's edges and values of them do not count.
     pub(crate) gone: HashSet<VertexId>,
@@ -135,6 +135,7 @@ impl Own {
             }
         };
         self.vertex_bound = id as usize + 1;
+        self.states.insert(id, true);
         id
     }
 

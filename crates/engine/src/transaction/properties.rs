@@ -42,8 +42,10 @@ impl Transaction<'_> {
             .map_err(|what| Error::Option(format!("vertex {key}: {what}")))?;
         let is_known = !value.as_value().is_null() || self.knows_vertex_property(name);
         self.own.values.insert((vertex, name.to_owned()), value.clone());
-        if is_known {
-            self.updates.push(Update::set_vertex(self.fitting(key)?, name, value));
+        match is_known {
+            true => self.updates.push(Update::set_vertex(self.fitting(key)?, name, value)),
+            // Nothing is written, as long as nobody makes the property.
+            false => self.note_of(vertex, Item::Properties(vertex)),
         }
         Ok(())
     }
@@ -86,10 +88,11 @@ impl Transaction<'_> {
         let value = fitting_value(schema, name, value).map_err(wrong)?;
         let is_new_property = schema.find(name).is_none()
             && !self.own.edge_values.iter().any(|((_, _, own), value)| own == name && !value.as_value().is_null());
+        let Some((from, to)) = self.ends(source, target)? else { return Ok(()) };
         if value.as_value().is_null() && is_new_property {
+            self.note_edge(from, to);
             return Ok(());
         }
-        let Some((from, to)) = self.ends(source, target)? else { return Ok(()) };
         self.own.edge_values.insert((from, to, name.to_owned()), value.clone());
         self.updates.push(Update::set_edge(self.fitting(source)?, self.fitting(target)?, name, value));
         Ok(())

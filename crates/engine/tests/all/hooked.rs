@@ -1,4 +1,4 @@
-//! A disk of a test that calls back before everything that changes it.
+//! A disk of a test that calls back before everything that changes it, and after a file was read whole.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -15,6 +15,7 @@ pub type Hook = Box<dyn FnMut(&Path) + Send>;
 pub struct HookedStorage {
     pub disk: FaultStorage,
     hook: Arc<Mutex<Option<Hook>>>,
+    read_hook: Arc<Mutex<Option<Hook>>>,
 }
 
 impl std::fmt::Debug for HookedStorage {
@@ -27,6 +28,11 @@ impl HookedStorage {
     /// From now on `hook` is called.
     pub fn set_hook(&self, hook: impl FnMut(&Path) + Send + 'static) {
         *self.lock() = Some(Box::new(hook));
+    }
+
+    /// The next time that a file is read whole, `hook` is called, before what was read is given to who reads.
+    pub fn set_read_hook(&self, hook: impl FnMut(&Path) + Send + 'static) {
+        *self.read_hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
     }
 
     /// Nothing is called any more.
@@ -72,7 +78,12 @@ impl Storage for HookedStorage {
     }
 
     fn read_copy(&self, path: &Path) -> Result<Vec<u8>> {
-        self.disk.read_copy(path)
+        let bytes = self.disk.read_copy(path);
+        let hook = self.read_hook.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut hook) = hook {
+            hook(path);
+        }
+        bytes
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {

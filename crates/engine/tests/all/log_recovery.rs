@@ -599,6 +599,84 @@ fn a_reader_follows_commits_and_snapshots() {
     assert_eq!(disk.num_calls(), num_calls, "a reader changes nothing");
 }
 
+/// A writer that is opened again begins its log anew, where a reader looks for more than there is yet.
+#[test]
+fn a_reader_follows_who_writes_next() {
+    let disk = FaultStorage::default();
+    let later = Durability::Batched(Duration::from_secs(3600));
+    let add = |writer: &Database, number: u64| {
+        writer.apply_with(&[Update::add_edge(number, number + 1)], Missing::Lenient, later, pool()).unwrap();
+    };
+    let writer = create(&disk, kinds()[0]);
+    let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+    (0..20).for_each(|number| add(&writer, number));
+    assert!(reader.refresh().unwrap());
+    drop(writer);
+    let writer = open(&disk).unwrap();
+    for number in 20..30 {
+        add(&writer, number);
+        assert!(reader.refresh().unwrap(), "commit {number}");
+        assert_eq!(reader.view().unwrap().num_edges(), number + 1);
+    }
+}
+
+/// One who refreshes has read an old manifest when another has shown all that there is.
+#[test]
+fn who_refreshes_beside_another_leaves_no_hole() {
+    let storage = HookedStorage::default();
+    let writer = Arc::new(create(&storage.disk, kinds()[0]));
+    let add = |writer: &Database, target: u64| {
+        writer.apply_with(&[Update::add_edge(0, target)], Missing::Lenient, Durability::Sync, pool()).unwrap();
+    };
+    (1..=4).for_each(|target| add(&writer, target));
+    writer.checkpoint(None).unwrap();
+    let reader = Database::open_read_only_in(Arc::new(storage.clone()), Path::new(DB)).unwrap();
+    let reader = Arc::new(reader);
+    writer.apply(&[Update::remove_edge(0, 1)], Missing::Lenient, pool()).unwrap();
+    writer.checkpoint(None).unwrap();
+    let (busy, other) = (Arc::clone(&writer), Arc::clone(&reader));
+    storage.set_read_hook(move |path| {
+        assert!(path.ends_with("MANIFEST"));
+        busy.apply(&[Update::remove_edge(0, 2)], Missing::Lenient, pool()).unwrap();
+        busy.checkpoint(None).unwrap();
+        let (other, (done, is_done)) = (Arc::clone(&other), std::sync::mpsc::channel());
+        std::thread::spawn(move || done.send(other.refresh().unwrap()));
+        // It may have to wait.
+        let _ = is_done.recv_timeout(Duration::from_millis(300));
+        busy.apply(&[Update::remove_edge(0, 3)], Missing::Lenient, pool()).unwrap();
+    });
+    reader.refresh().unwrap();
+    writer.apply(&[Update::add_edge(4, 0)], Missing::Lenient, pool()).unwrap();
+    reader.refresh().unwrap();
+    assert_eq!(read(&reader.view().unwrap()), read(&writer.view().unwrap()));
+}
+
+/// Of what one sync could not write the system tells nobody else who syncs the file.
+#[test]
+fn no_sync_beside_one_that_fails_succeeds() {
+    let storage = HookedStorage::default();
+    let database = Arc::new(Database::create_in(Arc::new(storage.clone()), Path::new(DB), kinds()[0]).unwrap());
+    let soon = Durability::Batched(Duration::from_millis(500));
+    let other = Arc::clone(&database);
+    let (done, is_done) = std::sync::mpsc::channel();
+    database.apply_with(&[Update::add_edge(1, 2)], Missing::Lenient, soon, pool()).unwrap();
+    // What is called next is the sync of the thread.
+    let disk = storage.disk.clone();
+    storage.set_hook(move |_| {
+        let (other, done, answer) = (Arc::clone(&other), done.clone(), std::sync::mpsc::channel());
+        std::thread::spawn(move || {
+            let update = [Update::add_edge(2, 3)];
+            let answered = other.apply_with(&update, Missing::Lenient, Durability::Sync, pool());
+            let _ = (answer.0.send(()), done.send(answered.map(drop)));
+        });
+        // It has to wait.
+        assert!(answer.1.recv_timeout(Duration::from_millis(300)).is_err(), "it synced what is being synced");
+        disk.set_plan(FaultPlan::FailNext("wal-", IoKind::Other));
+    });
+    let answered = is_done.recv_timeout(Duration::from_secs(60)).unwrap();
+    assert_eq!(answered.unwrap_err().kind(), ErrorKind::Io);
+}
+
 #[test]
 fn a_commit_of_one_edge_takes_little() {
     let disk = FaultStorage::default();

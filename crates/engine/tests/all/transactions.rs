@@ -1,5 +1,6 @@
 //! Transactions against a plain model: they see what they write, and commit it whole or not at all.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -226,6 +227,19 @@ fn what_is_read_conflicts_with_what_changes_it() {
         ("the set of vertices", strings(), Box::new(|t| drop(t.vertices())), add("a", "new")),
         ("the set of vertices", strings(), Box::new(|t| assert!(t.num_vertices() > 0)), removed("c")),
         ("the set of edges", strings(), Box::new(|t| assert!(t.num_edges() > 0)), add("a", "c")),
+        (
+            "the set of vertices",
+            strings(),
+            Box::new(|t| assert!((0..t.graph().vertex_bound() as u32).any(|v| t.graph().is_live(v)))),
+            add("a", "new"),
+        ),
+        (
+            "the set of vertices",
+            strings(),
+            Box::new(|t| assert!(t.graph().for_each_out_page(0..2, |_| ControlFlow::Break(())).is_break())),
+            add("a", "new"),
+        ),
+        ("the existence of vertex lone", strings(), Box::new(|t| assert!(t.graph().has_vertex(3))), removed("lone")),
     ];
     for (what, options, reads, write) in conflicts {
         let error = meets(options, reads, std::slice::from_ref(&write)).unwrap_err();
@@ -240,6 +254,7 @@ fn what_is_read_conflicts_with_what_changes_it() {
         (Box::new(|t| drop(t.vertex_value(&k("c"), "size"))), add("c", "a")),
         (Box::new(|t| drop(t.vertices())), add("a", "c")),
         (Box::new(|t| drop(t.has_vertex(&k("new")))), add("a", "newer")),
+        (Box::new(|t| assert!(t.graph().has_vertex(3) && !t.graph().has_vertex(30))), add("a", "new")),
     ];
     for (reads, write) in fine {
         meets(strings(), reads, std::slice::from_ref(&write)).unwrap();
@@ -264,6 +279,32 @@ fn keys_that_are_ids_conflict_where_they_become_vertices() {
         db.apply(&[Update::AddVertex(other.into())], Default::default(), &pool).unwrap();
         tx.add_edge(&1.into(), &2.into(), None).unwrap();
         assert_eq!(tx.commit().is_err(), is_seen, "vertex {other}");
+    }
+    // An id that is a vertex for a larger one that was made here: others may make it before, or remove it.
+    for (asked, is_seen) in [(50, true), (100, false)] {
+        let mut tx = db.begin(&pool).unwrap();
+        tx.add_vertex(&100.into()).unwrap();
+        assert!(tx.has_vertex(&asked.into()).unwrap());
+        let others = [Update::AddVertex(100.into()), Update::RemoveVertex(asked.into())];
+        db.apply(&others, Default::default(), &pool).unwrap();
+        assert_eq!(tx.commit().is_err(), is_seen, "vertex {asked}");
+        db.apply(&[Update::RemoveVertex(100.into())], Default::default(), &pool).unwrap();
+    }
+}
+
+/// To take away what nobody has is to read that nobody has it.
+#[test]
+fn a_value_that_is_not_there_conflicts_with_one_that_comes() {
+    let pool = Pool::new(1).unwrap();
+    let db = database(strings());
+    db.apply(&[Update::add_edge("a", "b")], Default::default(), &pool).unwrap();
+    for (value, is_seen) in [(OwnedValue::Null, true), (5.into(), false)] {
+        let mut tx = db.begin(&pool).unwrap();
+        tx.set_vertex_value(&key("a"), "size", value).unwrap();
+        tx.add_vertex(&key("mark")).unwrap();
+        let other = if is_seen { Update::set_vertex("a", "size", 7) } else { Update::set_vertex("a", "size", 8) };
+        db.apply(&[other], Default::default(), &pool).unwrap();
+        assert_eq!(tx.commit().is_err(), is_seen);
     }
 }
 
