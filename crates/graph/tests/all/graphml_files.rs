@@ -4,7 +4,7 @@ use anden_graph::formats::{
     Format, InputPath, KeyKind, OnError, Output, Source, SourceOptions, Span, WantedProperties, write_file,
     write_graphml,
 };
-use anden_graph::property::{PropertyType, PropertyValue};
+use anden_graph::property::{PropertyColumn, PropertyType, PropertyValue};
 use anden_graph::{Csr, CsrBuilder, Direction, Error, Graph, VertexId, Weight};
 use proptest::prelude::*;
 
@@ -47,12 +47,32 @@ fn elements_are_vertices_and_edges_with_properties() {
     .unwrap();
     assert_eq!(found.edges, [("a".into(), "b & c".into()), ("b & c".into(), "a".into())]);
     assert_eq!((found.weights, &found.vertices[..]), (vec![1.5, 2.0], &["a".to_owned(), "b & c".into()][..]));
-    let values = |columns: &[anden_graph::property::PropertyColumn], place: usize| -> Vec<String> {
-        columns[place].iter().map(|value| if value.is_null() { "null".into() } else { value.to_string() }).collect()
-    };
     assert_eq!(values(&found.properties, 0), ["x < y & z", "null"]);
     assert_eq!(values(&found.vertex_properties, 0), ["red", "yellow"]);
     assert_eq!(values(&found.vertex_properties, 1), ["null", "null"]);
+}
+
+fn values(columns: &[PropertyColumn], place: usize) -> Vec<String> {
+    columns[place].iter().map(|value| if value.is_null() { "null".into() } else { value.to_string() }).collect()
+}
+
+#[test]
+fn booleans_are_words_or_digits() {
+    let keys = "<key id='b' for='all' attr.name='is_open' attr.type='boolean'><default>1</default></key>";
+    let text = |datum: &str| {
+        format!(
+            "<graphml>{keys}<graph edgedefault='directed'>
+             <node id='a'><data key='b'>0</data></node><node id='b'><data key='b'> true </data></node><node id='c'/>
+             <edge source='a' target='b' directed='1'><data key='b'>{datum}</data></edge></graph></graphml>"
+        )
+    };
+    let folder = Folder::new();
+    let found =
+        |datum: &str| read_files::<Span, u32>(&[&folder.file("a.graphml", text(datum))], &options(KeyKind::String));
+    let read = found("0").unwrap();
+    assert_eq!(values(&read.vertex_properties, 0), ["false", "true", "true"]);
+    assert_eq!(values(&read.properties, 0), ["false"]);
+    assert_refused(found("2"), "a.graphml:3: expected true or false, found '2'");
 }
 
 #[test]

@@ -339,7 +339,7 @@ impl ElementReader {
     fn check_direction(&self, tag: &BytesStart<'_>) -> Result<()> {
         let Some(directed) = attribute(tag, "directed").map_err(|what| self.wrong(what))? else { return Ok(()) };
         let is_directed = self.header.as_ref().is_some_and(Header::is_directed);
-        if directed == if is_directed { "true" } else { "false" } {
+        if matches!((&directed[..], is_directed), ("true" | "1", true) | ("false" | "0", false)) {
             return Ok(());
         }
         let found = shown(directed.as_bytes());

@@ -88,7 +88,7 @@ impl Key {
 impl Header {
     pub(super) fn add(&mut self, key: Key) -> Result<()> {
         if let (Some(property_type), Some(default)) = (key.property_type, &key.default) {
-            let checked = PropertyColumn::new(property_type).push_text(trimmed(default, property_type));
+            let checked = PropertyColumn::new(property_type).push_text(value_text(default, property_type));
             checked.map_err(|what| format!("the default of key {}: {what}", shown(key.id.as_bytes())))?;
         }
         if self.keys.len() == MAX_KEYS {
@@ -123,9 +123,15 @@ impl Header {
     }
 }
 
-/// A datum of a type other than text, without blanks around it.
-pub(super) fn trimmed(text: &[u8], property_type: PropertyType) -> &[u8] {
-    if property_type == PropertyType::String { text } else { text.trim_ascii() }
+/// A datum as the text of a value: without blanks around it where it is of another type than text, and XML's other
+/// words for true and false.
+pub(super) fn value_text(text: &[u8], property_type: PropertyType) -> &[u8] {
+    match (property_type, text.trim_ascii()) {
+        (PropertyType::String, _) => text,
+        (PropertyType::Boolean, b"1") => b"true",
+        (PropertyType::Boolean, b"0") => b"false",
+        (_, text) => text,
+    }
 }
 
 /// Which keys are weights and properties.

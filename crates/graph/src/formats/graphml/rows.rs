@@ -1,7 +1,7 @@
 //! Nodes and edges as vertices and edges with properties.
 
 use super::elements::{Batch, Place};
-use super::header::{GraphMlLayout, trimmed};
+use super::header::{GraphMlLayout, value_text};
 use crate::Weight;
 use crate::formats::key::FieldKey;
 use crate::formats::lines::Parsed;
@@ -67,7 +67,7 @@ impl Slots<'_> {
             Some(place) => Some(&self.text[place.clone()]),
             None => self.layout.header.keys[key].default.as_deref(),
         };
-        text.map(|text| trimmed(text, property_type))
+        text.map(|text| value_text(text, property_type))
     }
 
     fn key<K: FieldKey>(&self, place: &Place, name: &str) -> Result<K> {
