@@ -75,6 +75,38 @@ fn booleans_are_words_or_digits() {
     assert_refused(found("2"), "a.graphml:3: expected true or false, found '2'");
 }
 
+/// Neo4j's APOC gives a property of nodes and one of edges the same id, its name.
+#[test]
+fn ids_of_keys_are_those_of_nodes_or_of_edges() {
+    let text = |keys: &str| {
+        format!(
+            "<graphml>{keys}\n<graph edgedefault='directed'><node id='a'><data key='since'>x</data></node>
+             <edge source='a' target='a'><data key='since'>7</data></edge></graph></graphml>"
+        )
+    };
+    let folder = Folder::new();
+    let found =
+        |keys: &str| read_files::<Span, u32>(&[&folder.file("a.graphml", text(keys))], &options(KeyKind::String));
+    let of_nodes = "<key id='since' for='node' attr.name='since' attr.type='string'/>";
+    let of_edges = "<key id='since' for='edge' attr.name='since' attr.type='long'/>";
+    for keys in [[of_nodes, of_edges], [of_edges, of_nodes]] {
+        let read = found(&keys.concat()).unwrap();
+        assert_eq!(
+            (values(&read.vertex_properties, 0), values(&read.properties, 0)),
+            (vec!["x".into()], vec!["7".into()])
+        );
+    }
+    // Data of the other kind's key say nothing.
+    let read = found(of_nodes).unwrap();
+    assert_eq!((values(&read.vertex_properties, 0), read.properties.len()), (vec!["x".into()], 0));
+    let twice = "a.graphml:2: the key 'since' is declared twice";
+    for of_all in ["<key id='since' attr.name='n'/>", "<key id='since' for='all' attr.name='n'/>"] {
+        assert_refused(found(&format!("{of_nodes}\n{of_all}")), twice);
+        assert_refused(found(&format!("{of_all}\n{of_edges}")), twice);
+    }
+    assert_refused(found(&format!("{of_edges}\n{of_edges}")), twice);
+}
+
 #[test]
 fn many_elements_in_many_batches() {
     let folder = Folder::new();

@@ -207,7 +207,7 @@ impl ElementReader {
                         _ => continue,
                     };
                     if is_open {
-                        self.data(batch)?;
+                        self.data(batch, second.is_some())?;
                     }
                     batch.elements.push(Element { line, first, second, data_end: batch.data.len() });
                     return Ok(());
@@ -238,8 +238,8 @@ impl ElementReader {
         }
     }
 
-    /// Reads the data of a node or an edge whose element is open.
-    fn data(&mut self, batch: &mut Batch) -> Result<()> {
+    /// Reads the data of a node, or of an edge where it `is_edge`, whose element is open.
+    fn data(&mut self, batch: &mut Batch, is_edge: bool) -> Result<()> {
         let mut buffer = Vec::new();
         loop {
             let event = self.event(&mut buffer)?;
@@ -250,7 +250,7 @@ impl ElementReader {
                         let key = attribute(&tag, "key").map_err(|what| self.wrong(what))?;
                         let Some(key) = key else { return Err(self.wrong("data need an attribute 'key'".into())) };
                         let header = self.header.as_ref();
-                        let Some(number) = header.and_then(|header| header.find(&key)) else {
+                        let Some(number) = header.and_then(|header| header.find(&key, is_edge)) else {
                             return Err(self.wrong(format!("expected a declared key, found {}", shown(key.as_bytes()))));
                         };
                         let is_typed = header.is_some_and(|header| header.keys[number].property_type.is_some());

@@ -34,7 +34,8 @@ pub(in crate::formats) struct Key {
 #[derive(Clone, Debug, Default)]
 pub(in crate::formats) struct Header {
     pub(super) keys: Vec<Key>,
-    by_id: HashMap<String, usize>,
+    /// Their numbers by id: of keys of edges, of nodes, and of neither.
+    by_id: [HashMap<String, usize>; 3],
     pub(in crate::formats) direction: Option<Direction>,
 }
 
@@ -94,8 +95,11 @@ impl Header {
         if self.keys.len() == MAX_KEYS {
             return Err(format!("expected at most {MAX_KEYS} keys, found more"));
         }
-        if self.by_id.insert(key.id.clone(), self.keys.len()).is_some() {
-            return Err(format!("the key {} is declared twice", shown(key.id.as_bytes())));
+        let is_of_neither = !key.is_of_edges && !key.is_of_nodes;
+        for (numbers, is_of) in self.by_id.iter_mut().zip([key.is_of_edges, key.is_of_nodes, is_of_neither]) {
+            if is_of && numbers.insert(key.id.clone(), self.keys.len()).is_some() {
+                return Err(format!("the key {} is declared twice", shown(key.id.as_bytes())));
+            }
         }
         self.keys.push(key);
         Ok(())
@@ -117,9 +121,11 @@ impl Header {
         self.direction == Some(Direction::Directed)
     }
 
-    /// The number of the key of this id.
-    pub(super) fn find(&self, id: &str) -> Option<usize> {
-        self.by_id.get(id).copied()
+    /// The number of the key of this id: of the element's own keys, or else of others, whose data say nothing here.
+    pub(super) fn find(&self, id: &str, is_edge: bool) -> Option<usize> {
+        let [of_edges, of_nodes, of_neither] = &self.by_id;
+        let (own, other) = if is_edge { (of_edges, of_nodes) } else { (of_nodes, of_edges) };
+        [own, other, of_neither].into_iter().find_map(|numbers| numbers.get(id).copied())
     }
 }
 
