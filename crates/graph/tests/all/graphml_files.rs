@@ -107,6 +107,47 @@ fn ids_of_keys_are_those_of_nodes_or_of_edges() {
     assert_refused(found(&format!("{of_edges}\n{of_edges}")), twice);
 }
 
+/// NetworkX declares a key for each type that it meets, so whole weights among others were a name that is there twice.
+#[test]
+fn keys_of_one_name_are_one_property() {
+    let text = |edges: &str| {
+        format!(
+            "<graphml>
+             <key id='d0' for='edge' attr.name='weight' attr.type='long'/>
+             <key id='d1' for='edge' attr.name='weight' attr.type='double'/>
+             <key id='d2' for='node' attr.name='size' attr.type='int'/>
+             <key id='d3' for='node' attr.name='size' attr.type='long'><default>7</default></key>
+             <graph edgedefault='undirected'>
+             <node id='0'><data key='d2'>5</data></node><node id='1'><data key='d3'>6</data></node><node id='2'/>
+             {edges}</graph></graphml>"
+        )
+    };
+    let edges = "<edge source='0' target='1'><data key='d0'>1</data></edge>
+                 <edge source='1' target='2'><data key='d1'>0.5</data></edge>";
+    let folder = Folder::new();
+    let path = folder.file("a.graphml", text(edges));
+    let found = read_files::<u64, u32>(&[&path], &options(KeyKind::Integer)).unwrap();
+    assert_eq!(values(&found.properties, 0), ["1.0", "0.5"]);
+    assert_eq!(found.vertex_properties[0].as_i64(), Some(&[5, 6, 7][..]));
+    let weighted = SourceOptions { weights: Some(f64::TYPE), ..options(KeyKind::Integer) };
+    let found = read_files::<u64, f64>(&[&path], &weighted).unwrap();
+    assert_eq!((found.weights, found.properties.len()), (vec![1.0, 0.5], 0));
+
+    let both = "<edge source='0' target='1'><data key='d0'>1</data><data key='d1'>1</data></edge>";
+    let path = folder.file("b.graphml", text(both));
+    let expected = "b.graphml:8: data of two keys with the name 'weight' are there";
+    assert_refused(read_files::<u64, u32>(&[&path], &options(KeyKind::Integer)), expected);
+    assert_refused(read_files::<u64, f64>(&[&path], &weighted), expected);
+    for (datum, expected) in [
+        ("0.5", "c.graphml:8: expected a whole number of type i64, found '0.5'"),
+        ("9007199254740993", "c.graphml:8: 9007199254740993 of type i64 is no value of type f64"),
+    ] {
+        let edge = format!("<edge source='0' target='1'><data key='d0'>{datum}</data></edge>");
+        let path = folder.file("c.graphml", text(&edge));
+        assert_refused(read_files::<u64, u32>(&[&path], &options(KeyKind::Integer)), expected);
+    }
+}
+
 #[test]
 fn many_elements_in_many_batches() {
     let folder = Folder::new();
@@ -194,8 +235,11 @@ fn what_xml_can_hide_is_refused_with_its_line() {
     );
     let default = "<graphml><key id='k' attr.name='x' attr.type='int'><default>x</default></key></graphml>";
     refused(default, "the default of key 'k': expected a whole number of type i64, found 'x'");
-    let clash = document("").replace("<graph ", "<key id='x' for='edge' attr.name='note' attr.type='string'/><graph ");
-    refused(&clash, "there are two properties with the name 'note': rename one of them");
+    let clash = document("").replace("<graph ", "<key id='x' for='edge' attr.name='note' attr.type='int'/><graph ");
+    refused(
+        &clash,
+        "there are two properties with the name 'note', of type string and of type i64: rename one of them",
+    );
 }
 
 #[test]

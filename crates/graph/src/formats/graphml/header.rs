@@ -21,7 +21,7 @@ const MAX_KEYS: usize = 10_000;
 #[derive(Clone, Debug)]
 pub(in crate::formats) struct Key {
     id: String,
-    name: String,
+    pub(super) name: String,
     is_of_nodes: bool,
     is_of_edges: bool,
     /// What its data are; none where it says nothing, as keys of drawings do.
@@ -144,50 +144,49 @@ pub(super) fn value_text(text: &[u8], property_type: PropertyType) -> &[u8] {
 #[derive(Clone, Debug)]
 pub(in crate::formats) struct GraphMlLayout {
     pub(super) header: Header,
-    pub(super) weight: Option<usize>,
-    /// The keys of the properties of edges, and of vertices.
-    pub(super) places: [Vec<usize>; 2],
+    /// The keys of the weight: those of one name; none where there are no weights.
+    pub(super) weight: Vec<usize>,
+    /// By property of edges, and of vertices: its keys, of which an element has data of one.
+    pub(super) places: [Vec<Vec<usize>>; 2],
     /// Their types.
     pub(super) types: [Vec<PropertyType>; 2],
 }
 
 impl GraphMlLayout {
-    /// The keys that are wanted, and the properties of edges and of vertices.
+    /// The keys that are wanted, and the properties of edges and of vertices. Keys of one name are one property:
+    /// NetworkX declares a key for each type that it meets.
     ///
     /// # Errors
-    /// No key can be the weight, or two properties have one name.
+    /// No key can be the weight, or two of one name have types that do not go together.
     pub(in crate::formats) fn new(header: &Header, options: &SourceOptions) -> Result<(Self, [PartProperties; 2])> {
         let keys = &header.keys;
-        let is_numeric = |key: &Key| key.is_of_edges && key.property_type.is_some_and(PropertyType::is_numeric);
-        let mut weight = None;
-        if options.weights.is_some() {
-            let named = |name: &str| keys.iter().position(|key| is_numeric(key) && key.name.eq_ignore_ascii_case(name));
-            let usual = || WEIGHT_NAMES.iter().find_map(|name| named(name));
-            weight = match &options.weight_column {
-                Some(name) => named(name),
-                None => usual().or_else(|| keys.iter().position(is_numeric)),
-            };
-            if weight.is_none() {
-                let name =
-                    options.weight_column.as_ref().map(|name| format!(" with the name {}", shown(name.as_bytes())));
-                return Err(format!(
-                    "weights are asked for, but no key of edges{} is a number",
-                    name.unwrap_or_default()
-                ));
-            }
-        }
+        let weight = weight_keys(keys, options)?;
         let mut layout = Self { header: header.clone(), weight, places: Default::default(), types: Default::default() };
         let mut properties: [PartProperties; 2] = Default::default();
         let wanted = [&options.edge_properties, &options.vertex_properties];
         for (place, key) in keys.iter().enumerate() {
             let Some(property_type) = key.property_type else { continue };
-            for (side, is_of_side) in
-                [key.is_of_edges && weight != Some(place), key.is_of_nodes].into_iter().enumerate()
-            {
-                if is_of_side && WantedProperties::wants(wanted[side], &key.name) {
-                    properties[side].own.add(key.name.clone(), property_type).map_err(|error| error.to_string())?;
-                    layout.places[side].push(place);
-                    layout.types[side].push(property_type);
+            let is_of_sides = [key.is_of_edges && !layout.weight.contains(&place), key.is_of_nodes];
+            for (side, is_of_side) in is_of_sides.into_iter().enumerate() {
+                if !is_of_side || !WantedProperties::wants(wanted[side], &key.name) {
+                    continue;
+                }
+                let (own, types) = (&mut properties[side].own, &mut layout.types[side]);
+                match own.find(&key.name) {
+                    Some(column) => {
+                        types[column] = types[column].joined(property_type).ok_or_else(|| {
+                            let (name, before) = (shown(key.name.as_bytes()), types[column]);
+                            let types = format!("of type {before} and of type {property_type}");
+                            format!("there are two properties with the name {name}, {types}: rename one of them")
+                        })?;
+                        own.set_type(column, types[column]);
+                        layout.places[side][column].push(place);
+                    }
+                    None => {
+                        own.add(key.name.clone(), property_type).map_err(|error| error.to_string())?;
+                        layout.places[side].push(vec![place]);
+                        types.push(property_type);
+                    }
                 }
             }
         }
@@ -198,4 +197,23 @@ impl GraphMlLayout {
     pub(super) fn columns(&self, side: usize) -> Vec<PropertyColumn> {
         self.types[side].iter().map(|&property_type| PropertyColumn::new(property_type)).collect()
     }
+}
+
+/// The keys of edges that are numbers and have the name of the weight; none where nobody wants weights.
+fn weight_keys(keys: &[Key], options: &SourceOptions) -> Result<Vec<usize>> {
+    if options.weights.is_none() {
+        return Ok(Vec::new());
+    }
+    let is_numeric = |key: &&Key| key.is_of_edges && key.property_type.is_some_and(PropertyType::is_numeric);
+    let numeric = || keys.iter().filter(is_numeric);
+    let named = |name: &str| numeric().find(|key| key.name.eq_ignore_ascii_case(name));
+    let found = match &options.weight_column {
+        Some(name) => named(name),
+        None => WEIGHT_NAMES.iter().find_map(|name| named(name)).or_else(|| numeric().next()),
+    };
+    let Some(found) = found else {
+        let name = options.weight_column.as_ref().map(|name| format!(" with the name {}", shown(name.as_bytes())));
+        return Err(format!("weights are asked for, but no key of edges{} is a number", name.unwrap_or_default()));
+    };
+    Ok((0..keys.len()).filter(|&place| is_numeric(&&keys[place]) && keys[place].name == found.name).collect())
 }

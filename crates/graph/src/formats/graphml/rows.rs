@@ -8,6 +8,7 @@ use crate::formats::lines::Parsed;
 use crate::formats::number::{parse_weight, weight_range};
 use crate::formats::options::OnError;
 use crate::formats::outcome::unexpected;
+use crate::formats::shown;
 use crate::property::{PropertyColumn, PropertyType, PropertyValue};
 
 /// Makes keys, weights and properties of elements; string keys lie in the text of the batch.
@@ -61,13 +62,26 @@ impl Slots<'_> {
         data.iter().for_each(|(key, _)| self.data[*key] = None);
     }
 
-    /// The text of a key's datum, or of its default.
-    fn text_of(&self, key: usize, property_type: PropertyType) -> Option<&[u8]> {
-        let text = match &self.data[key] {
-            Some(place) => Some(&self.text[place.clone()]),
-            None => self.layout.header.keys[key].default.as_deref(),
-        };
-        text.map(|text| value_text(text, property_type))
+    /// The type and the text of the datum of one of these keys, which have one name, or of a default.
+    fn text_of(&self, keys: &[usize]) -> Result<Option<(PropertyType, &[u8])>> {
+        let known = &self.layout.header.keys;
+        let is_given = keys.iter().any(|&key| self.data[key].is_some());
+        let mut texts = keys.iter().filter_map(|&key| {
+            let text = match &self.data[key] {
+                Some(place) => &self.text[place.clone()],
+                None if is_given => return None,
+                None => known[key].default.as_deref()?,
+            };
+            let property_type = known[key].property_type?;
+            Some((property_type, value_text(text, property_type)))
+        });
+        let text = texts.next();
+        match texts.next() {
+            None => Ok(text),
+            Some(_) => {
+                Err(format!("data of two keys with the name {} are there", shown(known[keys[0]].name.as_bytes())))
+            }
+        }
     }
 
     fn key<K: FieldKey>(&self, place: &Place, name: &str) -> Result<K> {
@@ -85,8 +99,8 @@ impl Slots<'_> {
     fn edge<K: FieldKey, W: Weight>(&self, source: &Place, target: &Place, parsed: &mut Parsed<K, W>) -> Result<()> {
         let edge = (self.key(source, "source")?, self.key(target, "target")?);
         let mut weight = None;
-        if let Some(key) = self.layout.weight {
-            let text = self.text_of(key, PropertyType::F64);
+        if !self.layout.weight.is_empty() {
+            let text = self.text_of(&self.layout.weight)?.map(|(_, text)| text);
             let found = text.and_then(parse_weight::<W>);
             weight = Some(found.ok_or_else(|| match text {
                 None => format!("expected {}, found none", weight_range(W::TYPE)),
@@ -101,13 +115,12 @@ impl Slots<'_> {
 
     /// Appends a row of properties; none at all where one is wrong.
     fn push(&self, side: usize, num_rows: usize, columns: &mut [PropertyColumn]) -> Result<()> {
-        let layout = self.layout;
         let mut pushed = Ok(());
-        for ((column, &key), &property_type) in columns.iter_mut().zip(&layout.places[side]).zip(&layout.types[side]) {
-            pushed = match self.text_of(key, property_type) {
-                Some(text) => column.push_text(text),
+        for (column, keys) in columns.iter_mut().zip(&self.layout.places[side]) {
+            pushed = self.text_of(keys).and_then(|text| match text {
+                Some((property_type, text)) => push_text(text, property_type, column),
                 None => column.push(PropertyValue::Null).map_err(|error| error.to_string()),
-            };
+            });
             if pushed.is_err() {
                 break;
             }
@@ -117,4 +130,15 @@ impl Slots<'_> {
         }
         pushed
     }
+}
+
+/// Appends a value that is given as text of a type to a column, whose type may be a wider one.
+fn push_text(text: &[u8], property_type: PropertyType, column: &mut PropertyColumn) -> Result<()> {
+    if property_type == column.property_type() {
+        return column.push_text(text);
+    }
+    let mut value = PropertyColumn::new(property_type);
+    value.push_text(text)?;
+    let value = value.converted(column.property_type()).map_err(|error| error.to_string())?;
+    column.push(value.get(0)).map_err(|error| error.to_string())
 }
