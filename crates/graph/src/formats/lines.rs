@@ -6,6 +6,7 @@
 
 use super::blocks::TextBlock;
 use super::key::FieldKey;
+use super::message::shown;
 use super::number::{parse_weight, short_number, short_pair, weight_range, whole_weight};
 use super::options::{KeyKind, OnError};
 use super::outcome::{Faults, unexpected};
@@ -99,6 +100,28 @@ pub(super) fn next_token(bytes: &[u8], mut at: usize, end: usize) -> Option<(usi
         at += 1;
     }
     (start < at).then_some((start, at))
+}
+
+/// Where the line begins that follows the one that `at` lies in; none where a CR stands in that, but for its end.
+#[inline]
+fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
+    let end = at + memchr::memchr2(b'\n', b'\r', &bytes[at..])?;
+    match &bytes[end..] {
+        [b'\n', ..] => Some(end + 1),
+        [_, b'\n', ..] => Some(end + 2),
+        _ => None,
+    }
+}
+
+/// Refuses a line, trimmed, with a CR in it: lines that end so would pass for further columns of the first.
+fn check_line_ends(line: &[u8]) -> Result<(), String> {
+    match memchr::memchr(b'\r', line) {
+        None => Ok(()),
+        Some(at) => Err(format!(
+            "expected lines that end in LF or CR LF, found one with CR alone behind {}",
+            shown(&line[..at])
+        )),
+    }
 }
 
 /// Whether a line, trimmed, says nothing.
@@ -246,7 +269,10 @@ fn integer_lines<K: FieldKey, W: Weight, const TAG: usize, const WEIGHTED: bool>
         at = match byte(at) {
             b'\n' => at + 1,
             b'\r' if byte(at + 1) == b'\n' => at + 2,
-            b' ' | b'\t' => line_end(bytes, at) + 1,
+            b' ' | b'\t' => match next_line(bytes, at) {
+                Some(next) => next,
+                None => return line,
+            },
             _ => return line,
         };
         let key = |number| if TAG > 0 { K::from_count(number) } else { K::from_digits(number) };
@@ -265,6 +291,7 @@ fn edge_line<K: FieldKey, W: Weight>(
     end: usize,
     is_weighted: bool,
 ) -> Result<Edge<K, W>, String> {
+    check_line_ends(&bytes[start..end])?;
     if is_comment(&bytes[start..end]) {
         return Ok(None);
     }
@@ -288,6 +315,7 @@ fn arc_line<K: FieldKey, W: Weight>(
     num_vertices: u64,
 ) -> Result<Edge<K, W>, String> {
     let line = &bytes[start..end];
+    check_line_ends(line)?;
     match next_token(bytes, start, end) {
         None => return Ok(None),
         Some((first, last)) if &bytes[first..last] == b"c" => return Ok(None),
@@ -330,6 +358,7 @@ fn weight_at<W: Weight>(bytes: &[u8], at: usize, end: usize) -> Result<W, String
 pub(super) fn parse_vertices<K: FieldKey, W: Weight>(block: &TextBlock, on_error: OnError) -> Parsed<K, W> {
     let mut parsed = Parsed::of_block(block, on_error);
     parsed.for_each_line(block, |parsed, start, end| {
+        check_line_ends(&block.bytes[start..end])?;
         if !is_comment(&block.bytes[start..end]) {
             parsed.vertices.push(key_at(&block.bytes, start, end, "vertex")?.0);
         }

@@ -72,6 +72,37 @@ fn a_lone_key_may_name_a_vertex() {
     assert_eq!((read.edges.len(), read.vertices), (1, vec!["17".to_owned(), "ö".to_owned()]));
 }
 
+/// CR passed for a blank, so that what followed the first line were further columns of it.
+#[test]
+fn lines_that_end_in_cr_alone_are_refused() {
+    let folder = Folder::new();
+    let refused = |result: Result<reading::Read<u32>, String>, behind: &str| {
+        assert_refused(
+            result,
+            &format!("cr.txt:1: expected lines that end in LF or CR LF, found one with CR alone behind '{behind}'"),
+        );
+    };
+    for (text, behind) in [
+        ("1 2\r3 4\r5 6\r", "1 2"),
+        ("1 2\r3 4\r5 6\n", "1 2"),
+        ("1\t2 x\r3\t4 y\r\n", "1\\t2 x"),
+        ("# words\r1 2\r3 4\r", "# words"),
+        ("1\r2\r", "1"),
+    ] {
+        refused(read(&folder, "cr.txt", text), behind);
+        refused(read_strings(&folder, "cr.txt", text), behind);
+    }
+    refused(read_weighted(&folder, "cr.txt", "1 2 7 x\r3 4 8 y\r"), "1 2 7 x");
+    let lone = SourceOptions { lone_keys: LoneKeys::Vertices, ..SourceOptions::default() };
+    refused(read_files::<u64, u32>(&[&folder.file("cr.txt", "1\r2\r3")], &lone), "1");
+    let listed = SourceOptions { vertices: Some(folder.file("cr.txt", "1\r2\r3\r")), ..SourceOptions::default() };
+    refused(read_files::<u64, u32>(&[&folder.file("ok.txt", "1 2\n")], &listed), "1");
+    let arcs = read(&folder, "a.gr", "p sp 9 1\na 1 2 3 x\ra 2 3 4 x\n");
+    assert_refused(arcs, "a.gr:2: expected lines that end in LF or CR LF, found one with CR alone behind 'a 1 2 3 x'");
+    let ends = read(&folder, "lf.txt", "1 2\r\n3 4 x\r\n5 6 x \r\r\n\r\n7 8 \r\n\r9 10\r").unwrap();
+    assert_eq!(ends.pairs(), [(1, 2), (3, 4), (5, 6), (7, 8), (9, 10)]);
+}
+
 #[test]
 fn faulty_lines_can_be_skipped() {
     let folder = Folder::new();
