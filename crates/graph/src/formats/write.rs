@@ -10,7 +10,9 @@ use std::path::{Path, PathBuf};
 
 use base::VertexId;
 
+use super::detect::by_name;
 use super::edge_rows::{EdgeRows, WrittenProperties};
+use super::options::Format;
 use crate::property::{PropertySchema, PropertyValue};
 use crate::{Direction, Error, Result, Weight, WeightType, WeightedEdges};
 
@@ -94,6 +96,8 @@ pub fn write_file<T, E: From<Error>>(path: &Path, body: impl FnOnce(&mut Output<
 struct Style {
     delimiter: u8,
     may_quote: bool,
+    /// Whether a list with commas or semicolons in it would be taken for CSV.
+    is_told_by_content: bool,
 }
 
 /// Writes `source target [weight]` lines; returns how many.
@@ -101,13 +105,15 @@ struct Style {
 /// `key` appends the key of a vertex to the bytes that it is given.
 ///
 /// # Errors
-/// Those of `key`, and of the output; a key with blanks in it, which such lines cannot hold.
+/// Those of `key`, and of the output; a key with blanks in it, which such lines cannot hold, or with commas or
+/// semicolons, unless the name of the output says that they are of a list.
 pub fn write_edge_list<E: From<Error>>(
     graph: &impl WeightedEdges,
     key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
     output: &mut Output<'_>,
 ) -> Result<u64, E> {
-    write_lines(graph, key, output, &Style { delimiter: b' ', may_quote: false })
+    let is_told_by_content = !matches!(by_name(&output.path), Some(Format::Gapbs | Format::Graphalytics));
+    write_lines(graph, key, output, &Style { delimiter: b' ', may_quote: false, is_told_by_content })
 }
 
 /// Writes `source,target[,weight]` and properties under a header, in quotes what needs them; returns how many edges.
@@ -122,7 +128,7 @@ pub fn write_csv<E: From<Error>>(
     properties: &impl WrittenProperties<E>,
     output: &mut Output<'_>,
 ) -> Result<u64, E> {
-    let style = Style { delimiter: b',', may_quote: true };
+    let style = Style { delimiter: b',', may_quote: true, is_told_by_content: false };
     let mut header = b"source,target".to_vec();
     if graph.weight_type().is_some() {
         header.extend_from_slice(b",weight");
@@ -311,7 +317,7 @@ impl Style {
         let is_plain = |&byte: &u8| {
             byte > b' '
                 && byte != self.delimiter
-                && !(if self.may_quote { b"\"#".as_slice() } else { b"\"#%/;" }).contains(&byte)
+                && !(if self.may_quote { b"\"#".as_slice() } else { b"\"#%/,;" }).contains(&byte)
         };
         if !key.is_empty() && key.iter().all(is_plain) {
             return Ok(());
@@ -321,7 +327,7 @@ impl Style {
             // What would be read as a comment, or as another key, is no line of a list.
             let is_comment = ["#", "%", "//"].iter().any(|mark| key.starts_with(mark));
             let is_cut = key.contains(|c: char| c.is_ascii_whitespace());
-            let is_column = self.delimiter == b',' && key.contains([',', ';']);
+            let is_column = self.is_told_by_content && key.contains([',', ';']);
             if key.is_empty() || is_cut || is_column || is_comment {
                 let what = if self.delimiter == b',' { "a list of keys" } else { "an edge list" };
                 return Err(output.refuse(format!("the key {key:?} does not fit in {what}: write CSV")));
@@ -357,9 +363,8 @@ pub fn write_vertices<E: From<Error>>(
     output: &mut Output<'_>,
 ) -> Result<(), E> {
     let style = match lines {
-        // A list with commas would be taken for CSV.
-        VertexLines::List => Style { delimiter: b',', may_quote: false },
-        VertexLines::Csv => Style { delimiter: b',', may_quote: true },
+        VertexLines::List => Style { delimiter: b',', may_quote: false, is_told_by_content: true },
+        VertexLines::Csv => Style { delimiter: b',', may_quote: true, is_told_by_content: false },
     };
     let mut line = Vec::new();
     if lines == VertexLines::Csv {

@@ -148,6 +148,30 @@ fn what_a_format_cannot_hold_is_refused() {
     refused(&Csr::directed(lists, None).unwrap(), "needs in-lists");
 }
 
+/// An edge list whose first line held a comma was taken for CSV, and read as another graph.
+#[test]
+fn keys_that_make_a_list_csv_are_refused() {
+    let graph = one_edge(7_u32);
+    let folder = Folder::new();
+    let options = SourceOptions { weights: Some(u32::TYPE), keys: KeyKind::String, ..SourceOptions::default() };
+    for mark in [',', ';'] {
+        let key = |vertex: VertexId, text: &mut Vec<u8>| {
+            text.extend(format!("a{mark}{vertex}").into_bytes());
+            Ok::<(), Error>(())
+        };
+        let path = folder.path("a.txt");
+        let error = write_file(&path, |output| write_edge_list(&graph, key, output)).unwrap_err().to_string();
+        assert!(error.ends_with(&format!("the key \"a{mark}0\" does not fit in an edge list: write CSV")), "{error}");
+        // These names say what it is.
+        for name in ["a.el", "a.wel", "a.e"] {
+            let path = folder.path(name);
+            write_file(&path, |output| write_edge_list(&graph, key, output)).unwrap();
+            let read = read_files::<Span, u32>(&[&path], &options).unwrap();
+            assert_eq!((read.edges, read.weights), (vec![(format!("a{mark}0"), format!("a{mark}1"))], vec![7]));
+        }
+    }
+}
+
 #[test]
 fn a_file_appears_whole_or_not_at_all() {
     let folder = Folder::new();
