@@ -86,7 +86,7 @@ pub(super) struct ArcEdges<W> {
     pub(super) weights: Vec<W>,
     /// The bytes that were read.
     pub(super) num_bytes: u64,
-    /// Zero in sum over an undirected graph that holds each edge at both ends.
+    /// Zero in sum over an undirected graph that holds each edge at both ends, with the same weight where that is read.
     pub(super) balance: u64,
 }
 
@@ -119,23 +119,24 @@ pub(super) fn read_arcs<W: Weight>(
                     read.weights.push(all_weights[arc]);
                 }
             }
+            let weight_bits = all_weights.get(arc).map_or(0, |weight| weight.bits());
             if source < target {
-                read.balance = read.balance.wrapping_add(arc_hash(source, target));
+                read.balance = read.balance.wrapping_add(arc_hash(source, target, weight_bits));
             } else {
-                read.balance = read.balance.wrapping_sub(arc_hash(target, source));
+                read.balance = read.balance.wrapping_sub(arc_hash(target, source, weight_bits));
             }
         }
     }
     Ok(read)
 }
 
-/// A number that no other pair is likely to have; zero for a loop, which stands in one list only.
-fn arc_hash(low: VertexId, high: VertexId) -> u64 {
+/// A number that no other edge is likely to have; zero for a loop, which stands in one list only.
+fn arc_hash(low: VertexId, high: VertexId, weight_bits: u64) -> u64 {
     if low == high {
         return 0;
     }
     let mut hash = (u64::from(low) << 32 | u64::from(high)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    hash ^= hash >> 32;
+    hash ^= hash >> 32 ^ weight_bits;
     hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
     hash ^ hash >> 29
 }

@@ -159,6 +159,14 @@ fn a_body_that_lies_is_refused() {
         "expected a weight of type u32, a whole number from 0 to 4294967295 (others with another \
          --weight-type), found -7",
     );
+    // The ends of an edge disagree on its weight, which matters where weights are read.
+    let differ = serialized(0, 2, 2, &[(&[0, 1, 2], &[1, 5, 0, 9])]);
+    refused("bad.wsg", differ.clone(), "not every edge stands in the lists of both its ends");
+    let parallel = serialized(0, 4, 2, &[(&[0, 2, 4], &[1, 5, 1, 9, 0, 9, 0, 5])]);
+    let weights = SourceOptions { weights: U32, ..SourceOptions::default() };
+    assert_eq!(read_files::<u64, u32>(&[&folder.file("ok.wsg", parallel)], &weights).unwrap().weights, [5, 9]);
+    let unread = read_files::<u64, u32>(&[&folder.file("ok.wsg", differ)], &SourceOptions::default()).unwrap();
+    assert_eq!(unread.pairs(), [(0, 1)]);
     let options = SourceOptions { weights: Some(anden_graph::WeightType::I64), ..SourceOptions::default() };
     let read = read_files::<u64, i64>(&[&folder.file("ok.wsg", weighted)], &options).unwrap();
     assert_eq!(read.weights, [-7]);
