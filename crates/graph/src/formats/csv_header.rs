@@ -14,7 +14,7 @@ use std::path::Path;
 
 use super::compression::decoded;
 use super::csv::{BLANKS, CsvLayout, next_field};
-use super::csv_rows::{RowEnd, row_end};
+use super::csv_rows::{RowEnd, closing_quote, row_end};
 use super::lines::{is_comment, line_end, trimmed};
 use super::message::shown;
 use super::number::{parse_u64, parse_weight};
@@ -25,6 +25,8 @@ use crate::{Error, Result};
 
 /// The most columns of a header.
 const MAX_COLUMNS: usize = 10_000;
+/// What may delimit columns; the first where the first line has equally many.
+const DELIMITERS: [u8; 3] = [b',', b';', b'\t'];
 /// Text of a file that types are told from.
 const SAMPLE_BYTES: u64 = 1 << 20;
 
@@ -220,12 +222,25 @@ pub(super) fn header_end(bytes: &[u8], start: usize, end: usize, kind: TextKind)
     row_end(bytes, start, end, delimiter)
 }
 
-/// The delimiter that the first line of a row has most of.
+/// The delimiter that the first line of a row has most of, outside of quotes.
 fn delimiter_of(row: &[u8]) -> u8 {
     let line = &row[..line_end(row, 0)];
-    let count = |delimiter: u8| memchr::memchr_iter(delimiter, line).count();
-    let best = [b',', b';', b'\t'].into_iter().rev().max_by_key(|&delimiter| count(delimiter));
-    best.unwrap_or(b',')
+    let mut counts = [0_usize; DELIMITERS.len()];
+    let (mut at, mut begins_field) = (0, true);
+    while at < line.len() {
+        let found = DELIMITERS.iter().position(|&delimiter| delimiter == line[at]);
+        if let Some(place) = found {
+            counts[place] += 1;
+        } else if begins_field && line[at] == b'"' {
+            // A quote that is not closed here holds the rest of the line.
+            let Some(close) = closing_quote(line, at + 1, line.len()) else { break };
+            at = close;
+        }
+        begins_field = found.is_some() || begins_field && line[at] == b' ';
+        at += 1;
+    }
+    let best = DELIMITERS.into_iter().zip(counts).rev().max_by_key(|&(_, count)| count);
+    best.map_or(b',', |(delimiter, _)| delimiter)
 }
 
 /// Whether a line, trimmed, is neither header nor row.

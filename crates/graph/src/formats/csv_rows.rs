@@ -56,7 +56,7 @@ pub(super) fn row_end(bytes: &[u8], start: usize, end: usize, delimiter: u8) -> 
 }
 
 /// The first quote from `at` on that is not doubled, unless nothing before `end` is behind it.
-fn closing_quote(bytes: &[u8], mut at: usize, end: usize) -> Option<usize> {
+pub(super) fn closing_quote(bytes: &[u8], mut at: usize, end: usize) -> Option<usize> {
     loop {
         at += memchr::memchr(b'"', bytes.get(at..end)?)?;
         match bytes[at + 1..end].first()? {

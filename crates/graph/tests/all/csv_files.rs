@@ -28,6 +28,25 @@ fn delimiters_and_headers_are_told() {
     assert_eq!(read(&folder, "empty.csv", "source,target\n").unwrap().edges, []);
 }
 
+/// Delimiters within quotes were counted, too, so that the wrong one was taken.
+#[test]
+fn delimiters_in_quotes_do_not_tell() {
+    let folder = Folder::new();
+    for header in
+        ["from,to,\"remarks; more; and; so\"", " \"from\",to, \"say \"\"a;b;c;\"\"\"\r", "from,to,\"a;b;c;d\n;e\""]
+    {
+        let read = read(&folder, "a.csv", format!("{header}\n1,2,x\n")).unwrap();
+        assert_eq!(read.pairs(), [(1, 2)], "{header}");
+    }
+    let read = read_strings(&folder, "b.csv", "\"Doe, John\";\"Roe, Jane\"\n").unwrap();
+    assert_eq!(read.edges, [("Doe, John".to_owned(), "Roe, Jane".to_owned())]);
+    let read = read_strings(&folder, "c.csv", "\"1,2\"\t\"a,b;c\"\n").unwrap();
+    assert_eq!(read.edges, [("1,2".to_owned(), "a,b;c".to_owned())]);
+    // A quote within a field is none.
+    let read = read_strings(&folder, "d.csv", "5\"1;7\"8,a;3\n").unwrap();
+    assert_eq!(read.edges, [("5\"1".to_owned(), "7\"8,a".to_owned())]);
+}
+
 #[test]
 fn columns_go_by_their_names() {
     let folder = Folder::new();
