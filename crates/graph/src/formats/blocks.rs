@@ -1,4 +1,4 @@
-//! Text cut into blocks at line ends.
+//! Text cut into blocks at line ends, or within lines that are longer.
 
 use std::io::{ErrorKind, Read};
 use std::path::Path;
@@ -6,7 +6,8 @@ use std::path::Path;
 use super::number::PADDING;
 use crate::{Error, Result};
 
-/// Whole lines of an input, the last with its line end, followed by [`PADDING`] more line ends.
+/// Whole lines of an input, the last with its line end, or what fits of a longer one; followed by [`PADDING`] more
+/// line ends.
 #[derive(Debug)]
 pub(super) struct TextBlock {
     /// The bytes; those after `end` and the padding are left from other blocks.
@@ -20,8 +21,8 @@ pub(super) struct TextBlock {
 /// Reads an input and cuts it.
 pub(super) struct BlockCutter {
     reader: Box<dyn Read + Send>,
-    /// A line may be longer than a block, up to this.
-    max_line_bytes: usize,
+    /// Whether a line that is longer than a block is cut behind a blank, and no fault.
+    cuts_lines: bool,
     /// The beginning of a line whose end was not read yet.
     carry: Vec<u8>,
     is_first: bool,
@@ -45,7 +46,7 @@ impl BlockCutter {
     pub(super) fn new(reader: Box<dyn Read + Send>) -> Self {
         Self {
             reader,
-            max_line_bytes: 0,
+            cuts_lines: false,
             carry: Vec::new(),
             is_first: true,
             was_first: false,
@@ -54,9 +55,9 @@ impl BlockCutter {
         }
     }
 
-    /// Lets a line be longer than a block, up to `max_line_bytes`; blocks grow as they meet one.
-    pub(super) fn with_lines_of(self, max_line_bytes: usize) -> Self {
-        Self { max_line_bytes, ..self }
+    /// Lets lines be longer than a block from now on: they are cut behind blanks, and something of them follows.
+    pub(super) fn cut_lines(&mut self) {
+        self.cuts_lines = true;
     }
 
     /// The next lines, about `block_bytes` of them, in `buffer` if that is large enough.
@@ -69,14 +70,14 @@ impl BlockCutter {
         if self.is_done {
             return self.error.take().map_or(Ok(None), |error| Err(CutError::Read(error)));
         }
-        let mut limit = block_bytes.max(1).max(self.carry.len());
+        let limit = block_bytes.max(1).max(self.carry.len());
         if buffer.len() < limit + 1 + PADDING {
             buffer = vec![0; limit + 1 + PADDING];
         }
         let mut filled = self.carry.len();
         buffer[..filled].copy_from_slice(&self.carry);
         self.carry.clear();
-        while self.has_room(&mut buffer, filled, &mut limit) {
+        while filled < limit {
             match self.reader.read(&mut buffer[filled..limit]) {
                 Ok(0) => {
                     self.is_done = true;
@@ -100,10 +101,14 @@ impl BlockCutter {
                 buffer[filled] = b'\n';
                 filled + usize::from(buffer[filled - 1] != b'\n')
             }
-            _ => {
-                self.is_done = true;
-                return Err(CutError::LongLine(limit));
-            }
+            // Not behind the last byte: where it is the last of all, the line end is still to be added.
+            _ => match buffer[..filled - 1].iter().rposition(u8::is_ascii_whitespace).filter(|_| self.cuts_lines) {
+                Some(blank) => blank + 1,
+                None => {
+                    self.is_done = true;
+                    return Err(CutError::LongLine(limit));
+                }
+            },
         };
         if end < filled && !self.is_done {
             self.carry.extend_from_slice(&buffer[end..filled]);
@@ -126,17 +131,6 @@ impl BlockCutter {
         self.carry.splice(..0, block.bytes[at..block.end].iter().copied());
         block.end = at;
         block.bytes[at..at + PADDING].fill(b'\n');
-    }
-
-    /// Whether more can be read behind the first `filled` bytes; makes room for the rest of a long line.
-    fn has_room(&self, buffer: &mut Vec<u8>, filled: usize, limit: &mut usize) -> bool {
-        let is_one_line =
-            filled == *limit && filled < self.max_line_bytes && memchr::memchr(b'\n', &buffer[..filled]).is_none();
-        if is_one_line {
-            *limit = (2 * filled).min(self.max_line_bytes);
-            buffer.resize(*limit + 1 + PADDING, 0);
-        }
-        filled < *limit
     }
 }
 
@@ -217,20 +211,27 @@ mod tests {
     }
 
     #[test]
-    fn blocks_grow_with_lines_that_may_be_long() {
-        let text = format!("one\n{}\ntwo\n{}\n", "x".repeat(70), "y".repeat(33));
-        for (max_line_bytes, is_whole) in [(71, true), (80, true), (70, false), (8, false)] {
-            let mut cutter =
-                BlockCutter::new(Box::new(std::io::Cursor::new(text.clone()))).with_lines_of(max_line_bytes);
+    fn lines_that_may_be_cut_are_cut_behind_blanks() {
+        let text = "one\n2 33 444\t5 \n66 7 \n888 9 ";
+        for (block_bytes, expected) in [
+            (5, &["one\n", "2 ", "33 ", "444\t", "5 \n", "66 ", "7 \n", "888 ", "9 \n"][..]),
+            (7, &["one\n", "2 33 ", "444\t5 \n", "66 7 \n", "888 9 \n"]),
+            (100, &["one\n2 33 444\t5 \n66 7 \n888 9 \n"]),
+        ] {
+            let mut cutter = BlockCutter::new(Box::new(text.as_bytes()));
+            cutter.cut_lines();
             let mut found = Vec::new();
-            let error = loop {
-                match cutter.next("x".as_ref(), Vec::new(), 5) {
-                    Ok(Some(block)) => found.extend_from_slice(&block.bytes[block.start..block.end]),
-                    Ok(None) => break None,
-                    Err(error) => break Some(error),
-                }
-            };
-            assert_eq!((found == text.as_bytes(), error.is_none()), (is_whole, is_whole), "{max_line_bytes}");
+            while let Some(block) = cutter.next("x".as_ref(), Vec::new(), block_bytes).unwrap() {
+                assert!(block.bytes[block.end..][..PADDING].iter().all(|&b| b == b'\n'));
+                found.push(String::from_utf8(block.bytes[..block.end].to_vec()).unwrap());
+            }
+            assert_eq!(found, expected, "{block_bytes}");
         }
+        let mut cutter = BlockCutter::new(Box::new(&b"1 22 4444 5\n"[..]));
+        cutter.cut_lines();
+        let mut next = || cutter.next("x".as_ref(), Vec::new(), 4);
+        assert_eq!(next().unwrap().unwrap().end, 2);
+        assert_eq!(next().unwrap().unwrap().end, 3);
+        assert!(matches!(next(), Err(CutError::LongLine(4))));
     }
 }

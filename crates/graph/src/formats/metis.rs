@@ -5,6 +5,9 @@
 //! of each vertex (tens, `ncon` of them), which are passed over, and a weight after each neighbour
 //! (units). An empty line is a vertex without neighbours; lines that begin with `%` are comments.
 //!
+//! A line may be longer than a block: a hub's list comes in pieces, each of whole entries, so that memory does not
+//! depend on it.
+//!
 //! Edges have no direction, and each stands in the lists of both its ends: one end's entry becomes
 //! the edge, and a sum over both proves that the other is there, with the same weight.
 //!
@@ -24,8 +27,8 @@ use super::options::OnError;
 use super::outcome::unexpected;
 use crate::Weight;
 
-/// The longest line: the list of a hub takes as much memory as this while it is read.
-pub(super) const MAX_LINE_BYTES: usize = 256 << 20;
+/// The longest beginning of a line without a whole entry.
+const MAX_ENTRY_BYTES: usize = 1 << 20;
 /// The most weights of a vertex: far more than partitioners take.
 const MAX_VERTEX_WEIGHTS: u64 = 1000;
 
@@ -87,17 +90,72 @@ impl MetisHeader {
 /// How the lines of a block are parsed: the first is that of `first_vertex`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct ListLines {
-    pub(super) header: MetisHeader,
+    header: MetisHeader,
     pub(super) first_vertex: u64,
+    begun: Begun,
 }
 
-/// The lines of a block that are no comments: as many vertices.
-pub(super) fn num_lists(block: &TextBlock) -> u64 {
-    let text = &block.bytes[block.start..block.end];
-    let num_lines = memchr::memchr_iter(b'\n', text).count();
-    let starts_line = |&at: &usize| at == 0 || text[at - 1] == b'\n';
-    let num_comments = memchr::memchr_iter(b'%', text).filter(starts_line).count();
-    (num_lines - num_comments) as u64
+/// What the first line of a block is in the middle of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Begun {
+    Nothing,
+    Comment,
+    /// A list, of which the next entry comes.
+    List,
+}
+
+impl ListLines {
+    /// Those behind the header.
+    pub(super) fn new(header: MetisHeader) -> Self {
+        Self { header, first_vertex: 1, begun: Begun::Nothing }
+    }
+
+    /// Where the last whole entry of a block ends: at its end, unless that lies in the middle of a line; at its start
+    /// if there is none. What stands before the neighbours is one entry.
+    pub(super) fn whole_entries(&self, block: &TextBlock) -> usize {
+        let TextBlock { ref bytes, start, end } = *block;
+        if bytes[start..end].ends_with(b"\n") || self.is_in_comment(&bytes[start..end]) {
+            return end;
+        }
+        let entry_tokens = 1 + u64::from(self.header.has_weights);
+        let begins_list = self.begun == Begun::Nothing && self.header.num_skipped > 0;
+        let mut needed = if begins_list { self.header.num_skipped } else { entry_tokens };
+        let (mut at, mut whole, mut num_tokens) = (start, start, 0);
+        while let Some((_, stop)) = next_token(bytes, at, end) {
+            (at, num_tokens) = (stop, num_tokens + 1);
+            if num_tokens >= needed {
+                whole = stop;
+                needed = num_tokens + entry_tokens;
+            }
+        }
+        let is_blank = num_tokens == 0 && !begins_list;
+        if is_blank || (whole == start && end - start >= MAX_ENTRY_BYTES) { end } else { whole }
+    }
+
+    /// Goes on behind a block.
+    pub(super) fn pass(&mut self, block: &TextBlock) {
+        let text = &block.bytes[block.start..block.end];
+        let num_lines = memchr::memchr_iter(b'\n', text).count();
+        if num_lines == 0 {
+            if !text.is_empty() {
+                self.begun = if self.is_in_comment(text) { Begun::Comment } else { Begun::List };
+            }
+            return;
+        }
+        let starts_line = |&at: &usize| if at == 0 { self.begun == Begun::Nothing } else { text[at - 1] == b'\n' };
+        let num_comments = memchr::memchr_iter(b'%', text).filter(starts_line).count();
+        let num_comments = num_comments + usize::from(self.begun == Begun::Comment);
+        self.first_vertex += (num_lines - num_comments) as u64;
+        self.begun = Begun::Nothing;
+    }
+
+    fn is_in_comment(&self, text: &[u8]) -> bool {
+        match self.begun {
+            Begun::Nothing => text.first() == Some(&b'%'),
+            Begun::Comment => true,
+            Begun::List => false,
+        }
+    }
 }
 
 /// Parses the lists of a block. A line holds many edges, so a fault is never passed over.
@@ -108,32 +166,33 @@ pub(super) fn parse_lists<K: FieldKey, W: Weight>(
 ) -> Parsed<K, W> {
     let mut parsed = Parsed::of_block(block, OnError::Stop);
     let bytes = &block.bytes[..];
-    let (mut at, mut vertex) = (block.start, lines.first_vertex);
+    let (mut at, mut lines) = (block.start, lines);
     while at < block.end {
         let end = line_end(bytes, at);
-        if bytes[at] != b'%' {
-            if let Err(what) = list((bytes, block.end), at, end, vertex, lines.header, is_weighted, &mut parsed) {
+        if !lines.is_in_comment(&bytes[at..end]) {
+            if let Err(what) = list((bytes, block.end), at, end, lines, is_weighted, &mut parsed) {
                 parsed.faults.note(bytes, at, what);
                 break;
             }
-            vertex += 1;
+            lines.first_vertex += 1;
         }
+        lines.begun = Begun::Nothing;
         at = end + 1;
     }
     parsed
 }
 
-/// Parses the list of `vertex`, which is `bytes[at..end]`; the block's own lines are `base` bytes.
+/// Parses the first list, or what comes of it, which is `bytes[at..end]`; the block's own lines are `base` bytes.
 fn list<K: FieldKey, W: Weight>(
     (bytes, base): (&[u8], usize),
     mut at: usize,
     end: usize,
-    vertex: u64,
-    header: MetisHeader,
+    lines: ListLines,
     is_weighted: bool,
     parsed: &mut Parsed<K, W>,
 ) -> Result<(), String> {
-    let MetisHeader { num_vertices, num_skipped, has_weights, .. } = header;
+    let ListLines { header: MetisHeader { num_vertices, num_skipped, has_weights, .. }, first_vertex: vertex, begun } =
+        lines;
     if vertex > num_vertices {
         return match next_token(bytes, at, end) {
             Some((first, last)) => Err(format!(
@@ -143,6 +202,7 @@ fn list<K: FieldKey, W: Weight>(
             None => Ok(()),
         };
     }
+    let num_skipped = if begun == Begun::List { 0 } else { num_skipped };
     for _ in 0..num_skipped {
         let token = next_token(bytes, at, end);
         let Some((_, stop)) = token.filter(|&(first, last)| parse_u64(&bytes[first..last]).is_some()) else {

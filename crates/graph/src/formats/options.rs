@@ -144,7 +144,7 @@ pub struct SourceOptions {
     pub vertex_types: Vec<(String, PropertyType)>,
     /// What a line with one key alone is.
     pub lone_keys: LoneKeys,
-    /// The bytes of a block of text, and so the length that no line may exceed.
+    /// The bytes of a block of text, and so the length that no line may exceed, but for METIS.
     pub block_bytes: usize,
 }
 

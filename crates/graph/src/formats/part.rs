@@ -20,7 +20,7 @@ use super::dimacs::{Problem, problem_line};
 use super::graphml::{Batch, ElementReader, GraphMlLayout};
 use super::lines::{EdgeLines, line_end, trimmed};
 use super::matrix_market::{Matrix, MatrixLines};
-use super::metis::{self, ListLines, MetisHeader, num_lists};
+use super::metis::{ListLines, MetisHeader};
 use super::options::{LoneKeys, SourceOptions};
 use super::outcome::{Fatal, LineFault};
 use super::parquet::{ParquetFile, RowLayout, RowRange};
@@ -114,11 +114,7 @@ impl Part {
     }
 
     fn open(&mut self, bytes_read: &Arc<AtomicU64>) -> Result<BlockCutter> {
-        let cutter = BlockCutter::new(self.reader(bytes_read)?);
-        Ok(match &self.kind {
-            PartKind::Text(TextKind::Metis(_)) => cutter.with_lines_of(metis::MAX_LINE_BYTES),
-            _ => cutter,
-        })
+        Ok(BlockCutter::new(self.reader(bytes_read)?))
     }
 }
 
@@ -372,6 +368,10 @@ impl<'a> Stream<'a> {
                 Some(Layout::Columns(CsvLayout { delimiter, .. })) => {
                     whole_rows(&block.bytes, block.start, block.end, delimiter)
                 }
+                Some(Layout::Lists(lines)) => {
+                    cutter.cut_lines();
+                    lines.whole_entries(&block)
+                }
                 // The header, where it is not found, goes on behind the block.
                 None => block.start,
                 _ => block.end,
@@ -390,7 +390,7 @@ impl<'a> Stream<'a> {
         *num_bytes += block.end as u64;
         let now = layout.unwrap_or(Layout::Nothing);
         if let Some(Layout::Lists(lines)) = layout {
-            lines.first_vertex += num_lists(&block);
+            lines.pass(&block);
         }
         Ok(Some(Work::Text(block, now)))
     }
@@ -462,7 +462,7 @@ fn find_header(
             block.start = end + 1;
             if line.first() != Some(&b'%') {
                 *problem = Some(header.problem());
-                *layout = Some(Layout::Lists(ListLines { header, first_vertex: 1 }));
+                *layout = Some(Layout::Lists(ListLines::new(header)));
                 return Ok(None);
             }
             continue;

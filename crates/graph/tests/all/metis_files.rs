@@ -1,7 +1,10 @@
 //! METIS: a line for each vertex, and every edge in two of them.
 
-use anden_graph::Direction;
-use anden_graph::formats::{Format, InputPath, KeyKind, Source, SourceOptions, Span};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use anden_graph::formats::{EdgeBlock, Format, InputPath, KeyKind, Source, SourceOptions, Span};
+use anden_graph::{Direction, Error};
+use base::parallel::Pool;
 
 use crate::reading::{Folder, assert_refused, read, read_files, read_strings, read_weighted};
 
@@ -71,6 +74,47 @@ fn many_lines_in_many_blocks() {
     let path = folder.file("path.txt", text);
     let options = SourceOptions { format: Some(Format::Metis), keys: KeyKind::String, ..SourceOptions::default() };
     assert_eq!(read_files::<Span, u32>(&[&path], &options).unwrap().edges.len() as u64, n - 1);
+}
+
+/// A hub's line was held whole, with all of its edges, whatever the memory that there was.
+#[test]
+fn lists_longer_than_a_block_come_in_pieces() {
+    let folder = Folder::new();
+    let n = 900;
+    let expected: Vec<_> = (2..=n).map(|v| (1, v)).collect();
+    for (fmt, before, has_weights) in
+        [("0", "", false), ("1", "", true), ("10 3", "7 8  9 ", false), ("111 1", "5 6 ", true)]
+    {
+        let entry = |v: u64, weight: u64| if has_weights { format!("{v}\t{weight} ") } else { format!("{v} ") };
+        let hub: String = (2..=n).map(|v| entry(v, v * v)).collect();
+        let leaves: String = (2..=n).map(|v| format!("{before}{}\n", entry(1, v * v))).collect();
+        let (comment, blanks) = ("% no 1 2 3 ".repeat(60), " ".repeat(150));
+        let text =
+            format!("{n} {} {fmt}\n{comment}\n{blanks}{before}{blanks}{hub}{blanks}\n{comment}\n{leaves}", n - 1);
+        let path = folder.file("hub.graph", &text);
+        assert_eq!(read(&folder, "hub.graph", &text).unwrap().pairs(), expected, "{fmt}");
+        if has_weights {
+            let found = read_weighted::<u32>(&folder, "hub.graph", &text).unwrap();
+            assert_eq!((found.pairs(), found.weights), (expected.clone(), (2..=n as u32).map(|v| v * v).collect()));
+        }
+        for block_bytes in 70..140 {
+            let options = SourceOptions { block_bytes, ..SourceOptions::default() };
+            let mut source = Source::open(&[InputPath::File(path.clone())], options).unwrap();
+            let most = AtomicUsize::new(0);
+            let summary = source.for_each_block(&Pool::new(2).unwrap(), |_, block: EdgeBlock<u64, u32>| {
+                most.fetch_max(block.edges.len(), Ordering::Relaxed);
+                Ok::<(), Error>(())
+            });
+            assert_eq!(summary.unwrap().num_edges, n - 1);
+            assert!(most.into_inner() <= block_bytes / 2, "{fmt} {block_bytes}");
+        }
+        // The last neighbour of the hub is wrong: the line is told as if it were whole.
+        let wrong = text.replacen(&hub, &format!("{hub}x"), 1);
+        let expected = "hub.graph:3: expected a neighbour from 1 to 900, as the header says, found 'x'";
+        assert_refused(read(&folder, "hub.graph", wrong), expected);
+        let other = text.replacen(&hub, &format!("{hub}{}", entry(3, 1)), 1);
+        assert_refused(read(&folder, "hub.graph", other), "found 900");
+    }
 }
 
 #[test]
