@@ -16,7 +16,7 @@ use std::time::Instant;
 
 use anden::{
     Database, Direction, Error, InputPath, Job, Key, LoadOptions, Options, Parameters, Result, Session, SourceOptions,
-    Values, View, WeightType, stated_direction,
+    Values, View, WeightType,
 };
 
 pub use properties::Properties;
@@ -65,9 +65,8 @@ fn load(properties: &Path, set: &Properties, database: &Path, session: &Session)
     let inputs = [InputPath::File(properties.to_owned())];
     let weight_type = set.has_weights().then_some(WeightType::F64);
     let source = SourceOptions { weights: weight_type, ..SourceOptions::default() };
-    let direction = stated_direction(&inputs, &source)?.unwrap_or(Direction::Directed);
-    let graph = Options { direction, weight_type, ..Options::default() };
-    let options = LoadOptions { graph, source, ..LoadOptions::default() };
+    let graph = Options { weight_type, ..Options::default() };
+    let options = LoadOptions { graph, follows_inputs: true, source, ..LoadOptions::default() };
     Database::load(database, &inputs, &options, session)?.0.view()
 }
 

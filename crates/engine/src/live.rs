@@ -40,6 +40,7 @@ mod vertices;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
+use base::MAX_VERTICES;
 use base::parallel::Pool;
 use graph::property::PropertySchema;
 use lama::{GraphOptions, LevelChanges, Side, SnapshotInfo, Store, Underlay, View};
@@ -68,6 +69,8 @@ use crate::log::{Bookmark, Durability, Log, LogOwner, LogPlace, LogStats, Shared
 
 /// Vertices that may come before everything is prepared for more.
 const SPARE_VERTICES: usize = 1 << 16;
+/// What an underlay takes for each vertex and side, whether anything changes or not.
+const UNDERLAY_BITS: u64 = 10;
 
 /// What was committed since the newest snapshot.
 #[derive(Debug, Default)]
@@ -511,7 +514,7 @@ impl Writer {
         let view = store.view()?;
         let vertex_bound = graph::Graph::vertex_bound(&view);
         let num_vertices = graph::Graph::num_vertices(&view);
-        let underlay = Arc::new(Underlay::new(&view, vertex_bound + vertex_bound / 4 + SPARE_VERTICES));
+        let underlay = Arc::new(Underlay::new(&view, roomy(vertex_bound)));
         let mut delta = empty_delta(options, underlay.capacity())?;
         let keys = Arc::new(NewKeys::new(vertex_bound));
         let vertices = Arc::new(VertexHistory::new(vertex_bound));
@@ -584,6 +587,11 @@ impl Writer {
     }
 }
 
+/// So many vertices are prepared for where there are so many: a few more come without preparations.
+fn roomy(bound: usize) -> usize {
+    (bound + bound / 4 + SPARE_VERTICES).min(MAX_VERTICES.max(bound))
+}
+
 /// Changes of vertices below `bound`: none yet.
 fn empty_delta(options: &GraphOptions, bound: usize) -> Result<Delta> {
     let terrace_options = terrace::Options {
@@ -592,6 +600,6 @@ fn empty_delta(options: &GraphOptions, bound: usize) -> Result<Delta> {
         ..terrace::Options::default()
     };
     let mut delta = Delta::new(options.weight_type, &terrace_options)?;
-    delta.grow(bound)?;
+    delta.grow(bound.min(MAX_VERTICES))?;
     Ok(delta)
 }

@@ -87,7 +87,7 @@ impl Database {
         {
             let applied = self.live().append_batch(self.store(), updates, missing, pool)?;
             self.commits().counters.count_group(1);
-            self.store().maintain(pool, &Silent)?;
+            self.maintain_level(pool);
             return Ok(applied);
         }
         let mut turn = self.turn_to_commit();
@@ -190,12 +190,16 @@ impl Database {
                     let _ = outcome.set(Committed { epoch: applied.epoch, place: 0 });
                 }
                 commits.counters.count_group(1);
-                // The commit stands whatever becomes of upkeep, which the next one tries again.
-                let _ = self.store().maintain(pool, &Silent);
+                self.maintain_level(pool);
             }
             Err(failure) => commits.fail(ticket, failure),
         }
         Ok(1)
+    }
+
+    /// Merges what is due after a commit. That stands whatever becomes of upkeep, which the next one tries again.
+    fn maintain_level(&self, pool: &Pool) {
+        let _ = self.store().maintain(pool, &Silent);
     }
 
     /// Whether the newest snapshot knows a key.

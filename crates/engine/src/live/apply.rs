@@ -19,7 +19,7 @@ use super::pairs::Given;
 use super::update::{Missing, Update};
 use super::values::{Properties, typed};
 use super::version::LiveVersion;
-use super::{SPARE_VERTICES, Writer, logged};
+use super::{UNDERLAY_BITS, Writer, logged, roomy};
 use crate::append::{EdgeWeight, entries_of, fitting_key, weight_bits};
 use crate::commit::Item;
 use crate::log::{Durability, Log};
@@ -194,6 +194,7 @@ impl Writer {
     ) -> Result<()> {
         self.commit_as(
             logging,
+            plan.vertex_bound,
             (plan, batch),
             |this, (plan, batch), record| {
                 let before = (this.vertex_bound, this.properties.schema.len());
@@ -203,14 +204,17 @@ impl Writer {
         )
     }
 
-    /// Logs what `encode` says of some changes, makes them, and makes a version with them.
+    /// Logs what `encode` says of some changes, of vertices below `bound`, makes them, and makes a version with them.
     pub(super) fn commit_as<T>(
         &mut self,
         logging: Logging<'_>,
+        bound: usize,
         changes: T,
         encode: impl FnOnce(&Self, &T, &mut Vec<u8>),
         carry_out: impl FnOnce(&mut Self, T) -> Result<()>,
     ) -> Result<()> {
+        // What there is no room for is not in the log either, where whoever opens it would meet it again.
+        self.make_room(bound)?;
         let epoch = self.epoch;
         if let Some(log) = logging.log {
             let mut record = std::mem::take(&mut self.record);
@@ -242,7 +246,7 @@ impl Writer {
         pool: &Pool,
         changed: &mut dyn FnMut(Item),
     ) -> Result<()> {
-        self.take_vertices(&mut plan)?;
+        self.take_vertices(&mut plan);
         self.revive_ends(batch);
         let options = *self.underlay.view().options();
         for step in plan.steps.drain(..) {
@@ -269,9 +273,8 @@ impl Writer {
         self.change_arcs(batch, pool)
     }
 
-    /// Makes the new vertices of a plan, and its properties.
-    pub(super) fn take_vertices(&mut self, plan: &mut Plan) -> Result<()> {
-        self.make_room(plan.vertex_bound)?;
+    /// Makes the new vertices of a plan, for which there is room, and its properties.
+    pub(super) fn take_vertices(&mut self, plan: &mut Plan) {
         for key in plan.new_keys.drain(..) {
             self.keys.push(key, self.vertex_bound as VertexId);
             self.vertex_bound += 1;
@@ -283,7 +286,6 @@ impl Writer {
         if let Some(extended) = plan.properties.take_extended() {
             self.properties.schema = Arc::new(extended);
         }
-        Ok(())
     }
 
     /// Plans many updates on all workers, where nothing depends on those before: all are of edges whose ends are
@@ -505,11 +507,21 @@ impl Writer {
     }
 
     /// Prepares for vertices below `bound`.
+    ///
+    /// # Errors
+    /// There is no memory for them, or no addresses.
     pub(super) fn make_room(&mut self, bound: usize) -> Result<()> {
         if bound <= self.underlay.capacity() {
-            return Ok(());
+            // That may be more than what the delta was made for, since an underlay has room for whole pages.
+            return self.delta.grow(self.underlay.capacity().min(MAX_VERTICES));
         }
-        let capacity = (bound + bound / 4 + SPARE_VERTICES).min(MAX_VERTICES.max(bound));
+        let capacity = roomy(bound);
+        let needed = (capacity * self.sides().len()) as u64 * UNDERLAY_BITS / 8;
+        let budget = base::memory::available();
+        if needed > budget {
+            let what = format!("to change vertices up to the {bound}-th id");
+            return Err(Error::Memory { what, needed, budget });
+        }
         let underlay = Underlay::new(self.underlay.view(), capacity);
         for &side in self.sides() {
             underlay.learn(side, &self.underlay);

@@ -399,6 +399,30 @@ mod tests {
         out
     }
 
+    /// An underlay has room for whole pages, and so for more vertices than the delta that was made for the one before.
+    #[test]
+    fn vertices_that_only_the_next_underlay_has_room_for_come_too() {
+        let (scene, live) = (Scene::new(0), Live::default());
+        let add = |source: u64| {
+            let updates = [Update::add_edge(source, 0)];
+            let given = Given::Updates(&updates, Missing::Lenient);
+            live.turn().apply(&scene.store, given, Durability::Sync, &scene.pool).unwrap();
+        };
+        let capacity = || live.turn().writer.as_ref().unwrap().underlay.capacity();
+        add(100_000);
+        let last = capacity() - 1;
+        add(last as u64);
+        let writing = live.turn().freeze().unwrap().unwrap();
+        writing.write(&scene.store, None, &Silent).unwrap();
+        add(1);
+        let view = writing.prepare(&scene.store).unwrap();
+        writing.publish(&view);
+        drop(writing);
+        assert!(capacity() > last + 1, "pages are whole");
+        add(capacity() as u64 - 1);
+        assert_eq!(live.view().unwrap().num_edges(), 4);
+    }
+
     #[test]
     fn commits_between_the_steps_of_a_snapshot_stay() {
         for seed in 0..5 {

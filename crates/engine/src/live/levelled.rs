@@ -262,7 +262,8 @@ impl Writer {
         pairs.for_each_removed(|(source, target)| {
             Item::for_each_of_edge(view.options(), source, target, |item| changed.push(item));
         });
-        self.take_vertices(&mut plan)?;
+        self.make_room(plan.vertex_bound)?;
+        self.take_vertices(&mut plan);
         for step in std::mem::take(&mut plan.steps) {
             match step {
                 Step::Edge(edge) => self.change_pair(&mut pairs, edge, Parallel::Add),

@@ -96,8 +96,8 @@ impl Writer {
         let EdgePairs { pairs, fate } = edges;
         let bounds = (self.vertex_bound, plan.vertex_bound);
         let encode = |_: &Self, _: &Plan, record: &mut Vec<u8>| logged::encode_pairs(edges, bounds, pool, record);
-        self.commit_as(logging, plan, encode, |this, mut plan| {
-            this.take_vertices(&mut plan)?;
+        self.commit_as(logging, plan.vertex_bound, plan, encode, |this, mut plan| {
+            this.take_vertices(&mut plan);
             if fate == Fate::Come && this.num_vertices < this.vertex_bound {
                 for &(source, target) in pairs {
                     this.revive(source);

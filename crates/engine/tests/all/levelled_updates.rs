@@ -2,6 +2,7 @@
 //! plain model.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
@@ -13,7 +14,7 @@ use anden_engine::{
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Silent;
-use base::storage::FaultStorage;
+use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::property::OwnedValue;
 use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
 use testkit::Random;
@@ -388,4 +389,22 @@ fn what_is_wrong_happens_not_at_all() {
 fn read_keys(view: &View) -> BTreeSet<String> {
     let live = (0..view.vertex_bound() as VertexId).filter(|&vertex| view.is_live(vertex));
     live.map(|vertex| view.key(vertex).unwrap().to_string()).collect()
+}
+
+/// A batch is committed once its snapshot is: a merge that is due then and fails takes nothing back.
+#[test]
+fn a_merge_that_fails_fails_no_batch() {
+    let (pool, disk) = (Pool::new(1).unwrap(), FaultStorage::default());
+    let options = GraphOptions { multigraph: true, ..GraphOptions::default() };
+    let db = Database::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap();
+    let run =
+        || disk.list(Path::new(DB)).unwrap().into_iter().filter(|name| name.starts_with("run-")).collect::<Vec<_>>();
+    let before = run();
+    let updates: Vec<_> = (0..5_000).map(|number| Update::add_edge(number, number + 1)).collect();
+    disk.set_plan(FaultPlan::FailNext("run-", ErrorKind::StorageFull));
+    let applied = db.apply(&updates, Missing::Lenient, &pool).unwrap();
+    assert_eq!((applied.edges, db.view().unwrap().num_edges(), run()), (5_000, 5_000, before.clone()));
+    // The next one makes up for it.
+    assert_eq!(db.apply(&updates[..1], Missing::Lenient, &pool).unwrap().edges, 5_001);
+    assert_ne!(run(), before);
 }
