@@ -25,7 +25,7 @@ impl View {
     /// # Errors
     /// See above; a parameter outside its bounds.
     pub fn pagerank(&self, params: &PageRankParams) -> Result<Vec<f64>> {
-        Ok(kernels::pagerank::pagerank(&self.context(), self.all_lists(), params)?.scores)
+        Ok(self.explained(kernels::pagerank::pagerank(&self.context(), self.all_lists(), params))?.scores)
     }
 
     /// The number of steps from `source`; `u32::MAX`: not reached.
@@ -34,7 +34,7 @@ impl View {
     /// See above; there is no such vertex.
     pub fn bfs(&self, source: impl Into<Key>) -> Result<Vec<u32>> {
         let params = BfsParams { source: self.vertex(source)?, parents: false };
-        Ok(kernels::bfs::bfs(&self.context(), self.all_lists(), &params)?.hops)
+        Ok(self.explained(kernels::bfs::bfs(&self.context(), self.all_lists(), &params))?.hops)
     }
 
     /// The smallest id of the strongly connected component.
@@ -42,7 +42,7 @@ impl View {
     /// # Errors
     /// See above.
     pub fn scc(&self) -> Result<Vec<VertexId>> {
-        Ok(kernels::scc::scc(&self.context(), self.all_lists(), &SccParams::default())?.labels)
+        Ok(self.explained(kernels::scc::scc(&self.context(), self.all_lists(), &SccParams::default()))?.labels)
     }
 
     /// The coreness, without regard to directions, loops and parallel edges.
@@ -50,7 +50,7 @@ impl View {
     /// # Errors
     /// See above.
     pub fn kcore(&self) -> Result<Vec<u32>> {
-        Ok(kernels::kcore::kcore(&self.context(), self.all_lists(), &KcoreParams::default())?.cores)
+        Ok(self.explained(kernels::kcore::kcore(&self.context(), self.all_lists(), &KcoreParams::default()))?.cores)
     }
 
     /// The community: the label, which is a vertex, after up to `iterations` of label propagation.
@@ -59,7 +59,7 @@ impl View {
     /// See above.
     pub fn cdlp(&self, iterations: u32) -> Result<Vec<VertexId>> {
         let params = CdlpParams { iterations, order: self.order_of_keys()? };
-        Ok(kernels::cdlp::cdlp(&self.context(), self.all_lists(), &params)?.labels)
+        Ok(self.explained(kernels::cdlp::cdlp(&self.context(), self.all_lists(), &params))?.labels)
     }
 
     /// The smallest id of the weakly connected component.
@@ -67,7 +67,7 @@ impl View {
     /// # Errors
     /// See above.
     pub fn wcc(&self) -> Result<Vec<VertexId>> {
-        Ok(kernels::wcc::wcc(&self.context(), self.all_lists(), &WccParams::default())?.labels)
+        Ok(self.explained(kernels::wcc::wcc(&self.context(), self.all_lists(), &WccParams::default()))?.labels)
     }
 
     /// The least sum of weights from `source`; largest or infinite: not reached.
@@ -79,7 +79,7 @@ impl View {
         let source = self.vertex(source)?;
         let params = SsspParams { source, weights: Some(self.weight_statistics()?), ..SsspParams::default() };
         let result = on_weighted!(self, graph => kernels::sssp::sssp(&self.context(), graph, &params));
-        Ok(result.map_err(|error| self.explained(error))?.distances)
+        Ok(self.explained(result)?.distances)
     }
 
     /// The betweenness centrality, as far as paths from `sources` give it.
@@ -89,7 +89,7 @@ impl View {
     pub fn bc(&self, sources: &[Key]) -> Result<Vec<f64>> {
         let sources = sources.iter().map(|key| self.vertex(key.clone())).collect::<Result<_>>()?;
         let params = BcParams { sources: BcSources::Given(sources) };
-        Ok(kernels::bc::bc(&self.context(), self.all_lists(), &params)?.scores)
+        Ok(self.explained(kernels::bc::bc(&self.context(), self.all_lists(), &params))?.scores)
     }
 
     /// The number of triangles, without regard to directions, loops and parallel edges.
@@ -97,7 +97,9 @@ impl View {
     /// # Errors
     /// See above.
     pub fn triangles(&self) -> Result<u64> {
-        Ok(kernels::triangles::triangles(&self.context(), self.all_lists(), &TriangleParams::default())?.triangles)
+        Ok(self
+            .explained(kernels::triangles::triangles(&self.context(), self.all_lists(), &TriangleParams::default()))?
+            .triangles)
     }
 
     /// The number of triangles that each vertex is a corner of.
@@ -106,7 +108,7 @@ impl View {
     /// See above.
     pub fn triangles_by_vertex(&self) -> Result<Vec<u64>> {
         let params = TriangleParams { by_vertex: true, ..TriangleParams::default() };
-        let result = kernels::triangles::triangles(&self.context(), self.all_lists(), &params)?;
+        let result = self.explained(kernels::triangles::triangles(&self.context(), self.all_lists(), &params))?;
         Ok(result.by_vertex.unwrap_or_default())
     }
 
@@ -115,6 +117,6 @@ impl View {
     /// # Errors
     /// See above.
     pub fn lcc(&self) -> Result<Vec<f64>> {
-        Ok(kernels::lcc::lcc(&self.context(), self.all_lists(), &LccParams::default())?.coefficients)
+        Ok(self.explained(kernels::lcc::lcc(&self.context(), self.all_lists(), &LccParams::default()))?.coefficients)
     }
 }

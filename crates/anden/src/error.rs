@@ -2,6 +2,10 @@
 
 use std::io::ErrorKind;
 
+use base::VertexId;
+
+use crate::Key;
+
 /// A result with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -52,7 +56,7 @@ pub enum Error {
 
 impl Error {
     /// The vertex `key` is not in the graph.
-    pub(crate) fn no_vertex(key: &crate::Key) -> Self {
+    pub(crate) fn no_vertex(key: &Key) -> Self {
         Self::NotFound(format!("vertex {key} does not exist"))
     }
 }
@@ -79,6 +83,19 @@ impl From<graph::Error> for Error {
         match error {
             graph::Error::Base(error) => error.into(),
             error => Self::InvalidInput(error.to_string()),
+        }
+    }
+}
+
+impl Error {
+    /// An error of a kernel, with the keys of vertices where it has ids.
+    pub(crate) fn with_keys(error: kernels::Error, key: impl Fn(VertexId) -> Result<Key>) -> Self {
+        let kernels::Error::Weight { kernel, source_vertex, target, ref weight } = error else { return error.into() };
+        match (key(source_vertex), key(target)) {
+            (Ok(source), Ok(target)) => Self::InvalidInput(format!(
+                "the edge from {source} to {target} has weight {weight}: {kernel} needs weights of 0 or more"
+            )),
+            _ => error.into(),
         }
     }
 }

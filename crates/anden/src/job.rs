@@ -192,7 +192,7 @@ impl Job {
         view.all_lists();
         let before = reset_heap_peak();
         let start = Instant::now();
-        let outcome = (self.kernel.run)(view, &self.parameters).map_err(|error| view.in_all(error))?;
+        let outcome = (self.kernel.run)(view, &self.parameters)?;
         let seconds = start.elapsed().as_secs_f64();
         let peak_bytes = heap_peak().saturating_sub(before) as u64;
         let summary = outcome.summary(view)?;

@@ -227,6 +227,8 @@ impl Database {
                 }
                 lines.push(updates.line_number());
             }
+            // Where the input ends for the same reason, its last line may be half of one.
+            progress.check()?;
             let Some(&last) = lines.last() else { return Ok(()) };
             let applied = if options.strict { Missing::Strict } else { Missing::Lenient };
             self.inner().apply_with(&batch, applied, durability, self.session().pool()).map_err(

@@ -147,7 +147,9 @@ impl View {
     /// # Errors
     /// See above; cancellation.
     pub fn khop(&self, vertex: impl Into<Key>, num_hops: u32) -> Result<Vec<Key>> {
-        self.keys(&query::khop(&self.context(), self.single_lists(), self.vertex(vertex)?, num_hops)?)
+        let vertex = self.vertex(vertex)?;
+        let found = query::khop(&self.context(), self.single_lists(), vertex, num_hops);
+        self.keys(&self.explained(found)?)
     }
 
     /// Friends of friends: the vertices two steps away and no fewer, by ascending id.
@@ -155,7 +157,9 @@ impl View {
     /// # Errors
     /// See above; cancellation.
     pub fn fof(&self, vertex: impl Into<Key>) -> Result<Vec<Key>> {
-        self.keys(&query::friends_of_friends(&self.context(), self.single_lists(), self.vertex(vertex)?)?)
+        let vertex = self.vertex(vertex)?;
+        let found = query::friends_of_friends(&self.context(), self.single_lists(), vertex);
+        self.keys(&self.explained(found)?)
     }
 
     /// Whether there is a path; a vertex reaches itself.
@@ -164,7 +168,7 @@ impl View {
     /// See above; cancellation.
     pub fn is_reachable(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<bool> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        Ok(query::path(&self.context(), self.single_lists(), source, target)?.is_some())
+        Ok(self.explained(query::path(&self.context(), self.single_lists(), source, target))?.is_some())
     }
 
     /// A path of the fewest edges; `None` where there is no path.
@@ -173,7 +177,9 @@ impl View {
     /// See above; cancellation.
     pub fn path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let Some(path) = query::path(&self.context(), self.single_lists(), source, target)? else { return Ok(None) };
+        let Some(path) = self.explained(query::path(&self.context(), self.single_lists(), source, target))? else {
+            return Ok(None);
+        };
         let length = PathLength::Hops(path.length() as u64);
         Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
     }
@@ -189,7 +195,8 @@ impl View {
         limit: usize,
     ) -> Result<Option<ShortestPaths>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found = query::shortest_paths(&self.context(), self.single_lists(), source, target, limit)?;
+        let found =
+            self.explained(query::shortest_paths(&self.context(), self.single_lists(), source, target, limit))?;
         let Some(found) = found else { return Ok(None) };
         let paths = found.paths.iter().map(|path| self.keys(&path.vertices)).collect::<Result<_>>()?;
         Ok(Some(ShortestPaths { length: found.length as u64, count: found.count, paths }))
@@ -248,7 +255,7 @@ impl View {
         self.needs_weights("a weighted path")?;
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
         let found = on_weighted!(self, graph => query::weighted_path(&self.context(), graph, source, target));
-        let Some(path) = found.map_err(|error| self.explained(error))? else { return Ok(None) };
+        let Some(path) = self.explained(found)? else { return Ok(None) };
         let length = match path.length {
             DistanceValue::Integer(sum) => PathLength::Integer(sum),
             DistanceValue::Float(sum) => PathLength::Real(sum),

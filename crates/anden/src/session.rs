@@ -7,7 +7,7 @@ use base::progress::{Progress, Silent};
 use engine::{Advisor, Io, Prefetch, Split, Workers};
 use kernels::Context;
 
-use crate::Result;
+use crate::{Error, Result};
 
 /// Pages of views that are not in the files as they are may take one in so many bytes of the budget.
 const PATCH_SHARE: u64 = 4;
@@ -148,6 +148,17 @@ impl Session {
         let patches = if has_patches { memory / PATCH_SHARE } else { 0 };
         Context { memory: Some(memory - patches), progress: &*self.progress, ..Context::new(&self.pool) }
     }
+    /// An error of a kernel that worked with such a [`context`](Self::context), with all memory that there must be where it
+    /// has what the kernel must have.
+    pub(crate) fn in_all(&self, error: Error, has_patches: bool, taken: impl FnOnce() -> u64) -> Error {
+        match (error, self.memory) {
+            (Error::Memory { what, needed, .. }, Some(budget)) => {
+                Error::Memory { what, needed: self.memory_for(needed, has_patches, taken()), budget }
+            }
+            (error, _) => error,
+        }
+    }
+
     /// The budget with which [`context`](Self::context) lets a kernel have `needed` bytes.
     pub(crate) fn memory_for(&self, needed: u64, has_patches: bool, taken: u64) -> u64 {
         // A quarter of what a kernel may have goes to the pages, so a third is added to what it needs.

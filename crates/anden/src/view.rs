@@ -206,7 +206,7 @@ impl View {
             return Ok(*statistics);
         }
         let statistics = on_weighted!(self, graph => scan_weights(&self.context(), graph));
-        let statistics = statistics.map_err(|error| self.explained(error))?;
+        let statistics = self.explained(statistics)?;
         Ok(*self.weights.get_or_init(|| statistics))
     }
 
@@ -225,22 +225,13 @@ impl View {
         }
     }
 
-    /// An error of a kernel, with keys where it has ids.
-    pub(crate) fn explained(&self, error: kernels::Error) -> Error {
-        let kernels::Error::Weight { kernel, source_vertex, target, ref weight } = error else { return error.into() };
-        match (self.key(source_vertex), self.key(target)) {
-            (Ok(source), Ok(target)) => Error::InvalidInput(format!(
-                "the edge from {source} to {target} has weight {weight}: {kernel} needs weights of 0 or more"
-            )),
-            _ => error.into(),
-        }
-    }
-
-    /// An error of a kernel, with all memory that there must be where it has what the kernel must have.
-    pub(crate) fn in_all(&self, error: Error) -> Error {
-        let (Error::Memory { what, needed, .. }, Some(budget)) = (&error, self.session.memory()) else { return error };
-        let needed = self.session.memory_for(*needed, self.graph.has_levels(), self.taken());
-        Error::Memory { what: what.clone(), needed, budget }
+    /// What a kernel found; or its error, with keys where it has ids, and with all memory that there must be where it has
+    /// what the kernel must have.
+    pub(crate) fn explained<T>(&self, found: kernels::Result<T>) -> Result<T> {
+        found.map_err(|error| {
+            let error = Error::with_keys(error, |vertex| self.key(vertex));
+            self.session.in_all(error, self.graph.has_levels(), || self.taken())
+        })
     }
 
     /// Whether an id below the bound is a vertex.

@@ -63,8 +63,8 @@ impl ChosenWeights {
     /// Cost: reads all lists; 8 bytes an entry and a vertex, twice where there are in-lists of their own.
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is no such property; [`Error::InvalidInput`]: it is no number, an edge has none, or
-    /// the memory budget is too small; damage met on the way.
+    /// [`Error::NotFound`]: there is no such property; [`Error::InvalidInput`]: it is no number, or an edge has none;
+    /// [`Error::Memory`]; damage met on the way.
     pub(crate) fn new(view: &View, name: &str) -> Result<Self> {
         let graph = view.lists().clone();
         let schema = graph.edge_properties().schema();
@@ -79,9 +79,9 @@ impl ChosenWeights {
         let has_in_side = graph.direction() == Direction::Directed && graph.has_in_edges();
         let num_sides = if has_in_side { 2 } else { 1 };
         let needed = num_sides * 8 * (graph.num_arcs() + graph.vertex_bound() as u64 + 1);
-        if let Some(memory) = view.session().memory().filter(|&memory| memory < needed) {
-            let what = format!("a budget of {memory} bytes of memory is too small: the weights {name:?} need {needed}");
-            return Err(Error::InvalidInput(what));
+        let needed = view.session().memory_for(needed, false, 0);
+        if let Some(budget) = view.session().memory().filter(|&budget| budget < needed) {
+            return Err(Error::Memory { what: format!("the weights {name:?}"), needed, budget });
         }
         view.context().progress.stage("weights", Some(num_sides * graph.num_arcs()));
         let layout = Layout { view, graph: &graph, place, name };
@@ -528,8 +528,8 @@ impl View {
     /// Cost: reads all lists; 8 bytes a list entry and a vertex, twice where there are in-lists.
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is no such property; [`Error::InvalidInput`]: it is no number, an edge has none, or
-    /// the memory budget is too small; damage met on the way.
+    /// [`Error::NotFound`]: there is no such property; [`Error::InvalidInput`]: it is no number, or an edge has none;
+    /// [`Error::Memory`]; damage met on the way.
     pub fn with_weight(&self, name: &str) -> Result<Self> {
         if name == OWN_WEIGHTS && self.lists().weight_type().is_some() {
             return Ok(self.clone());

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use anden::{EdgeWeight, Key, KeyRef, PropertyValue, Value, Values};
+use anden::{EdgeWeight, Key, KeyRef, PropertyValue, Value, Values, push_update_column};
 use serde_json::json;
 
 use crate::console::{count, real};
@@ -91,9 +91,12 @@ pub fn keys_text(keys: &[Key]) -> String {
     }
 }
 
-/// Appends a key.
+/// Appends a key: in quotes, as `diff` has it, where it would not be one column.
 pub fn push_key(line: &mut String, key: KeyRef<'_>) {
-    push(line, key);
+    match key {
+        KeyRef::Integer(number) => push(line, number),
+        KeyRef::String(text) => push_update_column(line, text),
+    }
 }
 
 fn push(line: &mut String, shown: impl std::fmt::Display) {
@@ -112,7 +115,7 @@ pub fn push_value<'a, E>(
         Values::Hops(hops) if hops[vertex] == u32::MAX => push(line, UNREACHED_HOPS),
         Values::Hops(hops) => push(line, hops[vertex]),
         Values::Vertices(vertices) if vertices[vertex] == u32::MAX => push(line, NO_VERTEX),
-        Values::Vertices(vertices) => push(line, key(vertices[vertex])?),
+        Values::Vertices(vertices) => push_key(line, key(vertices[vertex])?),
         Values::Numbers(numbers) => push(line, numbers[vertex]),
         Values::Counts(counts) => push(line, counts[vertex]),
         Values::Distances(distances) if distances[vertex] == u64::MAX => push(line, UNREACHED_DISTANCE),

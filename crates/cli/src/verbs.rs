@@ -16,10 +16,11 @@ mod snapshots;
 mod verify;
 mod versions;
 
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anden::{Database, PolicyStats, PrefetchStats, Session, View};
+use anden::{Database, Output, PolicyStats, PrefetchStats, Progress, Session, View, write_file};
 use serde_json::json;
 
 use crate::args::{Cli, Global, Selection, Verb};
@@ -65,6 +66,42 @@ fn require_plain(path: &Path) -> Result {
         }
         _ => Ok(()),
     }
+}
+
+/// Refuses to write to what is read or written already; `option` names `path`.
+fn require_apart(other: &Path, path: &Path, option: &str) -> Result {
+    let is_one = other != Path::new("-")
+        && (other == path || matches!((other.canonicalize(), path.canonicalize()), (Ok(a), Ok(b)) if a == b));
+    match is_one {
+        true => Err(Failure::Usage(format!("{option} {} is {}: name another file", path.display(), other.display()))),
+        false => Ok(()),
+    }
+}
+
+/// Writes until Ctrl-C.
+struct Stoppable<'a, 'o> {
+    output: &'a mut Output<'o>,
+    watch: &'a Watch,
+}
+
+impl Write for Stoppable<'_, '_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        if self.watch.is_cancelled() {
+            return Err(io::Error::other("interrupted"));
+        }
+        self.output.write(bytes).map_err(io::Error::other)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.output.flush().map_err(io::Error::other)
+    }
+}
+
+/// Writes a file with `body`, until Ctrl-C: then there is none.
+fn write_watched<T>(path: &Path, watch: &Watch, body: impl FnOnce(&mut Output<'_>) -> Result<T>) -> Result<T> {
+    let written = write_file(path, |output| body(&mut Output::new(path, Stoppable { output, watch })));
+    if watch.is_cancelled() { Err(Failure::Cancelled) } else { written }
 }
 
 /// Opens a database for reading, in the way that is asked for; without its log where snapshots were selected.

@@ -31,7 +31,7 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
         (_, None) => sampled(DEFAULT_SAMPLE),
     };
     let params = BcParams { sources };
-    let result = bc(&parameters.context(view), view.lists(), &params)?;
+    let result = view.explained(bc(&parameters.context(view), view.lists(), &params))?;
     Ok(Box::new(Found { params, result }))
 }
 

@@ -16,7 +16,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
     let params = BfsParams { source: parameters.one_source(view)?, parents: parameters.parents };
-    let result = bfs(&parameters.context(view), view.lists(), &params)?;
+    let result = view.explained(bfs(&parameters.context(view), view.lists(), &params))?;
     Ok(Box::new(Found { params, result }))
 }
 

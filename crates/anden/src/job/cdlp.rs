@@ -19,7 +19,7 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
     let iterations = parameters.iterations.unwrap_or(defaults.iterations);
     // Of labels that are as frequent, the one with the smallest key wins, whatever the ids are.
     let params = CdlpParams { iterations, order: view.order_of_keys()? };
-    let result = cdlp(&parameters.context(view), view.lists(), &params)?;
+    let result = view.explained(cdlp(&parameters.context(view), view.lists(), &params))?;
     Ok(Box::new(Found { params, result }))
 }
 

@@ -15,7 +15,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
-    let result = kcore(&parameters.context(view), view.lists(), &KcoreParams::default())?;
+    let result = view.explained(kcore(&parameters.context(view), view.lists(), &KcoreParams::default()))?;
     Ok(Box::new(Found { result }))
 }
 

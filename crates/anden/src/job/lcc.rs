@@ -15,7 +15,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
-    let result = lcc(&parameters.context(view), view.lists(), &LccParams::default())?;
+    let result = view.explained(lcc(&parameters.context(view), view.lists(), &LccParams::default()))?;
     Ok(Box::new(Found { result }))
 }
 

@@ -38,12 +38,12 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
         ..defaults
     };
     if parameters.weight.is_none() {
-        let result = pagerank(&parameters.context(view), view.lists(), &params)?;
+        let result = view.explained(pagerank(&parameters.context(view), view.lists(), &params))?;
         return Ok(Box::new(Found { params, weighted: None, result }));
     }
     let view = parameters.weighted(view)?;
     let result = on_weighted!(view, graph => weighted_pagerank(&parameters.context(&view), graph, &params));
-    let result = result.map_err(|error| view.explained(error))?;
+    let result = view.explained(result)?;
     Ok(Box::new(Found { params, weighted: Some(view), result }))
 }
 

@@ -15,7 +15,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
-    let result = scc(&parameters.context(view), view.lists(), &SccParams::default())?;
+    let result = view.explained(scc(&parameters.context(view), view.lists(), &SccParams::default()))?;
     Ok(Box::new(Found { result }))
 }
 

@@ -33,7 +33,7 @@ fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
     let preparation_seconds = start.elapsed().as_secs_f64();
     let params = SsspParams { source, delta: parameters.delta, algorithm, weights, ..SsspParams::default() };
     let result = on_weighted!(view, graph => sssp(&parameters.context(&view), graph, &params));
-    let result = result.map_err(|error| view.explained(error))?;
+    let result = view.explained(result)?;
     Ok(Box::new(Found { params, view, result, preparation_seconds }))
 }
 

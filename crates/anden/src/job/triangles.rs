@@ -16,7 +16,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
     let params = TriangleParams { by_vertex: parameters.values, ..TriangleParams::default() };
-    let result = triangles(&parameters.context(view), view.lists(), &params)?;
+    let result = view.explained(triangles(&parameters.context(view), view.lists(), &params))?;
     Ok(Box::new(Found { result }))
 }
 

@@ -15,7 +15,7 @@ pub(super) const KERNEL: Kernel = Kernel {
 };
 
 fn run(view: &View, parameters: &Parameters) -> Result<Box<dyn Outcome>> {
-    let result = wcc(&parameters.context(view), view.lists(), &WccParams::default())?;
+    let result = view.explained(wcc(&parameters.context(view), view.lists(), &WccParams::default()))?;
     Ok(Box::new(Found { result }))
 }
 

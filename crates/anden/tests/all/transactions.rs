@@ -36,6 +36,17 @@ fn questions_see_what_the_transaction_wrote() {
 }
 
 #[test]
+fn a_weight_that_no_path_has_is_told_by_keys() {
+    let options = Options { keys: KeyScheme::String, weight_type: Some(WeightType::I64), ..Options::default() };
+    let db = Database::in_memory(options).unwrap();
+    db.apply(&[Update::add_edge("x", "y")]).unwrap_err();
+    db.apply(&[Update::add_weighted_edge("x", "y", -3_i64), Update::add_weighted_edge("y", "z", 1_i64)]).unwrap();
+    let error = db.begin().unwrap().weighted_path("x", "z").unwrap_err();
+    assert!(error.to_string().starts_with("the edge from x to y has weight -3"), "{error}");
+    assert_eq!(error.to_string(), db.view().unwrap().weighted_path("x", "z").unwrap_err().to_string());
+}
+
+#[test]
 fn what_a_path_depended_on_conflicts() {
     let db = roads();
     let mut tx = db.begin().unwrap();

@@ -2,10 +2,12 @@
 
 use std::collections::HashSet;
 
-use anden::{Diff, DiffEdge, DiffProperty, Key, KeyRef, PropertyValue, push_update_column, push_update_value};
+use anden::{
+    Database, Diff, DiffEdge, DiffProperty, Key, KeyRef, PropertyValue, push_update_column, push_update_value,
+};
 use serde_json::{Value, json};
 
-use super::{open, session};
+use super::session;
 use crate::args::{DiffArgs, Global};
 use crate::console::Console;
 use crate::failure::Result;
@@ -14,10 +16,12 @@ use crate::text::{key_json, keys_json, properties_json, property_json, weight_js
 /// Shows what changed between two snapshots.
 pub fn execute(global: &Global, args: &DiffArgs) -> Result {
     let (session, watch) = session(global)?;
-    let database = open(&args.database, &session)?;
+    // Snapshots are compared, and no log: that may be damaged.
+    let open = |path| Database::open_snapshots_in(path, &session);
+    let database = open(&args.database)?;
     let diff = match &args.with {
         None => database.diff(args.from.clone(), args.to.clone()),
-        Some(other) => database.diff_with(args.from.clone(), &open(other, &session)?, args.to.clone()),
+        Some(other) => database.diff_with(args.from.clone(), &open(other)?, args.to.clone()),
     };
     watch.clear();
     let diff = diff?;

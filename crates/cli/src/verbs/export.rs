@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use anden::{ExportFormat as Format, Output, VertexFormat, View, write_file};
+use anden::{ExportFormat as Format, Output, VertexFormat, View};
 use serde_json::json;
 
-use super::{open_selected, require_plain, session, view};
+use super::{open_selected, require_apart, require_plain, session, view, write_watched};
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::console::{Console, count, duration, size};
 use crate::failure::{Failure, Result, complain};
+use crate::watch::Watch;
 
 /// Writes the graph to a file or to standard output.
 pub fn execute(global: &Global, args: &ExportArgs) -> Result {
@@ -19,6 +20,12 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     for path in [Some(&args.file), args.vertices.as_ref()].into_iter().flatten() {
         require_plain(path)?;
     }
+    if let Some(vertices) = &args.vertices {
+        if vertices == Path::new("-") {
+            return Err(Failure::Usage("--vertices - is no file: name one".into()));
+        }
+        require_apart(&args.file, vertices, "--vertices")?;
+    }
     let (session, watch) = session(global)?;
     let format = format(args)?;
     let database = open_selected(&args.database, &session, &args.selection)?;
@@ -27,16 +34,15 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     if to_stdout {
         let written = view.export(format, &mut Output::new(&args.file, std::io::stdout()));
         if let (Ok(_), Some(path)) = (&written, &args.vertices) {
-            export_vertices(&view, path)?;
+            export_vertices(&view, path, &watch)?;
         }
         watch.clear();
         return written.map(|_| ()).map_err(Failure::from);
     }
     watch.clean_up_from_here();
-    let written = write_file::<_, anden::Error>(&args.file, |output| view.export(format, output));
-    let num_edges = written?;
+    let num_edges = write_watched(&args.file, &watch, |output| Ok(view.export(format, output)?))?;
     if let Some(path) = &args.vertices {
-        export_vertices(&view, path)?;
+        export_vertices(&view, path, &watch)?;
     }
     watch.clear();
     let bytes = std::fs::metadata(&args.file).map_or(0, |metadata| metadata.len());
@@ -63,13 +69,13 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
 }
 
 /// Writes the keys of all vertices, in the format that the name says.
-fn export_vertices(view: &View, path: &Path) -> Result {
+fn export_vertices(view: &View, path: &Path, watch: &Watch) -> Result {
     let format = match path.extension().and_then(|e| e.to_str()) {
         Some("csv") => VertexFormat::Csv,
         Some("parquet") => VertexFormat::Parquet,
         _ => VertexFormat::List,
     };
-    write_file::<_, anden::Error>(path, |output| view.export_vertices(format, output))?;
+    write_watched(path, watch, |output| Ok(view.export_vertices(format, output)?))?;
     Ok(())
 }
 

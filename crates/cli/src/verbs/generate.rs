@@ -1,13 +1,13 @@
 //! `anden generate`.
 
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 
 use anden::generate::{Generator, GridParams, RmatParams, UniformParams};
-use anden::{Output, Progress, Session, write_file};
+use anden::{Output, Session};
 use serde_json::json;
 
-use super::{require_plain, session};
+use super::{require_plain, session, write_watched};
 use crate::args::{GenerateArgs, GenerateCommon, Global, Shape};
 use crate::console::{Console, count, duration, size};
 use crate::failure::{Failure, Result};
@@ -28,14 +28,7 @@ pub fn execute(global: &Global, args: &GenerateArgs) -> Result {
         return form.write(&generator, &session, &watch, &mut Output::new(path, io::stdout())).map(|_| ());
     }
     watch.clean_up_from_here();
-    let written = write_file(path, |output| {
-        let stoppable = Stoppable { output, watch: &watch };
-        form.write(&generator, &session, &watch, &mut Output::new(path, stoppable))
-    });
-    if watch.is_cancelled() {
-        return Err(Failure::Cancelled);
-    }
-    let num_edges = written?;
+    let num_edges = write_watched(path, &watch, |output| form.write(&generator, &session, &watch, output))?;
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let seconds = start.elapsed().as_secs_f64();
     let mut console = Console::new();
@@ -108,25 +101,5 @@ impl Form {
             Self::Serialized => generator.write_gapbs(session.pool(), watch, output),
         };
         written.map_err(|error| anden::Error::from(error).into())
-    }
-}
-
-/// Writes until Ctrl-C.
-struct Stoppable<'a, 'o> {
-    output: &'a mut Output<'o>,
-    watch: &'a Watch,
-}
-
-impl Write for Stoppable<'_, '_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.watch.is_cancelled() {
-            return Err(io::Error::other("interrupted"));
-        }
-        self.output.write(bytes).map_err(io::Error::other)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.output.flush().map_err(io::Error::other)
     }
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 
 use super::info::commits_json;
 use super::load::input;
-use super::{open_to_write, session};
+use super::{open_to_write, require_apart, session};
 use crate::args::{ApplyArgs, CheckpointArgs, Global};
 use crate::console::{Console, Table, count, duration};
 use crate::failure::{Failure, Result};
@@ -19,6 +19,9 @@ use crate::failure::{Failure, Result};
 pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
     if global.json && args.acks.as_deref() == Some("-".as_ref()) {
         return Err(Failure::Usage("--acks - and --json would both write to standard output: name a file".into()));
+    }
+    if let Some(acks) = &args.acks {
+        require_apart(&args.input, acks, "--acks")?;
     }
     let mut acks = args.acks.as_deref().map(Acks::open).transpose()?;
     let (session, watch) = session(global)?;
@@ -93,7 +96,8 @@ pub fn checkpoint(global: &Global, args: &CheckpointArgs) -> Result {
 /// Where the numbers of answered lines go.
 struct Acks {
     name: String,
-    output: Box<dyn Write>,
+    /// Nowhere once nobody reads them any more.
+    output: Option<Box<dyn Write>>,
 }
 
 impl Acks {
@@ -105,14 +109,17 @@ impl Acks {
                 Box::new(File::create(path).map_err(|error| Failure::failed(format!("{name}: cannot write: {error}")))?)
             }
         };
-        Ok(Self { name, output })
+        Ok(Self { name, output: Some(output) })
     }
 
     fn write(&mut self, line: u64) -> anden::Result<()> {
-        let written = writeln!(self.output, "{line}").and_then(|()| self.output.flush());
-        written.map_err(|error| match error.kind() {
-            std::io::ErrorKind::BrokenPipe => anden::Error::ClosedPipe,
-            _ => anden::Error::Io(format!("{}: cannot write: {error}", self.name)),
-        })
+        let Some(output) = &mut self.output else { return Ok(()) };
+        match writeln!(output, "{line}").and_then(|()| output.flush()) {
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => self.output = None,
+            written => {
+                written.map_err(|error| anden::Error::Io(format!("{}: cannot write: {error}", self.name)))?;
+            }
+        }
+        Ok(())
     }
 }

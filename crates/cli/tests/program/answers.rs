@@ -251,6 +251,16 @@ fn string_keys() {
     scene.anden(&["query", "db", "neighbors", "zsh"]).failed(&["zsh", "does not exist"]);
 }
 
+/// Keys that would be several columns are in quotes, as in a difference.
+#[test]
+fn every_vertex_has_a_line_of_its_own() {
+    let scene = Scene::new();
+    scene.write("edges.csv", "source,target\n\"a\nb\",c 1\nc,d\n");
+    scene.anden(&["load", "db", "edges.csv", "--ids", "string"]).succeeded();
+    let written = scene.anden(&["run", "db", "wcc", "--output", "-"]).succeeded();
+    assert_eq!(written.lines(), [r#""a\nb" "a\nb""#, "c c", r#""c 1" "a\nb""#, "d c"]);
+}
+
 #[test]
 fn info_and_snapshots() {
     let scene = Scene::with_small(&["--weights"]);

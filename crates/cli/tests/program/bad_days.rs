@@ -28,6 +28,58 @@ fn too_little_memory_is_refused_with_what_it_takes() {
     scene.anden(&["verify", "db"]).succeeded();
 }
 
+/// What grows as it goes names more each time, and never less than it needs to begin.
+#[test]
+fn queries_and_weights_name_all_the_memory_that_they_take() {
+    let scene = Scene::with_small(&[]);
+    scene.write("far.csv", "source,target,distance\n1,2,3\n2,3,4\n");
+    scene.anden(&["load", "far", "far.csv"]).succeeded();
+    let questions: [&[&str]; 6] = [
+        &["query", "db", "path", "1", "4"],
+        &["query", "db", "khop", "1", "2"],
+        &["query", "db", "fof", "1"],
+        &["query", "db", "reachable", "1", "4"],
+        &["query", "db", "path", "1", "4", "--all"],
+        &["run", "far", "sssp", "--source", "1", "--weight", "distance"],
+    ];
+    for arguments in questions {
+        let mut memory = 1_000;
+        let num_tries = (0..20).find(|_| {
+            let ran = scene.anden(&[arguments, &["--memory", &memory.to_string()]].concat());
+            if ran.status == 0 {
+                return true;
+            }
+            assert!(ran.stderr.contains(&format!("{memory} bytes of memory is too small")), "{}", ran.stderr);
+            let needed = ran.stderr.split("at least ").nth(1).and_then(|rest| rest.split(';').next()).unwrap();
+            let needed = needed.parse().unwrap();
+            assert!(needed > memory, "{}", ran.stderr);
+            memory = needed;
+            false
+        });
+        assert!(num_tries.is_some_and(|tries| tries > 0), "{arguments:?}");
+    }
+}
+
+/// Who compares snapshots needs no log.
+#[test]
+fn snapshots_are_compared_where_the_log_is_lost() {
+    let scene = Scene::with_small(&[]);
+    scene.write("more.txt", "1 5 2\n");
+    scene.anden(&["append", "db", "more.txt"]).succeeded();
+    let mut command = scene.command(&["apply", "db", "-", "--batch", "1", "--acks", "-"]);
+    let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = child.stdin.take().unwrap();
+    stdin.write_all(b"+ 1 77\n+ 1 78\n").unwrap();
+    assert_eq!(BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap(), "1");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for name in scene.names_in("db").into_iter().filter(|name| name.starts_with("wal-")) {
+        std::fs::remove_file(scene.path("db").join(name)).unwrap();
+    }
+    scene.anden(&["info", "db"]).failed(&["wal-000001"]);
+    assert_eq!(scene.anden(&["diff", "db", "1", "2"]).succeeded().stdout, "+ 1 5\n");
+}
+
 #[test]
 fn a_file_that_becomes_shorter_ends_the_program_with_a_message() {
     let scene = Scene::with_small(&[]);

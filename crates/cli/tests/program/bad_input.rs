@@ -37,6 +37,9 @@ fn a_line_that_is_no_edge() {
     load_fails("edges.txt", "1 2\n3 99999999999999999999\n", &[], &["edges.txt:2", "99999999999999999999"]);
     load_fails("edges.csv", "source,target\n1,2\n3\n", &[], &["edges.csv:3"]);
     load_fails("graph.gr", "p sp 2 1\na 1 two 3\n", &[], &["graph.gr:2", "two"]);
+    // A number beyond all of its type is not an infinite one.
+    load_fails("edges.txt", "1 2 1e400\n", &["--weights"], &["edges.txt:1", "1e400"]);
+    load_fails("edges.csv", "a,b,w\n1,2,4e39\n", &["--weights", "--weight-type", "f32"], &["edges.csv:2", "4e39"]);
 }
 
 #[test]

@@ -68,6 +68,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("+ 1 x", ["updates.txt:2", "integer ids"]),
         ("+ 1 2 3", ["updates.txt:2", "no weights"]),
         ("= 1 2 x", ["updates.txt:2", "a number as the weight"]),
+        ("- 1 2 x", ["updates.txt:2", "`- SOURCE TARGET [WEIGHT]`"]),
         (
             "p 1 size x",
             ["updates.txt:2", "vertex 1: property \"size\": expected a whole number of type i64, found 'x'"],
@@ -96,6 +97,22 @@ fn what_is_wrong_is_told_with_its_line() {
         scene.anden(&["apply", "db", "updates.txt", "--durability", durability]).refused(&[durability, "batched[:MS]"]);
     }
     scene.anden(&arguments(&["updates.txt", "--batch", "0"])).refused(&["--batch"]);
+}
+
+/// Two options that name one file, under whatever names.
+#[test]
+fn what_is_read_is_not_written_to() {
+    let scene = Scene::with_small(&[]);
+    scene.write("updates.txt", "+ 1 77\n");
+    std::os::unix::fs::symlink("updates.txt", scene.path("other.txt")).unwrap();
+    for acks in ["updates.txt", "./updates.txt", "other.txt"] {
+        scene.anden(&arguments(&["updates.txt", "--acks", acks])).refused(&["--acks", "name another file"]);
+    }
+    assert_eq!(scene.read("updates.txt"), "+ 1 77\n");
+    for vertices in ["edges.csv", "./edges.csv", "-"] {
+        scene.anden(&["export", "db", "edges.csv", "--vertices", vertices]).refused(&["--vertices"]);
+        scene.write("edges.csv", "");
+    }
 }
 
 #[test]

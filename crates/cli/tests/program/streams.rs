@@ -28,6 +28,63 @@ fn a_closed_pipe_is_no_error() {
     }
 }
 
+/// Who reads the numbers of answered lines may stop: the updates are what was asked for.
+#[test]
+fn acks_that_nobody_reads_stop_no_update() {
+    let scene = Scene::with_small(&[]);
+    scene.write("updates.txt", (100..3_100).map(|i| format!("+ 1 {i}\n")).collect::<String>());
+    let arguments = ["apply", "db", "updates.txt", "--batch", "1", "--durability", "none", "--acks", "-"];
+    let mut child = scene.command(&arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "1");
+    drop(lines);
+    let output = child.wait_with_output().unwrap();
+    assert_eq!((output.status.code(), String::from_utf8(output.stderr).unwrap().as_str()), (Some(0), ""));
+    assert_eq!(scene.json(&["query", "db", "edge", "1", "3099"])["result"], true);
+}
+
+/// Ctrl-C ends who writes to a pipe as well, so the input may end in the middle of a line.
+#[test]
+fn an_interrupted_apply_takes_no_half_of_a_line() {
+    let scene = Scene::with_small(&[]);
+    for round in 0..10 {
+        let mut command = scene.command(&["apply", "db", "-", "--batch", "1", "--acks", "-"]);
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut input = child.stdin.take().unwrap();
+        input.write_all(b"+ 1 77\n+ 1 78\n").unwrap();
+        let mut acks = BufReader::new(child.stdout.take().unwrap()).lines();
+        assert_eq!(acks.next().unwrap().unwrap(), "1");
+        input.write_all(b"+ 1 6").unwrap();
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        std::thread::sleep(std::time::Duration::from_millis(round));
+        drop(input);
+        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130), "round {round}");
+        assert_eq!(scene.json(&["query", "db", "edge", "1", "6"])["result"], false, "round {round}");
+    }
+}
+
+#[test]
+fn an_interrupted_export_ends() {
+    let scene = Scene::new();
+    // More than a pipe holds in each format.
+    let edge = |i: u64| format!("{i} {}\n", i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44);
+    scene.write("edges.txt", (0..300_000).map(edge).collect::<String>());
+    scene.anden(&["load", "db", "edges.txt"]).succeeded();
+    for name in ["out.sg", "out.parquet", "out.mtx", "out.graphml", "out.csv"] {
+        assert!(Command::new("mkfifo").arg(scene.path(name)).status().unwrap().success());
+        let mut child =
+            scene.command(&["export", "db", name]).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut pipe = std::fs::File::open(scene.path(name)).unwrap();
+        std::io::Read::read_exact(&mut pipe, &mut [0]).unwrap();
+        assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        std::io::copy(&mut pipe, &mut std::io::sink()).unwrap();
+        let status = child.wait().unwrap();
+        let output = child.wait_with_output().unwrap();
+        assert_eq!((status.code(), String::from_utf8(output.stdout).unwrap().as_str()), (Some(130), ""), "{name}");
+    }
+}
+
 #[test]
 fn an_output_file_appears_whole_or_not_at_all() {
     let scene = Scene::with_small(&[]);

@@ -85,10 +85,17 @@ pub(super) fn parse_u64(token: &[u8]) -> Option<u64> {
     token.iter().try_fold(0_u64, |value, byte| value.checked_mul(10)?.checked_add(digit(byte)?))
 }
 
-/// A whole token as a weight; what is no number of the type is none.
+/// A whole token as a weight; what is no number of the type, or beyond all of them, is none.
 pub(super) fn parse_weight<W: Weight>(token: &[u8]) -> Option<W> {
     let text = std::str::from_utf8(token).ok()?;
-    text.parse().ok().filter(|weight: &W| weight.is_number())
+    let weight: W = text.parse().ok().filter(|weight: &W| weight.is_number())?;
+    // What is infinite says so: a number with digits is none of the type.
+    let is_infinite = match W::TYPE {
+        WeightType::U32 | WeightType::I64 => false,
+        WeightType::F32 => bytemuck::cast::<W, f32>(weight).is_infinite(),
+        WeightType::F64 => bytemuck::cast::<W, f64>(weight).is_infinite(),
+    };
+    (!is_infinite || !token.iter().any(u8::is_ascii_digit)).then_some(weight)
 }
 
 /// A short unsigned number as a weight of a whole type.

@@ -170,7 +170,10 @@ fn parsed<'a>(line: &'a str, columns: &'a Columns) -> Result<UpdateLine<'a>, &'s
         ("+", &[source, target, weight]) => Ok(UpdateLine::AddEdge { source, target, weight: Some(weight) }),
         ("+", _) => Err("`+ SOURCE TARGET [WEIGHT]`"),
         // The weight that a difference tells of what went is not needed.
-        ("-", &[source, target] | &[source, target, _]) => Ok(UpdateLine::RemoveEdge { source, target }),
+        ("-", &[source, target]) => Ok(UpdateLine::RemoveEdge { source, target }),
+        ("-", &[source, target, weight]) if weight.parse::<f64>().is_ok() => {
+            Ok(UpdateLine::RemoveEdge { source, target })
+        }
         ("-", _) => Err("`- SOURCE TARGET [WEIGHT]`"),
         ("=", &[source, target, weight]) => Ok(UpdateLine::SetWeight { source, target, weight }),
         ("=", _) => Err("`= SOURCE TARGET WEIGHT`"),
