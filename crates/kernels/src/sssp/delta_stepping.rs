@@ -189,9 +189,10 @@ impl<C: Cell, W: Weight, G: InEdges + WeightedEdges> Stepping<'_, C, W, G> {
         let mut workers: Vec<_> = (0..pool.num_threads()).map(|_| Mutex::new(Worker::new(self.max_entries))).collect();
         let (mut current, mut entries) = (0, vec![source]);
         while !entries.is_empty() {
-            self.ctx.progress.check()?;
             self.ctx.progress.advance(entries.len() as u64);
             self.work_off(&workers, current, &mut entries);
+            // Workers who are told to stop leave entries behind, and no bucket may follow.
+            self.ctx.progress.check()?;
             if self.overflowed.load(Ordering::Relaxed) {
                 return Ok(Outcome::TooFar);
             }

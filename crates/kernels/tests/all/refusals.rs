@@ -10,7 +10,7 @@ use anden_kernels::sssp::{SsspAlgorithm, SsspParams, sssp};
 use anden_kernels::wcc::{WccParams, wcc};
 use anden_kernels::{Context, Error, Result};
 use base::parallel::Pool;
-use base::progress::CancelFlag;
+use base::progress::{CancelFlag, Progress};
 use graph::{Csr, CsrBuilder, Direction, Weight};
 
 fn path_with_weights<W: Weight>(weights: &[W]) -> Csr {
@@ -94,6 +94,37 @@ fn cancelled_work_gives_no_result() {
     for algorithm in [SsspAlgorithm::DeltaStepping, SsspAlgorithm::BellmanFord] {
         let params = SsspParams { algorithm, ..SsspParams::default() };
         assert!(is_cancelled(sssp(&ctx, &csr, &params).map(|_| ())));
+    }
+}
+
+/// Says stop once something is done.
+#[derive(Default)]
+struct OneStep(CancelFlag);
+
+impl Progress for OneStep {
+    fn advance(&self, _amount: u64) {
+        self.0.cancel();
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.0.is_cancelled()
+    }
+}
+
+/// Delta-stepping that was told to stop within its last bucket took what it had for all distances.
+#[test]
+fn searches_that_are_cancelled_in_their_first_round_give_no_result() {
+    let pool = Pool::new(1).unwrap();
+    let csr = path_with_weights(&[1_u32]);
+    let is_cancelled = |run: &dyn Fn(&Context<'_>) -> Result<()>| {
+        let progress = OneStep::default();
+        let result = run(&Context { progress: &progress, ..Context::new(&pool) });
+        matches!(result, Err(Error::Base(base::Error::Cancelled)))
+    };
+    assert!(is_cancelled(&|ctx| bfs(ctx, &csr, &BfsParams::default()).map(|_| ())));
+    for algorithm in [SsspAlgorithm::DeltaStepping, SsspAlgorithm::BellmanFord] {
+        let params = SsspParams { algorithm, ..SsspParams::default() };
+        assert!(is_cancelled(&|ctx| sssp(ctx, &csr, &params).map(|_| ())), "{algorithm:?}");
     }
 }
 
