@@ -195,10 +195,21 @@ impl View {
         limit: usize,
     ) -> Result<Option<ShortestPaths>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found =
-            self.explained(query::shortest_paths(&self.context(), self.single_lists(), source, target, limit))?;
+        let context = self.context();
+        let found = self.explained(query::shortest_paths(&context, self.single_lists(), source, target, limit))?;
         let Some(found) = found else { return Ok(None) };
-        let paths = found.paths.iter().map(|path| self.keys(&path.vertices)).collect::<Result<_>>()?;
+        // The keys beside the ids; text is counted as it comes.
+        let list_bytes = |each: usize| size_of::<Vec<Key>>() + (found.length + 1) * each;
+        let path_bytes = list_bytes(size_of::<VertexId>()) + list_bytes(size_of::<Key>());
+        let mut needed = (found.paths.len() * path_bytes) as u64;
+        self.explained(context.require_memory("path --all", needed))?;
+        let mut paths = Vec::with_capacity(found.paths.len());
+        for path in &found.paths {
+            let keys = self.keys(&path.vertices)?;
+            needed += keys.iter().map(text_bytes).sum::<u64>();
+            self.explained(context.require_memory("path --all", needed))?;
+            paths.push(keys);
+        }
         Ok(Some(ShortestPaths { length: found.length as u64, count: found.count, paths }))
     }
 
@@ -261,5 +272,13 @@ impl View {
             DistanceValue::Float(sum) => PathLength::Real(sum),
         };
         Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
+    }
+}
+
+/// The bytes that a key holds beside itself.
+fn text_bytes(key: &Key) -> u64 {
+    match key {
+        Key::Integer(_) => 0,
+        Key::String(text) => text.capacity() as u64,
     }
 }

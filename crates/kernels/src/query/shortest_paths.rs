@@ -13,7 +13,7 @@ use graph::{Graph, InEdges, Side};
 
 use super::path::Path;
 use super::visited::IdHasher;
-use super::{POLL, require_room, table_bytes};
+use super::{POLL, table_bytes};
 use crate::context::require_vertex;
 use crate::walk::announce_ahead;
 use crate::{Context, Result};
@@ -33,7 +33,8 @@ pub struct ShortestPaths {
 /// there is no path. Parallel edges make no other path.
 ///
 /// *Cost*: the edges of all vertices that a search from both ends visits, and the length of what is listed.
-/// *Memory*: some 40 bytes for each vertex visited and 4 for each edge that leads a level on. *Determinism*:
+/// *Memory*: some 220 bytes for each vertex visited and 12 for each edge that leads a level on; for each path that is
+/// listed, 24 bytes and 4 for each of its vertices, asked for before the first is. *Determinism*:
 /// the same paths in the same order in every run.
 ///
 /// # Errors
@@ -55,13 +56,13 @@ pub fn shortest_paths<G: InEdges>(
             !graph.has_in_edges() || out_edges <= backward.frontier.iter().map(|&v| graph.in_degree(v)).sum::<usize>();
         if go_forward {
             graph.forget_needs();
-            let room = |num_seen, v| require(ctx, graph, num_seen + backward.steps.len(), graph.out_degree(v));
+            let room = |forward: &Search, v| require(ctx, graph, [forward, &backward], graph.out_degree(v));
             let ahead = |frontier: &[VertexId], place| announce_ahead(graph, Side::Out, frontier, place);
             forward.advance(ctx, room, ahead, |v, body| graph.for_each_out_fragment(v, body))?;
             meeting = forward.met(&backward);
         } else {
             graph.forget_needs();
-            let room = |num_seen, v| require(ctx, graph, num_seen + forward.steps.len(), graph.in_degree(v));
+            let room = |backward: &Search, v| require(ctx, graph, [&forward, backward], graph.in_degree(v));
             let ahead = |frontier: &[VertexId], place| announce_ahead(graph, Side::In, frontier, place);
             backward.advance(ctx, room, ahead, |v, body| graph.for_each_in_fragment(v, body))?;
             meeting = backward.met(&forward);
@@ -75,15 +76,30 @@ pub fn shortest_paths<G: InEdges>(
         let ways = |search: &Search| search.steps.get(vertex).map_or(0, |step| step.num_ways);
         sum.saturating_add(ways(&forward).saturating_mul(ways(&backward)))
     });
-    let paths = list(ctx, &forward, &backward, &meeting, limit)?;
-    Ok(Some(ShortestPaths { length: forward.depth + backward.depth, count, paths }))
+    let length = forward.depth + backward.depth;
+    let held = forward.num_bytes() + backward.num_bytes();
+    let path_bytes = (size_of::<Path>() + (length + 1) * size_of::<VertexId>()) as u64;
+    let num_listed = count.min(limit as u64);
+    ctx.require_memory(QUERY, num_listed.saturating_mul(path_bytes).saturating_add(held as u64))?;
+    let paths = list(ctx, &forward, &backward, &meeting, num_listed)?;
+    Ok(Some(ShortestPaths { length, count, paths }))
 }
 
-/// Asks for the memory of two searches that have seen so many vertices, before a list of `degree` is looked at.
-fn require(ctx: &Context<'_>, graph: &impl Graph, num_seen: usize, degree: usize) -> Result<()> {
-    // A vertex of the level before, at least, leads to each; and the frontier.
-    let bytes_each = table_bytes(size_of::<(VertexId, Step)>()) + 48;
-    require_room(ctx, graph, "path --all", num_seen + degree, bytes_each)
+const QUERY: &str = "path --all";
+
+/// Room for a vertex that is seen: its entry, the smallest list of those that lead to it, and the frontier.
+const SEEN_BYTES: usize = table_bytes(size_of::<(VertexId, Step)>()) + 48;
+
+/// Room for an edge that leads a level on: in a list that doubles while it is copied.
+const EDGE_BYTES: usize = 3 * size_of::<VertexId>();
+
+/// Asks for the memory of two searches, before one of them looks at a list of `degree`.
+fn require(ctx: &Context<'_>, graph: &impl Graph, searches: [&Search; 2], degree: usize) -> Result<()> {
+    let num_seen: usize = searches.iter().map(|search| search.steps.len()).sum();
+    let num_edges: usize = searches.iter().map(|search| search.num_edges).sum();
+    // From both ends, a vertex may be seen twice.
+    let most = (num_seen + degree).min(2 * graph.vertex_bound());
+    ctx.require_memory(QUERY, (most * SEEN_BYTES + (num_edges + degree) * EDGE_BYTES) as u64)
 }
 
 /// How a search came to a vertex.
@@ -101,19 +117,26 @@ struct Search {
     /// The vertices of the last level, ascending.
     frontier: Vec<VertexId>,
     depth: usize,
+    /// The edges that lead a level on.
+    num_edges: usize,
 }
 
 impl Search {
     fn new(start: VertexId) -> Self {
         let mut steps = HashMap::default();
         steps.insert(start, Step { depth: 0, from: Vec::new(), num_ways: 1 });
-        Self { steps, frontier: vec![start], depth: 0 }
+        Self { steps, frontier: vec![start], depth: 0, num_edges: 0 }
+    }
+
+    /// The most bytes that it takes.
+    fn num_bytes(&self) -> usize {
+        self.steps.len() * SEEN_BYTES + self.num_edges * EDGE_BYTES
     }
 
     fn advance(
         &mut self,
         ctx: &Context<'_>,
-        room: impl Fn(usize, VertexId) -> Result<()>,
+        room: impl Fn(&Self, VertexId) -> Result<()>,
         announce: impl Fn(&[VertexId], usize),
         fragments: impl Fn(VertexId, &mut dyn FnMut(&[VertexId]) -> ControlFlow<()>) -> ControlFlow<()>,
     ) -> Result<()> {
@@ -123,10 +146,10 @@ impl Search {
             if place % POLL == 0 {
                 ctx.progress.check()?;
             }
-            room(self.steps.len(), u)?;
+            room(self, u)?;
             announce(&self.frontier, place);
             let num_ways = self.steps.get(&u).map_or(0, |step| step.num_ways);
-            let steps = &mut self.steps;
+            let (steps, num_edges) = (&mut self.steps, &mut self.num_edges);
             let _ = fragments(u, &mut |list| {
                 for &v in list {
                     let step = steps.entry(v).or_insert_with(|| {
@@ -136,6 +159,7 @@ impl Search {
                     // Parallel edges come from the vertex at hand, which was the last to be noted.
                     if step.depth == depth && step.from.last() != Some(&u) {
                         step.from.push(u);
+                        *num_edges += 1;
                         step.num_ways = step.num_ways.saturating_add(num_ways);
                     }
                 }
@@ -182,27 +206,29 @@ impl Search {
     }
 }
 
-/// The first `limit` paths.
+/// The first `num_listed` paths, of which there are so many.
 fn list(
     ctx: &Context<'_>,
     forward: &Search,
     backward: &Search,
     meeting: &[VertexId],
-    limit: usize,
+    num_listed: u64,
 ) -> Result<Vec<Path>> {
-    let mut paths = Vec::new();
+    // Without a budget, more may be wanted than can be had, and somebody may stop it on the way.
+    let mut paths = Vec::with_capacity(if ctx.memory.is_some() { num_listed as usize } else { 0 });
+    let is_whole = |paths: &Vec<Path>| paths.len() as u64 == num_listed;
     let mut is_cancelled = false;
     for &vertex in meeting {
         forward.for_each_way(vertex, |there| {
             backward.for_each_way(vertex, |on| {
-                if paths.len() == limit {
+                if is_whole(&paths) {
                     return ControlFlow::Break(());
                 }
                 is_cancelled = is_cancelled || paths.len() % POLL == 0 && ctx.progress.is_cancelled();
                 paths.push(Path { vertices: there.iter().rev().chain(&on[1..]).copied().collect() });
                 if is_cancelled { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             });
-            if is_cancelled || paths.len() == limit { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if is_cancelled || is_whole(&paths) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
     }
     ctx.progress.check()?;

@@ -144,16 +144,40 @@ fn all_shortest_paths_are_found() {
     each_view!(check_shortest_paths);
 }
 
-#[test]
-fn more_paths_than_can_be_listed_are_counted() {
-    let mut builder = CsrBuilder::<u32>::new(Direction::Directed, 3 * 80 + 1);
-    for i in 0..80 {
-        let top = 3 * i;
+/// A chain of diamonds, of which each has two ways: from vertex `3 * i` to the next one's first.
+fn diamonds(num_diamonds: u32) -> Csr {
+    let mut builder = CsrBuilder::<u32>::new(Direction::Directed, 3 * num_diamonds as usize + 1);
+    for top in (0..num_diamonds).map(|i| 3 * i) {
         [(top, top + 1), (top, top + 2), (top + 1, top + 3), (top + 2, top + 3)]
             .into_iter()
             .for_each(|(s, t)| builder.edge(s, t, 1));
     }
-    let (pool, csr) = (Pool::new(1).unwrap(), builder.build().unwrap());
+    builder.build().unwrap()
+}
+
+/// The list of the paths was in no budget.
+#[test]
+fn more_paths_than_fit_in_memory_are_refused() {
+    let (pool, csr) = (Pool::new(1).unwrap(), diamonds(40));
+    let budget = 10_000_000;
+    let ctx = Context { memory: Some(budget), ..Context::new(&pool) };
+    let to = |target, limit| shortest_paths(&ctx, &csr, 0, target, limit);
+    // Ids of 4 bytes, and a vector for each path.
+    let least = 200_000 * (81 * 4 + 24);
+    match to(120, 200_000) {
+        Err(Error::Memory { needed, budget: found, .. }) => {
+            assert!(found == budget && (least..least + 100_000).contains(&needed), "{needed} of {found}");
+        }
+        other => panic!("{:?}", other.map(|_| "listed")),
+    }
+    assert!(matches!(to(120, usize::MAX), Err(Error::Memory { .. })));
+    assert_eq!(to(120, 20_000).unwrap().unwrap().paths.len(), 20_000);
+    assert_eq!(to(15, usize::MAX).unwrap().unwrap().paths.len(), 32);
+}
+
+#[test]
+fn more_paths_than_can_be_listed_are_counted() {
+    let (pool, csr) = (Pool::new(1).unwrap(), diamonds(80));
     let ctx = Context::new(&pool);
     let to = |target| shortest_paths(&ctx, &csr, 0, target, 3).unwrap().unwrap();
     assert_eq!((to(3 * 30).count, to(3 * 80).count, to(3 * 80).length), (1 << 30, u64::MAX, 160));
