@@ -142,10 +142,16 @@ fn nearby<G: Graph>(
         visited.begin(bound);
         found.clear();
         let searched = search_nearby(ctx, graph, vertex, num_hops, (visited, found));
-        let answer = searched.map(|last_level| {
+        let answer = searched.and_then(|last_level| {
             let first = if wanted == Wanted::LastLevel { last_level.max(1) } else { 1 };
             found[..first].iter().for_each(|&near| visited.remove(near));
-            visited.sorted(&found[first..])
+            // Of those that are found, the answer is counted already.
+            let room = |num_vertices: usize| {
+                let marked_bytes = num_vertices.saturating_sub(found.len()) * size_of::<VertexId>();
+                let found_bytes = found.len() * FOUND_BYTES + Visited::most_bytes(bound, found.len());
+                ctx.require_memory("khop", (found_bytes + marked_bytes) as u64)
+            };
+            visited.sorted(&found[first..], room)
         });
         visited.end(found);
         graph.check()?;

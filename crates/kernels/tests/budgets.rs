@@ -40,6 +40,8 @@ fn graphs(pool: &Pool) -> Vec<(&'static str, Csr)> {
         let leaves = (100..N).map(move |leaf| (i, leaf, 100_000 - 900 * i));
         leaves.chain([(i - 1, i, 1)])
     });
+    // Few vertices lead to all others, each to some.
+    let fan = (1..100).flat_map(|i| (0..201).map(move |j| (i, 100 + 201 * (i - 1) + j, 1)).chain([(0, i, 1)]));
     let out_only = |csr: &Csr| Csr::directed(csr.out_lists().clone(), None).unwrap();
     let star_out = built(Direction::Directed, star());
     let two_steps = built(Direction::Directed, star().chain((1..N / 2).map(|v| (v, N / 2 + v, 1))));
@@ -50,6 +52,7 @@ fn graphs(pool: &Pool) -> Vec<(&'static str, Csr)> {
         ("two steps", two_steps),
         ("undirected star", built(Direction::Undirected, star())),
         ("path", built(Direction::Directed, (1..N).map(|v| (v - 1, v, 3)))),
+        ("fan", built(Direction::Directed, fan)),
         ("slow", built(Direction::Directed, slow)),
         ("rmat", generated(Generator::rmat(&rmat).unwrap())),
         ("grid", generated(Generator::grid(&grid).unwrap())),

@@ -7,6 +7,7 @@ use base::bitmap::ones;
 use base::simd::and_count_ones;
 
 use super::table::Table;
+use crate::Result;
 
 /// A set that is a bitmap where that is small, and where it is not, a hash table until that takes as much room.
 ///
@@ -130,12 +131,17 @@ impl Visited {
         }
     }
 
-    /// What is left in it, ascending: `vertices`, and what was marked.
-    pub(super) fn sorted(&mut self, vertices: &[VertexId]) -> Vec<VertexId> {
+    /// What is left in it, ascending: `vertices`, and what was marked. Where it has to be counted, `room` is asked before
+    /// so many are listed.
+    pub(super) fn sorted(
+        &mut self,
+        vertices: &[VertexId],
+        room: impl FnOnce(usize) -> Result<()>,
+    ) -> Result<Vec<VertexId>> {
         if !self.is_marked && (!self.is_bitmap || vertices.len() * SPARSE_WORDS < self.num_words()) {
             let mut sorted = vertices.to_vec();
             sorted.sort_unstable();
-            return sorted;
+            return Ok(sorted);
         }
         // Nobody could guess which words have bits, and how many: so words are written down in any case and kept if they
         // have any, and some bits of each are written without a look at how many there are.
@@ -143,6 +149,7 @@ impl Visited {
         self.filled.resize(words.len(), 0);
         // All bits, counted by vectors where the processor can.
         let num_vertices = and_count_ones(words, words) as usize;
+        room(num_vertices)?;
         let mut num_filled = 0;
         for (number, &word) in words.iter().enumerate() {
             self.filled[num_filled] = number as u32;
@@ -165,7 +172,7 @@ impl Visited {
             }
         }
         sorted.truncate(num_vertices);
-        sorted
+        Ok(sorted)
     }
 
     fn num_words(&self) -> usize {
@@ -233,14 +240,18 @@ mod tests {
                 visited.remove(found[0]);
                 let mut wanted = found[1..].to_vec();
                 wanted.sort_unstable();
-                assert_eq!(visited.sorted(&found[1..]), wanted, "{num_found} of {bound}");
+                assert_eq!(visited.sorted(&found[1..], |_| Ok(())).unwrap(), wanted, "{num_found} of {bound}");
                 if visited.is_bitmap {
                     // Some that are new, and one that is not.
                     let last = bound as VertexId - 1;
                     visited.mark_all(&[found[1], 1, 2, last]);
                     wanted.extend([1, 2, last].iter().filter(|&v| !found[1..].contains(v)));
                     wanted.sort_unstable();
-                    assert_eq!(visited.sorted(&found[1..]), wanted, "{num_found} of {bound}, and marked");
+                    assert_eq!(
+                        visited.sorted(&found[1..], |_| Ok(())).unwrap(),
+                        wanted,
+                        "{num_found} of {bound}, and marked"
+                    );
                 }
                 visited.end(&found);
                 assert!(visited.words.iter().all(|&word| word == 0));
