@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 use base::VertexId;
 use graph::{Distance, Weight, WeightType, WeightedEdges};
 
-use super::{Kind, SsspParams, SsspResult};
+use super::{DistanceValue, Kind, SsspParams, SsspResult};
 
 /// Searches again, serially, and compares; floating distances to 1e-9 of their size.
 ///
@@ -64,41 +64,79 @@ where
     if found.len() != wanted.len() {
         return Err(format!("{} distances for {} vertices", found.len(), wanted.len()));
     }
-    let near = |a: W::Distance, b: W::Distance| {
-        a == b
-            || (a.as_f64() - b.as_f64()).abs() <= 1e-9 * b.as_f64()
-                && matches!(W::TYPE, WeightType::F32 | WeightType::F64)
-    };
-    if let Some(v) = (0..wanted.len()).find(|&v| !near(found[v], wanted[v])) {
+    if let Some(v) = (0..wanted.len()).find(|&v| !are_near(found[v].value(), wanted[v].value())) {
         return Err(format!("vertex {v} has distance {}, {} wanted", found[v], wanted[v]));
     }
     let reached = || wanted.iter().copied().filter(|&d| d < W::Distance::UNREACHED);
-    let max = reached().fold(0.0, |max, d| d.as_f64().max(max));
-    let sum: f64 = reached().map(Distance::as_f64).sum();
-    let float = |value| match value {
-        super::DistanceValue::Integer(value) => value as f64,
-        super::DistanceValue::Float(value) => value,
-    };
-    let off = |value, wanted: f64| (float(value) - wanted).abs() > 1e-9 * wanted;
+    let max = reached().fold(W::Distance::default(), |max, d| if d > max { d } else { max });
+    let sum = reached().fold(W::Distance::default(), W::Distance::plus);
     let counts_differ = result.reached != reached().count() as u64 || result.source != params.source;
-    if counts_differ || off(result.max_distance, max) || off(result.sum_distance, sum) {
+    let are_totals_near = are_near(result.max_distance, max.value()) && are_near(result.sum_distance, sum.value());
+    if counts_differ || !are_totals_near {
         let found = (result.reached, result.max_distance, result.sum_distance);
         return Err(format!("reached, max, sum should be {}, {max}, {sum}: {found:?}", reached().count()));
     }
     Ok(())
 }
 
+/// Whether a distance, or a sum of them, is the one wanted; sums of floating numbers depend on their order.
+fn are_near(found: DistanceValue, wanted: DistanceValue) -> bool {
+    match (found, wanted) {
+        (DistanceValue::Float(found), DistanceValue::Float(wanted)) => {
+            found == wanted || wanted.is_finite() && (found - wanted).abs() <= 1e-9 * wanted
+        }
+        _ => found == wanted,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use super::super::{DistanceValue, Distances, sssp};
+    use base::parallel::Pool;
+    use graph::{Csr, CsrBuilder, Direction};
+
+    use super::super::{Distances, sssp};
     use super::*;
+    use crate::Context;
+
+    fn from_0(csr: &Csr) -> (SsspParams, SsspResult) {
+        let (pool, params) = (Pool::new(1).unwrap(), SsspParams::default());
+        let result = sssp(&Context::new(&pool), csr, &params).unwrap();
+        (params, result)
+    }
+
+    /// Sums of integers saturate; the check added them up as floating numbers, and refused what was right.
+    #[test]
+    fn sums_of_integers_are_exact_and_saturate() {
+        for (weights, sum) in [([i64::MAX; 2], u64::MAX), ([1 << 60, 3], (1 << 61) + 3)] {
+            let mut builder = CsrBuilder::<i64>::new(Direction::Directed, 3);
+            (0..2).for_each(|v| builder.edge(v, v + 1, weights[v as usize]));
+            let csr = builder.build_weighted().unwrap();
+            let (params, good) = from_0(&csr);
+            assert_eq!(good.sum_distance, DistanceValue::Integer(sum));
+            assert_eq!(verify(&csr, &params, &good), Ok(()));
+            let off_by_one = SsspResult { sum_distance: DistanceValue::Integer(sum - 1), ..good };
+            assert!(verify(&csr, &params, &off_by_one).is_err());
+        }
+    }
+
+    /// Any distance is within some share of infinity.
+    #[test]
+    fn a_vertex_that_cannot_be_reached_has_no_distance() {
+        let mut builder = CsrBuilder::<f32>::new(Direction::Directed, 3);
+        builder.edge(0, 1, 0.5);
+        let csr = builder.build_weighted().unwrap();
+        let (params, good) = from_0(&csr);
+        assert_eq!(verify(&csr, &params, &good), Ok(()));
+        let wrong = SsspResult { distances: Distances::Float(vec![0.0, 0.5, 7.0]), ..good };
+        assert!(verify(&csr, &params, &wrong).is_err());
+    }
 
     #[test]
     fn wrong_results_are_caught() {
         let test = testkit::graphs().into_iter().find(|g| g.name == "undirected grid").unwrap();
         let csr = test.build_weighted::<f32>().unwrap();
-        let (pool, params) = (base::parallel::Pool::new(1).unwrap(), SsspParams { source: 5, ..Default::default() });
-        let good = sssp(&crate::Context::new(&pool), &csr, &params).unwrap();
+        let (pool, params) = (Pool::new(1).unwrap(), SsspParams { source: 5, ..Default::default() });
+        let good = sssp(&Context::new(&pool), &csr, &params).unwrap();
         assert_eq!(verify(&csr, &params, &good), Ok(()));
         let spoilt = |spoil: &dyn Fn(&mut SsspResult)| {
             let mut result = good.clone();
