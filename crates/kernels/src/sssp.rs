@@ -28,6 +28,7 @@ mod bellman_ford;
 mod buckets;
 mod cells;
 mod delta_stepping;
+mod range;
 mod verify;
 mod weights;
 
@@ -38,6 +39,7 @@ use crate::context::{bytes_for, require_vertex};
 use crate::edge_map::{LEAN_BYTES, ROUND_BYTES};
 use crate::{Context, Error, Result};
 
+pub(crate) use range::{largest, too_far};
 pub use verify::verify;
 pub use weights::{WeightStatistics, scan_weights};
 
@@ -110,7 +112,8 @@ pub enum DistanceValue {
 ///
 /// # Errors
 /// The source does not exist; the graph has no weights, a negative one or a NaN (the error names the
-/// edge); `delta` is not above 0; the budget is too small; the graph is damaged; the work was cancelled.
+/// edge); `delta` is not above 0; a vertex can be reached, but not at a distance below 2^64 - 1, or for floating weights
+/// below infinity (about 1.8e308); the budget is too small; the graph is damaged; the work was cancelled.
 pub fn sssp<G: InEdges + WeightedEdges>(ctx: &Context<'_>, graph: &G, params: &SsspParams) -> Result<SsspResult> {
     require_vertex(graph, params.source)?;
     if let Some(delta) = params.delta.filter(|&delta| delta.is_nan() || delta <= 0.0) {
@@ -182,14 +185,34 @@ where
         && !save_buckets
         && let Some(values) = delta_stepping::distances::<W, G>(ctx, graph, params)?
     {
-        return Ok(summarize(ctx, params.source, values));
+        return finish::<W, G>(ctx, graph, params.source, values);
     }
     let lean = !ctx.allows(bytes_for(graph, bellman_ford::HELD_BYTES + ROUND_BYTES));
     let values = bellman_ford::distances::<W, G>(ctx, graph, params, lean)?;
-    Ok(summarize(ctx, params.source, values))
+    finish::<W, G>(ctx, graph, params.source, values)
 }
 
-fn summarize<D: Kind>(ctx: &Context<'_>, source: VertexId, values: Vec<D>) -> SsspResult {
+/// The result, unless a sum was too large for its type.
+fn finish<W, G>(ctx: &Context<'_>, graph: &G, source: VertexId, values: Vec<W::Distance>) -> Result<SsspResult>
+where
+    W: Weight<Distance: Kind>,
+    G: WeightedEdges,
+{
+    let (reached, max, sum) = totals(ctx, &values);
+    if reached < graph.num_vertices() as u64 {
+        range::check::<W, G>(ctx, graph, &values, max)?;
+    }
+    Ok(SsspResult {
+        source,
+        distances: W::Distance::distances(values),
+        reached,
+        max_distance: max.value(),
+        sum_distance: sum.value(),
+    })
+}
+
+/// How many vertices are reached, their largest distance, and the sum of all.
+fn totals<D: Distance>(ctx: &Context<'_>, values: &[D]) -> (u64, D, D) {
     const PART: usize = 1 << 16;
     let parts = ctx.pool.map_chunks(0..values.len(), PART, |_, chunk| {
         let reached = values[chunk].iter().copied().filter(|&d| d < D::UNREACHED);
@@ -197,14 +220,7 @@ fn summarize<D: Kind>(ctx: &Context<'_>, source: VertexId, values: Vec<D>) -> Ss
             (count + 1, if d > max { d } else { max }, sum.plus(d))
         })
     });
-    let (reached, max, sum) = parts.into_iter().fold((0_u64, D::default(), D::default()), |all, part| {
+    parts.into_iter().fold((0_u64, D::default(), D::default()), |all, part| {
         (all.0 + part.0, if part.1 > all.1 { part.1 } else { all.1 }, all.2.plus(part.2))
-    });
-    SsspResult {
-        source,
-        distances: D::distances(values),
-        reached,
-        max_distance: max.value(),
-        sum_distance: sum.value(),
-    }
+    })
 }

@@ -149,7 +149,16 @@ impl<V: Copy + Default> Table<V> {
 
     /// The vertices, in no order that means anything.
     pub(super) fn vertices(&self) -> impl Iterator<Item = VertexId> + '_ {
-        self.slots.iter().take(1 << self.bits).filter(|slot| slot.stamp == self.stamp).map(|slot| slot.vertex)
+        self.filled().map(|slot| slot.vertex)
+    }
+
+    /// Their values, in the same order.
+    pub(super) fn values(&self) -> impl Iterator<Item = V> + '_ {
+        self.filled().map(|slot| slot.value)
+    }
+
+    fn filled(&self) -> impl Iterator<Item = &Slot<V>> {
+        self.slots.iter().take(1 << self.bits).filter(|slot| slot.stamp == self.stamp)
     }
 
     /// As many vertices as there may be.

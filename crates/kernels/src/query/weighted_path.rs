@@ -16,9 +16,10 @@ use graph::{Distance, InEdges, Parts, Side, Weight, WeightType, WeightedEdges};
 
 use super::POLL;
 use super::heap::Heap;
+use super::path::path;
 use super::table::{Scratch, Table, with_scratch};
 use crate::context::require_vertex;
-use crate::sssp::DistanceValue;
+use crate::sssp::{DistanceValue, largest, too_far};
 use crate::{Context, Error, Result};
 
 /// A path with the sum of its weights.
@@ -38,7 +39,8 @@ pub struct WeightedPath {
 ///
 /// # Errors
 /// One of the two does not exist; the graph has no weights, or the search meets a negative one or a
-/// NaN (the error names the edge); the graph is damaged; the budget of memory is too small; the work was cancelled.
+/// NaN (the error names the edge); there is a path, but none shorter than 2^64 - 1, or for floating weights than infinity
+/// (about 1.8e308); the graph is damaged; the budget of memory is too small; the work was cancelled.
 pub fn weighted_path<G: InEdges + WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
@@ -101,7 +103,7 @@ fn dijkstra<W: Weight, G: InEdges + WeightedEdges>(
     (source, target): (VertexId, VertexId),
     value: impl Fn(W::Distance) -> DistanceValue,
 ) -> Result<Option<WeightedPath>> {
-    with_scratch(&SCRATCH, |scratch| {
+    let (found, may_be_too_far) = with_scratch(&SCRATCH, |scratch| {
         let best = W::Distance::UNREACHED;
         let (meeting, num_settled, forbidden) = (None, [0; 2], None);
         let mut search = Search::<W, G> { ctx, graph, scratch, best, meeting, num_settled, forbidden };
@@ -109,11 +111,15 @@ fn dijkstra<W: Weight, G: InEdges + WeightedEdges>(
         let found = search.run();
         graph.check()?;
         found?;
-        let Some(meeting) = search.meeting else { return Ok(None) };
+        let Some(meeting) = search.meeting else { return Ok((None, search.may_have_saturated())) };
         let vertices = search.way(meeting);
         let length = value(length::<W>(graph, &vertices));
-        Ok(Some(WeightedPath { vertices, length }))
-    })
+        Ok::<_, Error>((Some(WeightedPath { vertices, length }), false))
+    })?;
+    if may_be_too_far && path(ctx, graph, source, target)?.is_some() {
+        return Err(too_far::<W>("path --weighted"));
+    }
+    Ok(found)
 }
 
 /// The lists that a search goes along.
@@ -279,6 +285,19 @@ impl<W: Weight, G: InEdges + WeightedEdges> Search<'_, W, G> {
         let num_waiting: usize = self.scratch.heaps.iter().map(Heap::len).sum();
         let needed = num_labels * Table::<Label>::MOST_BYTES + (num_waiting + num_more) * HEAP_BYTES;
         self.ctx.require_memory("path --weighted", needed as u64)
+    }
+
+    /// Whether a sum may have been too large for its type, and passed for no way.
+    fn may_have_saturated(&self) -> bool {
+        let unreached = W::Distance::UNREACHED;
+        let farthest = |end: usize| {
+            let distances = self.scratch.labels.values().map(|label| W::Distance::from_bits(label.distances[end]));
+            let reached = distances.filter(|&distance| distance < unreached);
+            reached.fold(W::Distance::default(), |max, distance| if distance > max { distance } else { max })
+        };
+        let (forward, backward) = (farthest(FORWARD), farthest(BACKWARD));
+        let sums = [(forward, backward), (forward, largest::<W>()), (backward, largest::<W>())];
+        sums.iter().any(|&(one, other)| one.plus(other) >= unreached)
     }
 
     /// The lightest path.

@@ -65,6 +65,37 @@ fn distances_of_64_bits_are_exact() {
     }
 }
 
+/// They saturated, and passed for no path.
+#[test]
+fn distances_beyond_their_type_are_refused() {
+    let pool = Pool::new(2).unwrap();
+    let ctx = Context::new(&pool);
+    let is_too_far = |csr: &Csr, target: u32| {
+        let were_refused = [SsspAlgorithm::DeltaStepping, SsspAlgorithm::BellmanFord].map(|algorithm| {
+            let params = SsspParams { algorithm, ..SsspParams::default() };
+            matches!(sssp(&ctx, csr, &params), Err(Error::Unsupported { kernel: "sssp", .. }))
+        });
+        let path = weighted_path(&ctx, csr, 0, target);
+        (were_refused, matches!(path, Err(Error::Unsupported { .. })), path.is_ok_and(|path| path.is_some()))
+    };
+    let (refused, no_path, found) = (([true; 2], true, false), ([false; 2], false, false), ([false; 2], false, true));
+    const FAR: i64 = 9_000_000_000_000_000_000;
+    for (weights, wanted) in [(&[FAR; 3][..], refused), (&[FAR, FAR], found), (&[i64::MAX, i64::MAX, 1], refused)] {
+        let csr = path_with_weights(weights);
+        assert_eq!(is_too_far(&csr, weights.len() as u32), wanted, "{weights:?}");
+        let out_only = Csr::directed(csr.out_lists().clone(), None).unwrap();
+        assert_eq!(is_too_far(&out_only, weights.len() as u32), wanted, "{weights:?}, no in-edges");
+    }
+    assert_eq!(is_too_far(&path_with_weights(&[1e308, 1e308]), 2), refused);
+    assert_eq!(is_too_far(&path_with_weights(&[1e300, f64::MAX]), 2), refused);
+    assert_eq!(is_too_far(&path_with_weights(&[f32::MAX; 9]), 9), found);
+    // An edge of infinite weight leads nowhere, and so does none.
+    assert_eq!(is_too_far(&path_with_weights(&[1.0, f64::INFINITY]), 2), no_path);
+    let mut builder = CsrBuilder::<i64>::new(Direction::Directed, 6);
+    [(0, 1), (1, 2), (3, 4), (4, 5)].into_iter().for_each(|(s, t)| builder.edge(s, t, FAR));
+    assert_eq!(is_too_far(&builder.build_weighted().unwrap(), 5), no_path);
+}
+
 #[test]
 fn distances_beyond_32_bits_are_exact() {
     let pool = Pool::new(2).unwrap();
