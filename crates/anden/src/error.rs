@@ -90,13 +90,18 @@ impl From<graph::Error> for Error {
 impl Error {
     /// An error of a kernel, with the keys of vertices where it has ids.
     pub(crate) fn with_keys(error: kernels::Error, key: impl Fn(VertexId) -> Result<Key>) -> Self {
-        let kernels::Error::Weight { kernel, source_vertex, target, ref weight } = error else { return error.into() };
-        match (key(source_vertex), key(target)) {
-            (Ok(source), Ok(target)) => Self::InvalidInput(format!(
-                "the edge from {source} to {target} has weight {weight}: {kernel} needs weights of 0 or more"
-            )),
-            _ => error.into(),
-        }
+        let named = match &error {
+            kernels::Error::Weight { kernel, source_vertex, target, weight } => {
+                key(*source_vertex).and_then(|source| Ok((source, key(*target)?))).map(|(source, target)| {
+                    format!("the edge from {source} to {target} has weight {weight}: {kernel} needs weights of 0 or more")
+                })
+            }
+            kernels::Error::Strength { kernel, vertex, sum, number } => key(*vertex).map(|vertex| {
+                format!("the weights from {vertex} come to {sum}: {kernel} needs sums that {number} holds, and one over them")
+            }),
+            _ => return error.into(),
+        };
+        named.map_or_else(|_| error.into(), Self::InvalidInput)
     }
 }
 

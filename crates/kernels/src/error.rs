@@ -42,6 +42,20 @@ pub enum Error {
         /// The weight.
         weight: String,
     },
+    /// The weights of a vertex's out-edges come to more or less than the kernel can share out.
+    #[error(
+        "the weights from vertex {vertex} come to {sum}: {kernel} needs sums that {number} holds, and one over them"
+    )]
+    Strength {
+        /// The kernel.
+        kernel: &'static str,
+        /// The source of the edges.
+        vertex: VertexId,
+        /// The sum.
+        sum: String,
+        /// The type of numbers that the kernel works with.
+        number: &'static str,
+    },
     /// A parameter is outside what is allowed.
     #[error("{0}")]
     Parameter(String),

@@ -17,6 +17,9 @@ pub(super) const BLOCK: usize = 1 << 14;
 pub(super) trait Score:
     Number + Default + Send + Sync + PartialOrd + Add<Output = Self> + Sub<Output = Self> + Mul<Output = Self> + 'static
 {
+    /// What the type is called.
+    const NAME: &'static str;
+
     /// So many zeros, on huge pages.
     fn zeros(len: usize) -> Vec<Self>;
     fn from_f64(value: f64) -> Self;
@@ -29,6 +32,8 @@ pub(super) trait Score:
 macro_rules! impl_score {
     ($type:ty, $widened:expr) => {
         impl Score for $type {
+            const NAME: &'static str = stringify!($type);
+
             fn zeros(len: usize) -> Vec<Self> {
                 zeroed_huge(len)
             }

@@ -2,6 +2,7 @@
 
 use std::ops::{ControlFlow, Range};
 use std::sync::Mutex;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Instant;
 
 use base::VertexId;
@@ -23,7 +24,8 @@ const KERNEL: &str = "pagerank by weight";
 ///
 /// # Errors
 /// As for [`pagerank`](super::pagerank()); the graph has no weights, or one is negative, infinite or not a number (the
-/// error names the edge); bins are asked for.
+/// error names the edge); those of a vertex come to so much or so little that they, or one over them, are infinite in the
+/// precision asked for (the error names the vertex); bins are asked for.
 pub fn weighted_pagerank<G: InEdges + WeightedEdges>(
     ctx: &Context<'_>,
     graph: &G,
@@ -72,7 +74,7 @@ fn run<W: Weight, T: Score, G: InEdges + WeightedEdges>(
     // Beside the state, the sums of the weights while it is made; later those of a push, which are no larger.
     ctx.require_memory(KERNEL, State::<T>::num_bytes(bound) + 8 * bound as u64)?;
     ctx.progress.stage("pagerank: prepare", None);
-    let strengths = strengths::<W, G>(ctx, graph)?;
+    let strengths = strengths::<W, T, G>(ctx, graph)?;
     let mut state = State::<T>::new(ctx, graph, sources, |vertex| strengths[vertex as usize]);
     drop(strengths);
     let mut sums = T::zeros(if variant == Variant::Push { bound } else { 0 });
@@ -87,9 +89,10 @@ fn run<W: Weight, T: Score, G: InEdges + WeightedEdges>(
 }
 
 /// The weights of the out-edges of each vertex, added up.
-fn strengths<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Vec<f64>> {
+fn strengths<W: Weight, T: Score, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Result<Vec<f64>> {
     let mut strengths = base::memory::zeroed_huge::<f64>(graph.vertex_bound());
     let forbidden = Mutex::new(None);
+    let first_unfit = AtomicU32::new(VertexId::MAX);
     ctx.pool.for_each_part_mut(&mut strengths, BLOCK, |start, part| {
         if ctx.progress.is_cancelled() {
             return;
@@ -107,16 +110,27 @@ fn strengths<W: Weight, G: WeightedEdges>(ctx: &Context<'_>, graph: &G) -> Resul
                 }
                 ControlFlow::Continue(())
             });
+            if !can_be_shared::<T>(*strength) {
+                first_unfit.fetch_min(source, Ordering::Relaxed);
+            }
         });
     });
     ctx.progress.check()?;
     graph.check()?;
-    match forbidden.into_inner().unwrap_or_else(|e| e.into_inner()) {
-        Some((source_vertex, target, weight)) => {
-            Err(Error::Weight { kernel: KERNEL, source_vertex, target, weight: weight.to_string() })
-        }
+    if let Some((source_vertex, target, weight)) = forbidden.into_inner().unwrap_or_else(|e| e.into_inner()) {
+        return Err(Error::Weight { kernel: KERNEL, source_vertex, target, weight: weight.to_string() });
+    }
+    let vertex = first_unfit.into_inner();
+    match strengths.get(vertex as usize) {
+        Some(sum) => Err(Error::Strength { kernel: KERNEL, vertex, sum: format!("{sum:e}"), number: T::NAME }),
         None => Ok(strengths),
     }
+}
+
+/// Whether a score can be shared out by weights that come to `strength`.
+fn can_be_shared<T: Score>(strength: f64) -> bool {
+    let is_finite = |value: f64| T::from_f64(value).to_f64().is_finite();
+    strength == 0.0 || is_finite(strength) && is_finite(1.0 / strength)
 }
 
 /// Keeps the first edge, by source and target.

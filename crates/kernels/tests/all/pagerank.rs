@@ -172,6 +172,30 @@ fn bad_weights_and_budgets_are_refused() {
     assert!(matches!(weighted_pagerank(&tight, &graph, &params), Err(Error::Memory { budget: 1000, .. })));
 }
 
+/// Ranks were infinite, or the vertex passed for dangling.
+#[test]
+fn weights_that_cannot_be_shared_out_are_refused() {
+    let pool = Pool::new(2).expect("threads start");
+    let with = |precision, weight: f64| {
+        let mut builder = CsrBuilder::<f64>::new(Direction::Directed, 4);
+        [(0, 1, 1.0), (1, 2, weight), (1, 3, weight)].into_iter().for_each(|(s, t, w)| builder.edge(s, t, w));
+        let graph = builder.build_weighted().expect("edges are in range");
+        weighted_pagerank(&Context::new(&pool), &graph, &PageRankParams { precision, ..Default::default() })
+    };
+    for (precision, bad, good) in
+        [(Precision::F64, [1e308, 1e-310], [1e300, 1e-300, 0.0]), (Precision::F32, [1e39, 1e-39], [1e30, 1e-30, 0.0])]
+    {
+        for weight in bad {
+            let error = with(precision, weight).expect_err("the sum is bad");
+            assert!(matches!(error, Error::Strength { vertex: 1, .. }), "{weight:e}: {error}");
+        }
+        for weight in good {
+            let sum = with(precision, weight).expect("the sum is good").sum;
+            assert!((sum - 1.0).abs() < 1e-5, "{weight:e}: {sum}");
+        }
+    }
+}
+
 fn ring() -> Csr {
     let mut builder = CsrBuilder::<u32>::new(Direction::Directed, 64);
     (0..64).for_each(|v| builder.edge(v, (v + 1) % 64, 1));
