@@ -7,6 +7,7 @@ use anden_kernels::bfs::{BfsParams, bfs};
 use anden_kernels::cdlp::{CdlpParams, cdlp};
 use anden_kernels::kcore::{KcoreParams, kcore};
 use anden_kernels::lcc::{LccParams, lcc};
+use anden_kernels::pagerank::{PageRankParams, Variant, pagerank};
 use anden_kernels::query::{friends_of_friends, khop, path, shortest_paths, weighted_path};
 use anden_kernels::scc::{SccParams, scc};
 use anden_kernels::sssp::{SsspAlgorithm, SsspParams, sssp};
@@ -63,6 +64,7 @@ fn graphs(pool: &Pool) -> Vec<(&'static str, Csr)> {
 type Outcome = Result<Vec<u64>>;
 
 const LCC: &str = "lcc";
+const PAGERANK: &str = "pagerank";
 const TRIANGLES: &str = "triangles";
 const FROM_DISK: &str = "triangles from a disk";
 const LCC_FROM_DISK: &str = "lcc from a disk";
@@ -76,7 +78,7 @@ fn run_sssp(ctx: &Context<'_>, csr: &Csr, algorithm: SsspAlgorithm) -> Outcome {
     Ok(distances)
 }
 
-fn kernels() -> [(&'static str, Kernel); 12] {
+fn kernels() -> [(&'static str, Kernel); 13] {
     // The copy is the test's, so it takes a part that fits in any budget.
     const PART: usize = 64;
     [
@@ -105,6 +107,10 @@ fn kernels() -> [(&'static str, Kernel); 12] {
         ("bc", |ctx, csr| {
             let result = bc(ctx, csr, &BcParams { sources: BcSources::Given(vec![0]) })?;
             Ok(result.scores.iter().rev().take(PART).map(|score| score.round() as u64).collect())
+        }),
+        (PAGERANK, |ctx, csr| {
+            let result = pagerank(ctx, csr, &PageRankParams { iterations: Some(3), ..PageRankParams::default() })?;
+            Ok(result.scores.iter().rev().take(PART).map(|score| score.to_bits()).collect())
         }),
         (LCC, |ctx, csr| {
             let result = lcc(ctx, csr, &LccParams::default())?;
@@ -165,10 +171,49 @@ fn check_queries(pool: &Pool, name: &str, csr: &Csr) {
     }
 }
 
+/// Bins are made where there is room for them and for what makes them, which was not counted.
+fn check_bins(pool: &Pool) {
+    let num_vertices = 140_000;
+    let mut builder = CsrBuilder::<u32>::new(Direction::Directed, num_vertices as usize);
+    for i in 0..12 * num_vertices {
+        builder.edge(i / 12, i.wrapping_mul(2_654_435_761) % num_vertices, 1);
+    }
+    let csr = builder.build().unwrap();
+    let run = |variant, memory| {
+        let params = PageRankParams { iterations: Some(2), variant, ..PageRankParams::default() };
+        let before = reset_heap_peak();
+        let result = pagerank(&Context { memory, ..Context::new(pool) }, &csr, &params);
+        let peak = (heap_peak() - before) as u64;
+        let budget = memory.unwrap_or(u64::MAX);
+        assert!(peak <= budget, "{variant:?} holds {peak} bytes of {budget}");
+        result
+    };
+    let wanted = run(Variant::Auto, None).unwrap();
+    assert_eq!(wanted.variant, Variant::Binned);
+    let Err(Error::Memory { needed: least, .. }) = run(Variant::Auto, Some(0)) else { panic!("must be refused") };
+    let (mut num_binned, mut num_refused) = (0, 0);
+    for budget in (0..20).map(|step| least * (4 + step) / 4) {
+        let found = run(Variant::Auto, Some(budget)).unwrap();
+        assert_eq!(found.scores, wanted.scores, "{budget} bytes");
+        num_binned += u32::from(found.variant == Variant::Binned);
+        match run(Variant::Binned, Some(budget)) {
+            Ok(found) => assert_eq!(found.scores, wanted.scores, "{budget} bytes"),
+            Err(Error::Memory { needed, .. }) => {
+                num_refused += 1;
+                assert!(needed > budget && needed < 6 * least, "{needed} of {budget}");
+                assert!(run(Variant::Binned, Some(needed)).is_ok(), "{needed} bytes are asked for");
+            }
+            Err(error) => panic!("{budget} bytes: {error}"),
+        }
+    }
+    assert!((1..20).contains(&num_binned) && (1..20).contains(&num_refused), "{num_binned}, {num_refused}");
+}
+
 #[test]
 fn budgets_are_kept_or_refused() {
     for threads in [1, 3] {
         let pool = Pool::new(threads).unwrap();
+        check_bins(&pool);
         for (name, csr) in graphs(&pool) {
             check_queries(&pool, name, &csr);
             for (kernel, run) in kernels() {
@@ -181,6 +226,8 @@ fn budgets_are_kept_or_refused() {
                 let must_copy = [FROM_DISK, LCC_FROM_DISK].contains(&kernel) && !csr.has_in_edges();
                 let excused = match kernel {
                     _ if must_copy || [LCC, TRIANGLES].contains(&kernel) => 4 * csr.num_arcs() + (1 << 20),
+                    // What a table is taken from, behind each of three arrays.
+                    PAGERANK => 3 * 8 << 15,
                     // A table of each worker, and long lists.
                     FROM_DISK | LCC_FROM_DISK => 1 << 17,
                     _ => 0,

@@ -8,7 +8,7 @@
 //! the order of the target partitions, are a *row*.
 
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use base::VertexId;
 use base::table::{PLACE_BITS, RUN_FLAG, Runs, TABLE_LEN, add_runs, gather};
@@ -75,11 +75,13 @@ impl<T: Score> Bins<T> {
             let what = format!("pagerank by bins is for up to {} vertices: use pull", MAX_PARTITIONS << bits);
             return Err(Error::Parameter(what));
         }
+        let num_threads = ctx.pool.num_threads();
+        let fixed_bytes = state_bytes + num_partitions as u64 * PARTITION_BYTES;
+        let room = Room::new(ctx.memory.map_or(u64::MAX, |memory| memory.saturating_sub(fixed_bytes)));
         let mut rows: Vec<Row<T>> = (0..num_partitions).map(|_| Row::default()).collect();
         let num_bytes = AtomicU64::new(0);
-        let is_too_long = AtomicU64::new(0);
-        let sorters: Vec<_> =
-            (0..ctx.pool.num_threads()).map(|_| Mutex::new(Sorter::new(num_partitions, bits))).collect();
+        let is_too_long = AtomicBool::new(false);
+        let sorters: Vec<_> = (0..num_threads).map(|_| Mutex::new(Sorter::new(num_partitions, bits, &room))).collect();
         ctx.pool.for_each_item(rows.iter_mut().enumerate().collect(), |worker, (partition, row)| {
             if ctx.progress.is_cancelled() {
                 return;
@@ -88,24 +90,27 @@ impl<T: Score> Bins<T> {
             sorter.sort(graph, partition);
             let (num_targets, num_updates) = sorter.totals();
             let row_bytes = Row::<T>::num_bytes(num_targets, num_updates, num_partitions);
-            let so_far = num_bytes.fetch_add(row_bytes, Ordering::Relaxed) + row_bytes;
+            num_bytes.fetch_add(row_bytes, Ordering::Relaxed);
             if u32::try_from(num_targets).is_err() {
-                is_too_long.store(1, Ordering::Relaxed);
-            } else if ctx.allows(state_bytes + so_far) {
+                is_too_long.store(true, Ordering::Relaxed);
+            } else if room.take(row_bytes) {
                 *row = sorter.to_row(num_targets, num_updates);
             }
         });
         ctx.progress.check()?;
         graph.check()?;
-        if is_too_long.into_inner() != 0 {
+        if is_too_long.into_inner() {
             return Err(Error::Parameter("a partition has too many edges for bins: use pull".into()));
         }
         let num_bytes = num_bytes.into_inner();
-        let needed = state_bytes + num_bytes;
-        if !ctx.allows(needed) {
+        // The tables come when the sorters are gone.
+        let tables_bytes = (num_threads * TABLE_LEN * size_of::<T>()) as u64;
+        if room.is_too_small() || !ctx.allows(fixed_bytes + num_bytes + tables_bytes) {
+            let needed = fixed_bytes + num_bytes + tables_bytes.max(most_bytes(sorters));
             return Err(Error::Memory { kernel: "pagerank by bins", needed, budget: ctx.memory.unwrap_or(0) });
         }
-        let tables = (0..ctx.pool.num_threads()).map(|_| Mutex::new(T::zeros(TABLE_LEN))).collect();
+        drop(sorters);
+        let tables = (0..num_threads).map(|_| Mutex::new(T::zeros(TABLE_LEN))).collect();
         Ok(Self { bits, rows, num_bytes, tables })
     }
 
@@ -152,9 +157,44 @@ fn table_start(vertex: usize) -> usize {
     vertex & !(TABLE_LEN - 1)
 }
 
+/// What a partition takes beside its edges: its row, and what a round hands out for it.
+const PARTITION_BYTES: u64 = 512;
+
+/// What rows and sorters may hold, and do.
+struct Room {
+    most: u64,
+    held: AtomicU64,
+    is_too_small: AtomicBool,
+}
+
+impl Room {
+    fn new(most: u64) -> Self {
+        Self { most, held: AtomicU64::new(0), is_too_small: AtomicBool::new(false) }
+    }
+
+    /// Takes so many bytes; whether there was room for these and all before.
+    fn take(&self, num_bytes: u64) -> bool {
+        let held = self.held.fetch_add(num_bytes, Ordering::Relaxed) + num_bytes;
+        if held > self.most {
+            self.is_too_small.store(true, Ordering::Relaxed);
+        }
+        !self.is_too_small()
+    }
+
+    fn give_back(&self, num_bytes: u64) {
+        self.held.fetch_sub(num_bytes, Ordering::Relaxed);
+    }
+
+    fn is_too_small(&self) -> bool {
+        self.is_too_small.load(Ordering::Relaxed)
+    }
+}
+
 /// Sorts the edges of one source partition after another by target partition.
-struct Sorter {
+struct Sorter<'a> {
     bits: u32,
+    /// Once that is too small, edges are counted only.
+    room: &'a Room,
     cells: Vec<Cell>,
     /// The places of a stretch of a list; what follows is copied, and then written over.
     places: [u16; STRETCH + COPY],
@@ -175,23 +215,45 @@ struct Cell {
     num_targets: usize,
     sources: Vec<u16>,
     num_sources: usize,
+    /// The bytes of both vectors, had they been made for every row so far.
+    most_bytes: u64,
 }
 
-impl Sorter {
-    fn new(num_partitions: usize, bits: u32) -> Self {
+impl<'a> Sorter<'a> {
+    fn new(num_partitions: usize, bits: u32, room: &'a Room) -> Self {
+        room.take(Self::least_bytes(num_partitions));
         let cells = vec![Cell::default(); num_partitions];
-        Self { bits, cells, places: [0; STRETCH + COPY], run_starts: [0; STRETCH + 1] }
+        Self { bits, room, cells, places: [0; STRETCH + COPY], run_starts: [0; STRETCH + 1] }
+    }
+
+    fn least_bytes(num_partitions: usize) -> u64 {
+        (size_of::<Mutex<Self>>() + num_partitions * size_of::<Cell>()) as u64
     }
 
     fn sort(&mut self, graph: &impl Graph, partition: usize) {
-        self.cells.iter_mut().for_each(|cell| (cell.num_targets, cell.num_sources) = (0, 0));
         let first = partition << self.bits;
         let vertices = first as VertexId..graph.vertex_bound().min(first + (1 << self.bits)) as VertexId;
-        for_each_out_list(graph, vertices, |source, list| self.add(source, list));
+        let room = self.room;
+        self.clear();
+        for_each_out_list(graph, vertices.clone(), |source, list| {
+            if !room.is_too_small() {
+                self.for_each_run(list, |cell, places, len| cell.add(source, places, len, room));
+            }
+        });
+        if room.is_too_small() {
+            self.clear();
+            for_each_out_list(graph, vertices, |_, list| self.for_each_run(list, |cell, _, len| cell.count(len)));
+        }
+        self.cells.iter_mut().for_each(|cell| cell.most_bytes = cell.most_bytes.max(cell.wanted_bytes()));
     }
 
+    fn clear(&mut self) {
+        self.cells.iter_mut().for_each(|cell| (cell.num_targets, cell.num_sources) = (0, 0));
+    }
+
+    /// Calls `body` with the cell of each run of one target partition, its places and what follows them, its length.
     #[inline]
-    fn add(&mut self, source: VertexId, list: &[VertexId]) {
+    fn for_each_run(&mut self, list: &[VertexId], mut body: impl FnMut(&mut Cell, &[u16], usize)) {
         for stretch in list.chunks(STRETCH) {
             for (place, &target) in self.places.iter_mut().zip(stretch) {
                 *place = (target as usize % TABLE_LEN) as u16;
@@ -201,7 +263,7 @@ impl Sorter {
                 let (start, end) = (usize::from(run[0]), usize::from(run[1]));
                 let partition = stretch[start] as usize >> self.bits;
                 let Some(cell) = self.cells.get_mut(partition) else { return };
-                cell.add(source, &self.places[start..], end - start);
+                body(cell, &self.places[start..], end - start);
             }
         }
     }
@@ -251,16 +313,18 @@ impl<T> Row<T> {
 }
 
 impl Cell {
-    /// Adds a slot with `len` edges, whose places come first in `places`.
+    /// Adds a slot with `len` edges, whose places come first in `places`, if there is room.
     #[inline]
-    fn add(&mut self, source: VertexId, places: &[u16], len: usize) {
-        if self.num_sources == self.sources.len() {
-            grow(&mut self.sources);
+    fn add(&mut self, source: VertexId, places: &[u16], len: usize, room: &Room) {
+        if self.num_sources == self.sources.len() && !grow(&mut self.sources, room) {
+            return;
         }
         self.sources[self.num_sources] = (source as usize % TABLE_LEN) as u16;
         self.num_sources += 1;
         while self.num_targets + len + COPY > self.targets.len() {
-            grow(&mut self.targets);
+            if !grow(&mut self.targets, room) {
+                return;
+            }
         }
         let slots = &mut self.targets[self.num_targets..];
         for start in (0..len).step_by(COPY) {
@@ -269,9 +333,48 @@ impl Cell {
         slots[0] |= RUN_FLAG;
         self.num_targets += len;
     }
+
+    /// Counts a slot with `len` edges.
+    #[inline]
+    fn count(&mut self, len: usize) {
+        self.num_sources += 1;
+        self.num_targets += len;
+    }
+
+    /// The bytes of vectors that have grown to what was added.
+    fn wanted_bytes(&self) -> u64 {
+        let grown = |len: usize| if len == 0 { 0 } else { len.next_power_of_two().max(LEAST_LEN) };
+        let targets = if self.num_targets == 0 { 0 } else { grown(self.num_targets + COPY) };
+        ((grown(self.num_sources) + targets) * size_of::<u16>()) as u64
+    }
 }
 
+/// The length that vectors of a cell begin with.
+const LEAST_LEN: usize = 256;
+
+/// Doubles a vector, if there is room for it beside the old one.
 #[cold]
-fn grow(entries: &mut Vec<u16>) {
-    entries.resize((entries.len() * 2).max(256), 0);
+fn grow(entries: &mut Vec<u16>, room: &Room) -> bool {
+    let len = (entries.len() * 2).max(LEAST_LEN);
+    let num_bytes = |len: usize| (len * size_of::<u16>()) as u64;
+    if !room.take(num_bytes(len)) {
+        room.give_back(num_bytes(len));
+        return false;
+    }
+    let old_bytes = num_bytes(entries.len());
+    entries.resize(len, 0);
+    room.give_back(old_bytes);
+    true
+}
+
+/// The most bytes that sorters of all rows come to, whichever sorts which row.
+fn most_bytes(sorters: Vec<Mutex<Sorter<'_>>>) -> u64 {
+    let num_sorters = sorters.len() as u64;
+    let sorters = sorters.into_iter().map(|sorter| sorter.into_inner().unwrap_or_else(|e| e.into_inner()));
+    let largest = sorters.map(|sorter| sorter.cells.iter().map(|cell| cell.most_bytes).collect::<Vec<_>>());
+    let cells =
+        largest.reduce(|one, other| one.iter().zip(&other).map(|(&a, &b)| a.max(b)).collect()).unwrap_or_default();
+    // A vector that grows is there twice.
+    let growing = cells.iter().max().copied().unwrap_or(0);
+    num_sorters * (Sorter::least_bytes(cells.len()) + cells.iter().sum::<u64>() + growing)
 }
