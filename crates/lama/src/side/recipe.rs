@@ -160,9 +160,11 @@ impl Recipe {
     /// The page with the changes of all steps; `None` where they change nothing.
     pub(super) fn patch(&self, page: usize, room: Option<&Arc<Room>>) -> base::Result<Option<Arc<PatchedPage>>> {
         let Some(version) = self.version(page) else { return Ok(None) };
-        if let Some(shared) = self.base.patched((self.side, page, version)).filter(|_| self.show == Show::Everything) {
+        let shared = self.base.patched((self.side, page, version)).filter(|_| self.show == Show::Everything);
+        // Without room there is no table for the offsets of a page that another view wrote anew.
+        if let Some(shared) = shared.as_ref().filter(|shared| room.is_some() || shared.rewritten().is_none()) {
             self.check_largest(page, shared.largest_target())?;
-            return Ok(Some(shared));
+            return Ok(Some(Arc::clone(shared)));
         }
         let patched = SCRATCH.with(|scratch| {
             let mut scratch = scratch.take();
@@ -176,7 +178,7 @@ impl Recipe {
         let Some(patched) = patched? else { return Ok(None) };
         self.check_largest(page, patched.largest_target())?;
         let patched = Arc::new(patched);
-        if self.show == Show::Everything {
+        if self.show == Show::Everything && shared.is_none() {
             self.base.remember_patched((self.side, page, version), &patched);
         }
         Ok(Some(patched))
