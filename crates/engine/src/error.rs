@@ -114,7 +114,9 @@ impl Error {
             | Self::NoVertex { .. }
             | Self::NoEdge { .. } => ErrorKind::NotFound,
             Self::Lama(lama::Error::Poisoned { .. }) => ErrorKind::Io,
-            Self::Lama(lama::Error::Exists { .. }) | Self::Conflict { .. } => ErrorKind::Conflict,
+            Self::Lama(lama::Error::Exists { .. } | lama::Error::Replaced { .. }) | Self::Conflict { .. } => {
+                ErrorKind::Conflict
+            }
             Self::Graph(_)
             | Self::Lama(_)
             | Self::Terrace(_)

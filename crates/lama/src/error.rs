@@ -59,6 +59,13 @@ pub enum Error {
         /// The path of the database.
         path: PathBuf,
     },
+    /// The directory holds no younger state of the database that was opened: another one was put in its place, or an older
+    /// copy of it.
+    #[error("{}: another database, or an older copy of this one, took its place; open it again", path.display())]
+    Replaced {
+        /// The path of the database.
+        path: PathBuf,
+    },
     /// A page of the vertex table would hold more edges than its 32-bit offsets can tell apart.
     #[error("vertices {first} to {last} have {num_edges} edges, one page holds at most {}", u32::MAX)]
     PageTooLarge {

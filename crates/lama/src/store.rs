@@ -192,7 +192,8 @@ impl Store {
     /// knows already.
     ///
     /// # Errors
-    /// As [`open_read_only`](Self::open_read_only); the handle then goes on showing what it did.
+    /// As [`open_read_only`](Self::open_read_only), and [`Error::Replaced`] where the directory holds no younger state of
+    /// this database; the handle then goes on showing what it did.
     pub fn refresh(&self) -> Result<bool> {
         if self.writer.is_some() {
             return Ok(false);

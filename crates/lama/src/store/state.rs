@@ -44,7 +44,8 @@ impl State {
     /// Reads the manifest and opens what it names; takes over from `old` what is the same.
     ///
     /// # Errors
-    /// Something is missing, damaged, or does not fit together.
+    /// Something is missing, damaged, or does not fit together; [`Error::Replaced`] where `old` is of another database, or
+    /// younger.
     pub fn read(storage: &dyn Storage, path: &Path, old: Option<&Self>) -> Result<Self> {
         let manifest_path = path.join(names::MANIFEST);
         let bytes = storage.read_copy(&manifest_path)?;
@@ -72,6 +73,9 @@ impl State {
     }
 
     /// Opens what a manifest names.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read).
     pub fn open(
         storage: &dyn Storage,
         path: &Path,
@@ -80,6 +84,10 @@ impl State {
         old: Option<&Self>,
     ) -> Result<Self> {
         let records = manifest.files.iter().map(|file| (&*file.name, file)).collect();
+        // What is open is known by its number from here on.
+        if old.is_some_and(|old| !old.precedes(&manifest, &records)) {
+            return Err(Error::Replaced { path: path.to_owned() });
+        }
         let files = Files { storage, path, records, manifest: &manifest, opened: RefCell::default() };
         let base = match old.filter(|old| old.manifest.run == manifest.run) {
             Some(old) => Arc::clone(&old.base),
@@ -115,6 +123,19 @@ impl State {
         let state = Self { manifest, manifest_bytes, base, dictionary, columns, rows, files, level_files, newest };
         state.check_levels(path)?;
         Ok(state)
+    }
+
+    /// Whether `manifest`, with these files, can have become of this one: numbers never go back, and none is given to two
+    /// files.
+    fn precedes(&self, manifest: &Manifest, records: &HashMap<&str, &FileRecord>) -> bool {
+        let counters = |manifest: &Manifest| (manifest.next_file, manifest.next_number, manifest.epoch);
+        let (old, new) = (counters(&self.manifest), counters(manifest));
+        let same = |file: &FileRecord| records.get(&*file.name).is_none_or(|record| *record == file);
+        self.manifest.created == manifest.created
+            && old.0 <= new.0
+            && old.1 <= new.1
+            && old.2 <= new.2
+            && self.manifest.files.iter().all(same)
     }
 
     /// Every level is there and leads from where to where the chain says.

@@ -9,6 +9,7 @@ use base::storage::{DiskStorage, FaultStorage, Storage};
 use graph::Direction;
 
 use crate::model;
+use crate::model::past::Content;
 use crate::model::samples;
 
 fn path() -> &'static Path {
@@ -39,6 +40,63 @@ fn there_is_one_writer_and_any_number_of_readers() {
     assert!(reader.is_read_only());
     drop(writer);
     open(&disk).unwrap();
+}
+
+/// Puts what another disk has in the place of a database.
+fn replace(disk: &FaultStorage, other: &FaultStorage) {
+    disk.list(path()).unwrap().iter().for_each(|name| disk.remove_file(&path().join(name)).unwrap());
+    for name in other.list(path()).unwrap() {
+        disk.set_contents(&path().join(&name), &other.contents(&path().join(name)).unwrap());
+    }
+}
+
+/// The files of a database that was loaded again, or came from a backup, have the numbers of those that a reader has
+/// open: the reader showed the new manifest over the old files.
+#[test]
+fn a_reader_refuses_what_took_the_place_of_its_database() {
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let append = |disk: &FaultStorage, content: &mut Content, edge: (u32, u32)| {
+        let before = content.clone();
+        content.add_edge(edge.0, edge.1, 1);
+        content.changes_from(&before).with(|changes| open(disk).unwrap().append(changes, None)).unwrap();
+    };
+    let write = |options: GraphOptions, edge: (u32, u32)| {
+        let mut content = Content::new(options, 9);
+        content.add_edge(edge.0, edge.1, 1);
+        let disk = FaultStorage::default();
+        drop(content.write(Arc::new(disk.clone()), path(), None).unwrap());
+        (disk, content)
+    };
+    let (disk, mut content) = write(options, (1, 2));
+    let first = disk.duplicate();
+    append(&disk, &mut content, (3, 4));
+    let reader = Store::open_read_only(Arc::new(disk.clone()), path()).unwrap();
+    let (of_another_kind, _) = write(GraphOptions { in_edges: false, ..options }, (2, 1));
+    // Tests give all databases one identity.
+    let (another, mut other_content) = write(options, (2, 1));
+    append(&another, &mut other_content, (4, 3));
+    let (backup, mut restored) = (first.duplicate(), Content::new(options, 9));
+    restored.add_edge(1, 2, 1);
+    append(&backup, &mut restored, (5, 6));
+    append(&backup, &mut restored, (6, 7));
+    let original = disk.duplicate();
+    for (what, other) in [
+        ("another kind", &of_another_kind),
+        ("another", &another),
+        ("an old copy", &first),
+        ("an old copy that was changed", &backup),
+    ] {
+        replace(&disk, other);
+        let error = reader.refresh().unwrap_err();
+        assert!(matches!(error, Error::Replaced { .. }), "{what}: {error}");
+        content.compare(&reader.view().unwrap()).unwrap_or_else(|error| panic!("{what}: {error}"));
+        Store::open_read_only(Arc::new(disk.clone()), path()).unwrap().verify(&Pool::new(1).unwrap()).unwrap();
+    }
+    replace(&disk, &original);
+    assert!(!reader.refresh().unwrap());
+    append(&disk, &mut content, (7, 8));
+    assert!(reader.refresh().unwrap());
+    content.compare(&reader.view().unwrap()).unwrap();
 }
 
 #[test]
