@@ -122,10 +122,15 @@ impl Store {
         require_manifest(&*storage, path)?;
         let lock = Lock::take(&*storage, path)?;
         let state = State::read(&*storage, path, None)?;
-        for name in unknown_files(&*storage, path, &state.manifest)? {
-            if names::is_ours(&name) {
-                storage.remove_file(&path.join(name))?;
-            }
+        let mut needless = unknown_files(&*storage, path, &state.manifest)?;
+        needless.retain(|name| names::is_ours(name));
+        if !needless.is_empty() {
+            // The one who wrote the manifest may have been killed before it was certain to stay: what only the one before
+            // names goes after it.
+            storage.sync_dir(path)?;
+        }
+        for name in needless {
+            storage.remove_file(&path.join(name))?;
         }
         Ok(Self::with_state(storage, path, state, Some(lock)))
     }
