@@ -38,7 +38,8 @@ impl SideOverlay {
     /// The length of a list that has `below` entries without the overlay.
     pub fn degree(&self, vertex: VertexId, below: usize) -> usize {
         let changes = self.overlay.num_changes(self.side, vertex);
-        below + changes.added - changes.removed
+        // Of a page that is damaged, nothing is below that could be removed.
+        (below + changes.added).saturating_sub(changes.removed)
     }
 
     /// Fetches the place of what changes in a list, once it is there what says where that is.

@@ -124,3 +124,22 @@ fn changes_over_a_version_show_the_one_that_has_them() {
         }
     }
 }
+
+/// The degree was what is below, which is nothing on a damaged page, less what is removed.
+#[test]
+fn what_is_removed_from_a_damaged_page_is_damage() {
+    let arcs = [(0, 1, 0), (0, 2, 0), (0, 2500, 0)];
+    let version = |bound, arcs: &[ModelArc]| Version { bound, arcs: arcs.to_vec(), ..Version::default() };
+    let history = History {
+        options: kinds()[0],
+        versions: vec![version(3000, &arcs), version(2000, &[]), version(2000, &arcs[2..])],
+    };
+    // The page has a target that is no vertex.
+    let view = View::open(history.parts(&history.base(0, PLENTY), Vec::new(), 1)).unwrap();
+    let underlay = Underlay::new(&view, 3000);
+    let step = history.step(0, 2);
+    step.changes[0].1.iter().for_each(|arc| underlay.cut(graph::Side::Out, arc.list, arc.neighbour));
+    let view = underlay.overlaid(step);
+    assert_eq!((view.out_degree(0), view.rough_out_degree(0)), (0, 0));
+    assert!(view.check().unwrap_err().to_string().contains("a target below 2000 expected, 2500 found"));
+}
