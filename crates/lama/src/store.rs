@@ -344,19 +344,24 @@ impl Store {
     /// snapshot, too, is counted and compared with what the manifest says of it. A handle that does not write looks at
     /// what the directory holds now.
     ///
-    /// Cost: reads every file twice.
+    /// Cost: reads every file twice. A handle that writes waits until a change that is under way is done; while files are
+    /// read, others go on.
     ///
     /// # Errors
     /// The first fault, with its place.
     pub fn verify(&self, pool: &base::parallel::Pool) -> Result<VerifyReport> {
-        let state = match &self.writer {
-            Some(_) => State::read(&*self.storage, &self.path, None)?,
+        let state = match self.hold() {
+            // Nobody publishes before it is compared, and what is open then stays.
+            Some(_held) => {
+                let state = State::read(&*self.storage, &self.path, None)?;
+                if state.manifest != self.state().manifest {
+                    let manifest = self.path.join(names::MANIFEST);
+                    return Err(base::Error::corrupt(&manifest, 0, "the manifest is not what was written last").into());
+                }
+                state
+            }
             None => State::read_beside_writer(&*self.storage, &self.path, None)?,
         };
-        if self.writer.is_some() && state.manifest != self.state().manifest {
-            let manifest = self.path.join(names::MANIFEST);
-            return Err(base::Error::corrupt(&manifest, 0, "the manifest is not what was written last").into());
-        }
         verify::verify(&*self.storage, &self.path, &state, pool)
     }
 

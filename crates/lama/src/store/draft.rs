@@ -37,10 +37,7 @@ impl Store {
     /// # Errors
     /// The handle only reads, or is poisoned.
     pub(super) fn begin(&self) -> Result<Draft<'_>> {
-        let writer = self.writer.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })?;
-        self.num_waiting.fetch_add(1, Ordering::Relaxed);
-        let writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
-        self.num_waiting.fetch_sub(1, Ordering::Relaxed);
+        let writer = self.hold().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })?;
         self.require_sound()?;
         Ok(Draft {
             store: self,
@@ -53,6 +50,15 @@ impl Store {
             named: Vec::new(),
             is_finished: false,
         })
+    }
+
+    /// Keeps others from changing anything, once a change that is under way is done; `None` where the handle only reads.
+    pub(super) fn hold(&self) -> Option<MutexGuard<'_, Writer>> {
+        let writer = self.writer.as_ref()?;
+        self.num_waiting.fetch_add(1, Ordering::Relaxed);
+        let writer = writer.lock().unwrap_or_else(PoisonError::into_inner);
+        self.num_waiting.fetch_sub(1, Ordering::Relaxed);
+        Some(writer)
     }
 
     /// Whether anybody waits until a change that is under way is done.

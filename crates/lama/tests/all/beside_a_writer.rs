@@ -184,3 +184,38 @@ fn threads_read_while_one_writes() {
     past.compare(&store).unwrap();
     println!("{num_views:?} views read beside 30 appends");
 }
+
+/// What another thread published between two looks at the manifest was taken for damage.
+#[test]
+fn a_writing_handle_is_verified_while_threads_write() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let random = &mut Random(12);
+    let mut content = Content::new(GraphOptions::default(), 60);
+    let store = content.write(disk(), &path, None).unwrap();
+    store.retain(Retention::Last(2)).unwrap();
+    let is_over = AtomicBool::new(false);
+    let verify = || {
+        let (pool, mut num_verified) = (Pool::new(1).unwrap(), 0);
+        while !is_over.load(Ordering::Relaxed) || num_verified == 0 {
+            store.verify(&pool).unwrap();
+            num_verified += 1;
+        }
+        num_verified
+    };
+    let num_verified = std::thread::scope(|scope| {
+        let verifier = scope.spawn(verify);
+        let pool = Pool::new(1).unwrap();
+        for round in 0..200_u32 {
+            let before = content.clone();
+            content.evolve(random);
+            content.changes_from(&before).with(|changes| store.append(changes, None)).unwrap();
+            if round % 4 == 3 {
+                store.merge(MergeScope::All, &pool, &Silent).unwrap();
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+        verifier.join().unwrap()
+    });
+    println!("verified {num_verified} times beside 200 appends");
+}
