@@ -14,7 +14,7 @@ use bytemuck::Pod;
 
 use super::aligned::{AlignedMap, to_huge_pages};
 use super::{FileBytes, MappedSlice, Owner};
-use crate::memory::HUGE_PAGE_BYTES;
+use crate::memory::{HUGE_PAGE_BYTES, available_now};
 
 /// The room behind a slice; see [`MappedSlice::extended`].
 #[derive(Debug)]
@@ -101,9 +101,16 @@ impl<T: Pod> MappedSlice<T> {
     /// is told that they are there, as with a file that somebody else writes. Values between the slice and the room
     /// mean nothing. What is not written takes no memory.
     ///
+    /// Cost: two maps of the slice's file; of a slice in memory, a copy.
+    ///
     /// # Errors
-    /// The system has no such maps, or no room; the slice does not start on a page of its file.
+    /// The system has no such maps, or no room; the slice does not start on a page of its file; a copy of it does not fit
+    /// in the memory that is free.
     pub fn extended(&self, room: Range<usize>) -> Result<(Self, Annex<T>)> {
+        self.extended_within(room, available_now)
+    }
+
+    fn extended_within(&self, room: Range<usize>, available: impl FnOnce() -> u64) -> Result<(Self, Annex<T>)> {
         let num_bytes = |count: usize| count.checked_mul(size_of::<T>()).ok_or(ErrorKind::InvalidInput);
         let (start, end) = (num_bytes(room.start)?, num_bytes(room.end)?);
         if room.start < self.len() || end <= start || !start.is_multiple_of(annex_alignment()) {
@@ -115,6 +122,7 @@ impl<T: Pod> MappedSlice<T> {
             Owner::Mapped(..) | Owner::Aligned(_) => {
                 old.as_ptr().addr() % HUGE_PAGE_BYTES / annex_alignment() * annex_alignment()
             }
+            Owner::Heap(_) if old.len() as u64 > available() => return Err(ErrorKind::OutOfMemory.into()),
             Owner::Heap(_) => 0,
         };
         let file = memory_file()?;
@@ -336,6 +344,17 @@ mod tests {
         check(&MappedSlice::copied(&[]));
         check(&MappedSlice::copied(&[1, 2, 3]));
         check(&MappedSlice::copied(&(0..5000).collect::<Vec<_>>()));
+    }
+
+    #[test]
+    fn a_copy_that_does_not_fit_in_memory_is_not_made() {
+        let slice = MappedSlice::copied(&(0..5000_u32).collect::<Vec<_>>());
+        let unit = annex_alignment() / 4;
+        let start = slice.len().next_multiple_of(unit);
+        let extended = |available: u64| slice.extended_within(start..start + unit, || available);
+        assert_eq!(extended(19_999).unwrap_err().kind(), ErrorKind::OutOfMemory);
+        let (copy, _) = extended(20_000).unwrap();
+        assert_eq!(copy[..5000], slice[..]);
     }
 
     #[test]
