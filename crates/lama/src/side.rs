@@ -137,6 +137,12 @@ impl PageEntry {
         let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, with_overlay);
     }
 
+    /// Where its edges start stays: a reader may have seen the state before this one, and looks there.
+    fn set_damaged(&self) {
+        let damaged = |old: u64| Some(old & (OVERLAID << STATE_SHIFT | EDGE_MASK) | DAMAGED << STATE_SHIFT);
+        let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, damaged);
+    }
+
     fn set_overlaid(&self) {
         self.0.fetch_or(OVERLAID << STATE_SHIFT, Ordering::Relaxed);
     }
@@ -592,7 +598,7 @@ impl Side {
 
     fn set_damaged(&self, page: usize, error: base::Error) {
         let _ = self.shared.fault.set(error);
-        self.pages[page].set(DAMAGED, 0);
+        self.pages[page].set_damaged();
     }
 
     fn look_at(&self, page: usize, wants_weights: bool) -> base::Result<Look<'_>> {
@@ -741,4 +747,21 @@ pub(crate) struct PageCounts {
     pub dense: usize,
     pub patched: usize,
     pub empty: usize,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A reader who took the state before, and then where the edges start, read the targets of the first page.
+    #[test]
+    fn the_edges_of_a_page_that_turns_out_damaged_stay_where_they_are() {
+        let entry = PageEntry::untouched(7000);
+        entry.set(LISTS_READY, 7000);
+        entry.set_damaged();
+        assert_eq!(entry.load(Ordering::Acquire), (DAMAGED, 7000));
+        entry.set_overlaid();
+        entry.set_damaged();
+        assert_eq!((entry.load(Ordering::Acquire), entry.state()), ((DAMAGED | OVERLAID, 7000), DAMAGED));
+    }
 }
