@@ -15,8 +15,8 @@ use std::path::Path;
 use std::time::Instant;
 
 use anden::{
-    Database, Direction, Error, InputPath, Job, Key, LoadOptions, Options, Parameters, Result, Session, SourceOptions,
-    Values, View, WeightType,
+    Database, Error, InputPath, Job, Key, LoadOptions, Options, Parameters, Result, Session, SourceOptions, Values,
+    View, WeightType,
 };
 
 pub use properties::Properties;

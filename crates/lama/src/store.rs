@@ -384,8 +384,10 @@ impl Store {
 /// Checks the name that a snapshot is to have.
 pub(crate) fn check_name(name: Option<&str>, manifest: Option<&Manifest>) -> Result<()> {
     let Some(name) = name else { return Ok(()) };
-    if name.bytes().all(|b| b.is_ascii_digit()) || name.len() > MAX_NAME_BYTES {
-        let what = format!("{name:?} cannot name a snapshot: a name is no number and has 1 to {MAX_NAME_BYTES} bytes");
+    let is_number = name.bytes().all(|b| b.is_ascii_digit());
+    if is_number || name.len() > MAX_NAME_BYTES || name.contains(char::is_control) {
+        let what = "a name is no number, has 1 to";
+        let what = format!("{name:?} cannot name a snapshot: {what} {MAX_NAME_BYTES} bytes, and no control characters");
         return Err(Error::Input(what));
     }
     let holder =

@@ -194,13 +194,11 @@ fn list<K: FieldKey, W: Weight>(
     let ListLines { header: MetisHeader { num_vertices, num_skipped, has_weights, .. }, first_vertex: vertex, begun } =
         lines;
     if vertex > num_vertices {
-        return match next_token(bytes, at, end) {
-            Some((first, last)) => Err(format!(
-                "expected the lists of {num_vertices} vertices, found another {}",
-                shown(&bytes[first..last])
-            )),
-            None => Ok(()),
+        let another = |(first, last): (usize, usize)| {
+            let found = shown(&bytes[first..last]);
+            Err(format!("expected the lists of {num_vertices} vertices, found another {found}"))
         };
+        return next_token(bytes, at, end).map_or(Ok(()), another);
     }
     let num_skipped = if begun == Begun::List { 0 } else { num_skipped };
     for _ in 0..num_skipped {

@@ -82,13 +82,8 @@ impl<'a> Opening<'a> {
             }
             Format::Parquet => {
                 self.count_bytes(&looked);
-                let file = Arc::new(ParquetFile::open(path, looked.into_file(path)?)?);
                 self.num_texts += 1;
-                let (layout, properties) = RowLayout::of_edges(&file, self.options)?;
-                self.direction_known(path, None)?;
-                self.push_rows(path, file, layout);
-                self.say_properties(0, properties);
-                return Ok(());
+                return self.parquet(path, looked);
             }
             _ => {}
         }
@@ -167,6 +162,15 @@ impl<'a> Opening<'a> {
         let can_reopen = looked.opened.is_none();
         let opened = looked.opened;
         self.parts.push(Part { path, kind, opened, can_reopen, num_promised: None, properties });
+        Ok(())
+    }
+
+    fn parquet(&mut self, path: &Path, looked: Looked) -> Result<()> {
+        let file = Arc::new(ParquetFile::open(path, looked.into_file(path)?)?);
+        let (layout, properties) = RowLayout::of_edges(&file, self.options)?;
+        self.direction_known(path, None)?;
+        self.push_rows(path, file, layout);
+        self.say_properties(0, properties);
         Ok(())
     }
 

@@ -244,6 +244,7 @@ fn a_run_and_keys_that_do_not_fit_together_are_refused() {
     assert!(publish(2, 1, None).contains("1 edges cannot have 2 entries"));
     assert!(publish(2, 2, Some("17")).contains("\"17\" cannot name a snapshot"));
     assert!(publish(2, 2, Some("")).contains("cannot name a snapshot"));
+    assert!(publish(2, 2, Some("a\nb")).contains("cannot name a snapshot"));
     assert!(!disk.exists(path()).unwrap());
 
     let builder = create(&disk).unwrap();
