@@ -4,15 +4,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::mapped::FileBytes;
-use base::storage::{Storage, StorageFile};
+use base::storage::Storage;
 
 use crate::{Result, names};
 
-/// A scratch file; dropped, it is removed.
+/// A scratch file; dropped, it is removed. Between calls it is closed: a system lets a program have few files open, and
+/// what does not fit in memory may take many.
 #[derive(Debug)]
 pub struct TempFile {
     storage: Arc<dyn Storage>,
-    file: Box<dyn StorageFile>,
     path: PathBuf,
 }
 
@@ -23,13 +23,16 @@ impl TempFile {
     /// A scratch file has this name, or the disk failed.
     pub(crate) fn create(storage: &Arc<dyn Storage>, directory: &Path, name: &str) -> Result<Self> {
         let path = directory.join(names::scratch(name));
-        let file = storage.create(&path)?;
-        Ok(Self { storage: Arc::clone(storage), file, path })
+        drop(storage.create(&path)?);
+        Ok(Self { storage: Arc::clone(storage), path })
     }
 
-    /// The file, for writing.
-    pub fn file(&self) -> &dyn StorageFile {
-        &*self.file
+    /// Writes `bytes` at `offset`.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn write_at(&self, offset: u64, bytes: &[u8]) -> Result<()> {
+        Ok(self.storage.open_write(&self.path)?.write_at(offset, bytes)?)
     }
 
     /// Where it is.

@@ -2,7 +2,7 @@
 //!
 //! These are LLAMA's figures 7 and 8 (R-MAT graphs of more vertices, and of more edges a vertex, most of which do not
 //! fit) and the columns of its tables I and III that are not other systems': PageRank, breadth-first search, triangles
-//! and loads.
+//! and loads: of serialized graphs, whose lists are sorted already.
 
 use std::path::PathBuf;
 
@@ -66,10 +66,10 @@ pub(super) fn lines(ground: &Ground<'_>, report: &mut Report) -> Result<()> {
         let at =
             |name: &str, graph: &Grown| format!("{name} at {:.1} times the memory, by {}", graph.times(), series.by);
         for graph in &graphs {
-            report.line(Line::figure(at("load", graph), "s", graph.load_seconds, ""));
+            report.line(Line::figure(at("load of a serialized graph", graph), "s", graph.load_seconds, ""));
         }
         let loads: Vec<_> = graphs.iter().map(|graph| (graph.num_bytes, graph.load_seconds)).collect();
-        slopes(report, &format!("load by {}", series.by), &loads);
+        slopes(report, &format!("load of a serialized graph by {}", series.by), &loads);
         for work in WORKS {
             let mut medians = Vec::new();
             for graph in &graphs {

@@ -208,30 +208,28 @@ fn check(
     Ok(num_checked)
 }
 
-/// The lines of a graph: each alone on all cores, both with their share, and both while edges arrive.
+/// The lines of a graph: each alone on its share of the cores, both, and both while edges arrive.
 pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: &mut Report) -> Result<()> {
     let time = Duration::from_millis(if is_quick { 300 } else { 5_000 });
     let cores = setting.pool.num_threads();
     let num_batches = 2 * ((time.as_secs_f64() * ARRIVALS_A_SECOND as f64) as usize / BATCH);
     let edges = ground.new_edges(num_batches * BATCH)?;
     let arrivals: Vec<Vec<Update>> = edges.chunks(BATCH).map(|batch| updates(batch, true)).collect();
-    let all = Split { navigational: cores, analytics: cores };
     let shared = Split::of_cores(cores);
     let cast = |num_askers, has_analyst, ingests| Cast { num_askers, has_analyst, ingests };
     let name = ground.name;
-    let alone = |what: &str, report: &mut Report| -> Result<(f64, f64)> {
-        let asked = play(ground, all, cast(cores, false, false), &[], time)?.rates.navigational;
-        let analysed = play(ground, all, cast(0, true, false), &[], time)?.rates.analytic;
-        let with = format!("{cores} cores");
-        report.line(Line::figure(format!("{name}: paths alone{what}"), "k/s", asked / 1e3, with));
-        let turns = "SSSP and PageRank in turn";
-        report.line(Line::figure(format!("{name}: analyses alone{what}"), "1/s", analysed, turns));
-        Ok((asked, analysed))
+    // On the cores that each has beside the other: analyses on all cores gain less than there are more.
+    let alone = |what: &str, report: &mut Report| -> Result<Rates> {
+        let navigational = play(ground, shared, cast(shared.navigational, false, false), &[], time)?.rates.navigational;
+        let analytic = play(ground, shared, cast(0, true, false), &[], time)?.rates.analytic;
+        let with = |num_cores: usize| format!("{num_cores} of {cores} cores");
+        let (paths, analyses) = (format!("{name}: paths alone{what}"), format!("{name}: analyses alone{what}"));
+        report.line(Line::figure(paths, "k/s", navigational / 1e3, with(shared.navigational)));
+        let turns = format!("SSSP and PageRank in turn, {}", with(shared.analytics));
+        report.line(Line::figure(analyses, "1/s", analytic, turns));
+        Ok(Rates { navigational, analytic })
     };
-    let (asked, analysed) = alone("", report)?;
-    let share_of = |rate: f64, num_cores: usize| rate * (num_cores as f64 / cores as f64).min(1.0);
-    let shares =
-        Rates { navigational: share_of(asked, shared.navigational), analytic: share_of(analysed, shared.analytics) };
+    let shares = alone("", report)?;
     let mut compare = |what: &str, rates: Rates| {
         let pairs = [
             (format!("{name}: paths {what}"), "k/s", rates.navigational / 1e3, shares.navigational / 1e3),
@@ -240,7 +238,7 @@ pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: 
         for (name, unit, ours, share) in pairs {
             let ratio = ours / share;
             report.line(Line {
-                other: Some((share, "their share of the cores".to_owned())),
+                other: Some((share, "alone on these cores".to_owned())),
                 ratio: Some((ratio, ratio, ratio)),
                 ..Line::figure(name, unit, ours, "≥ 0.8")
             });

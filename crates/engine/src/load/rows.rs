@@ -103,7 +103,7 @@ impl RowStore {
             Some(file) => file,
             none => none.insert(load.builder.temp_file("rows")?),
         };
-        file.file().write_at(start, &bytes)?;
+        file.write_at(start, &bytes)?;
         state.num_spilled += bytes.len() as u64;
         Ok(BlockValues::File(start, ends.into_iter().map(|end| start + end).collect()))
     }

@@ -46,7 +46,7 @@ impl<P: Payload> ArcFile<P> {
 
     pub(crate) fn append(&mut self, arcs: &[KeyedArc<P>]) -> Result<()> {
         let offset = (self.num_arcs * size_of::<KeyedArc<P>>()) as u64;
-        self.file.file().write_at(offset, bytemuck::cast_slice(arcs))?;
+        self.file.write_at(offset, bytemuck::cast_slice(arcs))?;
         self.num_arcs += arcs.len();
         Ok(())
     }

@@ -61,7 +61,13 @@ pub(super) fn serve(shared: &Shared) {
                 request.serve(&mut pieces, &mut samples);
                 samples.judge(shared);
             }
-            Next::Nothing => last = last.and_then(still_heard),
+            Next::Nothing => {
+                last = last.and_then(still_heard);
+                if last.is_none() {
+                    // Samples keep files that may be gone; nobody will ask for enough to have them looked at soon.
+                    samples.waiting.clear();
+                }
+            }
             Next::Closed => return,
         }
     }

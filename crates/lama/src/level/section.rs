@@ -73,7 +73,7 @@ impl SectionBuffer {
                 none => none.insert(spill.file(self.name)?),
             };
             for part in [&self.bytes, new] {
-                file.file().write_at(self.num_spilled, part)?;
+                file.write_at(self.num_spilled, part)?;
                 self.num_spilled += part.len() as u64;
             }
             self.bytes.clear();

@@ -46,7 +46,7 @@ impl Model {
     pub fn write(&self, storage: Arc<dyn Storage>, path: &Path) -> Result<Store> {
         let builder = Store::create_as(storage, path, self.options, IDENTITY)?;
         let scratch = builder.temp_file("sorting")?;
-        scratch.file().write_at(0, b"soon gone")?;
+        scratch.write_at(0, b"soon gone")?;
         let run = builder.run_writer(self.keys.len())?;
         self.write_side(&run, Side::Out, self.csr.out_lists())?;
         if self.options.in_edges && self.options.direction == Direction::Directed {

@@ -155,7 +155,7 @@ fn a_builder_that_is_dropped_leaves_nothing() {
     let run = builder.run_writer(3).unwrap();
     run.append::<u32>(Side::Out, &[1, 0], &[2], &[]).unwrap();
     let scratch = builder.temp_file("a").unwrap();
-    scratch.file().write_at(0, b"text").unwrap();
+    scratch.write_at(0, b"text").unwrap();
     assert_eq!(scratch.read().unwrap().as_slice(), b"text");
     assert!(disk.list(path()).unwrap().len() > 3);
     drop(builder);

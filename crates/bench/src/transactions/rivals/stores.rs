@@ -27,7 +27,7 @@ pub(crate) trait Store: Sync {
 
 impl Store for Sqlite {
     fn insert(&self, (source, target, weight): WeightedEdge) -> Result<()> {
-        self.connection().execute(INSERT, params![source, target, weight])?;
+        self.connection().prepare_cached(INSERT)?.execute(params![source, target, weight])?;
         Ok(())
     }
 }
