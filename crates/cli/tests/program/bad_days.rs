@@ -1,7 +1,7 @@
 //! Too little memory, and files that go while they are read: a message, and nothing lost.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 use crate::scene::Scene;
 
@@ -58,6 +58,22 @@ fn queries_and_weights_name_all_the_memory_that_they_take() {
         });
         assert!(num_tries.is_some_and(|tries| tries > 0), "{arguments:?}");
     }
+}
+
+/// What does not fit in memory waits in more files than many systems let a program have open.
+#[test]
+fn a_load_has_few_files_open() {
+    let scene = Scene::new();
+    let edge = |i: u64| {
+        let random = i.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+        format!("{} {}\n", random >> 48, random >> 32 & 0xffff)
+    };
+    scene.write("edges.txt", (0..1_500_000).map(edge).collect::<String>());
+    let load = r#"ulimit -n 24; exec "$0" load db edges.txt --ids dense --memory 28M --threads 1"#;
+    let mut shell = Command::new("bash");
+    let output = shell.args(["-c", load, env!("CARGO_BIN_EXE_anden")]).current_dir(scene.path(".")).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    scene.anden(&["verify", "db"]).succeeded();
 }
 
 /// Who compares snapshots needs no log.
