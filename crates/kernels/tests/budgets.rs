@@ -227,7 +227,7 @@ fn budgets_are_kept_or_refused() {
                 let excused = match kernel {
                     _ if must_copy || [LCC, TRIANGLES].contains(&kernel) => 4 * csr.num_arcs() + (1 << 20),
                     // What a table is taken from, behind each of three arrays.
-                    PAGERANK => 3 * 8 << 15,
+                    PAGERANK => (3 * 8) << 15,
                     // A table of each worker, and long lists.
                     FROM_DISK | LCC_FROM_DISK => 1 << 17,
                     _ => 0,
