@@ -47,6 +47,7 @@ fn acks_that_nobody_reads_stop_no_update() {
 #[test]
 fn an_interrupted_apply_takes_no_half_of_a_line() {
     let scene = Scene::with_small(&[]);
+    let mut num_interrupted = 0;
     for round in 0..10 {
         let mut command = scene.command(&["apply", "db", "-", "--batch", "1", "--acks", "-"]);
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
@@ -54,13 +55,18 @@ fn an_interrupted_apply_takes_no_half_of_a_line() {
         input.write_all(b"+ 1 77\n+ 1 78\n").unwrap();
         let mut acks = BufReader::new(child.stdout.take().unwrap()).lines();
         assert_eq!(acks.next().unwrap().unwrap(), "1");
-        input.write_all(b"+ 1 6").unwrap();
+        let half = format!("{}", 1_000 + round);
+        input.write_all(format!("+ 1 {half}").as_bytes()).unwrap();
         assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-        std::thread::sleep(std::time::Duration::from_millis(round));
+        std::thread::sleep(std::time::Duration::from_millis(3 + round));
         drop(input);
-        assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130), "round {round}");
-        assert_eq!(scene.json(&["query", "db", "edge", "1", "6"])["result"], false, "round {round}");
+        // A busy system may tell of the end of the input first: then it is one as any other.
+        let is_interrupted = child.wait_with_output().unwrap().status.code() == Some(130);
+        let has_half = scene.anden(&["query", "db", "edge", "1", &half]).stdout == "true\n";
+        assert_ne!(is_interrupted, has_half, "round {round}");
+        num_interrupted += usize::from(is_interrupted);
     }
+    assert!(num_interrupted >= 5, "{num_interrupted}");
 }
 
 #[test]

@@ -656,7 +656,7 @@ fn who_refreshes_beside_another_leaves_no_hole() {
 fn no_sync_beside_one_that_fails_succeeds() {
     let storage = HookedStorage::default();
     let database = Arc::new(Database::create_in(Arc::new(storage.clone()), Path::new(DB), kinds()[0]).unwrap());
-    let soon = Durability::Batched(Duration::from_millis(500));
+    let soon = Durability::Batched(Duration::from_secs(2));
     let other = Arc::clone(&database);
     let (done, is_done) = std::sync::mpsc::channel();
     database.apply_with(&[Update::add_edge(1, 2)], Missing::Lenient, soon, pool()).unwrap();
