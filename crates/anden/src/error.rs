@@ -59,6 +59,22 @@ impl Error {
     pub(crate) fn no_vertex(key: &Key) -> Self {
         Self::NotFound(format!("vertex {key} does not exist"))
     }
+
+    /// An error of a kernel, with the keys of vertices where it has ids.
+    pub(crate) fn with_keys(error: kernels::Error, key: impl Fn(VertexId) -> Result<Key>) -> Self {
+        let named = match &error {
+            kernels::Error::Weight { kernel, source_vertex, target, weight } => {
+                key(*source_vertex).and_then(|source| Ok((source, key(*target)?))).map(|(source, target)| {
+                    format!("the edge from {source} to {target} has weight {weight}: {kernel} needs weights of 0 or more")
+                })
+            }
+            kernels::Error::Strength { kernel, vertex, sum, number } => key(*vertex).map(|vertex| {
+                format!("the weights from {vertex} come to {sum}: {kernel} needs sums that {number} holds, and one over them")
+            }),
+            _ => return error.into(),
+        };
+        named.map_or_else(|_| error.into(), Self::InvalidInput)
+    }
 }
 
 impl From<base::Error> for Error {
@@ -84,24 +100,6 @@ impl From<graph::Error> for Error {
             graph::Error::Base(error) => error.into(),
             error => Self::InvalidInput(error.to_string()),
         }
-    }
-}
-
-impl Error {
-    /// An error of a kernel, with the keys of vertices where it has ids.
-    pub(crate) fn with_keys(error: kernels::Error, key: impl Fn(VertexId) -> Result<Key>) -> Self {
-        let named = match &error {
-            kernels::Error::Weight { kernel, source_vertex, target, weight } => {
-                key(*source_vertex).and_then(|source| Ok((source, key(*target)?))).map(|(source, target)| {
-                    format!("the edge from {source} to {target} has weight {weight}: {kernel} needs weights of 0 or more")
-                })
-            }
-            kernels::Error::Strength { kernel, vertex, sum, number } => key(*vertex).map(|vertex| {
-                format!("the weights from {vertex} come to {sum}: {kernel} needs sums that {number} holds, and one over them")
-            }),
-            _ => return error.into(),
-        };
-        named.map_or_else(|_| error.into(), Self::InvalidInput)
     }
 }
 

@@ -115,11 +115,12 @@ impl Acks {
     fn write(&mut self, line: u64) -> anden::Result<()> {
         let Some(output) = &mut self.output else { return Ok(()) };
         match writeln!(output, "{line}").and_then(|()| output.flush()) {
-            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => self.output = None,
-            written => {
-                written.map_err(|error| anden::Error::Io(format!("{}: cannot write: {error}", self.name)))?;
+            Ok(()) => Ok(()),
+            Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => {
+                self.output = None;
+                Ok(())
             }
+            Err(error) => Err(anden::Error::Io(format!("{}: cannot write: {error}", self.name))),
         }
-        Ok(())
     }
 }
