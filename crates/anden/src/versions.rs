@@ -67,8 +67,9 @@ impl Database {
         })
     }
 
-    /// The edges that the snapshots of `window`, both ends included, added and its last one still has; of
-    /// the oldest snapshot all edges count as added. All vertices of the last snapshot are in it.
+    /// The edges that the snapshots of `window`, both ends included, added: those that its last one has and that were
+    /// not there, or had another weight, before its first one. What went and came again in between as it was is not in
+    /// it. Of the oldest snapshot all edges count as added. All vertices of the last snapshot are in it.
     ///
     /// # Errors
     /// [`Error::NotFound`]: an end is no snapshot; [`Error::InvalidInput`]: the window is reversed; damage

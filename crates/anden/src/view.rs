@@ -309,13 +309,23 @@ impl View {
     }
 
     /// The length of the out-list.
-    pub fn out_degree(&self, vertex: VertexId) -> u64 {
-        self.graph.out_degree(vertex) as u64
+    ///
+    /// # Errors
+    /// Damage met on the way.
+    pub fn out_degree(&self, vertex: VertexId) -> Result<u64> {
+        let degree = self.graph.out_degree(vertex) as u64;
+        self.graph.check()?;
+        Ok(degree)
     }
 
     /// The length of the in-list; `None` where in-lists are not there.
-    pub fn in_degree(&self, vertex: VertexId) -> Option<u64> {
-        self.has_in_edges().then(|| self.graph.in_degree(vertex) as u64)
+    ///
+    /// # Errors
+    /// Damage met on the way.
+    pub fn in_degree(&self, vertex: VertexId) -> Result<Option<u64>> {
+        let degree = self.has_in_edges().then(|| self.graph.in_degree(vertex) as u64);
+        self.graph.check()?;
+        Ok(degree)
     }
 
     /// How the lengths of the out-lists are spread.

@@ -196,10 +196,12 @@ impl<'a> Append<'a> {
             ..AppendReport::default()
         };
         drop(change);
-        if self.options.maintenance == Maintenance::WhenDue
-            && let Some(merged) = store.maintain(pool, progress)?
-        {
-            report.maintenance_bytes = merged.bytes_written;
+        if self.options.maintenance == Maintenance::WhenDue {
+            match store.maintain(pool, progress) {
+                Ok(merged) => report.maintenance_bytes = merged.map_or(0, |merged| merged.bytes_written),
+                // What was to be appended is there: an error would have it appended again.
+                Err(error) => report.maintenance_error = Some(error.to_string()),
+            }
         }
         report.bytes = store.num_bytes();
         report.seconds = self.start.elapsed().as_secs_f64();

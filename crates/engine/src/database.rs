@@ -8,6 +8,7 @@ use base::VertexId;
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
 use base::storage::{DiskStorage, MemoryStorage, Storage};
+use graph::Graph;
 use graph::formats::InputPath;
 use lama::{
     Dictionary, DictionaryKeys, Diff, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention, SnapshotInfo, Stats,
@@ -605,14 +606,20 @@ impl Database {
         self.store.dictionary()
     }
 
-    /// Reads every byte and holds every structure against the others.
+    /// Reads every byte and holds every structure against the others. The report counts the log as well, and what is
+    /// committed beyond the newest snapshot.
     ///
     /// # Errors
     /// The first fault, with its place.
     pub fn verify(&self, pool: &Pool) -> Result<VerifyReport> {
         self.refresh()?;
         self.live.verify_log(&self.store)?;
-        Ok(self.store.verify(pool)?)
+        let mut report = self.store.verify(pool)?;
+        let (view, (num_files, num_bytes)) = (self.view()?, self.log_files()?);
+        report.num_files += num_files;
+        report.num_bytes += num_bytes;
+        (report.num_vertices, report.num_edges) = (view.num_vertices() as u64, view.num_edges());
+        Ok(report)
     }
 
     /// The bytes of the log: of what is committed and in no snapshot, and room for more.
@@ -620,17 +627,22 @@ impl Database {
     /// # Errors
     /// The disk failed.
     pub fn log_bytes(&self) -> Result<u64> {
+        Ok(self.log_files()?.1)
+    }
+
+    /// How many files the log has, and their bytes.
+    fn log_files(&self) -> Result<(usize, u64)> {
         let storage = self.store.storage();
         let names = storage.list(self.path())?.into_iter().filter(|name| lama::log_number(name).is_some());
-        let mut num_bytes = 0;
+        let (mut num_files, mut num_bytes) = (0, 0);
         for name in names {
-            num_bytes += match storage.file_len(&self.path().join(name)) {
+            match storage.file_len(&self.path().join(name)) {
                 // A snapshot has it now.
-                Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => 0,
-                len => len?,
-            };
+                Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => {}
+                len => (num_files, num_bytes) = (num_files + 1, num_bytes + len?),
+            }
         }
-        Ok(num_bytes)
+        Ok((num_files, num_bytes))
     }
 
     /// Sizes of what is on disk.

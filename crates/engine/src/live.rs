@@ -71,6 +71,9 @@ use crate::log::{Bookmark, Durability, Log, LogOwner, LogPlace, LogStats, Shared
 const SPARE_VERTICES: usize = 1 << 16;
 /// What an underlay takes for each vertex and side, whether anything changes or not.
 const UNDERLAY_BITS: u64 = 10;
+/// Of changes that take hardly any memory a snapshot is made once the log has so many times the bytes of those that do:
+/// it is read when the database is opened.
+const LOG_SHARE: u64 = 16;
 
 /// What was committed since the newest snapshot.
 #[derive(Debug, Default)]
@@ -327,7 +330,8 @@ impl Live {
         self.newest().map(|newest| newest.view())
     }
 
-    /// The bytes of changes that are in no snapshot, and of which nobody makes one.
+    /// The bytes of changes that are in no snapshot, and of which nobody makes one; what changes to and fro takes none,
+    /// but is in the log.
     pub(crate) fn num_pending_bytes(&self) -> u64 {
         self.turn().num_pending_bytes()
     }
@@ -458,7 +462,9 @@ impl Turn<'_> {
 
     /// As [`Live::num_pending_bytes`].
     pub(crate) fn num_pending_bytes(&self) -> u64 {
-        self.writer.as_ref().map_or(0, Writer::num_pending_bytes)
+        let Some(writer) = &*self.writer else { return 0 };
+        let logged = self.live.log.as_ref().map_or(0, Log::kept_bytes);
+        writer.num_pending_bytes().max(logged / LOG_SHARE)
     }
 
     /// Applies a batch: all of it, or nothing where an update is not right. Before anybody sees it, it is as durable as
@@ -583,7 +589,8 @@ impl Writer {
 
     /// What the delta takes, without what is frozen.
     fn num_bytes(&self) -> u64 {
-        self.delta.num_bytes() + self.keys.num_bytes() + self.properties.history.num_bytes()
+        let history = self.vertices.num_bytes() + self.properties.history.num_bytes();
+        self.delta.num_bytes() + self.keys.num_bytes() + history
     }
 }
 

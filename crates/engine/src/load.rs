@@ -89,6 +89,7 @@ pub(crate) fn load(
     base::memory::reset_resident_peak();
     let mut options = options.agreed()?;
     let budget = Budget::new(options.memory, options.sort_memory, pool.num_threads())?;
+    let budget = if options.spread.num_snapshots > 1 { budget.shared()? } else { budget };
     options.source.block_bytes = options.source.block_bytes.min(budget.block_bytes);
     let mut source = Source::open(inputs, options.source.clone())?;
     options.agree_on_direction(source.facts().direction);

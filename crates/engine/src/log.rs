@@ -84,6 +84,8 @@ struct Shared {
     state: Mutex<State>,
     /// The thread has something to do sooner than it thinks.
     wake: Condvar,
+    /// What groups take that are in no snapshot, as far as is known.
+    kept_bytes: AtomicU64,
     num_groups: AtomicU64,
     num_syncs: AtomicU64,
 }
@@ -155,6 +157,7 @@ impl Log {
             files: Mutex::new(files),
             state: Mutex::new(state),
             wake: Condvar::new(),
+            kept_bytes: AtomicU64::new(0),
             num_groups: AtomicU64::new(0),
             num_syncs: AtomicU64::new(0),
         });
@@ -185,6 +188,7 @@ impl Log {
             state = shared.state();
         }
         state.push(epoch, payload, shared.seed);
+        shared.kept_bytes.fetch_add(group_bytes(payload.len()) as u64, Ordering::Relaxed);
         shared.num_groups.fetch_add(1, Ordering::Relaxed);
         match durability {
             Durability::None if state.pending.len() <= MAX_PENDING_BYTES => {
@@ -248,6 +252,8 @@ impl Log {
         drop(state);
         let storage = Arc::clone(&files.storage);
         let paths = files.take_through(epoch, is_current_old);
+        let num_kept = files.written_bytes() + self.shared.state().pending.len() as u64;
+        self.shared.kept_bytes.store(num_kept, Ordering::Relaxed);
         drop(files);
         for path in paths {
             let _ = storage.remove_file(&path);
@@ -260,6 +266,11 @@ impl Log {
     /// The disk failed: it goes on waiting.
     pub(crate) fn write(&self) -> Result<()> {
         self.shared.write()
+    }
+
+    /// What is to be read when the database is opened, in bytes.
+    pub(crate) fn kept_bytes(&self) -> u64 {
+        self.shared.kept_bytes.load(Ordering::Relaxed)
     }
 
     pub(crate) fn stats(&self) -> LogStats {

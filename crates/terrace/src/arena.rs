@@ -41,8 +41,8 @@ pub(crate) const NOTHING: Handle = 0;
 
 /// The most that is reserved, in lines: 256 GB, as far as handles reach.
 const MOST_LINES: usize = 1 << 32;
-/// The least, where the system limits addresses: 1 GB.
-const LEAST_LINES: usize = 1 << 24;
+/// The least, where the system limits addresses: 128 MB.
+const LEAST_LINES: usize = 1 << 21;
 /// For so many lines the tables that go with them have an entry: the most are enough for 2^32 vertices with four on a
 /// page.
 const LINES_OF_ENTRY: usize = 4;
@@ -85,15 +85,20 @@ impl Fresh {
 }
 
 impl Arena {
-    /// Reserves addresses for nodes, and for tables of their pages; takes no memory yet.
+    /// Reserves addresses for nodes, and for tables of their pages; takes no memory yet. Where the system limits
+    /// addresses, a quarter of what it grants: the next live graph, views and files need some as well.
     ///
     /// # Errors
-    /// The system grants not even some 1.3 GB of addresses.
+    /// The system grants not even some 200 MB of addresses.
     pub(crate) fn reserve<const N: usize>() -> Result<(Self, [Newest; N])> {
         let mut num_lines = MOST_LINES;
         loop {
             match Self::of_lines(num_lines) {
-                Ok(all) => return Ok(all),
+                Ok(all) if num_lines == MOST_LINES || num_lines <= LEAST_LINES => return Ok(all),
+                Ok(all) => {
+                    drop(all);
+                    return Self::of_lines((num_lines / 4).max(LEAST_LINES)).map_err(Error::reserve);
+                }
                 Err(error) if num_lines <= LEAST_LINES => return Err(Error::reserve(error)),
                 Err(_) => num_lines /= 2,
             }

@@ -98,7 +98,7 @@ fn every_analysis_is_of_a_whole_number_of_batches() {
                         .navigate(|view| {
                             assert_eq!(view.context().pool.num_threads(), 1);
                             assert_eq!(view.path(0, 1)?.map(|path| path.vertices.len()), Some(2));
-                            Ok(view.out_degree(0))
+                            view.out_degree(0)
                         })
                         .unwrap();
                     assert!(num_new % 2 == 1 && num_new >= last, "{num_new} edges after {last}");

@@ -193,7 +193,7 @@ fn check_fragments(name: &str, view: &View) {
     for vertex in view.vertices_by_key().unwrap().into_iter().step_by(13) {
         let key = view.key(vertex).unwrap();
         let fragments = view.fragments(key.clone()).unwrap();
-        let degrees = [Some(view.out_degree(vertex)), view.in_degree(vertex)];
+        let degrees = [Some(view.out_degree(vertex).unwrap()), view.in_degree(vertex).unwrap()];
         for (list, degree) in [Some(fragments.out), fragments.into].into_iter().flatten().zip(degrees) {
             let mut counts = BTreeMap::<Key, i64>::new();
             list.base.iter().flatten().for_each(|key| *counts.entry(key.clone()).or_default() += 1);

@@ -170,7 +170,7 @@ impl Model {
                     ControlFlow::Continue(())
                 }),
             };
-            num_in_arcs += view.in_degree(vertex).unwrap_or(0);
+            num_in_arcs += view.in_degree(vertex).unwrap().unwrap_or(0);
         }
         view.graph().check().unwrap();
         found.values_mut().for_each(|weights| weights.sort_unstable());

@@ -162,7 +162,7 @@ pub fn run(text: &str) -> Result<()> {
     let mut outcome = Outcome::default();
     spin::beside(task.is_spinning, || -> Result<()> {
         for part in parts {
-            outcome.phases.push(phase(task.work, &pool, &view, part, task.side.is_oracle(), task.most_seconds)?);
+            outcome.phases.push(phase(task.work, &pool, &view, part, task.side, task.most_seconds)?);
         }
         Ok(())
     })?;

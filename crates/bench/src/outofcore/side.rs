@@ -1,7 +1,11 @@
 //! The sides: plain mapped files, with the advisor, and with one who knows what will be asked.
+//!
+//! With an advisor, some kernels take another way than in memory. What is read ahead and which way is taken are told
+//! apart by plain maps that are read in the advisor's way.
 
 use anyhow::{Result, bail};
 use engine::{Advisor, Prefetch, View};
+use kernels::Medium;
 
 /// Who reads ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -10,6 +14,8 @@ pub(super) enum Side {
     On,
     /// Nobody: what the system does with a mapped file by itself.
     Off,
+    /// Nobody, but kernels take the way that they take with an advisor.
+    OffSameWay,
     /// The advisor, told what queries will read before they are asked.
     Oracle,
 }
@@ -19,12 +25,13 @@ impl Side {
         match self {
             Self::On => "advisor on",
             Self::Off => "advisor off",
+            Self::OffSameWay => "advisor off, same way",
             Self::Oracle => "oracle",
         }
     }
 
     pub(super) fn named(name: &str) -> Result<Self> {
-        match [Self::On, Self::Off, Self::Oracle].into_iter().find(|side| side.name() == name) {
+        match [Self::On, Self::Off, Self::OffSameWay, Self::Oracle].into_iter().find(|side| side.name() == name) {
             Some(side) => Ok(side),
             None => bail!("{name:?}: no such side"),
         }
@@ -34,10 +41,16 @@ impl Side {
         self == Self::Oracle
     }
 
+    /// The way that kernels take.
+    pub(super) fn medium(self) -> Medium {
+        if self == Self::OffSameWay { Medium::Disk } else { Medium::Auto }
+    }
+
     /// The view, with whoever reads ahead.
     pub(super) fn attach(self, view: &View) -> (View, Advisor) {
         let advisor = Advisor::default();
-        let view = advisor.attach(view, if self == Self::Off { Prefetch::Off } else { Prefetch::Auto });
+        let is_off = matches!(self, Self::Off | Self::OffSameWay);
+        let view = advisor.attach(view, if is_off { Prefetch::Off } else { Prefetch::Auto });
         (view, advisor)
     }
 }

@@ -9,7 +9,7 @@ use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
 use engine::View;
-use graph::{Graph, Page, Parts, Side, WillNeed};
+use graph::{Graph, Page, Parts, WillNeed};
 use kernels::Context;
 use kernels::bc::{BcParams, BcSources, bc};
 use kernels::bfs::{BfsParams, bfs};
@@ -23,6 +23,7 @@ use kernels::sssp::{DistanceValue, SsspAlgorithm, SsspParams, sssp};
 use kernels::triangles::{TriangleParams, triangles};
 use kernels::wcc::{WccParams, wcc};
 
+use super::side::Side;
 use crate::harness::seconds;
 
 /// Iterations of PageRank in a phase.
@@ -114,6 +115,20 @@ impl Work {
         matches!(self, Self::Edges | Self::Fof | Self::Paths | Self::LightPaths)
     }
 
+    /// Whether it takes another way with an advisor than without.
+    pub(super) fn has_two_ways(self) -> bool {
+        matches!(self, Self::Bfs | Self::Bc | Self::Sssp | Self::Wcc | Self::Kcore)
+    }
+
+    /// The sides on which it is compared.
+    pub(super) fn sides(self) -> &'static [Side] {
+        match self {
+            work if work.is_asked() => &[Side::On, Side::Off, Side::Oracle],
+            work if work.has_two_ways() => &[Side::On, Side::Off, Side::OffSameWay],
+            _ => &[Side::On, Side::Off],
+        }
+    }
+
     /// The vertices of a query.
     pub(super) fn num_ends(self) -> usize {
         if matches!(self, Self::Paths | Self::LightPaths) { 2 } else { 1 }
@@ -163,21 +178,21 @@ pub(super) fn phase(
     pool: &Pool,
     view: &View,
     sequence: &[VertexId],
-    is_oracle: bool,
+    side: Side,
     most_seconds: f64,
 ) -> Result<Phase> {
     let read_before = bytes_read();
     let deadline = &Deadline { begin: Instant::now(), most_seconds };
     // As a session without a budget of its own has it.
     let memory = Some(base::memory::available() / 8 * 7);
-    let ctx = &Context { memory, progress: deadline, ..Context::new(pool) };
+    let ctx = &Context { memory, progress: deadline, medium: side.medium(), ..Context::new(pool) };
     let (seconds, done) = seconds(|| match work {
         // As everybody has it who asks for single lists through the façade.
         work if work.is_asked() => {
             if view.is_listening() {
                 view.read_exactly(true);
             }
-            queries(ctx, work, view, sequence, is_oracle)
+            queries(ctx, work, view, sequence, side.is_oracle())
         }
         _ => match kernel(ctx, work, pool, view, sequence.first().copied().unwrap_or_else(|| first_with_edges(view))) {
             Err(_) if deadline.is_cancelled() => Ok((0, 0)),
@@ -264,7 +279,7 @@ fn announce(view: &View, sequence: &[VertexId], work: Work, place: usize, is_ora
         let from = if place == 0 { 0 } else { place + ORACLE_AHEAD };
         let part = [from, place + ORACLE_AHEAD + ORACLE_BATCH].map(|end| (end * work.num_ends()).min(sequence.len()));
         let parts = if work == Work::LightPaths { Parts::Weighted } else { Parts::Targets };
-        view.will_need(Side::Out, parts, &sequence[part[0]..part[1]]);
+        view.will_need(graph::Side::Out, parts, &sequence[part[0]..part[1]]);
     }
 }
 

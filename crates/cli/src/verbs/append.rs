@@ -12,7 +12,7 @@ use super::load::{
 use super::{open_to_write, session};
 use crate::args::{AppendArgs, Global, KindArgs};
 use crate::console::{Console, Table, count, duration, size};
-use crate::failure::Result;
+use crate::failure::{Result, complain};
 
 /// Makes a snapshot of what files add and remove.
 pub fn execute(global: &Global, args: &AppendArgs) -> Result {
@@ -30,6 +30,9 @@ pub fn execute(global: &Global, args: &AppendArgs) -> Result {
     let report = appended?;
     say_skipped(global, report.skipped, report.first_skipped.as_deref());
     say_guess(global, report.guess.as_deref());
+    if let Some(error) = report.maintenance_error.as_ref().filter(|_| !global.quiet) {
+        complain(&format!("note: the snapshot is there, but not the merge that is due after it: {error}"));
+    }
     let mut console = Console::new();
     if global.json {
         console.object(&object(&report))?;
@@ -55,6 +58,7 @@ fn object(report: &AppendReport) -> serde_json::Value {
         "missing": report.missing,
         "snapshot_bytes": report.snapshot_bytes,
         "maintenance_bytes": report.maintenance_bytes,
+        "maintenance_error": report.maintenance_error,
     })
 }
 

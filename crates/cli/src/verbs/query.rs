@@ -105,7 +105,7 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
         }
         Query::Vertex { v, fragments } => {
             let id = view.vertex(v.as_str())?;
-            let (out_degree, in_degree) = (view.out_degree(id), view.in_degree(id));
+            let (out_degree, in_degree) = (view.out_degree(id)?, view.in_degree(id)?);
             let properties = owned(view.vertex_properties(id)?);
             let fragments = if *fragments { Some(view.fragments(v.as_str())?) } else { None };
             Answer::Vertex(Box::new(Vertex { key: view.key(id)?, id, out_degree, in_degree, properties, fragments }))

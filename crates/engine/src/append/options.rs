@@ -208,6 +208,8 @@ pub struct AppendReport {
     pub snapshot_bytes: u64,
     /// Bytes that maintenance wrote, if it was due.
     pub maintenance_bytes: u64,
+    /// Why maintenance that was due did not end: it is tried again after the next append. The snapshot is there.
+    pub maintenance_error: Option<String>,
     /// Lines of the input that were left out because they were no edges.
     pub skipped: u64,
     /// What was wrong with the first of them, with file and line.

@@ -176,7 +176,9 @@ impl Writer {
     /// Does something with room for arcs.
     fn with_batch(&mut self, body: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<Arc<LiveVersion>> {
         self.require_whole()?;
-        let mut batch = std::mem::replace(&mut self.batch, Batch::new(None));
+        // Of the right kind, should the body panic.
+        let weight_type = self.underlay.view().options().weight_type;
+        let mut batch = std::mem::replace(&mut self.batch, Batch::new(weight_type));
         batch.clear();
         let done = body(self, &mut batch);
         self.batch = batch;

@@ -13,6 +13,7 @@
 //! come fast, snapshots are not made as often as there is enough for one: after each its thread *rests*, for a
 //! multiple of what it took, unless far more waits by then. A snapshot of four times as much changes few pages more.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -270,7 +271,12 @@ impl Work {
             // Somebody else may have been faster; and more may be committed than one snapshot has.
             while self.live.num_pending_bytes() > self.due_bytes() && !lock(&self.orders).is_closing {
                 let begin = Instant::now();
-                let paused = self.make_snapshot();
+                // Where nobody made snapshots any more, who commits would wait for one for ever.
+                let made = catch_unwind(AssertUnwindSafe(|| self.make_snapshot()));
+                let paused = made.unwrap_or_else(|_| {
+                    self.has_failed(Error::Option("the thread that makes snapshots panicked".to_owned()));
+                    Duration::ZERO
+                });
                 self.rest(begin.elapsed().saturating_sub(paused).saturating_mul(REST));
             }
             self.is_ordered.store(false, Ordering::Relaxed);
@@ -299,12 +305,15 @@ impl Work {
                 drop(orders);
                 self.ordered.notify_all();
             }
-            Err(error) => {
-                self.failed_bytes.store(self.live.num_pending_bytes(), Ordering::Relaxed);
-                lock(&self.orders).report.error = Some(error);
-            }
+            Err(error) => self.has_failed(error),
         }
         pace.paused.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// It is tried again once there is more.
+    fn has_failed(&self, error: Error) {
+        self.failed_bytes.store(self.live.num_pending_bytes(), Ordering::Relaxed);
+        lock(&self.orders).report.error = Some(error);
     }
 
     /// Waits for some time, or until much waits to become a snapshot. Who commits meanwhile does not wait.

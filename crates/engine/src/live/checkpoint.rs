@@ -62,7 +62,9 @@ impl LiveVersion {
         let version = self;
         let below = version.snapshot();
         let arcs = |side: Side| {
-            let arcs = |plane| version.delta.arcs(plane, version.underlay.touched(side));
+            // Who commits meanwhile may touch vertices that this version has no room for.
+            let touched = || version.underlay.touched(side).filter(|&vertex| (vertex as usize) < version.vertex_bound);
+            let arcs = |plane| version.delta.arcs(plane, touched());
             (arcs(Plane::added(side)), arcs(Plane::removed(side)))
         };
         let (out_added, out_removed) = arcs(Side::Out);

@@ -49,7 +49,8 @@ struct Writing<'a> {
 impl Frozen {
     /// What it takes.
     pub(super) fn num_bytes(&self) -> u64 {
-        self.delta.num_bytes() + self.version.keys.num_bytes() + self.version.properties.history.num_bytes()
+        let LiveVersion { keys, vertices, properties, .. } = &*self.version;
+        self.delta.num_bytes() + keys.num_bytes() + vertices.num_bytes() + properties.history.num_bytes()
     }
 }
 
@@ -98,7 +99,8 @@ impl Live {
         store.check_name(name)?;
         loop {
             let mut turn = self.turn();
-            let Some(writing) = turn.freeze()? else { return turn.settle(store, name) };
+            // There may be no addresses for a second delta: everybody waits for the snapshot then.
+            let Ok(Some(writing)) = turn.freeze() else { return turn.settle(store, name) };
             drop(turn);
             // What could not be written before is older than what this snapshot is to have.
             let name = name.filter(|_| writing.is_newest);
@@ -419,7 +421,13 @@ mod tests {
         writing.publish(&view);
         drop(writing);
         assert!(capacity() > last + 1, "pages are whole");
+        // What is frozen now has no room for it either, and who writes that sees that it is touched.
+        let writing = live.turn().freeze().unwrap().unwrap();
         add(capacity() as u64 - 1);
+        assert!(capacity() > last + 1);
+        writing.write(&scene.store, None, &Silent).unwrap();
+        writing.publish(&writing.prepare(&scene.store).unwrap());
+        drop(writing);
         assert_eq!(live.view().unwrap().num_edges(), 4);
     }
 

@@ -4,10 +4,13 @@
 //! it became one, or ceased to be.
 
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{PoisonError, RwLock};
 
 use base::VertexId;
+
+/// What a change takes in its list, which may be twice as long as what it holds; the first of a vertex, more.
+const CHANGE_BYTES: u64 = 32;
 
 /// What became of vertices, by epoch.
 #[derive(Debug)]
@@ -15,14 +18,14 @@ pub(crate) struct VertexHistory {
     /// Vertices from here on are new: they are live unless something else is known.
     first_new: usize,
     changes: RwLock<HashMap<VertexId, Vec<(u64, bool)>>>,
-    /// Whether there are any: most graphs lose no vertices, and ask for every one.
-    has_changes: AtomicBool,
+    /// How many there are: most graphs lose no vertices, and ask for every one.
+    num_changes: AtomicU64,
 }
 
 impl VertexHistory {
     /// Nothing has happened yet to the vertices below `first_new`, the snapshot's.
     pub(crate) fn new(first_new: usize) -> Self {
-        Self { first_new, changes: RwLock::default(), has_changes: AtomicBool::new(false) }
+        Self { first_new, changes: RwLock::default(), num_changes: AtomicU64::new(0) }
     }
 
     /// From `epoch` on, `vertex` is one or is none. Epochs ascend.
@@ -31,15 +34,22 @@ impl VertexHistory {
         let changes = changes.entry(vertex).or_default();
         match changes.last_mut().filter(|(last, _)| *last == epoch) {
             Some(last) => last.1 = is_live,
-            None => changes.push((epoch, is_live)),
+            None => {
+                changes.push((epoch, is_live));
+                self.num_changes.fetch_add(1, Ordering::Release);
+            }
         }
-        self.has_changes.store(true, Ordering::Release);
+    }
+
+    /// What it takes, about.
+    pub(crate) fn num_bytes(&self) -> u64 {
+        CHANGE_BYTES * self.num_changes.load(Ordering::Acquire)
     }
 
     /// Whether `vertex` is one at `epoch`; `None` where that is as in the snapshot.
     pub(crate) fn is_live(&self, vertex: VertexId, epoch: u64) -> Option<bool> {
         let new = (vertex as usize >= self.first_new).then_some(true);
-        if !self.has_changes.load(Ordering::Acquire) {
+        if self.num_changes.load(Ordering::Acquire) == 0 {
             return new;
         }
         let changes = self.changes.read().unwrap_or_else(PoisonError::into_inner);

@@ -22,6 +22,8 @@ pub(crate) struct Budget {
     num_threads: u64,
     /// The most to hold edges in.
     for_sort: u64,
+    /// Two where edges are also kept for later snapshots: half of what there is for edges is theirs.
+    num_shares: u64,
     /// The bytes of text that a worker takes at once.
     pub(crate) block_bytes: usize,
 }
@@ -35,12 +37,16 @@ impl Budget {
         let free = total.saturating_sub(FIXED_BYTES + MIN_WORK_BYTES);
         let share = usize::try_from(free / (8 * blocks_held(num_threads))).unwrap_or(usize::MAX);
         let block_bytes = share.clamp(MIN_BLOCK_BYTES, MAX_BLOCK_BYTES);
-        let budget = Self { total, num_threads, for_sort: for_sort.unwrap_or(u64::MAX), block_bytes };
-        let needed = budget.overhead() + MIN_WORK_BYTES;
-        if total < needed {
-            return Err(budget.too_small("reading and sorting", needed));
-        }
+        let budget = Self { total, num_threads, for_sort: for_sort.unwrap_or(u64::MAX), num_shares: 1, block_bytes };
+        budget.check("reading and sorting", MIN_WORK_BYTES)?;
         Ok(budget)
+    }
+
+    /// The same where half of what there is for edges is for those that are kept for later snapshots.
+    pub(crate) fn shared(self) -> Result<Self> {
+        let shared = Self { num_shares: 2, ..self };
+        shared.check("reading and sorting for several snapshots", MIN_WORK_BYTES)?;
+        Ok(shared)
     }
 
     pub(crate) fn too_small(&self, what: &str, needed: u64) -> Error {
@@ -49,8 +55,13 @@ impl Budget {
 
     /// Refuses `num_bytes` that do not fit beside the program and the input that is read at the moment.
     pub(crate) fn check(&self, what: &str, num_bytes: u64) -> Result<()> {
-        let needed = self.overhead() + num_bytes;
+        let needed = self.overhead() + self.num_shares * num_bytes;
         if needed > self.total { Err(self.too_small(what, needed)) } else { Ok(()) }
+    }
+
+    /// What is left beside the program and the input.
+    fn room(&self) -> u64 {
+        self.total.saturating_sub(self.overhead()) / self.num_shares
     }
 
     /// Refuses properties of vertices, in `num_bytes`, that leave too little for edges.
@@ -67,17 +78,13 @@ impl Budget {
     /// # Errors
     /// The keys leave too little.
     pub(crate) fn for_edges(&self, key_bytes: u64) -> Result<u64> {
-        let needed = self.overhead() + MIN_WORK_BYTES + key_bytes;
-        if needed > self.total {
-            return Err(self.too_small("the keys of the vertices, which must be in memory,", needed));
-        }
-        Ok(self.for_sort.min(self.total - self.overhead() - key_bytes))
+        self.check("the keys of the vertices, which must be in memory,", MIN_WORK_BYTES + key_bytes)?;
+        Ok(self.for_sort.min(self.room() - key_bytes))
     }
 
     /// Bytes of a slab of edges.
     pub(crate) fn slab_bytes(&self) -> u64 {
-        let all = self.for_sort.min(self.total.saturating_sub(self.overhead()));
-        (all / (16 * self.num_threads)).min(MAX_SLAB_BYTES)
+        (self.for_sort.min(self.room()) / (16 * self.num_threads)).min(MAX_SLAB_BYTES)
     }
 }
 
@@ -98,5 +105,11 @@ mod tests {
         assert!(budget.for_edges(1).is_err());
         assert!(Budget::new(Some(64 << 20), None, 2).unwrap().for_edges(0).unwrap() > 32 << 20);
         assert!(Budget::new(None, Some(1), 2).is_ok());
+        let Err(Error::Memory { needed: for_several, .. }) = budget.shared() else { panic!() };
+        assert_eq!(for_several, needed + MIN_WORK_BYTES);
+        let shared = Budget::new(Some(for_several), None, 2).unwrap().shared().unwrap();
+        assert_eq!(shared.for_edges(0).unwrap(), MIN_WORK_BYTES);
+        let Err(Error::Memory { needed, .. }) = shared.check("", MIN_WORK_BYTES + 1) else { panic!() };
+        assert_eq!(needed, for_several + 2);
     }
 }

@@ -17,6 +17,10 @@ use super::budget::Budget;
 use super::lists::Lists;
 use crate::{Error, Result};
 
+/// What an entry takes: vectors grow to twice what they hold. To write a snapshot takes 24 more for each of its
+/// entries, or 32, by then of what edges were sorted in.
+const ARC_BYTES: u64 = 20;
+const WEIGHTED_ARC_BYTES: u64 = 32;
 /// Most snapshots of one load.
 const MAX_SNAPSHOTS: u32 = 100_000;
 
@@ -141,8 +145,8 @@ impl Spreader {
             return Ok(());
         }
         let both = [&self.out_side, &self.in_side].map(|other| other.try_lock().map_or(0, |other| other.num_arcs));
-        // Vectors grow to twice what they hold; the side that is locked here counts on its own.
-        let arc_bytes = if self.is_weighted { 32 } else { 16 };
+        // The side that is locked here counts on its own.
+        let arc_bytes = if self.is_weighted { WEIGHTED_ARC_BYTES } else { ARC_BYTES };
         let num_bytes = arc_bytes * (both.iter().sum::<u64>() + noted.num_arcs);
         self.budget.check("the edges of all snapshots but the first, which must be in memory,", num_bytes)
     }
@@ -168,13 +172,14 @@ impl Spreader {
         let [out_levels, in_levels] = self.into_levels();
         for (out_level, in_level) in out_levels.into_iter().zip(in_levels) {
             progress.check()?;
-            let (out_added, in_added) = (out_level.arcs(), in_level.arcs());
+            let num_loops = out_level.num_loops;
+            let (out_added, in_added) = (out_level.into_arcs(), in_level.into_arcs());
             let num_arcs = out_added.len() as u64;
             writer.append(&LevelChanges {
                 vertex_bound,
                 out_added: &out_added,
                 in_added: &in_added,
-                num_edges_added: if is_undirected { (num_arcs + out_level.num_loops) / 2 } else { num_arcs },
+                num_edges_added: if is_undirected { (num_arcs + num_loops) / 2 } else { num_arcs },
                 ..LevelChanges::default()
             })?;
             progress.advance(1);
@@ -190,7 +195,7 @@ impl Spreader {
 
 impl SpreadLevel {
     /// The entries, sorted.
-    fn arcs(&self) -> Vec<ChangedArc> {
+    fn into_arcs(self) -> Vec<ChangedArc> {
         let weight = |i: usize| self.weights.get(i).copied().unwrap_or(0);
         let arc = |(i, &key): (usize, &u64)| ChangedArc {
             list: (key >> 32) as VertexId,
@@ -199,7 +204,7 @@ impl SpreadLevel {
         };
         let mut arcs: Vec<_> = self.keys.iter().enumerate().map(arc).collect();
         // They come by list and neighbour; of parallel edges, the weights are in any order.
-        arcs.sort();
+        arcs.sort_unstable();
         arcs
     }
 }
@@ -263,7 +268,7 @@ mod tests {
             })
             .into();
         let [levels, _] = spreader.into_levels();
-        assert_eq!(levels.iter().map(SpreadLevel::arcs).collect::<Vec<_>>(), expected);
+        assert_eq!(levels.into_iter().map(SpreadLevel::into_arcs).collect::<Vec<_>>(), expected);
         assert!(expected.iter().all(|arcs| arcs.len() > 10));
     }
 

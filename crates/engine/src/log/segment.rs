@@ -212,6 +212,12 @@ impl Files {
         paths
     }
 
+    /// The bytes of all files, without room for what comes next.
+    pub(super) fn written_bytes(&self) -> u64 {
+        let closed: u64 = self.closed.iter().map(|segment| segment.num_bytes).sum();
+        closed + self.current.as_ref().map_or(0, |segment| segment.written)
+    }
+
     /// The bytes of all files.
     pub(super) fn num_bytes(&self) -> u64 {
         let closed: u64 = self.closed.iter().map(|segment| segment.num_bytes).sum();

@@ -9,13 +9,14 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use anden_engine::{
-    AppendOptions, Changes, Database, GraphOptions, Key, KeyScheme, MergeScope, Missing, Retention, Update, View,
+    AppendOptions, Changes, Database, EdgeWeight, GraphOptions, Key, KeyScheme, MergeScope, Missing, Retention, Update,
+    View,
 };
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::FaultPlan;
-use graph::Graph;
+use graph::{Graph, WeightType};
 use testkit::Random;
 
 use crate::hooked::HookedStorage;
@@ -295,4 +296,89 @@ fn what_fails_in_the_background_is_tried_again() {
     let num_before = writer.database.live_stats().automatic_checkpoints;
     writer.commit_until(|database| database.live_stats().delta_bytes > 4 * LIMIT);
     assert!(writer.database.live_stats().automatic_checkpoints <= num_before + 1, "none is made any more");
+}
+
+/// A thread that panics takes nobody with it.
+#[test]
+fn snapshots_go_on_after_one_that_panicked() {
+    let storage = HookedStorage::default();
+    let mut writer = Writer::new(&storage, 15);
+    storage.set_hook(|path| assert!(!path.to_string_lossy().contains("level-"), "as it should"));
+    let mut has_failed = false;
+    writer.commit_until(|database| {
+        let stats = database.live_stats();
+        has_failed |= stats.background_error.is_some_and(|error| error.contains("panicked"));
+        // A hook that panicked is called no more.
+        has_failed && stats.automatic_checkpoints > 0
+    });
+    assert_eq!(writer.database.live_stats().background_error, None);
+    assert_eq!(arcs(&writer.database.view().unwrap()), writer.arcs());
+}
+
+/// What changes to and fro hardly takes memory, but the log has all of it.
+#[test]
+fn a_snapshot_is_made_when_the_log_is_long() {
+    let options =
+        GraphOptions { keys: KeyScheme::Dense, weight_type: Some(WeightType::U32), ..GraphOptions::default() };
+    let database = Database::create_in(Arc::new(HookedStorage::default()), Path::new(DB), options).unwrap();
+    database.set_checkpoint_bytes(Some(LIMIT));
+    let pool = Pool::new(1).unwrap();
+    let mut most_bytes = 0;
+    for weight in 0..1_000 {
+        let key = |i: u32| Key::Integer(i.into());
+        let update =
+            |i: u32| Update::SetWeight { source: key(i), target: key(i + 1), weight: EdgeWeight::Integer(weight) };
+        let add = |i: u32| Update::AddEdge { source: key(i), target: key(i + 1), weight: Some(EdgeWeight::Integer(0)) };
+        let updates: Vec<_> = (0..500).map(|i| if weight == 0 { add(i) } else { update(i) }).collect();
+        database.apply(&updates, Missing::Strict, &pool).unwrap();
+        let stats = database.live_stats();
+        assert!(stats.delta_bytes < LIMIT, "{stats:?}");
+        most_bytes = most_bytes.max(database.log_bytes().unwrap());
+        if stats.automatic_checkpoints > 0 {
+            break;
+        }
+    }
+    let stats = database.live_stats();
+    assert!(stats.automatic_checkpoints > 0 && most_bytes > 10 * LIMIT, "{most_bytes} bytes of log: {stats:?}");
+}
+
+/// Epochs at which a vertex came and went take memory for as long as no snapshot has them.
+#[test]
+fn a_snapshot_is_made_of_vertices_that_come_and_go() {
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let database = Database::create_in(Arc::new(HookedStorage::default()), Path::new(DB), options).unwrap();
+    database.set_checkpoint_bytes(Some(LIMIT));
+    let pool = Pool::new(1).unwrap();
+    database.apply(&[Update::AddVertex(7_u64.into())], Missing::Strict, &pool).unwrap();
+    database.checkpoint(None).unwrap();
+    for _ in 0..MOST_COMMITS {
+        for update in [Update::RemoveVertex(7_u64.into()), Update::AddVertex(7_u64.into())] {
+            database.apply(&[update], Missing::Strict, &pool).unwrap();
+        }
+        if database.live_stats().automatic_checkpoints > 0 {
+            return;
+        }
+    }
+    panic!("{:?}", database.live_stats());
+}
+
+/// Who is told of an error appends again.
+#[test]
+fn an_append_has_happened_where_only_the_merge_after_it_fails() {
+    let storage = HookedStorage::default();
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let database = Database::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
+    let pool = Pool::new(1).unwrap();
+    let append = |target: u32| {
+        let changes = (0..6_000_u32).fold(Changes::default(), |changes, v| changes.add_edge(v, target));
+        database.append_changes(&changes, &AppendOptions::default(), &pool, &Silent).unwrap()
+    };
+    storage.disk.set_plan(FaultPlan::FailNext("run-", IoKind::StorageFull));
+    let report = append(1);
+    assert!(report.maintenance_error.is_some_and(|error| error.contains("run-")));
+    assert_eq!((report.added, report.edges, database.view().unwrap().num_edges()), (6_000, 6_000, 6_000));
+    let report = append(2);
+    assert_eq!((report.maintenance_error, report.edges), (None, 12_000));
+    assert!(report.maintenance_bytes > 0);
+    database.verify(&pool).unwrap();
 }

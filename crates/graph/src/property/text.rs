@@ -37,7 +37,7 @@ pub(super) fn parse(text: &[u8], property_type: PropertyType) -> Option<Parsed<'
     Some(Parsed::Value(match property_type {
         PropertyType::Boolean => PropertyValue::Boolean(parse_boolean(text)?),
         PropertyType::I64 => PropertyValue::I64(ascii(text)?.parse().ok()?),
-        PropertyType::F64 => PropertyValue::F64(ascii(text)?.parse().ok()?),
+        PropertyType::F64 => PropertyValue::F64(parse_number(text)?),
         PropertyType::Date => PropertyValue::Date(parse_date(text)?),
         PropertyType::Timestamp => PropertyValue::Timestamp(parse_timestamp(text)?),
         PropertyType::String => PropertyValue::String(std::str::from_utf8(text).ok()?),
@@ -60,6 +60,12 @@ pub(super) fn expected(property_type: PropertyType) -> &'static str {
 
 fn ascii(text: &[u8]) -> Option<&str> {
     std::str::from_utf8(text).ok()
+}
+
+/// Digits are no infinity, however many they are.
+fn parse_number(text: &[u8]) -> Option<f64> {
+    let number: f64 = ascii(text)?.parse().ok()?;
+    (number.is_finite() || !text.iter().any(u8::is_ascii_digit)).then_some(number)
 }
 
 fn parse_boolean(text: &[u8]) -> Option<bool> {
@@ -143,7 +149,10 @@ fn is_lossless(text: &[u8], candidate: PropertyType) -> bool {
         if num_digits == digits.len() && num_digits > 0 {
             // A whole number: its sign and each of its digits count.
             let size = ascii(digits).and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(u64::MAX);
-            let most = if candidate == PropertyType::F64 { EXACT_IN_F64 } else { i64::MAX as u64 };
+            let most = match candidate {
+                PropertyType::F64 => EXACT_IN_F64,
+                _ => i64::MAX as u64 + u64::from(is_negative),
+            };
             return size <= most && !(is_negative && size == 0);
         }
     }
@@ -203,6 +212,7 @@ mod tests {
             ("9223372036854775808", PropertyType::I64),
             ("", PropertyType::I64),
             ("1,5", PropertyType::F64),
+            ("1e400", PropertyType::F64),
             ("2024-02-30", PropertyType::Date),
             ("noon", PropertyType::Timestamp),
             ("0x123", PropertyType::Bytes),
@@ -226,6 +236,10 @@ mod tests {
         assert_eq!(inferred(&["1", "-2", "0"]), "i64");
         assert_eq!(inferred(&["1", "2.5", "1e3", "NaN"]), "f64");
         assert_eq!(inferred(&["9007199254740993"]), "i64");
+        assert_eq!(inferred(&["-9223372036854775808"]), "i64");
+        assert_eq!(inferred(&["-9223372036854775809"]), "string");
+        assert_eq!(inferred(&["inf", "1e308"]), "f64");
+        assert_eq!(inferred(&["0.5", "1e400"]), "string");
         assert_eq!(inferred(&["9007199254740993", "0.5"]), "string");
         assert_eq!(inferred(&["18446744073709551615"]), "string");
         assert_eq!(inferred(&["007"]), "string");
