@@ -20,7 +20,8 @@ use crate::{Key, Result, View};
 /// All methods fail on damage met on the way, when cancelled, and where the graph or the memory
 /// budget does not give what the kernel needs. Results are by vertex id.
 impl View {
-    /// The PageRank of every vertex; the ranks add up to 1.
+    /// The PageRank of every vertex. The ranks add up to 1, but to less with
+    /// [`Algorithm::Gap`](kernels::pagerank::Algorithm::Gap) where vertices have no out-edges.
     ///
     /// # Errors
     /// See above; a parameter outside its bounds.

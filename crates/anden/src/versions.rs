@@ -178,7 +178,7 @@ impl Database {
         Ok(numbers)
     }
 
-    /// Sets which snapshots are kept, now and after every append; returns those that were dropped now.
+    /// Sets which snapshots are kept, now and whenever a snapshot is made; returns those that were dropped now.
     ///
     /// # Errors
     /// See above.

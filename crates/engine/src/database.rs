@@ -569,7 +569,7 @@ impl Database {
         Ok(self.store.drop_snapshots(numbers, progress)?)
     }
 
-    /// Sets which snapshots are kept, now and after every append; returns those that it dropped.
+    /// Sets which snapshots are kept, now and whenever a snapshot is made; returns those that it dropped.
     /// Snapshots with names and the newest one stay.
     ///
     /// # Errors

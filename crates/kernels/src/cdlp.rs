@@ -79,9 +79,9 @@ const ACTIVE_SHARE: u64 = 4;
 
 /// The label of every vertex after some iterations.
 ///
-/// *Cost*: an iteration reads every list and a label for each entry, later ones a part of them. *Memory*: 13
-/// bytes a vertex, 4 more for each of up to 4 threads as far as the budget allows, and 100 KB a thread; a
-/// directed graph without in-edges gets them: 4 bytes an arc and 8 a vertex. *Determinism*: the same at any
+/// *Cost*: an iteration reads every list and a label for each entry, later ones a part of them. *Memory*: 9
+/// bytes a vertex, 4 more for each of up to 4 threads (for one at least) as far as the budget allows, and 100 KB a
+/// thread; a directed graph without in-edges gets them: 4 bytes an arc and 8 a vertex. *Determinism*: the same at any
 /// number of threads.
 ///
 /// # Errors

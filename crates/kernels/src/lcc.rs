@@ -50,10 +50,10 @@ pub struct LccResult {
 /// The local clustering coefficient of every vertex.
 ///
 /// *Cost*: that of counting the triangles, about twice. *Memory*: 4 bytes an edge (an arc, where edges
-/// have directions), up to 44 bytes a vertex and 10 a vertex and worker, and the rows of the hubs, twice
-/// where edges have directions; they are left out where the budget forbids them, and where the copy does not fit, as of
-/// [`triangles`](crate::triangles::triangles()), it is made in parts, beside 24 bytes a vertex. *Determinism*: the same
-/// bits in every run.
+/// have directions), up to 44 bytes a vertex, 10 a vertex and worker, 64 a worker and entry of the longest list
+/// of the copy, and the rows of the hubs, twice where edges have directions; they are left out where the budget
+/// forbids them, and where the copy does not fit, as of [`triangles`](crate::triangles::triangles()), it is made in
+/// parts, beside 24 bytes a vertex. *Determinism*: the same bits in every run.
 ///
 /// # Errors
 /// The budget is too small, the graph is damaged, or the work was cancelled.

@@ -183,7 +183,7 @@ pub struct PageRankResult {
 /// Ranks the vertices of `graph`.
 ///
 /// Work: a round reads every arc once, and the binned variant twice more to prepare. Memory: at most
-/// 24 bytes a vertex, and 8 more for push; bins on top, see [`Variant::Binned`]. Deterministic.
+/// 24 bytes a vertex, 8 more for push, and .8 MB; bins on top, see [`Variant::Binned`]. Deterministic.
 ///
 /// # Errors
 /// A parameter is out of range, a source does not exist, the budget is too small, pull is asked of a

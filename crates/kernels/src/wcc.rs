@@ -63,7 +63,7 @@ pub struct WccResult {
 ///
 /// *Cost*: a few entries of each list, and all edges of the vertices outside the largest component;
 /// all edges of a directed graph without in-edges, and of one whose lists are read from a disk, in their order.
-/// *Memory*: 8 bytes a vertex and some bits. *Determinism*: the same at any number of threads.
+/// *Memory*: 9 bytes a vertex. *Determinism*: the same at any number of threads.
 ///
 /// # Errors
 /// The budget is too small, the graph is damaged, or the work was cancelled.

@@ -20,7 +20,7 @@ const KERNEL: &str = "pagerank by weight";
 /// the weights of all edges from there.
 ///
 /// Work: a round reads every arc and its weight once, and one pass before the first adds the weights
-/// up. Memory: at most 40 bytes a vertex. Deterministic.
+/// up. Memory: at most 32 bytes a vertex, and .8 MB. Deterministic.
 ///
 /// # Errors
 /// As for [`pagerank`](super::pagerank()); the graph has no weights, or one is negative, infinite or not a number (the

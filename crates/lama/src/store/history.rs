@@ -102,7 +102,7 @@ impl Store {
         Ok(())
     }
 
-    /// Sets which snapshots are kept, from now on after each append, and gives up the others now; says which.
+    /// Sets which snapshots are kept, from now on whenever one is made, and gives up the others now; says which.
     ///
     /// Cost: as [`drop_snapshots`](Self::drop_snapshots).
     ///
