@@ -24,7 +24,7 @@ use base::progress::Progress;
 use graph::Graph;
 use graph::formats::{InputPath, Source, SourceSummary};
 use graph::property::PropertySchema;
-use lama::{GraphOptions, KeyScheme, LevelChanges, NewRows, Store, View};
+use lama::{GraphOptions, KeyScheme, LevelChanges, NewRows, SnapshotInfo, View};
 
 pub use changes::{Changes, EdgeWeight};
 pub(crate) use changes::{fitting_key, weight_bits};
@@ -41,23 +41,21 @@ pub(crate) use self::properties::{fitting, joined_type};
 use self::requests::{Reading, Requests, added_by, read_source, removed_by};
 use self::vertices::VertexChanges;
 pub(crate) use self::vertices::entries_of;
-use crate::live::Live;
 use crate::load::{Budget, Expand};
-use crate::{Error, Result};
+use crate::{Database, Error, Result};
 
 /// Appends files.
 pub(crate) fn append(
-    store: &Store,
-    live: &Live,
+    database: &Database,
     inputs: &[InputPath],
     options: &AppendOptions,
     pool: &Pool,
     progress: &dyn Progress,
 ) -> Result<AppendReport> {
-    let append = Append::begin(store, options, pool, progress)?;
-    let graph = store.options();
+    let append = Append::begin(database, options, pool, progress)?;
+    let graph = database.options();
     // Properties that were just committed are known too.
-    let view = live.view().map_or_else(|| store.view(), Ok)?;
+    let view = database.view()?;
     let mut sources = options.sources(&view);
     sources.block_bytes = sources.block_bytes.min(append.budget.block_bytes);
     let mut source = Source::open(inputs, sources)?;
@@ -67,27 +65,26 @@ pub(crate) fn append(
     let added = read_source(append.reading(), &mut source)?;
     let mut source = Source::open(&options.remove, options.removals(graph))?;
     let removed = read_source(Reading { graph: &unweighted(graph), ..append.reading() }, &mut source)?;
-    append.finish(live, added, removed, expand, options.name.as_deref())
+    append.finish(added, removed, expand, options.name.as_deref())
 }
 
 /// Appends what a program made up.
 pub(crate) fn append_changes(
-    store: &Store,
-    live: &Live,
+    database: &Database,
     changes: &Changes,
     options: &AppendOptions,
     pool: &Pool,
     progress: &dyn Progress,
 ) -> Result<AppendReport> {
-    let append = Append::begin(store, options, pool, progress)?;
-    let graph = store.options();
-    let view = live.view().map_or_else(|| store.view(), Ok)?;
+    let append = Append::begin(database, options, pool, progress)?;
+    let graph = database.options();
+    let view = database.view()?;
     let added = added_by(append.reading(), changes, &view)?;
     drop(view);
     require_edge_properties(graph, &added.edge_schema)?;
     let removed = removed_by(Reading { graph: &unweighted(graph), ..append.reading() }, changes)?;
     let name = changes.name.as_deref().or(options.name.as_deref());
-    append.finish(live, added, removed, Expand::of(graph, false), name)
+    append.finish(added, removed, Expand::of(graph, false), name)
 }
 
 /// Refuses properties of edges for a graph that has none.
@@ -110,7 +107,7 @@ fn unweighted(graph: &GraphOptions) -> GraphOptions {
 /// An append under way.
 struct Append<'a> {
     start: Instant,
-    store: &'a Store,
+    database: &'a Database,
     options: &'a AppendOptions,
     budget: Budget,
     pool: &'a Pool,
@@ -118,17 +115,22 @@ struct Append<'a> {
 }
 
 impl<'a> Append<'a> {
-    fn begin(store: &'a Store, options: &'a AppendOptions, pool: &'a Pool, progress: &'a dyn Progress) -> Result<Self> {
+    fn begin(
+        database: &'a Database,
+        options: &'a AppendOptions,
+        pool: &'a Pool,
+        progress: &'a dyn Progress,
+    ) -> Result<Self> {
         let start = Instant::now();
         base::memory::reset_resident_peak();
-        options.check(store.options())?;
+        options.check(database.options())?;
         let budget = Budget::new(options.memory, None, pool.num_threads())?;
-        Ok(Self { start, store, options, budget, pool, progress })
+        Ok(Self { start, database, options, budget, pool, progress })
     }
 
     fn reading(&self) -> Reading<'_> {
         Reading {
-            graph: self.store.options(),
+            graph: self.database.options(),
             io_order: self.options.io_order,
             budget: &self.budget,
             pool: self.pool,
@@ -136,19 +138,56 @@ impl<'a> Append<'a> {
         }
     }
 
+    /// Makes a snapshot, and merges what is due.
+    fn finish(&self, added: Requests, removed: Requests, expand: Expand, name: Option<&str>) -> Result<AppendReport> {
+        let Self { database, pool, progress, .. } = *self;
+        let store = database.store();
+        let summary = joined(&added.summary, &removed.summary);
+        let (snapshot, change) = self.make_snapshot(added, removed, expand, name)?;
+        let mut report = AppendReport {
+            vertices: snapshot.num_vertices,
+            edges: snapshot.num_edges,
+            snapshot: snapshot.number,
+            added: change.effective.num_added,
+            removed: change.effective.num_removed,
+            changed_properties: change.properties.num_changed,
+            missing: change.effective.num_missing + change.vertices.num_missing,
+            snapshot_bytes: snapshot.bytes,
+            skipped: summary.num_skipped,
+            first_skipped: summary.first_skipped,
+            guess: summary.guess,
+            ..AppendReport::default()
+        };
+        drop(change);
+        if self.options.maintenance == Maintenance::WhenDue {
+            match store.maintain(pool, progress) {
+                Ok(merged) => report.maintenance_bytes = merged.map_or(0, |merged| merged.bytes_written),
+                // What was to be appended is there: an error would have it appended again.
+                Err(error) => report.maintenance_error = Some(error.to_string()),
+            }
+        }
+        report.bytes = store.num_bytes();
+        report.seconds = self.start.elapsed().as_secs_f64();
+        report.peak_bytes = base::memory::resident_peak();
+        Ok(report)
+    }
+
     /// Finds out what changes, and makes a snapshot of it.
-    fn finish(
+    fn make_snapshot(
         &self,
-        live: &Live,
         added: Requests,
         removed: Requests,
         expand: Expand,
         name: Option<&str>,
-    ) -> Result<AppendReport> {
-        let Self { store, pool, progress, .. } = *self;
-        // What changes is found out against the newest version: nobody may make a newer one meanwhile.
+    ) -> Result<(SnapshotInfo, Change)> {
+        let Self { database, pool, progress, .. } = *self;
+        let (store, live) = (database.store(), database.live());
+        // Others commit until a snapshot is there that is being made just now.
+        live.wait_for_snapshot();
+        // What changes is found out against the newest version: nobody may make a newer one meanwhile, and a transaction
+        // that is let in alone is done before.
+        let alone = database.be_alone()?;
         let (turn, view) = (live.turn_at_snapshot(store)?, store.view()?);
-        let summary = joined(&added.summary, &removed.summary);
         progress.stage("map keys", None);
         let change = self.change(&view, added, removed, expand)?;
         progress.check()?;
@@ -180,33 +219,8 @@ impl<'a> Append<'a> {
             },
             name,
         )?;
-        drop((in_added, in_removed, view, turn));
-        let mut report = AppendReport {
-            vertices: snapshot.num_vertices,
-            edges: snapshot.num_edges,
-            snapshot: snapshot.number,
-            added: change.effective.num_added,
-            removed: change.effective.num_removed,
-            changed_properties: change.properties.num_changed,
-            missing: change.effective.num_missing + change.vertices.num_missing,
-            snapshot_bytes: snapshot.bytes,
-            skipped: summary.num_skipped,
-            first_skipped: summary.first_skipped,
-            guess: summary.guess,
-            ..AppendReport::default()
-        };
-        drop(change);
-        if self.options.maintenance == Maintenance::WhenDue {
-            match store.maintain(pool, progress) {
-                Ok(merged) => report.maintenance_bytes = merged.map_or(0, |merged| merged.bytes_written),
-                // What was to be appended is there: an error would have it appended again.
-                Err(error) => report.maintenance_error = Some(error.to_string()),
-            }
-        }
-        report.bytes = store.num_bytes();
-        report.seconds = self.start.elapsed().as_secs_f64();
-        report.peak_bytes = base::memory::resident_peak();
-        Ok(report)
+        drop((turn, alone));
+        Ok((snapshot, change))
     }
 
     /// What changes in `view`.
@@ -224,7 +238,7 @@ impl<'a> Append<'a> {
         let mut rows = None;
         if graph.edge_properties {
             let known = view.edge_properties().schema();
-            rows = Some(AskedRows::assign(&mut added, known, self.store.num_rows())?);
+            rows = Some(AskedRows::assign(&mut added, known, self.database.store().num_rows())?);
         }
         let entries = arcs::added(added.blocks, expand);
         let added = sort_arcs(entries, graph.list_weights(), self.options.duplicates(graph), pool);

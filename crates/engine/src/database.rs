@@ -231,7 +231,7 @@ impl Database {
         progress: &dyn Progress,
     ) -> Result<AppendReport> {
         self.require_writer()?;
-        crate::append::append(&self.store, &self.live, inputs, options, pool, progress)
+        crate::append::append(self, inputs, options, pool, progress)
     }
 
     /// As [`append`](Self::append), with what a program made up; of `options`, files are not looked at.
@@ -246,7 +246,7 @@ impl Database {
         progress: &dyn Progress,
     ) -> Result<AppendReport> {
         self.require_writer()?;
-        crate::append::append_changes(&self.store, &self.live, changes, options, pool, progress)
+        crate::append::append_changes(self, changes, options, pool, progress)
     }
 
     /// The directory; of a database in memory, what errors call it.

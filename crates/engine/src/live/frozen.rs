@@ -85,6 +85,11 @@ impl Live {
         order
     }
 
+    /// Waits for the snapshot that is being made, if there is one, and hurries who makes it.
+    pub(crate) fn wait_for_snapshot(&self) {
+        drop(self.snapshot_order());
+    }
+
     /// Whether anybody waits until the snapshot that is being made is there.
     pub(super) fn is_snapshot_awaited(&self) -> bool {
         self.num_waiting.load(Ordering::Relaxed) > 0

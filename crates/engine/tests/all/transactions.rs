@@ -3,6 +3,8 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
 
 use anden_engine::{Database, EdgeWeight, Error, ErrorKind, GraphOptions, Key, KeyScheme, Transaction, Update};
 use base::parallel::Pool;
@@ -431,6 +433,58 @@ fn who_is_alone_commits_before_what_was_submitted_meanwhile() {
         rival.wait().unwrap();
     }
     assert_eq!(db.view().unwrap().num_edges(), 7);
+}
+
+/// Appends do not pass through the queue, and went on beside a transaction that was let in alone: it could lose for ever.
+#[test]
+fn appends_wait_for_who_is_alone() {
+    let pool = Pool::new(1).unwrap();
+    let db = database(strings());
+    let append = |number: u32| {
+        let pool = Pool::new(1).unwrap();
+        let edge = (key("a"), key(&format!("b{number}")), None);
+        let changes = anden_engine::Changes { added: vec![edge], ..Default::default() };
+        db.append_changes(&changes, &Default::default(), &pool, &base::progress::Silent).unwrap();
+    };
+    let (num_appends, is_done) = (AtomicU32::new(0), AtomicBool::new(false));
+    let mut num_tries = 0;
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !is_done.load(Ordering::Acquire) {
+                append(num_appends.load(Ordering::Relaxed));
+                num_appends.fetch_add(1, Ordering::Release);
+            }
+        });
+        db.transact(&pool, |tx| -> Result<(), Error> {
+            num_tries += 1;
+            let num_edges = tx.num_edges();
+            let (begin, before) = (Instant::now(), num_appends.load(Ordering::Acquire));
+            // The second one that is done began after the transaction: it loses, unless it is alone.
+            let is_beaten = || num_appends.load(Ordering::Acquire) >= before + 2;
+            while !is_beaten() && (num_tries <= 6 || begin.elapsed() < Duration::from_millis(200)) {
+                std::thread::yield_now();
+            }
+            if num_tries == 20 {
+                is_done.store(true, Ordering::Release);
+            }
+            tx.set_vertex_value_or_make("count", num_edges)
+        })
+        .unwrap();
+        is_done.store(true, Ordering::Release);
+    });
+    assert_eq!((num_tries, db.commit_stats().admitted_alone), (7, 1));
+    // Who is alone may append itself: it waits for nobody, and loses by that.
+    let mut num_tries = 0;
+    db.transact(&pool, |tx| -> Result<(), Error> {
+        num_tries += 1;
+        let num_edges = tx.num_edges();
+        if num_tries < 9 {
+            append(1_000_000 + num_tries);
+        }
+        tx.set_vertex_value_or_make("count", num_edges)
+    })
+    .unwrap();
+    assert_eq!((num_tries, db.commit_stats().admitted_alone), (9, 4));
 }
 
 /// Makes a vertex and gives it a value.
