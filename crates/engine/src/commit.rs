@@ -19,7 +19,7 @@ use std::time::Instant;
 
 use base::parallel::Pool;
 
-pub(crate) use self::item::Item;
+pub(crate) use self::item::{Item, stored_ends};
 pub(crate) use self::lead::Alone;
 use self::queue::{Broken, Queue, Ticket};
 pub use self::stats::CommitStats;

@@ -31,10 +31,8 @@ pub(crate) enum Item {
 impl Item {
     /// The edges between two vertices.
     pub(crate) fn edge(options: &GraphOptions, source: VertexId, target: VertexId) -> Self {
-        match has_order(options) {
-            true => Self::Edge(source, target),
-            false => Self::Edge(source.min(target), source.max(target)),
-        }
+        let (first, second) = stored_ends(options, (source, target));
+        Self::Edge(first, second)
     }
 
     /// The in-list of a vertex; of an undirected graph, its only list.
@@ -74,9 +72,11 @@ impl Item {
     }
 }
 
-/// Whether an edge from one vertex to another is another than the one back.
-fn has_order(options: &GraphOptions) -> bool {
-    options.direction == Direction::Directed && !options.ordered
+/// The ends of an edge in an order that is the same for all who name this edge: the one in which the graph stores them.
+pub(crate) fn stored_ends(options: &GraphOptions, (source, target): (VertexId, VertexId)) -> (VertexId, VertexId) {
+    // Otherwise an edge from one vertex to another is another than the one back.
+    let is_same_both_ways = options.direction == Direction::Undirected || options.ordered;
+    if is_same_both_ways && source > target { (target, source) } else { (source, target) }
 }
 
 impl fmt::Display for Item {

@@ -20,7 +20,7 @@ use super::properties::LevelProperties;
 use super::update::{Applied, Missing, Update};
 use super::{Live, SnapshotTurn, Writer};
 use crate::append::{entries_of, turned};
-use crate::commit::{Failure, Item, Stripes};
+use crate::commit::{Failure, Item, Stripes, stored_ends};
 use crate::load::VertexKeys;
 use crate::{Error, Result};
 
@@ -131,11 +131,9 @@ impl Pairs {
 }
 
 /// A pair in the order in which the graph stores it; `None` where it stores no such edge.
-fn stored(view: &View, (source, target): Ends) -> Option<Ends> {
+fn stored(view: &View, ends: Ends) -> Option<Ends> {
     let options = view.options();
-    let has_order = options.direction == Direction::Undirected || options.ordered;
-    let ends = if has_order && source > target { (target, source) } else { (source, target) };
-    (!options.ordered || source != target).then_some(ends)
+    (!options.ordered || ends.0 != ends.1).then(|| stored_ends(options, ends))
 }
 
 fn removed_vertex(step: &Step) -> Option<VertexId> {

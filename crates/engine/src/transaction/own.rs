@@ -10,6 +10,7 @@ use base::VertexId;
 use graph::property::OwnedValue;
 use lama::{GraphOptions, Key, KeyScheme, Side};
 
+use crate::commit::stored_ends;
 use crate::live::EdgeUpdate;
 
 /// What changes in a list.
@@ -71,6 +72,7 @@ pub(crate) struct Own {
     /// Of the new vertices, from the view's bound on.
     keys: Vec<Key>,
     pub(crate) values: HashMap<(VertexId, String), OwnedValue>,
+    /// By ends in the order in which they are stored.
     pub(crate) edge_values: HashMap<(VertexId, VertexId, String), OwnedValue>,
     /// Of the view, and of what is written.
     pub(crate) first_new: usize,
@@ -162,9 +164,10 @@ impl Own {
                 change(&mut self.into, arc.neighbour, arc.list);
             }
         });
-        if edge.addition.is_none() && !self.edge_values.is_empty() {
-            let (source, target) = (edge.source, edge.target);
-            self.edge_values.retain(|(s, t, _), _| (*s, *t) != (source, target) && (*s, *t) != (target, source));
+        // Of parallel edges, the last one's values are asked for: one that is added has none.
+        if (edge.addition.is_none() || is_parallel) && !self.edge_values.is_empty() {
+            let ends = stored_ends(options, (edge.source, edge.target));
+            self.edge_values.retain(|(source, target, _), _| (*source, *target) != ends);
         }
     }
 

@@ -7,7 +7,7 @@ use graph::property::{OwnedValue, PropertySchema};
 use lama::Key;
 
 use super::Transaction;
-use crate::commit::Item;
+use crate::commit::{Item, stored_ends};
 use crate::live::{NewValue, Update, typed};
 use crate::{Error, Result};
 
@@ -93,7 +93,8 @@ impl Transaction<'_> {
             self.note_edge(from, to);
             return Ok(());
         }
-        self.own.edge_values.insert((from, to, name.to_owned()), value.clone());
+        let (first, second) = stored_ends(self.view.options(), (from, to));
+        self.own.edge_values.insert((first, second, name.to_owned()), value.clone());
         self.updates.push(Update::set_edge(self.fitting(source)?, self.fitting(target)?, name, value));
         Ok(())
     }
@@ -106,11 +107,8 @@ impl Transaction<'_> {
     }
 
     fn own_edge_value(&self, source: VertexId, target: VertexId, name: &str) -> Option<&OwnedValue> {
-        let of = |source, target| self.own.edge_values.get(&(source, target, name.to_owned()));
-        match self.view.options().direction {
-            graph::Direction::Directed => of(source, target),
-            graph::Direction::Undirected => of(source, target).or_else(|| of(target, source)),
-        }
+        let (first, second) = stored_ends(self.view.options(), (source, target));
+        self.own.edge_values.get(&(first, second, name.to_owned()))
     }
 
     /// The row of the edge between two vertices that was added last.

@@ -297,6 +297,63 @@ fn keys_that_are_ids_conflict_where_they_become_vertices() {
     }
 }
 
+/// What a transaction is told of the values of edges that it wrote is what its commit leaves.
+#[test]
+fn values_of_edges_are_those_that_the_commit_leaves() {
+    type Step = fn(&mut Transaction<'_>) -> Result<(), Error>;
+    let pool = Pool::new(1).unwrap();
+    let directed = GraphOptions { edge_properties: true, ..strings() };
+    let undirected = GraphOptions { direction: graph::Direction::Undirected, ..directed };
+    let multigraph = GraphOptions { multigraph: true, ..directed };
+    let cases: [(&str, GraphOptions, [OwnedValue; 2], Step); 8] = [
+        ("both ways", undirected, [2.into(), 2.into()], |t| {
+            t.set_edge_value(&key("a"), &key("b"), "p", 1.into())?;
+            t.set_edge_value(&key("b"), &key("a"), "p", 2.into())
+        }),
+        ("both ways, ordered", GraphOptions { ordered: true, ..directed }, [2.into(), 2.into()], |t| {
+            t.set_edge_value(&key("b"), &key("a"), "p", 1.into())?;
+            t.set_edge_value(&key("a"), &key("b"), "p", 2.into())
+        }),
+        ("another edge", directed, [1.into(), OwnedValue::Null], |t| {
+            t.add_edge(&key("b"), &key("a"), None)?;
+            t.set_edge_value(&key("a"), &key("b"), "p", 1.into())
+        }),
+        ("the edge back goes", directed, [1.into(), OwnedValue::Null], |t| {
+            t.set_edge_value(&key("a"), &key("b"), "p", 1.into())?;
+            t.remove_edge(&key("b"), &key("a"))
+        }),
+        ("the same edge goes", undirected, [OwnedValue::Null, OwnedValue::Null], |t| {
+            t.set_edge_value(&key("a"), &key("b"), "p", 1.into())?;
+            t.remove_edge(&key("b"), &key("a"))?;
+            t.add_edge(&key("a"), &key("b"), None)
+        }),
+        ("it is added again", directed, [1.into(), OwnedValue::Null], |t| {
+            t.set_edge_value(&key("a"), &key("b"), "p", 1.into())?;
+            t.add_edge(&key("a"), &key("b"), None)
+        }),
+        ("a parallel one comes", multigraph, [OwnedValue::Null, OwnedValue::Null], |t| {
+            t.set_edge_value(&key("a"), &key("b"), "p", 1.into())?;
+            t.add_edge(&key("a"), &key("b"), None)
+        }),
+        ("and has a value", multigraph, [3.into(), OwnedValue::Null], |t| {
+            t.set_edge_value(&key("a"), &key("b"), "p", 1.into())?;
+            t.add_edge(&key("a"), &key("b"), None)?;
+            t.set_edge_value(&key("a"), &key("b"), "p", 3.into())
+        }),
+    ];
+    let values =
+        |t: &Transaction<'_>| [("a", "b"), ("b", "a")].map(|(u, v)| t.edge_value(&key(u), &key(v), "p").unwrap());
+    for (what, options, expected, step) in cases {
+        let db = database(options);
+        db.apply(&[Update::set_edge("a", "b", "p", 9)], Default::default(), &pool).unwrap();
+        let mut tx = db.begin(&pool).unwrap();
+        step(&mut tx).unwrap();
+        assert_eq!(values(&tx), expected, "{what}, in the transaction");
+        tx.commit().unwrap();
+        assert_eq!(values(&db.begin(&pool).unwrap()), expected, "{what}, after it");
+    }
+}
+
 /// To take away what nobody has is to read that nobody has it.
 #[test]
 fn a_value_that_is_not_there_conflicts_with_one_that_comes() {
