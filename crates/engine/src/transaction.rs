@@ -132,7 +132,12 @@ impl<'db> Transaction<'db> {
     pub fn key(&self, vertex: VertexId) -> Result<Key> {
         match self.own.key(vertex, self.view.options()) {
             Some(key) => Ok(key),
-            None => Ok(self.view.key(vertex)?),
+            None => {
+                if vertex as usize >= self.own.vertex_bound {
+                    self.note_existence(vertex);
+                }
+                Ok(self.view.key(vertex)?)
+            }
         }
     }
 
@@ -361,8 +366,14 @@ impl<'db> Transaction<'db> {
 
     /// Whether a vertex is there is read, unless that was written here.
     fn note_existence(&self, vertex: VertexId) {
-        if !self.own.states.contains_key(&vertex) {
-            self.note_of(vertex, Item::Existence(vertex));
+        if self.own.states.contains_key(&vertex) {
+            return;
+        }
+        let is_key = self.view.options().keys == KeyScheme::Dense;
+        match (vertex as usize) < self.own.vertex_bound || is_key {
+            true => self.note_of(vertex, Item::Existence(vertex)),
+            // Whoever makes vertices may be given this id.
+            false => self.note(Item::Vertices),
         }
     }
 

@@ -231,11 +231,8 @@ impl Graph for TransactionGraph<'_> {
     }
 
     fn has_vertex(&self, vertex: VertexId) -> bool {
-        let is_id = (vertex as usize) < self.vertex_bound();
-        if is_id {
-            self.transaction.note_existence(vertex);
-        }
-        is_id && self.transaction.is_live(vertex)
+        self.transaction.note_existence(vertex);
+        self.transaction.is_live(vertex)
     }
 
     fn out_degree(&self, vertex: VertexId) -> usize {

@@ -253,14 +253,17 @@ fn what_is_read_conflicts_with_what_changes_it() {
 #[test]
 fn vertices_that_are_met_in_the_graph_are_read() {
     let new = [Update::add_edge("a", "new")];
-    let looks: [Look<'_>; 2] = [
+    let looks: [Look<'_>; 4] = [
         Box::new(|t| assert!((0..t.graph().vertex_bound() as u32).any(|v| t.graph().is_live(v)))),
         Box::new(|t| assert!(t.graph().for_each_out_page(0..2, |_| ControlFlow::Break(())).is_break())),
+        // Whoever makes a vertex may be given an id that there is not yet.
+        Box::new(|t| assert!(!t.graph().has_vertex(5))),
+        Box::new(|t| assert!(t.key(5).is_err())),
     ];
     for look in looks {
         assert!(meets(strings(), look, &new).unwrap_err().starts_with("the set of vertices"));
     }
-    let asks = |t: &Transaction<'_>| assert!(t.graph().has_vertex(3) && !t.graph().has_vertex(30));
+    let asks = |t: &Transaction<'_>| assert!(t.graph().has_vertex(3));
     meets(strings(), asks, &new).unwrap();
     let error = meets(strings(), asks, &[Update::RemoveVertex("lone".into())]).unwrap_err();
     assert!(error.starts_with("the existence of vertex lone"), "{error}");
@@ -278,12 +281,20 @@ fn keys_that_are_ids_conflict_where_they_become_vertices() {
     assert!(tx.has_vertex(&4.into()).unwrap(), "ids below are vertices too");
     assert_eq!(tx.num_vertices(), 6);
     drop(tx);
-    for (other, is_seen) in [(6, false), (9, true)] {
-        let mut tx = db.begin(&pool).unwrap();
-        assert!(!tx.has_vertex(&7.into()).unwrap());
-        db.apply(&[Update::AddVertex(other.into())], Default::default(), &pool).unwrap();
-        tx.add_edge(&1.into(), &2.into(), None).unwrap();
-        assert_eq!(tx.commit().is_err(), is_seen, "vertex {other}");
+    let looks: [fn(&Transaction<'_>, u64) -> bool; 3] = [
+        |t, id| t.has_vertex(&id.into()).unwrap(),
+        |t, id| t.graph().has_vertex(id as u32),
+        |t, id| t.graph().out_degree(id as u32) > 0,
+    ];
+    for (place, look) in looks.into_iter().enumerate() {
+        let asked = 7 + 10 * place as u64;
+        for (other, is_seen) in [(asked - 1, false), (asked + 2, true)] {
+            let mut tx = db.begin(&pool).unwrap();
+            assert!(!look(&tx, asked));
+            db.apply(&[Update::AddVertex(other.into())], Default::default(), &pool).unwrap();
+            tx.add_edge(&1.into(), &2.into(), None).unwrap();
+            assert_eq!(tx.commit().is_err(), is_seen, "look {place}: vertex {other}");
+        }
     }
     // An id that is a vertex for a larger one that was made here: others may make it before, or remove it.
     for (asked, is_seen) in [(50, true), (100, false)] {
