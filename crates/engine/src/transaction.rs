@@ -383,6 +383,19 @@ impl<'db> Transaction<'db> {
             Side::In => Item::in_list(self.view.options(), vertex),
         };
         self.note_of(vertex, item);
+        let options = self.view.options();
+        if options.ordered && options.keys != KeyScheme::Dense && vertex as usize >= self.own.first_new {
+            self.note_order(vertex);
+        }
+    }
+
+    /// In an ordered graph, the lesser id of two has their edge: of two vertices that were made here, that is decided by
+    /// who else makes one of them before. Edges to a new vertex lead the other way if it is made alone, which is noted
+    /// by who reads its list.
+    fn note_order(&self, vertex: VertexId) {
+        let targets = self.own.list(Side::Out, vertex).map_or(&[][..], |list| &list.targets);
+        let keys = targets.iter().filter_map(|&target| self.own.key(target, self.view.options()));
+        keys.for_each(|key| self.note_absent(&key));
     }
 }
 

@@ -308,6 +308,41 @@ fn keys_that_are_ids_conflict_where_they_become_vertices() {
     }
 }
 
+/// In an ordered graph the edge of two new vertices belongs to the list of the one that gets its id first.
+#[test]
+fn lists_of_new_vertices_conflict_where_their_edges_turn() {
+    let pool = Pool::new(1).unwrap();
+    let options = GraphOptions { ordered: true, ..strings() };
+    let lists = |tx: &Transaction<'_>, side| ["a", "b"].map(|u| tx.neighbors(&key(u), side).unwrap());
+    for side in [Side::Out, Side::In] {
+        for (made, read, is_seen) in [("a", "a", true), ("a", "b", true), ("b", "a", false), ("b", "b", true)] {
+            let db = database(options);
+            let mut tx = db.begin(&pool).unwrap();
+            // The edge is that from b to a.
+            tx.add_edge(&key("b"), &key("a"), None).unwrap();
+            let before = tx.neighbors(&key(read), side).unwrap();
+            db.apply(&[Update::AddVertex(key(made))], Default::default(), &pool).unwrap();
+            let done = tx.commit();
+            assert_eq!(done.is_err(), is_seen, "{made} is made, the {side:?}-list of {read} was read");
+            if done.is_ok() {
+                let after = lists(&db.begin(&pool).unwrap(), side);
+                assert_eq!(after[usize::from(read == "b")], before);
+            }
+        }
+    }
+    // Who only writes reads nothing.
+    let db = database(options);
+    let mut tx = db.begin(&pool).unwrap();
+    tx.add_edge(&key("b"), &key("a"), None).unwrap();
+    assert_eq!(lists(&tx, Side::Out), [vec![], vec![key("a")]]);
+    let mut blind = db.begin(&pool).unwrap();
+    blind.add_edge(&key("b"), &key("a"), None).unwrap();
+    db.apply(&[Update::AddVertex(key("a"))], Default::default(), &pool).unwrap();
+    blind.commit().unwrap();
+    assert!(tx.commit().is_err());
+    assert_eq!(lists(&db.begin(&pool).unwrap(), Side::Out), [vec![key("b")], vec![]]);
+}
+
 /// What a transaction is told of the values of edges that it wrote is what its commit leaves.
 #[test]
 fn values_of_edges_are_those_that_the_commit_leaves() {
