@@ -12,9 +12,9 @@ mod stats;
 mod stripes;
 mod sync;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use base::parallel::Pool;
@@ -101,10 +101,18 @@ pub(crate) enum Conflict {
 #[derive(Debug, Default)]
 pub(crate) struct Commits {
     queue: Queue<Request>,
-    /// By ticket, until the caller asks; most requests do well, and have nothing here.
-    failures: Mutex<HashMap<Ticket, Failure>>,
+    failures: Mutex<Failures>,
     num_failures: AtomicUsize,
     pub(crate) counters: Counters,
+}
+
+/// Failures that nobody has asked for yet.
+#[derive(Debug, Default)]
+struct Failures {
+    /// Most requests do well, and have nothing here.
+    by_ticket: HashMap<Ticket, Failure>,
+    /// Requests that were not answered when their callers went without asking.
+    abandoned: HashSet<Ticket>,
 }
 
 impl Commits {
@@ -120,9 +128,24 @@ impl Commits {
             Failure::Conflict(_) => Counters::count(&self.counters.conflicts),
             Failure::Error(error) => self.count_error(error),
         }
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        failures.insert(ticket, failure);
-        self.num_failures.store(failures.len(), Ordering::Release);
+        let mut failures = self.lock_failures();
+        if !failures.abandoned.remove(&ticket) {
+            failures.by_ticket.insert(ticket, failure);
+        }
+        self.num_failures.store(failures.by_ticket.len(), Ordering::Release);
+    }
+
+    /// Nobody will ask what became of a request: a failure would stay for ever, and make all others look for theirs.
+    fn abandon(&self, ticket: Ticket) {
+        let mut failures = self.lock_failures();
+        failures.by_ticket.remove(&ticket);
+        failures.abandoned.insert(ticket);
+        failures.abandoned.retain(|&ticket| !self.queue.is_answered(ticket));
+        self.num_failures.store(failures.by_ticket.len(), Ordering::Release);
+    }
+
+    fn lock_failures(&self) -> MutexGuard<'_, Failures> {
+        self.failures.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What became of an answered request.
@@ -130,9 +153,9 @@ impl Commits {
         if self.num_failures.load(Ordering::Acquire) == 0 {
             return Ok(());
         }
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let failure = failures.remove(&ticket);
-        self.num_failures.store(failures.len(), Ordering::Release);
+        let mut failures = self.lock_failures();
+        let failure = failures.by_ticket.remove(&ticket);
+        self.num_failures.store(failures.by_ticket.len(), Ordering::Release);
         failure.map_or(Ok(()), Err)
     }
 }
@@ -198,9 +221,15 @@ impl Pending<'_> {
 
 impl Drop for Pending<'_> {
     fn drop(&mut self) {
-        if !self.is_waited_for && !std::thread::panicking() {
+        if self.is_waited_for {
+            return;
+        }
+        if !std::thread::panicking() {
             // Who wants to know waits for it.
             let _ = self.finish();
+        } else if self.database.require_here().is_ok() {
+            // What is committed here could panic once more: that is left to others.
+            self.database.commits().abandon(self.ticket);
         }
     }
 }
@@ -269,6 +298,32 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+
+    /// Their failures would stay, and every answer look for its own among them.
+    #[test]
+    fn failures_of_those_who_panic_do_not_stay() {
+        let pool = Pool::new(1).unwrap();
+        let db = Database::in_memory(Default::default()).unwrap();
+        let num_failures = || db.commits().num_failures.load(Ordering::Relaxed);
+        let submit = |weight: i64| db.submit(&[Update::add_weighted_edge(1, 2, weight)], &pool).unwrap();
+        // The graph has no weights. One is not answered when its caller panics, the other is.
+        for is_answered in [false, true] {
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+                let _wrong = submit(3);
+                if is_answered {
+                    assert!(submit(4).wait().is_err());
+                    assert_eq!(num_failures(), 1);
+                }
+                panic!("planned");
+            }));
+            assert!(panicked.is_err());
+            db.submit(&[Update::add_edge(1, 2)], &pool).unwrap().wait().unwrap();
+            assert_eq!((num_failures(), db.commits().lock_failures().by_ticket.len()), (0, 0));
+        }
+        db.commits().abandon(0);
+        assert!(db.commits().lock_failures().abandoned.is_empty());
+        assert!(submit(5).wait().is_err());
+    }
 
     #[test]
     fn a_patient_leader_waits_for_those_who_come_again() {
