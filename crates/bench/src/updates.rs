@@ -21,8 +21,8 @@ use base::VertexId;
 use base::mapped::MappedSlice;
 use base::parallel::Pool;
 use graph::generate::{Generator, RmatParams};
-use graph::{Adjacency, Csr, Graph, Side};
-use terrace::{Addition, Applied, Options, Plane, Removal, Space, Terrace};
+use graph::{Adjacency, Csr, Graph};
+use terrace::{Addition, Mirror, Options, Plane, Removal, Space, Terrace};
 
 use crate::harness::{Pairs, median, seconds};
 use crate::report::{Line, Report};
@@ -98,23 +98,25 @@ struct Ours<'a> {
     base: Option<&'a Adjacency>,
     additions: Space<Addition>,
     removals: Space<Removal>,
+    mirror: Mirror<()>,
 }
 
 impl<'a> Ours<'a> {
     fn new(num_vertices: usize, base: Option<&'a Adjacency>) -> Result<Self> {
         let mut terrace = Terrace::new(&Options::default())?;
         terrace.grow(num_vertices)?;
-        Ok(Self { terrace, base, additions: Space::default(), removals: Space::default() })
+        let (additions, removals, mirror) = (Space::default(), Space::default(), Mirror::default());
+        Ok(Self { terrace, base, additions, removals, mirror })
     }
 }
 
 impl Container for Ours<'_> {
     fn insert(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64> {
         let batch: Vec<_> = batch.iter().map(|&(source, target)| Addition { source, target }).collect();
-        let (time, applied) = seconds(|| -> terrace::Result<Applied> {
+        let (time, applied) = seconds(|| -> terrace::Result<()> {
             let applied = match self.base {
-                Some(base) => self.terrace.apply_over(pool, Side::Out, base, &batch, &mut self.additions, None),
-                None => self.terrace.apply(pool, Plane::Out, &batch, &mut self.additions),
+                Some(base) => self.terrace.apply_sides_over(pool, base, &batch, &mut self.additions, &mut self.mirror),
+                None => self.terrace.apply(pool, Plane::Out, &batch, &mut self.additions).map(drop),
             };
             self.terrace.publish();
             applied
@@ -125,10 +127,10 @@ impl Container for Ours<'_> {
 
     fn remove(&mut self, pool: &Pool, batch: Batch<'_>) -> Result<f64> {
         let batch: Vec<_> = batch.iter().map(|&(source, target)| Removal { source, target }).collect();
-        let (time, applied) = seconds(|| -> terrace::Result<Applied> {
+        let (time, applied) = seconds(|| -> terrace::Result<()> {
             let applied = match self.base {
-                Some(base) => self.terrace.apply_over(pool, Side::Out, base, &batch, &mut self.removals, None),
-                None => self.terrace.apply(pool, Plane::Out, &batch, &mut self.removals),
+                Some(base) => self.terrace.apply_sides_over(pool, base, &batch, &mut self.removals, &mut self.mirror),
+                None => self.terrace.apply(pool, Plane::Out, &batch, &mut self.removals).map(drop),
             };
             self.terrace.publish();
             applied

@@ -10,7 +10,7 @@ use base::parallel::Pool;
 use base::simd::prefetch;
 use graph::{Adjacency, Weight};
 
-use crate::change::{Applied, Change, Sink, Update, cut_between_edges};
+use crate::change::{Change, Sink, Update, cut_between_edges};
 use crate::crew::num_parts;
 use crate::{Plane, Result, Space, Value};
 
@@ -140,12 +140,7 @@ impl<W: Value> Split<W> {
     }
 }
 
-/// Effective changes of a plane, where somebody wants them.
-pub(crate) trait Listing<W>: Sink<Update<W>> {
-    fn list(&self) -> &[Update<W>];
-}
-
-/// Nobody wants them.
+/// Nobody wants the effective changes of a plane.
 #[derive(Debug, Default)]
 pub(crate) struct Silent;
 
@@ -156,15 +151,9 @@ impl<C> Sink<C> for Silent {
     fn absorb(&mut self, Self: Self) {}
 }
 
-impl<W: Value> Listing<W> for Silent {
-    fn list(&self) -> &[Update<W>] {
-        &[]
-    }
-}
-
 /// Somebody does.
 #[derive(Debug)]
-pub(crate) struct Listed<W>(Vec<Update<W>>);
+pub(crate) struct Listed<W>(pub(crate) Vec<Update<W>>);
 
 impl<W> Default for Listed<W> {
     fn default() -> Self {
@@ -181,55 +170,6 @@ impl<W: Value, C: Change<W>> Sink<C> for Listed<W> {
     fn absorb(&mut self, Self(mut later): Self) {
         self.0.append(&mut later);
     }
-}
-
-impl<W: Value> Listing<W> for Listed<W> {
-    fn list(&self) -> &[Update<W>] {
-        &self.0
-    }
-}
-
-/// The effect on the graph of what had an effect in the two planes; appends it to `effective`.
-pub(crate) fn joined<W: Value>(
-    base: &mut impl Search<W>,
-    (added, adds): (Applied, &[Update<W>]),
-    (removed, removes): (Applied, &[Update<W>]),
-    effective: &mut Vec<Update<W>>,
-) -> Result<Applied> {
-    // What changed in the plane of removals alone leads to the base, or away from it.
-    let mut alone = |remove: &Update<W>| -> Result<Update<W>> {
-        let addition = if remove.addition.is_some() { None } else { base.find(remove.source, remove.target)? };
-        Ok(Update { addition, ..*remove })
-    };
-    let (mut num_outweighed, mut num_restored) = (0, 0);
-    let mut rest = removes;
-    for add in adds {
-        while let Some((remove, others)) = rest.split_first()
-            && remove.key() < add.key()
-        {
-            effective.push(alone(remove)?);
-            rest = others;
-        }
-        match rest.split_first() {
-            Some((remove, others)) if remove.key() == add.key() => {
-                rest = others;
-                let is_restored = add.addition.is_none();
-                (num_restored, num_outweighed) =
-                    (num_restored + u64::from(is_restored), num_outweighed + u64::from(!is_restored));
-                effective.push(if is_restored { alone(remove)? } else { *add });
-            }
-            _ => effective.push(*add),
-        }
-    }
-    for remove in rest {
-        effective.push(alone(remove)?);
-    }
-    Ok(Applied {
-        num_added: added.num_added - num_outweighed + removed.num_removed - num_restored,
-        num_removed: added.num_removed - num_restored + removed.num_added - num_outweighed,
-        num_replaced: added.num_replaced + num_outweighed + num_restored,
-        num_loops: added.num_loops - removed.num_loops,
-    })
 }
 
 /// What a batch did to the planes of the out-lists, the other way round: for those of the in-lists. Kept

@@ -18,7 +18,7 @@ use crate::graveyard::Graveyard;
 use crate::list::Tiers;
 use crate::node::{PAGE_BITS, PAGE_VERTICES};
 use crate::options::Options;
-use crate::overlay::{Base, Listed, Listing, Mirror, Silent, joined, touch_lists};
+use crate::overlay::{Base, Listed, Mirror, Silent, touch_lists};
 use crate::pins::Publisher;
 use crate::sort::SortSpace;
 use crate::stale::Stale;
@@ -94,20 +94,6 @@ struct Hand<'a> {
 struct Part<S> {
     applied: Applied,
     sink: S,
-}
-
-/// What a part of a batch over a base did: to the whole, and to each of the two planes.
-struct PartOver<W> {
-    applied: Applied,
-    effective: Vec<Update<W>>,
-    added: Part<()>,
-    removed: Part<()>,
-}
-
-impl<S> Part<S> {
-    fn without_sink(self) -> Part<()> {
-        Part { applied: self.applied, sink: () }
-    }
 }
 
 impl<W: Value> Terrace<W> {
@@ -262,52 +248,12 @@ impl<W: Value> Terrace<W> {
         Ok(applied)
     }
 
-    /// Applies a batch to one side of what lies over `base`: the planes of `side` then hold what differs
-    /// from the base, and no more. Returns what changed in base and planes together; where `effective`
-    /// is given, appends the changes that had an effect, ascending by source and target.
+    /// Applies a batch to the out-lists over `base`, whose planes then hold what differs from the base and no more; and,
+    /// where in-lists are kept, the other way round to those, without another look at the base. An undirected graph's
+    /// batch names each edge both ways.
     ///
-    /// Cost: as for [`apply`](Self::apply), and one search in the base for each edge.
-    ///
-    /// # Errors
-    /// As for [`apply`](Self::apply).
-    pub fn apply_over<C: Change<W>>(
-        &mut self,
-        pool: &Pool,
-        side: Side,
-        base: &impl Base<W>,
-        changes: &[C],
-        space: &mut Space<C>,
-        effective: Option<&mut Vec<Update<W>>>,
-    ) -> Result<Applied> {
-        // Only the join of the two planes tells an edge with a new weight from two changes.
-        let is_joined = effective.is_some() || W::WORDS > 0;
-        let parts = self.for_each_part(pool, changes, space, |terrace, hand, sorted| {
-            if is_joined {
-                terrace.apply_part_over::<C, Listed<W>>(hand, side, base, sorted)
-            } else {
-                terrace.apply_part_over::<C, Silent>(hand, side, base, sorted)
-            }
-        })?;
-        let mut applied = Applied::default();
-        let (mut added, mut removed, mut all) = (Vec::new(), Vec::new(), Vec::new());
-        for part in parts {
-            applied.join(part.applied);
-            all.push(part.effective);
-            added.push(part.added);
-            removed.push(part.removed);
-        }
-        self.finish(pool, Plane::added(side), added)?;
-        self.finish(pool, Plane::removed(side), removed)?;
-        if let Some(effective) = effective {
-            all.iter().for_each(|part| effective.extend_from_slice(part));
-        }
-        Ok(applied)
-    }
-
-    /// Applies a batch to the out-lists over `base` and, where in-lists are kept, the other way round to
-    /// those, without another look at the base. An undirected graph's batch names each edge both ways.
-    ///
-    /// Cost: as for [`apply_over`](Self::apply_over); in-lists only pay for what had an effect.
+    /// Cost: as for [`apply`](Self::apply), and one search in the base for each edge; in-lists only pay for what had an
+    /// effect.
     ///
     /// # Errors
     /// As for [`apply`](Self::apply); the base is damaged. After that only what was published can be read.
@@ -350,7 +296,7 @@ impl<W: Value> Terrace<W> {
     }
 
     /// Applies a batch to the planes of the out-lists; returns the effective changes of each, part by part.
-    fn apply_to_side<C: Change<W>, D: Change<W>, S: Listing<W> + Sink<D>>(
+    fn apply_to_side<C: Change<W>, D: Change<W>, S: Sink<Update<W>> + Sink<D>>(
         &mut self,
         pool: &Pool,
         base: &impl Base<W>,
@@ -426,7 +372,7 @@ impl<W: Value> Terrace<W> {
     }
 
     /// The same over a base: what it does to the planes of additions and of removals.
-    fn apply_split<C: Change<W>, S: Listing<W> + Sink<C>>(
+    fn apply_split<C: Change<W>, S: Sink<Update<W>> + Sink<C>>(
         &self,
         hand: Hand<'_>,
         side: Side,
@@ -447,21 +393,6 @@ impl<W: Value> Terrace<W> {
         let removed = self.apply_part::<_, S>(hand, Plane::removed(side), &split.removed)?;
         lock(&self.workers[hand.worker]).split = split;
         Ok((added, removed))
-    }
-
-    /// The same; tells what it did to base and planes together.
-    fn apply_part_over<C: Change<W>, S: Listing<W> + Sink<C>>(
-        &self,
-        hand: Hand<'_>,
-        side: Side,
-        base: &impl Base<W>,
-        sorted: &[C],
-    ) -> Result<PartOver<W>> {
-        let (added, removed) = self.apply_split::<C, S>(hand, side, base, sorted)?;
-        let mut effective = Vec::new();
-        let (adds, removes) = (added.sink.list(), removed.sink.list());
-        let applied = joined(&mut base.search(), (added.applied, adds), (removed.applied, removes), &mut effective)?;
-        Ok(PartOver { applied, effective, added: added.without_sink(), removed: removed.without_sink() })
     }
 
     /// Counts what parts of a batch did to a plane.
@@ -638,3 +569,6 @@ fn require_below<W, C: Change<W>>(pool: &Pool, changes: &(impl Source<C> + ?Size
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;
