@@ -140,18 +140,7 @@ impl<W: Value> Split<W> {
     }
 }
 
-/// Nobody wants the effective changes of a plane.
-#[derive(Debug, Default)]
-pub(crate) struct Silent;
-
-impl<C> Sink<C> for Silent {
-    #[inline(always)]
-    fn effective(&mut self, _: &C) {}
-
-    fn absorb(&mut self, Self: Self) {}
-}
-
-/// Somebody does.
+/// The effective changes of a plane, for who wants them.
 #[derive(Debug)]
 pub(crate) struct Listed<W>(pub(crate) Vec<Update<W>>);
 

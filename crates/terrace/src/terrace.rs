@@ -18,7 +18,7 @@ use crate::graveyard::Graveyard;
 use crate::list::Tiers;
 use crate::node::{PAGE_BITS, PAGE_VERTICES};
 use crate::options::Options;
-use crate::overlay::{Base, Listed, Mirror, Silent, touch_lists};
+use crate::overlay::{Base, Listed, Mirror, touch_lists};
 use crate::pins::Publisher;
 use crate::sort::SortSpace;
 use crate::stale::Stale;
@@ -279,7 +279,7 @@ impl<W: Value> Terrace<W> {
         mirror: &mut Mirror<W>,
     ) -> Result<()> {
         if !self.shared.has_in_lists {
-            self.apply_to_side::<C, D, Silent>(pool, base, changes, view, space)?;
+            self.apply_to_side::<C, D, ()>(pool, base, changes, view, space)?;
             return Ok(());
         }
         let effects = self.apply_to_side::<C, D, Listed<W>>(pool, base, changes, view, space)?;
