@@ -234,14 +234,3 @@ impl<C> Sink<C> for () {
 
     fn absorb(&mut self, (): Self) {}
 }
-
-impl<C: Copy + Send> Sink<C> for Vec<C> {
-    #[inline(always)]
-    fn effective(&mut self, change: &C) {
-        self.push(*change);
-    }
-
-    fn absorb(&mut self, mut later: Self) {
-        self.append(&mut later);
-    }
-}

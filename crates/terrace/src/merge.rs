@@ -155,6 +155,7 @@ fn copy_run<T: Copy>(from: &[T], to: &mut [T]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::overlay::Listed;
     use crate::{Applied, Update};
     use std::collections::BTreeMap;
     use testkit::Random;
@@ -180,7 +181,7 @@ mod tests {
                 })
                 .collect();
             changes.sort_by_key(|change| change.target);
-            let (mut applied, mut effective) = (Applied::default(), Vec::new());
+            let (mut applied, mut effective) = (Applied::default(), Listed::default());
             let mut outcome = Outcome { applied: &mut applied, sink: &mut effective };
             plan.make(&targets, &values, &changes, &mut outcome);
             let mut expected = Applied::default();
@@ -201,6 +202,7 @@ mod tests {
             applied.num_loops = 0;
             assert_eq!(applied, expected, "round {round}");
             assert_eq!(plan.len_after(targets.len()), model.len(), "round {round}");
+            let Listed(effective) = effective;
             assert_eq!(effective.len() as u64, applied.num_added + applied.num_removed + applied.num_replaced);
             let (mut new_targets, mut new_values) = (vec![0; model.len()], vec![0; model.len()]);
             plan.write((&targets, &values), &changes, (&mut new_targets, &mut new_values));

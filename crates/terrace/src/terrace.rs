@@ -225,27 +225,7 @@ impl<W: Value> Terrace<W> {
         let parts = self.for_each_part(pool, changes, space, |terrace, hand, sorted| {
             terrace.apply_part::<C, ()>(hand, plane, sorted)
         })?;
-        Ok(self.finish(pool, plane, parts)?.0)
-    }
-
-    /// The same; appends the changes that had an effect to `effective`, ascending by source and target.
-    ///
-    /// # Errors
-    /// As for [`apply`](Self::apply).
-    pub fn apply_and_list<C: Change<W>>(
-        &mut self,
-        pool: &Pool,
-        plane: Plane,
-        changes: &[C],
-        space: &mut Space<C>,
-        effective: &mut Vec<C>,
-    ) -> Result<Applied> {
-        let parts = self.for_each_part(pool, changes, space, |terrace, hand, sorted| {
-            terrace.apply_part::<C, Vec<C>>(hand, plane, sorted)
-        })?;
-        let (applied, sinks) = self.finish(pool, plane, parts)?;
-        sinks.iter().for_each(|sink| effective.extend_from_slice(sink));
-        Ok(applied)
+        self.finish(pool, plane, parts)
     }
 
     /// Applies a batch to the out-lists over `base`, whose planes then hold what differs from the base and no more; and,
@@ -396,19 +376,11 @@ impl<W: Value> Terrace<W> {
     }
 
     /// Counts what parts of a batch did to a plane.
-    fn finish<S>(
-        &mut self,
-        pool: &Pool,
-        plane: Plane,
-        parts: impl IntoIterator<Item = Part<S>>,
-    ) -> Result<(Applied, Vec<S>)> {
-        let (mut applied, mut sinks) = (Applied::default(), Vec::new());
-        for part in parts {
-            applied.join(part.applied);
-            sinks.push(part.sink);
-        }
+    fn finish(&mut self, pool: &Pool, plane: Plane, parts: Vec<Part<()>>) -> Result<Applied> {
+        let mut applied = Applied::default();
+        parts.into_iter().for_each(|part| applied.join(part.applied));
         self.count(pool, plane, applied)?;
-        Ok((applied, sinks))
+        Ok(applied)
     }
 
     /// Counts what a batch did to a plane.

@@ -61,11 +61,17 @@ fn effects<W: Value>(
     sinks.map(|parts| parts.into_iter().flat_map(|Listed(part)| part).collect())
 }
 
-fn run<W: Value>(seed: u64, threads: usize, base: &impl Base<W>, value: impl Fn(u32) -> W) {
-    println!("seed {seed}, {threads} threads, {:?}", W::TYPE);
+fn run<W: Value>(
+    seed: u64,
+    threads: usize,
+    (in_place, packed): (usize, usize),
+    base: &impl Base<W>,
+    value: impl Fn(u32) -> W,
+) {
+    println!("seed {seed}, {threads} threads, up to {in_place} in place and {packed} packed, {:?}", W::TYPE);
     let mut random = Random::new(seed);
     let pool = Pool::new(threads).unwrap();
-    let mut terrace = Terrace::<W>::new(&Options::default()).unwrap();
+    let mut terrace = Terrace::<W>::new(&Options { in_place, packed, ..Options::default() }).unwrap();
     terrace.grow(BOUND as usize).unwrap();
     let mut space = Space::default();
     let mut models = [Edges::<W>::new(), Edges::new()];
@@ -113,12 +119,12 @@ fn base_of<W: Weight>(seed: u64, weight: impl Fn(u32) -> W) -> graph::Csr {
 
 #[test]
 fn each_change_with_an_effect_is_told_once_and_in_order() {
-    run(41, 2, base_of(1, f64::from).out_lists(), f64::from);
-    run(42, 3, base_of(2, |w| w).out_lists(), |_| ());
-    run(43, 1, base_of(3, |w| w).out_lists(), |w| w);
-    run(44, 2, &Nothing, f64::from);
-    run(45, 3, &Nothing, |_| ());
-    run(46, 1, &Nothing, |w| w);
+    run(41, 2, (13, 1 << 10), base_of(1, f64::from).out_lists(), f64::from);
+    run(42, 3, (29, 1 << 9), base_of(2, |w| w).out_lists(), |_| ());
+    run(43, 1, (2, 4), base_of(3, |w| w).out_lists(), |w| w);
+    run(44, 2, (5, 1 << 12), &Nothing, f64::from);
+    run(45, 3, (13, 1 << 8), &Nothing, |_| ());
+    run(46, 1, (0, 0), &Nothing, |w| w);
 }
 
 #[test]
