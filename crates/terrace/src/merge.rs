@@ -71,7 +71,7 @@ impl Plan {
             let is_there = targets.get(position) == Some(&target);
             let kind = match change.addition() {
                 Some(_) if !is_there => Kind::Insert,
-                Some(value) if W::WORDS > 0 && values[position] != value => Kind::Replace,
+                Some(value) if W::WORDS > 0 && !values[position].is_same(&value) => Kind::Replace,
                 None if is_there => Kind::Remove,
                 _ => continue,
             };

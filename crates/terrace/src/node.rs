@@ -353,7 +353,7 @@ mod tests {
                 let (targets, values) = block.in_place();
                 assert_eq!((block.degree(), block.home()), (in_place, Home::Block));
                 assert!(targets.iter().all(|&target| target == i as u32) && targets.len() == in_place);
-                assert!(values.iter().all(|&v| v == value(i as u32)) && values.len() == in_place);
+                assert!(values.iter().all(|&v| v.is_same(&value(i as u32))) && values.len() == in_place);
             }
         }
         check::<()>(13, 16, |_| ());

@@ -4,12 +4,21 @@ use bytemuck::Pod;
 use graph::WeightType;
 
 /// What stands beside an edge: a weight, or nothing (`()`).
-pub trait Value: Pod + PartialEq + Send + Sync + std::fmt::Debug {
+///
+/// There is no `==` of values, which takes -0.0 for 0.0 and no NaN for itself: what is asked is whether they are
+/// [the same](Self::is_same).
+pub trait Value: Pod + Send + Sync + std::fmt::Debug {
     /// The type of the weights, if there are any.
     const TYPE: Option<WeightType>;
 
     /// The 32-bit words of a value.
     const WORDS: usize = size_of::<Self>() / size_of::<u32>();
+
+    /// Whether the bits are the same, so that a change from one to the other changes nothing.
+    #[inline(always)]
+    fn is_same(&self, other: &Self) -> bool {
+        bytemuck::bytes_of(self) == bytemuck::bytes_of(other)
+    }
 
     /// The first `len` values in these words.
     ///
@@ -53,3 +62,15 @@ macro_rules! impl_value {
 }
 
 impl_value!(u32: U32, i64: I64, f32: F32, f64: F64);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_the_same_where_their_bits_are() {
+        assert!(().is_same(&()) && 7_u32.is_same(&7) && !7_i64.is_same(&(7 << 32)));
+        assert!(!0.0_f32.is_same(&-0.0) && !0.0_f64.is_same(&-0.0));
+        assert!(f32::NAN.is_same(&f32::NAN) && 0.5_f64.is_same(&0.5));
+    }
+}

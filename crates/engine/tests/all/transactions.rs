@@ -10,7 +10,7 @@ use anden_engine::{Database, EdgeWeight, Error, ErrorKind, GraphOptions, Key, Ke
 use base::parallel::Pool;
 use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::property::OwnedValue;
-use graph::{Graph, InEdges};
+use graph::{Graph, InEdges, WeightType};
 use lama::Side;
 use testkit::Random;
 
@@ -469,6 +469,35 @@ fn an_append_changes_whatever_was_read() {
     assert!(tx.has_edge(&key("a"), &key("b")).unwrap());
     tx.add_vertex(&key("c")).unwrap();
     tx.commit().unwrap();
+}
+
+/// A commit of -0.0 over 0.0, or the reverse, was taken for one that changes nothing.
+#[test]
+fn the_sign_of_zero_is_committed() {
+    let pool = Pool::new(1).unwrap();
+    let (a, b) = (key("a"), key("b"));
+    for weight_type in [WeightType::F32, WeightType::F64] {
+        let db = database(GraphOptions { weight_type: Some(weight_type), ..strings() });
+        let is_negative = |tx: &Transaction<'_>| match tx.weight(&a, &b).unwrap() {
+            Some(EdgeWeight::Real(weight)) => weight.is_sign_negative(),
+            other => panic!("{other:?} is no floating weight"),
+        };
+        db.apply(&[Update::add_weighted_edge("a", "b", 0.0)], Default::default(), &pool).unwrap();
+        // Over what is live, and over what is in a snapshot.
+        for (weight, is_live) in [(-0.0, true), (0.0, true), (-0.0, false), (0.0, false)] {
+            if !is_live {
+                db.checkpoint(None).unwrap();
+            }
+            db.transact(&pool, |tx| -> Result<(), Error> {
+                tx.set_weight(&a, &b, EdgeWeight::Real(weight))?;
+                assert_eq!(is_negative(tx), weight.is_sign_negative());
+                Ok(())
+            })
+            .unwrap();
+            let after = db.begin().unwrap();
+            assert_eq!(is_negative(&after), weight.is_sign_negative(), "{weight}, {weight_type:?}, live: {is_live}");
+        }
+    }
 }
 
 #[test]

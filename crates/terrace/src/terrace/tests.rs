@@ -61,7 +61,7 @@ fn effects<W: Value>(
     sinks.map(|parts| parts.into_iter().flat_map(|Listed(part)| part).collect())
 }
 
-fn run<W: Value>(
+fn run<W: Value + PartialEq>(
     seed: u64,
     threads: usize,
     (in_place, packed): (usize, usize),

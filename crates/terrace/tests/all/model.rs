@@ -20,7 +20,7 @@ fn list<W: Value>(lists: &Lists<'_, W>, vertex: VertexId) -> Vec<(VertexId, W)> 
     all
 }
 
-fn compare<W: Value>(version: &Version<W>, plane: Plane, model: &Model<W>, bound: u32, what: &str) {
+fn compare<W: Value + PartialEq>(version: &Version<W>, plane: Plane, model: &Model<W>, bound: u32, what: &str) {
     let lists = version.lists(plane);
     assert_eq!(lists.num_arcs(), model.values().map(|list| list.len() as u64).sum::<u64>(), "{what}");
     let none = BTreeMap::new();
@@ -35,7 +35,7 @@ fn compare<W: Value>(version: &Version<W>, plane: Plane, model: &Model<W>, bound
     }
 }
 
-fn change_model<W: Value>(model: &mut Model<W>, changes: &[Update<W>]) -> Applied {
+fn change_model<W: Value + PartialEq>(model: &mut Model<W>, changes: &[Update<W>]) -> Applied {
     let before = model.clone();
     for change in changes {
         let list = model.entry(change.source).or_default();
@@ -83,7 +83,7 @@ struct Setting {
     threads: usize,
 }
 
-fn run<W: Value>(setting: &Setting, seed: u64, value: impl Fn(u32) -> W) {
+fn run<W: Value + PartialEq>(setting: &Setting, seed: u64, value: impl Fn(u32) -> W) {
     println!("seed {seed}, {} vertices, {:?}, {:?}", setting.bound, setting.options, W::TYPE);
     let mut random = Random::new(seed);
     let pool = Pool::new(setting.threads).unwrap();
@@ -167,7 +167,7 @@ fn random_batches_agree_with_the_model() {
 
 /// A list long enough for inner nodes over inner nodes, up and down again, by batches for one worker and by such that
 /// are shared.
-fn grow_and_shrink_a_hub<W: Value>(threads: usize, seed: u64, value: impl Fn(u32) -> W) {
+fn grow_and_shrink_a_hub<W: Value + PartialEq>(threads: usize, seed: u64, value: impl Fn(u32) -> W) {
     println!("seed {seed}, {threads} threads, {:?}", W::TYPE);
     let pool = Pool::new(threads).unwrap();
     let bound = 200_000;

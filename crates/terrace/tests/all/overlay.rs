@@ -31,7 +31,7 @@ fn plane<W: Value>(version: &Version<W>, plane: Plane) -> Edges<W> {
     all
 }
 
-fn run<W: Value>(seed: u64, bases: &Edges<W>, base: &Adjacency, value: impl Fn(u32) -> W)
+fn run<W: Value + PartialEq>(seed: u64, bases: &Edges<W>, base: &Adjacency, value: impl Fn(u32) -> W)
 where
     Adjacency: Base<W>,
 {
@@ -166,6 +166,43 @@ fn in_lists_hold_the_same_the_other_way_round() {
             assert_eq!(plane(&version, Plane::InRemoved), turned(removed), "batch {i}");
         }
     }
+}
+
+/// A weight of -0.0 over 0.0, and the other way round, was taken for no change: `==` says that they are equal.
+fn change_the_sign_of_zero<W: Value + Weight>(zeros: [W; 2])
+where
+    Adjacency: Base<W>,
+{
+    let pool = Pool::new(1).unwrap();
+    for [old, new] in [zeros, [zeros[1], zeros[0]]] {
+        let csr = base_of(&Edges::from([((1, 2), old)]));
+        let mut terrace = Terrace::<W>::new(&Options { in_lists: true, ..Options::default() }).unwrap();
+        terrace.grow(BOUND as usize).unwrap();
+        let (mut space, mut mirror) = (Space::default(), Mirror::default());
+        let mut set = |target, weight| {
+            let changes = [Update { source: 1, target, addition: Some(weight) }];
+            terrace.apply_sides_over(&pool, csr.out_lists(), &changes, &mut space, &mut mirror).unwrap();
+            terrace.publish();
+            let version = terrace.version();
+            let bits = |plane, list, entry| version.lists(plane).get(list, entry).map(|&weight: &W| weight.bits());
+            let out = [Plane::Out, Plane::OutRemoved].map(|plane| bits(plane, 1, target));
+            assert_eq!([Plane::In, Plane::InRemoved].map(|plane| bits(plane, target, 1)), out);
+            out
+        };
+        let (old_bits, new_bits) = (Some(old.bits()), Some(new.bits()));
+        assert_eq!(set(2, old), [None, None], "it is as in the base");
+        assert_eq!(set(2, new), [new_bits, old_bits]);
+        assert_eq!(set(2, old), [None, None], "it is as in the base again");
+        // An edge that the base lacks.
+        assert_eq!(set(3, old), [old_bits, None]);
+        assert_eq!(set(3, new), [new_bits, None]);
+    }
+}
+
+#[test]
+fn the_sign_of_zero_is_part_of_a_weight() {
+    change_the_sign_of_zero([0.0_f32, -0.0]);
+    change_the_sign_of_zero([0.0_f64, -0.0]);
 }
 
 /// A base that cannot be read.
