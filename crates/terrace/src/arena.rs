@@ -130,11 +130,12 @@ impl Arena {
 
     /// All words of a node that is being made; they hold what was there before.
     #[inline(always)]
-    pub(crate) fn fill<'a>(&self, fresh: &'a mut Fresh) -> &'a mut [u32] {
-        debug_assert!(fresh.handle as usize + fresh.num_lines as usize <= self.num_lines);
+    pub(crate) fn fill<'a>(&'a self, fresh: &'a mut Fresh) -> &'a mut [u32] {
+        assert!(fresh.handle as usize + fresh.num_lines as usize <= self.num_lines);
         let num_words = fresh.num_lines as usize * LINE_WORDS;
-        // SAFETY: `Slots` makes a `Fresh` for lines within the range, and one only for each line until
-        // the line comes back; it is borrowed exclusively, and nobody reads a node before it is sealed.
+        // SAFETY: the range is mapped while the arena is borrowed, these lines lie within it, as just asserted, and every
+        // bit pattern is a word. `Slots::take` makes one `Fresh` only for a line until the line comes back; it is
+        // borrowed exclusively, and by the protocol nobody reads a node before `seal` took it.
         unsafe { std::slice::from_raw_parts_mut(self.lines.add(fresh.handle as usize).cast::<u32>(), num_words) }
     }
 

@@ -39,7 +39,7 @@ pub(crate) struct PageCopy<'a> {
 
 impl PageCopy<'_> {
     #[inline(always)]
-    fn words<'f>(&'f mut self, builder: &mut Builder<'_>) -> Result<&'f mut [u32]> {
+    fn words<'f, 'b: 'f>(&'f mut self, builder: &mut Builder<'b>) -> Result<&'f mut [u32]> {
         if self.fresh.is_none() {
             let mut fresh = builder.take(self.old.len())?;
             builder.arena.fill(&mut fresh)[..self.old.len()].copy_from_slice(self.old);
@@ -69,12 +69,12 @@ impl Place<'_, '_> {
 
     /// Writes degree and home; returns the body and the values beside it, to be written.
     #[inline(always)]
-    fn write<W: Value>(
-        &mut self,
-        builder: &mut Builder<'_>,
+    fn write<'f, 'b: 'f, W: Value>(
+        &'f mut self,
+        builder: &mut Builder<'b>,
         degree: usize,
         home: Home,
-    ) -> Result<(&mut [u32], &mut [W])> {
+    ) -> Result<(&'f mut [u32], &'f mut [W])> {
         let words = self.page.words(builder)?;
         Ok(self.tiers.layout.write_block::<W>(words, self.index, degree, home))
     }
