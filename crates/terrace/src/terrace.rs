@@ -263,7 +263,7 @@ impl<W: Value> Terrace<W> {
             return Ok(());
         }
         let effects = self.apply_to_side::<C, D, Listed<W>>(pool, base, changes, view, space)?;
-        for (plane, effects) in [Plane::added(Side::In), Plane::removed(Side::In)].into_iter().zip(effects) {
+        for (plane, effects) in [Plane::In, Plane::InRemoved].into_iter().zip(effects) {
             mirror.fill(pool, &effects);
             let Mirror { changes, space } = &mut *mirror;
             let parts = self.for_each_part(pool, &changes[..], space, |terrace, hand, sorted| {
@@ -284,9 +284,8 @@ impl<W: Value> Terrace<W> {
         view: View<C, D>,
         space: &mut Space<C>,
     ) -> Result<[Vec<S>; 2]> {
-        let side = Side::Out;
         let parts = self.for_each_part(pool, changes, space, |terrace, hand, sorted| {
-            terrace.apply_split::<D, S>(hand, side, base, view(sorted))
+            terrace.apply_split::<D, S>(hand, base, view(sorted))
         })?;
         let (mut applied, mut sinks) = ([Applied::default(); 2], [Vec::new(), Vec::new()]);
         for (added, removed) in parts {
@@ -295,8 +294,8 @@ impl<W: Value> Terrace<W> {
                 sinks[i].push(part.sink);
             }
         }
-        self.count(pool, Plane::added(side), applied[0])?;
-        self.count(pool, Plane::removed(side), applied[1])?;
+        self.count(pool, Plane::Out, applied[0])?;
+        self.count(pool, Plane::OutRemoved, applied[1])?;
         Ok(sinks)
     }
 
@@ -351,26 +350,25 @@ impl<W: Value> Terrace<W> {
         Ok(part)
     }
 
-    /// The same over a base: what it does to the planes of additions and of removals.
+    /// The same over a base, for the out-lists: what it does to the planes of additions and of removals.
     fn apply_split<C: Change<W>, S: Sink<Update<W>> + Sink<C>>(
         &self,
         hand: Hand<'_>,
-        side: Side,
         base: &impl Base<W>,
         sorted: &[C],
     ) -> Result<(Part<S>, Part<S>)> {
-        let is_any_removed = self.next.planes[Plane::removed(side) as usize].num_arcs > 0;
+        let is_any_removed = self.next.planes[Plane::OutRemoved as usize].num_arcs > 0;
         if base.is_empty() && !is_any_removed {
             let nothing = Part { applied: Applied::default(), sink: S::default() };
-            touch_lists(base, Plane::added(side), sorted);
-            return Ok((self.apply_part::<C, S>(hand, Plane::added(side), sorted)?, nothing));
+            touch_lists(base, Plane::Out, sorted);
+            return Ok((self.apply_part::<C, S>(hand, Plane::Out, sorted)?, nothing));
         }
         let mut split = std::mem::take(&mut lock(&self.workers[hand.worker]).split);
         split.fill(hand.pool, base, sorted, is_any_removed)?;
-        touch_lists(base, Plane::added(side), &split.added);
-        touch_lists(base, Plane::removed(side), &split.removed);
-        let added = self.apply_part::<_, S>(hand, Plane::added(side), &split.added)?;
-        let removed = self.apply_part::<_, S>(hand, Plane::removed(side), &split.removed)?;
+        touch_lists(base, Plane::Out, &split.added);
+        touch_lists(base, Plane::OutRemoved, &split.removed);
+        let added = self.apply_part::<_, S>(hand, Plane::Out, &split.added)?;
+        let removed = self.apply_part::<_, S>(hand, Plane::OutRemoved, &split.removed)?;
         lock(&self.workers[hand.worker]).split = split;
         Ok((added, removed))
     }
