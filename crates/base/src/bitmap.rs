@@ -76,11 +76,6 @@ impl Bitmap {
     pub fn words(&self) -> &[u64] {
         &self.words
     }
-
-    /// The bits as words that may be changed. Bits at and above [`len`](Self::len) must stay clear.
-    pub fn words_mut(&mut self) -> &mut [u64] {
-        &mut self.words
-    }
 }
 
 /// The positions of the set bits of one word, ascending.

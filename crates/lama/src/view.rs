@@ -154,18 +154,18 @@ impl View {
     ///
     /// Of an undirected graph, both sides are the same bytes.
     pub fn stored_targets(&self, side: graph::Side) -> Option<&FileBytes> {
-        Some(self.any_side(side)?.base_lists()?.targets().bytes())
+        Some(self.lists_of(side)?.base_lists()?.targets().bytes())
     }
 
     /// What is stored beside them, in the same order, and the bytes for each entry; `None` where that is nothing.
     pub fn stored_weights(&self, side: graph::Side) -> Option<(FileBytes, usize)> {
-        self.any_side(side)?.base_lists()?.weight_bytes()
+        self.lists_of(side)?.base_lists()?.weight_bytes()
     }
 
     /// Where the lists of these vertices are in [`stored_targets`](Self::stored_targets). What levels and memory change
     /// in them is elsewhere. Nothing is verified: where files are damaged, it may be any place within the bytes.
     pub fn stored_lists(&self, side: graph::Side, vertices: Range<VertexId>) -> Range<usize> {
-        let lists = self.any_side(side).and_then(Side::base_lists);
+        let lists = self.lists_of(side).and_then(Side::base_lists);
         lists.map_or(0..0, |lists| lists.list_bytes(vertices))
     }
 
@@ -187,26 +187,18 @@ impl View {
 
     /// What was [said](Self::read_exactly) last of the lists of a side.
     pub fn is_exact(&self, side: graph::Side) -> bool {
-        self.any_side(side).and_then(Side::base_lists).is_some_and(BaseLists::is_exact)
+        self.lists_of(side).and_then(Side::base_lists).is_some_and(BaseLists::is_exact)
     }
 
     /// Whether what is stored beside the entries of a side is [read exactly](Self::read_weights_exactly).
     pub fn are_weights_exact(&self, side: graph::Side) -> bool {
-        self.any_side(side).and_then(Side::base_lists).is_some_and(BaseLists::are_weights_exact)
+        self.lists_of(side).and_then(Side::base_lists).is_some_and(BaseLists::are_weights_exact)
     }
 
     /// Whoever walks over more than a page of vertices tells the listener how far it has come.
     fn heard_walk<'a>(&'a self, side: graph::Side, vertices: &Range<VertexId>) -> Option<Walk<'a>> {
         let listener = self.listener.as_ref().filter(|_| vertices.len() > PAGE_VERTICES)?;
-        Some(Walk { listener: &**listener, side, lists: self.any_side(side).and_then(Side::base_lists)? })
-    }
-
-    /// The lists of a side; of an undirected graph, both are one.
-    fn any_side(&self, side: graph::Side) -> Option<&Side> {
-        match side {
-            graph::Side::Out => Some(&self.out_side),
-            graph::Side::In => self.in_side.as_ref(),
-        }
+        Some(Walk { listener: &**listener, side, lists: self.lists_of(side).and_then(Side::base_lists)? })
     }
 
     pub(crate) fn out_side(&self) -> &Side {
@@ -221,7 +213,7 @@ impl View {
         }
     }
 
-    /// The lists that are shown as those of a side.
+    /// The lists that are shown as those of a side; of an undirected graph, both are one.
     #[inline(always)]
     fn lists_of(&self, side: graph::Side) -> Option<&Side> {
         match side {

@@ -69,7 +69,7 @@ fn files_cut_under_a_map_end_the_process_at_most_and_lose_nothing() {
     create(&database);
     let mut reader = anden();
     reader.arg("run").arg(&database).args(["pagerank", "--repeat", "1000000", "--quiet"]);
-    let mut reader = reader.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    let mut reader = reader.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     std::thread::sleep(Duration::from_millis(200));
     assert!(reader.try_wait().unwrap().is_none(), "it reads for long");
     let mut writer = Writer::apply(&database, &["--batch", "1", "--checkpoint-every", "1000"], 1);
@@ -81,8 +81,10 @@ fn files_cut_under_a_map_end_the_process_at_most_and_lose_nothing() {
     for file in &runs {
         std::fs::File::options().write(true).open(file).unwrap().set_len(0).unwrap();
     }
-    // Who reads gets SIGBUS.
-    assert!(!reader.wait().unwrap().success());
+    // Who reads gets SIGBUS, and has a last word.
+    let ended = reader.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert!(ended.status.code() == Some(1) && said.contains("became shorter while it was read"), "{said}");
     let (answered, is_well, _) = writer.end();
     assert!(!is_well, "it could make a snapshot");
     // The disk is well again.

@@ -21,14 +21,6 @@ impl Transaction<'_> {
         Ok(self.find_edge(source, target)? > 0)
     }
 
-    /// The number of edges from one vertex to another: more than 1 only in a multigraph.
-    ///
-    /// # Errors
-    /// As [`has_edge`](Self::has_edge).
-    pub fn num_edges_between(&self, source: &Key, target: &Key) -> Result<usize> {
-        self.find_edge(source, target)
-    }
-
     /// Adds an edge, with its ends where they are not there; one that is there gets the weight, and a multigraph one more.
     /// Reads nothing.
     ///

@@ -2,7 +2,6 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::time::Instant;
 
 use anden_lama::{ChangedArc, Error, GraphOptions, KeyScheme, LevelChanges, MergeScope, Retention, Store};
 use base::parallel::Pool;
@@ -37,13 +36,9 @@ fn append_edge(store: &Store, target: u32, vertex_bound: usize, name: Option<&st
 #[test]
 fn thousands_of_one_edge_snapshots_are_few_files() {
     const NUM_SNAPSHOTS: u32 = 2000;
-    let dir = tempfile::tempdir().unwrap();
     // In memory, where there is such a disk: every append syncs five times.
-    let path = if Path::new("/dev/shm").exists() {
-        Path::new("/dev/shm").join(dir.path().file_name().unwrap())
-    } else {
-        dir.path().join("db")
-    };
+    let dir = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+    let path = dir.path().join("db");
     let bound = NUM_SNAPSHOTS as usize + 1;
     let storage: Arc<dyn Storage> = Arc::new(DiskStorage);
     let store = Content::new(dense(), bound).write(Arc::clone(&storage), &path, None).unwrap();
@@ -52,20 +47,14 @@ fn thousands_of_one_edge_snapshots_are_few_files() {
     }
     let num_files = storage.list(&path).unwrap().len();
     drop(store);
-    let start = Instant::now();
     let store = Store::open(Arc::clone(&storage), &path).unwrap();
     let view = store.view().unwrap();
-    let seconds = start.elapsed().as_secs_f64();
     assert_eq!((store.snapshots().len(), graph::Graph::out_degree(&view, 0)), (2001, 2000));
-    println!("{NUM_SNAPSHOTS} snapshots of one edge: {num_files} files, opened in {seconds:.3} s");
-    assert!(num_files < 200 && seconds <= 1.0, "{num_files} files, {seconds} s");
+    assert!(num_files < 200, "{num_files} files");
     for number in [1, 2, 1000, 2001] {
         let view = store.snapshot(number).unwrap();
         assert_eq!(graph::Graph::out_degree(&view, 0), number as usize - 1);
     }
-    drop(store);
-    let cleaned = std::fs::remove_dir_all(&path);
-    assert!(cleaned.is_ok());
 }
 
 #[test]
