@@ -250,7 +250,7 @@ impl View {
         }
         let other = match &key {
             Key::Integer(number) => Some(Key::String(number.to_string())),
-            Key::String(text) => text.parse().ok().map(Key::Integer),
+            Key::String(text) => engine::integer_key(text).map(Key::Integer),
         };
         match other.map(|other| self.graph.vertex(&other)).transpose()?.flatten() {
             Some(vertex) => Ok(vertex),

@@ -26,7 +26,7 @@ use graph::formats::{InputPath, Source, SourceSummary};
 use graph::property::PropertySchema;
 use lama::{GraphOptions, KeyScheme, LevelChanges, NewRows, SnapshotInfo, View};
 
-pub use changes::{Changes, EdgeWeight};
+pub use changes::{Changes, EdgeWeight, integer_key};
 pub(crate) use changes::{fitting_key, weight_bits};
 pub use options::{AppendOptions, AppendReport, ExpectedGraph, ExpectedWeights, Maintenance};
 
@@ -52,7 +52,7 @@ pub(crate) fn append(
     pool: &Pool,
     progress: &dyn Progress,
 ) -> Result<AppendReport> {
-    let append = Append::begin(database, options, pool, progress)?;
+    let append = Append::begin(database, inputs, options, pool, progress)?;
     let graph = database.options();
     // Properties that were just committed are known too.
     let view = database.view()?;
@@ -76,7 +76,7 @@ pub(crate) fn append_changes(
     pool: &Pool,
     progress: &dyn Progress,
 ) -> Result<AppendReport> {
-    let append = Append::begin(database, options, pool, progress)?;
+    let append = Append::begin(database, &[], options, pool, progress)?;
     let graph = database.options();
     let view = database.view()?;
     let added = added_by(append.reading(), changes, &view)?;
@@ -108,6 +108,7 @@ fn unweighted(graph: &GraphOptions) -> GraphOptions {
 struct Append<'a> {
     start: Instant,
     database: &'a Database,
+    inputs: &'a [InputPath],
     options: &'a AppendOptions,
     budget: Budget,
     pool: &'a Pool,
@@ -117,6 +118,7 @@ struct Append<'a> {
 impl<'a> Append<'a> {
     fn begin(
         database: &'a Database,
+        inputs: &'a [InputPath],
         options: &'a AppendOptions,
         pool: &'a Pool,
         progress: &'a dyn Progress,
@@ -125,7 +127,7 @@ impl<'a> Append<'a> {
         base::memory::reset_resident_peak();
         options.check(database.options())?;
         let budget = Budget::new(options.memory, None, pool.num_threads())?;
-        Ok(Self { start, database, options, budget, pool, progress })
+        Ok(Self { start, database, inputs, options, budget, pool, progress })
     }
 
     fn reading(&self) -> Reading<'_> {
@@ -241,7 +243,7 @@ impl<'a> Append<'a> {
             rows = Some(AskedRows::assign(&mut added, known, self.database.store().num_rows())?);
         }
         let entries = arcs::added(added.blocks, expand);
-        let added = sort_arcs(entries, graph.list_weights(), self.options.duplicates(graph), pool);
+        let added = sort_arcs(entries, graph.list_weights(), self.options.duplicates(graph), self.inputs, pool)?;
         let of_vertices = entries_of(view, &vertices.cleared, pool, progress)?;
         let removed = arcs::removed(removed.blocks, Expand::of(graph, false));
         let removals = sort_entries(removed.entries, of_vertices, pool);

@@ -17,7 +17,9 @@ mod prefetch;
 mod transaction;
 mod workers;
 
-pub use append::{AppendOptions, AppendReport, Changes, EdgeWeight, ExpectedGraph, ExpectedWeights, Maintenance};
+pub use append::{
+    AppendOptions, AppendReport, Changes, EdgeWeight, ExpectedGraph, ExpectedWeights, Maintenance, integer_key,
+};
 pub use commit::{CommitStats, Committed, Pending};
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};

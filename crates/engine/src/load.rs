@@ -59,6 +59,7 @@ use self::build::Built;
 pub(crate) use self::ingest::InputKey;
 pub(crate) use self::intern::KeyTable;
 pub(crate) use self::keys::{Joined, VertexKeys, check_num_vertices};
+pub(crate) use self::options::too_large_a_sum;
 use self::spread::Spreader;
 use crate::Result;
 
@@ -66,6 +67,7 @@ use crate::Result;
 #[derive(Clone, Copy)]
 pub(crate) struct Load<'a> {
     pub(crate) options: &'a LoadOptions,
+    pub(crate) inputs: &'a [InputPath],
     pub(crate) budget: Budget,
     pub(crate) builder: &'a StoreBuilder,
     pub(crate) spreader: Option<&'a Spreader>,
@@ -102,6 +104,7 @@ pub(crate) fn load(
     let spreader = Spreader::new(&options.spread, options.graph.direction, is_weighted, budget);
     let load = Load {
         options: &options,
+        inputs,
         budget,
         builder: &builder,
         spreader: spreader.as_ref(),

@@ -114,8 +114,11 @@ pub trait Weight: Pod + Send + Sync + PartialOrd + Debug + Display + FromStr + '
     /// Whether this is a weight at all: every number is, NaN is not.
     fn is_number(self) -> bool;
 
-    /// The sum of two weights, for merging parallel edges; saturates.
-    fn plus(self, other: Self) -> Self;
+    /// Whether an input may have it: sums of infinite weights are no distances.
+    fn is_finite(self) -> bool;
+
+    /// The sum of two weights, for merging parallel edges; `None` where it is beyond the type.
+    fn checked_plus(self, other: Self) -> Option<Self>;
 
     /// The bit pattern, extended by zeros: what weights of any type are kept as where few of them are.
     fn bits(self) -> u64;
@@ -197,7 +200,7 @@ impl Distance for f64 {
 }
 
 macro_rules! impl_weight {
-    ($type:ty, $word:ty, $variant:ident, $distance:ty, $one:expr, $valid:expr, $number:expr, $plus:expr) => {
+    ($type:ty, $word:ty, $variant:ident, $distance:ty, $one:expr, $valid:expr, $number:expr, $finite:expr, $plus:expr) => {
         impl Weight for $type {
             type Distance = $distance;
             const TYPE: WeightType = WeightType::$variant;
@@ -215,7 +218,12 @@ macro_rules! impl_weight {
             }
 
             #[inline(always)]
-            fn plus(self, other: Self) -> Self {
+            fn is_finite(self) -> bool {
+                $finite(self)
+            }
+
+            #[inline(always)]
+            fn checked_plus(self, other: Self) -> Option<Self> {
                 $plus(self, other)
             }
 
@@ -244,10 +252,15 @@ macro_rules! impl_weight {
     };
 }
 
-impl_weight!(u32, u32, U32, u64, 1, |_| true, |_| true, Self::saturating_add);
-impl_weight!(i64, u64, I64, u64, 1, |w| w >= 0, |_| true, Self::saturating_add);
-impl_weight!(f32, u32, F32, f64, 1.0, |w| w >= 0.0, |w: f32| !w.is_nan(), |a, b| a + b);
-impl_weight!(f64, u64, F64, f64, 1.0, |w| w >= 0.0, |w: f64| !w.is_nan(), |a, b| a + b);
+/// The sum of floating weights, where it is a number.
+fn finite_sum<W: Weight + std::ops::Add<Output = W>>(a: W, b: W) -> Option<W> {
+    Some(a + b).filter(|sum| sum.is_finite())
+}
+
+impl_weight!(u32, u32, U32, u64, 1, |_| true, |_| true, |_| true, Self::checked_add);
+impl_weight!(i64, u64, I64, u64, 1, |w| w >= 0, |_| true, |_| true, Self::checked_add);
+impl_weight!(f32, u32, F32, f64, 1.0, |w| w >= 0.0, |w: f32| !w.is_nan(), Self::is_finite, finite_sum);
+impl_weight!(f64, u64, F64, f64, 1.0, |w| w >= 0.0, |w: f64| !w.is_nan(), Self::is_finite, finite_sum);
 
 #[cfg(test)]
 mod tests {
@@ -261,6 +274,14 @@ mod tests {
         assert_eq!((-0.5_f64).distance(), None);
         assert_eq!((-0.0_f64).distance().map(f64::to_bits), Some(0));
         assert_eq!(u64::UNREACHED.plus(3), u64::UNREACHED);
+    }
+
+    #[test]
+    fn sums_stay_within_their_type() {
+        assert_eq!((u32::MAX.checked_plus(1), 7_u32.checked_plus(1)), (None, Some(8)));
+        assert_eq!((i64::MIN.checked_plus(-1), i64::MAX.checked_plus(-1)), (None, Some(i64::MAX - 1)));
+        assert_eq!((f32::MAX.checked_plus(f32::MAX), 0.5_f64.checked_plus(0.25)), (None, Some(0.75)));
+        assert!(!Weight::is_finite(f64::NAN) && !Weight::is_finite(f32::INFINITY) && Weight::is_finite(i64::MIN));
     }
 
     #[test]

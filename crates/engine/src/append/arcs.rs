@@ -3,10 +3,12 @@
 use base::parallel::Pool;
 use base::{NO_VERTEX, VertexId};
 use graph::WeightType;
+use graph::formats::InputPath;
 use lama::ChangedArc;
 
 use super::requests::Block;
-use crate::load::{Duplicates, Expand, KeyedArc, Payload};
+use crate::Result;
+use crate::load::{Duplicates, Expand, KeyedArc, Payload, too_large_a_sum};
 
 /// Entries of a smaller share are sorted by one worker.
 const MIN_SHARE: usize = 16 << 10;
@@ -52,25 +54,29 @@ pub(crate) fn removed(blocks: Vec<Block>, expand: Expand) -> RemovedEntries {
 
 /// Sorts entries that come in input order, and merges parallel ones as `duplicates` says; those that
 /// it keeps ascend by the bits of their weights.
+///
+/// # Errors
+/// A sum of weights is beyond their type.
 pub(crate) fn sort_arcs(
     mut arcs: Vec<ChangedArc>,
     weight_type: Option<WeightType>,
     duplicates: Duplicates,
+    inputs: &[InputPath],
     pool: &Pool,
-) -> Vec<ChangedArc> {
+) -> Result<Vec<ChangedArc>> {
     if duplicates == Duplicates::Keep {
         sort_in_parallel(&mut arcs, pool, |arcs| arcs.sort_by_key(|arc| (key(arc), arc.weight)));
-        return arcs;
+        return Ok(arcs);
     }
     sort_in_parallel(&mut arcs, pool, |arcs| arcs.sort_by_key(key));
     match weight_type {
         None => arcs.dedup(),
-        Some(WeightType::U32) => merge_parallel::<u32>(&mut arcs, duplicates),
-        Some(WeightType::I64) => merge_parallel::<i64>(&mut arcs, duplicates),
-        Some(WeightType::F32) => merge_parallel::<f32>(&mut arcs, duplicates),
-        Some(WeightType::F64) => merge_parallel::<f64>(&mut arcs, duplicates),
+        Some(WeightType::U32) => merge_parallel::<u32>(&mut arcs, duplicates, inputs)?,
+        Some(WeightType::I64) => merge_parallel::<i64>(&mut arcs, duplicates, inputs)?,
+        Some(WeightType::F32) => merge_parallel::<f32>(&mut arcs, duplicates, inputs)?,
+        Some(WeightType::F64) => merge_parallel::<f64>(&mut arcs, duplicates, inputs)?,
     }
-    arcs
+    Ok(arcs)
 }
 
 /// A number whose order is that of list and neighbour: one comparison in place of two.
@@ -78,14 +84,24 @@ fn key(arc: &ChangedArc) -> u64 {
     u64::from(arc.list) << 32 | u64::from(arc.neighbour)
 }
 
-fn merge_parallel<P: Payload<Weight = P> + graph::Weight>(arcs: &mut Vec<ChangedArc>, duplicates: Duplicates) {
+fn merge_parallel<P: Payload<Weight = P> + graph::Weight>(
+    arcs: &mut Vec<ChangedArc>,
+    duplicates: Duplicates,
+    inputs: &[InputPath],
+) -> Result<()> {
+    let mut beyond = None;
     arcs.dedup_by(|next, kept| {
         let is_same = (next.list, next.neighbour) == (kept.list, kept.neighbour);
         if is_same {
-            kept.weight = P::of_bits(kept.weight).merge(P::of_bits(next.weight), duplicates).bits();
+            let (first, second) = (P::of_bits(kept.weight), P::of_bits(next.weight));
+            match first.merge(second, duplicates) {
+                Some(merged) => kept.weight = merged.bits(),
+                None => beyond = beyond.or(Some((first, second))),
+            }
         }
         is_same
     });
+    beyond.map_or(Ok(()), |(first, second)| Err(too_large_a_sum(inputs, first, second)))
 }
 
 /// Sorts entries that are to go, each once.

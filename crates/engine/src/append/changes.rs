@@ -162,8 +162,10 @@ impl EdgeWeight {
             (WeightType::U32 | WeightType::I64, Self::Real(_)) => None,
             (WeightType::F32, Self::Integer(weight)) => Some((weight as f32).bits()),
             (WeightType::F64, Self::Integer(weight)) => Some((weight as f64).bits()),
-            (WeightType::F32, Self::Real(weight)) => (!weight.is_nan()).then(|| (weight as f32).bits()),
-            (WeightType::F64, Self::Real(weight)) => (!weight.is_nan()).then(|| weight.bits()),
+            (WeightType::F32, Self::Real(weight)) => {
+                Some(weight as f32).filter(|weight| weight.is_finite()).map(Weight::bits)
+            }
+            (WeightType::F64, Self::Real(weight)) => Some(weight).filter(|weight| weight.is_finite()).map(Weight::bits),
         }
     }
 }
@@ -184,12 +186,21 @@ pub(crate) fn weight_bits(
         (Some(_), None) => wrong("has no weight, and the graph has weights: it was loaded with --weights".into()),
         (Some(weight_type), Some(weight)) => match weight.bits(weight_type) {
             Some(bits) => Ok(bits),
-            None => wrong(format!(
-                "has weight {weight}, and the graph's are of type {}, the --weight-type of its load",
-                weight_type.name()
-            )),
+            None => {
+                let finite =
+                    if matches!(weight_type, WeightType::F32 | WeightType::F64) { "finite numbers " } else { "" };
+                let of = weight_type.name();
+                wrong(format!(
+                    "has weight {weight}, and the graph's are {finite}of type {of}, the --weight-type of its load"
+                ))
+            }
         },
     }
+}
+
+/// Text as an integer key, as inputs have it: digits, and no sign.
+pub fn integer_key(text: &str) -> Option<u64> {
+    text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok()).flatten()
 }
 
 /// A key in the scheme of a graph: a number given as text, or text as a number, is understood.
@@ -212,7 +223,7 @@ pub(crate) fn fitting_key(key: &Key, scheme: KeyScheme) -> Result<Key> {
         (KeyScheme::String, Key::Integer(number)) => Ok(Key::String(number.to_string())),
         (KeyScheme::Integer | KeyScheme::Dense, Key::Integer(_)) => Ok(key.clone()),
         (KeyScheme::Integer | KeyScheme::Dense, Key::String(text)) => {
-            text.parse().map_or_else(|_| wrong(), |number| Ok(Key::Integer(number)))
+            integer_key(text).map_or_else(wrong, |number| Ok(Key::Integer(number)))
         }
     }
 }
@@ -257,6 +268,8 @@ mod tests {
             assert_eq!(bits(weight, weight_type), Err(what.to_owned()));
         }
         assert!(bits(Some(f64::NAN.into()), Some(WeightType::F64)).is_err());
+        assert!(bits(Some(f64::INFINITY.into()), Some(WeightType::F64)).is_err());
+        assert!(bits(Some(1e300.into()), Some(WeightType::F32)).is_err());
     }
 
     #[test]

@@ -97,8 +97,8 @@ fn read_blocks<K: InputKey, P: Payload>(reading: Reading<'_>, source: &mut Sourc
         progress.advance(now.saturating_sub(bytes_told.fetch_max(now, Ordering::Relaxed)));
         let weights =
             if P::IS_WEIGHTED { block.weights.iter().map(|weight| weight.bits()).collect() } else { Vec::new() };
-        if P::IS_WEIGHTED && !block.weights.iter().all(|weight| weight.is_number()) {
-            return Err(Error::Option("a weight is not a number (NaN)".into()));
+        if P::IS_WEIGHTED && !block.weights.iter().all(|weight| weight.is_finite()) {
+            return Err(Error::Option("a weight is no finite number".into()));
         }
         let values = BlockValues {
             weights,

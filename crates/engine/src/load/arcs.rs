@@ -71,8 +71,8 @@ pub(crate) trait Payload: Pod + Send + Sync + std::fmt::Debug {
     /// The weight, where there is one.
     fn weight(self) -> Option<Self::Weight>;
 
-    /// What is left of two parallel edges, of which `next` came later.
-    fn merge(self, next: Self, duplicates: Duplicates) -> Self;
+    /// What is left of two parallel edges, of which `next` came later; `None` where their sum is beyond the type.
+    fn merge(self, next: Self, duplicates: Duplicates) -> Option<Self>;
 }
 
 impl Payload for () {
@@ -88,7 +88,9 @@ impl Payload for () {
     }
 
     #[inline(always)]
-    fn merge(self, _: Self, _: Duplicates) {}
+    fn merge(self, _: Self, _: Duplicates) -> Option<Self> {
+        Some(())
+    }
 }
 
 macro_rules! impl_payload {
@@ -108,12 +110,12 @@ macro_rules! impl_payload {
             }
 
             #[inline(always)]
-            fn merge(self, next: Self, duplicates: Duplicates) -> Self {
+            fn merge(self, next: Self, duplicates: Duplicates) -> Option<Self> {
                 match duplicates {
                     // Not `<`: of 0.0 and -0.0 the first stays, whichever it is.
-                    Duplicates::Auto | Duplicates::Min => if next < self { next } else { self },
-                    Duplicates::Sum => self.plus(next),
-                    Duplicates::Last | Duplicates::Keep => next,
+                    Duplicates::Auto | Duplicates::Min => Some(if next < self { next } else { self }),
+                    Duplicates::Sum => self.checked_plus(next),
+                    Duplicates::Last | Duplicates::Keep => Some(next),
                 }
             }
         }

@@ -2,7 +2,7 @@
 
 use base::VertexId;
 use graph::Direction;
-use graph::formats::{Source, SourceSummary};
+use graph::formats::{InputPath, Source, SourceSummary};
 use lama::{FinishedDictionary, FinishedRun, RunWriter, Side};
 
 use super::Load;
@@ -14,7 +14,7 @@ use super::ingest::{Ingested, InputKey, Plan, ingest};
 use super::keys::KeyMap;
 use super::lists::{ListSink, Lists};
 use super::map::{for_each_block, resolve};
-use super::options::{Duplicates, no_choice};
+use super::options::{Duplicates, no_choice, too_large_a_sum};
 use super::partition::{Parts, partition};
 use super::properties::write_properties;
 use super::raw::{Block, KeyForm, RawEdges};
@@ -41,6 +41,7 @@ pub(crate) struct RunSink<'a> {
     side: Side,
     /// Whether parallel edges, which have been merged by now, are an error.
     refuses_parallel: bool,
+    inputs: &'a [InputPath],
     pub(crate) num_arcs: u64,
     pub(crate) num_loops: u64,
 }
@@ -48,7 +49,8 @@ pub(crate) struct RunSink<'a> {
 impl<'a> RunSink<'a> {
     pub(crate) fn new(load: &Load<'a>, writer: &'a RunWriter, side: Side) -> Self {
         let refuses_parallel = load.options.duplicates == Duplicates::Auto;
-        Self { writer, spreader: load.spreader, side, refuses_parallel, num_arcs: 0, num_loops: 0 }
+        let Load { spreader, inputs, .. } = *load;
+        Self { writer, spreader, side, refuses_parallel, inputs, num_arcs: 0, num_loops: 0 }
     }
 
     /// The edges whose entries were appended.
@@ -69,6 +71,9 @@ impl<P: Payload> ListSink<P> for RunSink<'_> {
             && let Some((first, second)) = lists.first_merged
         {
             return Err(no_choice(first + 1, second + 1));
+        }
+        if let Some((first, second)) = lists.first_beyond {
+            return Err(too_large_a_sum(self.inputs, first, second));
         }
         self.num_arcs += lists.len() as u64;
         self.num_loops += lists.num_loops;

@@ -23,11 +23,20 @@ pub(crate) struct Lists<P: Payload> {
     pub(crate) num_loops: u64,
     /// The bits of the weights of the first two parallel edges that were merged.
     pub(crate) first_merged: Option<(u64, u64)>,
+    /// The first two weights whose sum is beyond their type.
+    pub(crate) first_beyond: Option<(P, P)>,
 }
 
 impl<P: Payload> Default for Lists<P> {
     fn default() -> Self {
-        Self { degrees: Vec::new(), neighbours: Vec::new(), weights: Vec::new(), num_loops: 0, first_merged: None }
+        Self {
+            degrees: Vec::new(),
+            neighbours: Vec::new(),
+            weights: Vec::new(),
+            num_loops: 0,
+            first_merged: None,
+            first_beyond: None,
+        }
     }
 }
 
@@ -40,6 +49,7 @@ impl<P: Payload> Lists<P> {
         self.weights.resize(if P::IS_WEIGHTED { len } else { 0 }, bytemuck::Zeroable::zeroed());
         self.num_loops = 0;
         self.first_merged = None;
+        self.first_beyond = None;
     }
 
     /// Leaves one of each group of parallel edges, unless `duplicates` keeps them all; lists ascend, `first` is the
@@ -61,10 +71,13 @@ impl<P: Payload> Lists<P> {
                     let weight = self.weights[i];
                     self.weights[len] = weight;
                     if !is_new {
-                        let kept = P::from_weight(self.weights[len - 1]);
-                        self.first_merged = self.first_merged.or(bits_of(kept, P::from_weight(weight)));
-                        let merged = kept.merge(P::from_weight(weight), duplicates);
-                        self.weights[len - 1] = merged.weight().unwrap_or(weight);
+                        let pair = (P::from_weight(self.weights[len - 1]), P::from_weight(weight));
+                        self.first_merged = self.first_merged.or(bits_of(pair.0, pair.1));
+                        let merged = pair.0.merge(pair.1, duplicates);
+                        if merged.is_none() {
+                            self.first_beyond = self.first_beyond.or(Some(pair));
+                        }
+                        self.weights[len - 1] = merged.and_then(P::weight).unwrap_or(weight);
                     }
                 }
                 self.num_loops -= u64::from(!is_new && neighbour == list);
@@ -140,6 +153,7 @@ mod tests {
             weights: vec![5, 9, 3, 4, 1, 1],
             num_loops: 3,
             first_merged: None,
+            first_beyond: None,
         };
         lists.merge(7, duplicates);
         lists
@@ -168,6 +182,7 @@ mod tests {
             weights: vec![8, 1, 3, 4, 2],
             num_loops: 0,
             first_merged: None,
+            first_beyond: None,
         };
         lists.arrange(&(5..8), Duplicates::Min);
         assert_eq!((lists.degrees, lists.neighbours), (vec![3, 0, 1], vec![2, 5, 9, 7]));

@@ -1,10 +1,11 @@
 //! What a load is told.
 
-use graph::Direction;
-use graph::formats::{KeyKind, SourceOptions};
+use graph::formats::{InputPath, KeyKind, SourceOptions};
 use graph::property::PropertySchema;
+use graph::{Direction, Weight};
 use lama::{GraphOptions, Identity, KeyScheme};
 
+use super::arcs::Payload;
 use super::spread::Spread;
 use crate::{Error, Result};
 
@@ -18,7 +19,7 @@ pub enum Duplicates {
     Min,
     /// One is left, with the weight that came last.
     Last,
-    /// One is left, with the sum of the weights; integers saturate.
+    /// One is left, with the sum of the weights, which must be within their type.
     Sum,
     /// All are left: the graph is a multigraph.
     Keep,
@@ -130,4 +131,21 @@ const CHOOSE: &str = "of parallel edges, none has the smallest properties: --dup
 /// Two edges of the input, counted from 1, are parallel, and nothing says which one wins.
 pub(crate) fn no_choice(first: u64, second: u64) -> Error {
     Error::Option(format!("edges {first} and {second} of the input are parallel; {CHOOSE}"))
+}
+
+/// Of the parallel edges of `inputs`, two have weights whose sum is beyond their type.
+pub(crate) fn too_large_a_sum<P: Payload>(inputs: &[InputPath], first: P, second: P) -> Error {
+    let shown = |payload: P| payload.weight().map(|weight| weight.to_string()).unwrap_or_default();
+    let (first, second) = (shown(first), shown(second));
+    let of = P::Weight::TYPE.name();
+    let what = format!("the weights of parallel edges come to more than {of} holds, as {first} and {second} do");
+    let advice = "load with a --weight-type that holds their sum, or choose other --duplicates";
+    let others = match inputs.len() {
+        0 | 1 => String::new(),
+        len => format!(" (or one of the {} inputs after it)", len - 1),
+    };
+    match inputs.first() {
+        Some(input) => Error::Option(format!("{}{others}: {what}: {advice}", input.path().display())),
+        None => Error::Option(format!("{what}: {advice}")),
+    }
 }

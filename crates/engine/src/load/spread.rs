@@ -258,6 +258,7 @@ mod tests {
             weights: vec![],
             num_loops: 0,
             first_merged: None,
+            first_beyond: None,
         };
         spreader.note(Side::Out, 5, &lists).unwrap();
         let expected: Vec<Vec<ChangedArc>> = [1, 2]

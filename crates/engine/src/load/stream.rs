@@ -33,6 +33,10 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
                     let bits = bits_of(previous.payload(), arc.payload());
                     self.lists.first_merged = self.lists.first_merged.or(bits);
                     let merged = previous.payload().merge(arc.payload(), self.duplicates);
+                    if merged.is_none() {
+                        self.lists.first_beyond = self.lists.first_beyond.or(Some((previous.payload(), arc.payload())));
+                    }
+                    let merged = merged.unwrap_or(arc.payload());
                     if let (Some(place), Some(weight)) = (self.lists.weights.last_mut(), merged.weight()) {
                         *place = weight;
                     }

@@ -132,7 +132,7 @@ fn reduce<W: Weight>(weights: &mut Vec<W>, duplicates: Duplicates) {
         Duplicates::Keep => return,
         Duplicates::Auto | Duplicates::Min => weights.iter().copied().reduce(|a, b| if b < a { b } else { a }),
         Duplicates::Last => weights.last().copied(),
-        Duplicates::Sum => weights.iter().copied().reduce(W::plus),
+        Duplicates::Sum => weights.iter().copied().reduce(|sum, weight| sum.checked_plus(weight).unwrap()),
     };
     *weights = merged.into_iter().collect();
 }

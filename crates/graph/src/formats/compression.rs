@@ -110,8 +110,14 @@ impl Read for Named {
             match e.kind() {
                 io::ErrorKind::Interrupted => e,
                 _ if StandardInput::was_stopped(&e) => e,
-                io::ErrorKind::UnexpectedEof => io::Error::new(e.kind(), format!("the {name} data is cut short")),
-                kind => io::Error::new(kind, format!("the {name} data is damaged or cut short: {e}")),
+                io::ErrorKind::UnexpectedEof => {
+                    let what = format!("the {name} data is cut short, or followed by what is none");
+                    io::Error::new(e.kind(), what)
+                }
+                kind => {
+                    let what = format!("the {name} data is damaged, cut short or followed by what is none: {e}");
+                    io::Error::new(kind, what)
+                }
             }
         })
     }

@@ -85,17 +85,9 @@ pub(super) fn parse_u64(token: &[u8]) -> Option<u64> {
     token.iter().try_fold(0_u64, |value, byte| value.checked_mul(10)?.checked_add(digit(byte)?))
 }
 
-/// A whole token as a weight; what is no number of the type, or beyond all of them, is none.
+/// A whole token as a weight; what is no finite number of the type is none.
 pub(super) fn parse_weight<W: Weight>(token: &[u8]) -> Option<W> {
-    let text = std::str::from_utf8(token).ok()?;
-    let weight: W = text.parse().ok().filter(|weight: &W| weight.is_number())?;
-    // What is infinite says so: a number with digits is none of the type.
-    let is_infinite = match W::TYPE {
-        WeightType::U32 | WeightType::I64 => false,
-        WeightType::F32 => bytemuck::cast::<W, f32>(weight).is_infinite(),
-        WeightType::F64 => bytemuck::cast::<W, f64>(weight).is_infinite(),
-    };
-    (!is_infinite || !token.iter().any(u8::is_ascii_digit)).then_some(weight)
+    std::str::from_utf8(token).ok()?.parse().ok().filter(|weight: &W| weight.is_finite())
 }
 
 /// A short unsigned number as a weight of a whole type.
@@ -135,8 +127,8 @@ pub(super) fn weight_range(weight_type: WeightType) -> &'static str {
             "a weight of type u32, a whole number from 0 to 4294967295 (others with another --weight-type)"
         }
         WeightType::I64 => "a weight of type i64, a whole number (others with --weight-type f64)",
-        WeightType::F32 => "a weight of type f32, a number",
-        WeightType::F64 => "a weight of type f64, a number",
+        WeightType::F32 => "a weight of type f32, a finite number",
+        WeightType::F64 => "a weight of type f64, a finite number",
     }
 }
 
@@ -206,7 +198,9 @@ mod tests {
         assert_eq!(parse_weight::<u32>(b"-1"), None);
         assert_eq!(parse_weight::<u32>(b"4294967296"), None);
         assert_eq!(parse_weight::<i64>(b"-9"), Some(-9));
-        assert_eq!(parse_weight::<f64>(b"nan"), None);
+        for none in ["nan", "inf", "-inf", "infinity", "1e400"] {
+            assert_eq!(parse_weight::<f64>(none.as_bytes()), None, "{none}");
+        }
         assert_eq!(parse_weight::<f32>(b"-1.5e3"), Some(-1500.0));
         assert_eq!(parse_weight::<f64>(b"\xff"), None);
         assert_eq!(whole_weight::<u32>(1 << 32), None);

@@ -49,13 +49,7 @@ impl<'a> Opening<'a> {
     pub(super) fn input(&mut self, input: &InputPath) -> Result<()> {
         let path = input.path();
         let mut looked = match input {
-            InputPath::Stdin => {
-                let stdin = StandardInput::open(path)?;
-                if stdin.is_terminal() {
-                    return Err(bad(path, "expected a pipe or a file on standard input, found a terminal"));
-                }
-                Looked::at_stream(path, Box::new(stdin))?
-            }
+            InputPath::Stdin => Looked::at_stdin(path)?,
             InputPath::File(path) => {
                 let may_be_prefix = self.options.lone_keys == LoneKeys::Refuse
                     && matches!(self.options.format, None | Some(Format::Graphalytics));
@@ -190,7 +184,10 @@ impl<'a> Opening<'a> {
 
     /// Opens a file of vertices.
     pub(super) fn vertices(&mut self, path: &Path) -> Result<()> {
-        let mut looked = Looked::at_file(path)?;
+        let mut looked = match path == InputPath::Stdin.path() {
+            true => Looked::at_stdin(path)?,
+            false => Looked::at_file(path)?,
+        };
         let format = detect::by_name(path).unwrap_or_else(|| detect::by_content(path, &looked.head));
         let kind = match format {
             Format::Csv => TextKind::VertexCsv,
@@ -376,6 +373,14 @@ impl Looked {
             Some(opened) => spooled(path, decoded(path, &self.head, opened)?),
             None if is_packed => spooled(path, decoded(path, &self.head, open()?)?),
             None => Ok(open()?),
+        }
+    }
+
+    fn at_stdin(path: &Path) -> Result<Self> {
+        let stdin = StandardInput::open(path)?;
+        match stdin.is_terminal() {
+            true => Err(bad(path, "expected a pipe or a file on standard input, found a terminal")),
+            false => Self::at_stream(path, Box::new(stdin)),
         }
     }
 

@@ -134,7 +134,7 @@ pub struct SourceOptions {
     /// Types of properties of edges, which text is not asked for then.
     pub edge_types: Vec<(String, PropertyType)>,
     /// A file that names vertices, one a line: its first column, or in CSV the one with a usual
-    /// name.
+    /// name; `-` for standard input.
     pub vertices: Option<PathBuf>,
     /// The column of the keys in the file of vertices; `None`: the one with a usual name, or the first.
     pub vertex_column: Option<String>,

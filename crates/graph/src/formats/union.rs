@@ -34,12 +34,29 @@ pub(super) fn unite(parts: &mut [Part], facts: &mut SourceFacts, options: &Sourc
         }
         let WantedProperties::Named(names) = wanted else { continue };
         if let Some(missing) = names.iter().find(|name| schema.find(name).is_none()) {
-            let has = schema.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
-            let what = format!("expected a column {} for a property, found none", shown(missing.as_bytes()));
-            return Err(Error::Parameter(if has.is_empty() { what } else { format!("{what} beside {has}") }));
+            return Err(no_column(parts, side, options, missing, schema));
         }
     }
     Ok(())
+}
+
+/// No input has a column that is to be a property.
+fn no_column(parts: &[Part], side: usize, options: &SourceOptions, missing: &str, schema: &PropertySchema) -> Error {
+    let of_vertices = |part: &&Part| options.vertices.as_ref() == Some(&part.path);
+    let paths: Vec<_> = parts.iter().filter(|part| of_vertices(part) == (side == 1)).map(|part| &part.path).collect();
+    let option = ["--properties", "--vertex-properties"][side];
+    let mut what = format!("expected the column {} that {option} names, found none", shown(missing.as_bytes()));
+    if paths.len() > 1 {
+        what += " here or in the inputs after it";
+    }
+    let has = schema.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+    if !has.is_empty() {
+        what += &format!(" beside {has}");
+    }
+    match paths.first() {
+        Some(path) => Error::Input { path: (*path).clone(), what },
+        None => Error::Parameter(what),
+    }
 }
 
 /// What is known of a column over all inputs.

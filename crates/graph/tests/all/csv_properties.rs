@@ -156,7 +156,11 @@ fn bad_columns_are_refused() {
         all(),
         "a.csv:1: there are two properties with the name 'n': rename one of them",
     );
-    refused("source,target,n\n1,2,3\n", named(&["m"]), "expected a column 'm' for a property, found none");
+    refused(
+        "source,target,n\n1,2,3\n",
+        named(&["m"]),
+        "a.csv: expected the column 'm' that --properties names, found none",
+    );
     refused(
         "source,target,n:i64\n1,2,x\n",
         all(),

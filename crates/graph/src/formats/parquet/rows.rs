@@ -210,5 +210,5 @@ fn weight_at<W: Weight>(leaf: &Leaf, column: &Column, row: usize) -> std::result
         }
         _ => None,
     };
-    weight.filter(|weight| weight.is_number()).ok_or_else(|| wrong(value.to_string()))
+    weight.filter(|weight| weight.is_finite()).ok_or_else(|| wrong(value.to_string()))
 }
