@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use base::VertexId;
+use base::progress::Progress;
 use graph::Graph;
-use graph::formats::{self, KeyKind, Output, SerializedWeights, VertexLines, WrittenProperties};
+use graph::formats::{self, Aside, KeyKind, Output, SerializedWeights, VertexLines, WrittenProperties};
 use graph::property::{PropertyColumn, PropertySchema};
 
 use crate::{Error, Key, KeyRef, KeyScheme, Result, View};
@@ -50,6 +51,19 @@ pub enum VertexFormat {
 /// `path` stays as it was.
 pub fn write_file<T, E: From<Error>>(path: &Path, body: impl FnOnce(&mut Output<'_>) -> Result<T, E>) -> Result<T, E> {
     formats::write_file(path, |output| body(output).map_err(Wrapped)).map_err(|Wrapped(error)| error)
+}
+
+/// The first half of [`write_file`], until `progress` is told to stop: several files can be whole before the first of
+/// them is at its place ([`Aside::publish`]).
+///
+/// # Errors
+/// As there, and [`Error::Cancelled`].
+pub fn write_aside<T, E: From<Error>>(
+    path: &Path,
+    progress: &dyn Progress,
+    body: impl FnOnce(&mut Output<'_>) -> Result<T, E>,
+) -> Result<(T, Aside), E> {
+    formats::write_aside(path, progress, |output| body(output).map_err(Wrapped)).map_err(|Wrapped(error)| error)
 }
 
 /// Lets an error of the writers below stand for the caller's.

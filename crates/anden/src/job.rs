@@ -36,6 +36,8 @@ pub struct Kernel {
     pub parameters: &'static [Parameter],
     /// The algorithms that it can be told to use, the default first; empty where there is one only.
     pub algorithms: &'static [&'static str],
+    /// Parameters that one of them does not take.
+    pub excludes: &'static [(&'static str, Parameter)],
     /// How many sources it must be given.
     pub needs: Sources,
     run: fn(&View, &Parameters) -> Result<Box<dyn Outcome>>,
@@ -74,6 +76,12 @@ impl Kernel {
         }
         if let Some(name) = given.algorithm.as_deref().filter(|name| !self.algorithms.contains(name)) {
             return Err(format!("kernel {kernel} has no algorithm {name}: it has {}", self.algorithms.join(", ")));
+        }
+        let is_meaningless = |(algorithm, parameter): &&(&str, Parameter)| {
+            given.algorithm.as_deref() == Some(algorithm) && given.given().contains(parameter)
+        };
+        if let Some((algorithm, parameter)) = self.excludes.iter().find(is_meaningless) {
+            return Err(format!("kernel {kernel} does not take {} with algorithm {algorithm}", parameter.name()));
         }
         match (self.needs, given.source.len()) {
             (Sources::One, 0) => Err(format!("kernel {kernel} needs a source, the vertex that it starts from")),

@@ -55,9 +55,10 @@ pub use engine::{
     NewValue, PolicyStats, Prefetch, PrefetchStats, Retention, Split, Spread, TransactionGraph, Update,
 };
 pub use error::{Error, Result};
-pub use export::{ExportFormat, VertexFormat, write_file};
+pub use export::{ExportFormat, VertexFormat, write_aside, write_file};
 pub use graph::formats::{
-    Format, InputPath, KeyKind, OnError, Output, SourceOptions, WantedProperties, push_update_column, push_update_value,
+    Aside, Format, InputPath, KeyKind, OnError, Output, SourceOptions, WantedProperties, push_update_column,
+    push_update_value,
 };
 pub use graph::generate;
 pub use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};

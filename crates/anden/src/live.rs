@@ -7,6 +7,7 @@ use engine::{Applied, CommitStats, Durability, EdgeWeight, Fate, LiveStats, Miss
 use graph::formats::{InputPath, LineValue, UpdateLine, Updates};
 use graph::property::OwnedValue;
 
+use crate::versions::require_short;
 use crate::{Database, Error, Result, SnapshotInfo};
 
 /// How a file of updates is applied.
@@ -146,6 +147,11 @@ impl Database {
     /// # Errors
     /// The name is no name or taken, or the disk fails: what is committed stays.
     pub fn checkpoint(&self, name: Option<&str>) -> Result<SnapshotInfo> {
+        require_short(name)?;
+        if self.live_stats().delta_bytes == 0 {
+            // With something to write, the engine asks for all that it takes.
+            self.session().require_writer("a snapshot")?;
+        }
         Ok(self.inner().checkpoint(name)?)
     }
 
@@ -186,13 +192,15 @@ impl Database {
     /// Where a line is wrong, its batch has not happened; those before it have.
     ///
     /// # Errors
-    /// As [`apply`](Self::apply), with file and line; what `answered` returns; the work was cancelled.
+    /// As [`apply`](Self::apply), with file and line; what `answered` returns; the work was cancelled; the budget is too
+    /// small for any update.
     pub fn apply_file(
         &self,
         input: &InputPath,
         options: &ApplyOptions,
         answered: impl FnMut(u64) -> Result<()>,
     ) -> Result<ApplyReport> {
+        self.session().require_writer("applying updates")?;
         let start = Instant::now();
         let automatic_before = self.live_stats().automatic_checkpoints;
         let mut report = ApplyReport::default();

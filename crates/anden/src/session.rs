@@ -15,6 +15,9 @@ const PATCH_SHARE: u64 = 4;
 /// What the program has in memory before it works: its tables, the stacks of its threads, what is known of each page.
 const PROGRAM_BYTES: u64 = 8 << 20;
 
+/// What whoever writes to a database has in memory besides: the buffers of the files. The engine adds what it writes.
+const WRITER_BYTES: u64 = 16 << 20;
+
 /// Without a budget, one in so many bytes of what is free stays so: files are read through it.
 const FREE_SHARE: u64 = 8;
 
@@ -133,6 +136,24 @@ impl Session {
         self.memory
     }
 
+    /// Refuses `what` where it holds more at once, `num_bytes` beside the program, than there may be: for work that is done
+    /// with this session and not through it.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory), with all that it needs.
+    pub fn require_memory(&self, what: &str, num_bytes: u64) -> Result<()> {
+        let budget = self.memory.unwrap_or_else(free_bytes);
+        match num_bytes.saturating_add(PROGRAM_BYTES) {
+            needed if needed > budget => Err(Error::Memory { what: what.to_owned(), needed, budget }),
+            _ => Ok(()),
+        }
+    }
+
+    /// Refuses a budget in which nothing can be written, whatever there is to write.
+    pub(crate) fn require_writer(&self, what: &str) -> Result<()> {
+        if self.memory.is_some() { self.require_memory(what, WRITER_BYTES) } else { Ok(()) }
+    }
+
     /// The part of the budget for pages of views that are not in the files as they are.
     pub(crate) fn patch_memory(&self) -> Option<u64> {
         self.memory.map(|memory| memory / PATCH_SHARE)
@@ -143,7 +164,7 @@ impl Session {
         let memory = match self.memory {
             Some(memory) => memory.saturating_sub(PROGRAM_BYTES + taken),
             // What is taken is not free any more.
-            None => base::memory::available() / FREE_SHARE * (FREE_SHARE - 1),
+            None => free_bytes(),
         };
         let patches = if has_patches { memory / PATCH_SHARE } else { 0 };
         Context { memory: Some(memory - patches), progress: &*self.progress, ..Context::new(&self.pool) }
@@ -165,6 +186,11 @@ impl Session {
         let patches = if has_patches { needed.saturating_sub(1) / (PATCH_SHARE - 1) } else { 0 };
         needed.saturating_add(patches + PROGRAM_BYTES + taken)
     }
+}
+
+/// What may be taken without a budget.
+fn free_bytes() -> u64 {
+    base::memory::available() / FREE_SHARE * (FREE_SHARE - 1)
 }
 
 #[cfg(test)]

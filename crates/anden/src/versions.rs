@@ -126,6 +126,7 @@ impl Database {
     /// See above; [`Error::InvalidInput`] with file and line where an input is not what it should be, and
     /// where an option does not fit the graph.
     pub fn append_files(&self, inputs: &[InputPath], options: &AppendOptions) -> Result<AppendReport> {
+        require_short(options.name.as_deref())?;
         let session = self.session();
         let options = self.within_memory(options);
         Ok(self.inner().append(inputs, &options, session.pool(), session.progress())?)
@@ -153,7 +154,12 @@ impl Database {
     }
 
     fn merge_scope(&self, scope: MergeScope) -> Result<MergeReport> {
-        Ok(self.inner().merge(scope, self.session().pool(), self.session().progress())?)
+        let report = self.inner().merge(scope, self.session().pool(), self.session().progress())?;
+        if report.bytes_written == 0 {
+            // Nobody asked for memory, since nothing was to be done.
+            self.session().require_writer("a merge")?;
+        }
+        Ok(report)
     }
 
     /// Drops a snapshot, wherever it stands. What the newest changed stays committed: it is in the default
@@ -184,6 +190,19 @@ impl Database {
     /// See above.
     pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
         Ok(self.inner().retain(retention)?)
+    }
+}
+
+/// Refuses the name of a snapshot that is too long to be shown in an error.
+pub(crate) fn require_short(name: Option<&str>) -> Result<()> {
+    const MOST_SHOWN: usize = 60;
+    match name {
+        Some(name) if name.len() > 16 * MOST_SHOWN => {
+            let shown: String = name.chars().take(MOST_SHOWN).collect();
+            let what = format!("{shown:?}… cannot name a snapshot: it has {} bytes, which are too many", name.len());
+            Err(Error::InvalidInput(what))
+        }
+        _ => Ok(()),
     }
 }
 

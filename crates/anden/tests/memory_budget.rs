@@ -7,9 +7,10 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use anden::generate::{Generator, GridParams, RmatParams, UniformParams};
 use anden::{
     AppendOptions, Database, Durability, Error, InputPath, Job, Key, LoadOptions, Maintenance, Options, Parameters,
-    Result, Session, Update, WeightType,
+    Result, Session, Update, WeightType, write_file,
 };
 use base::memory::{CountingAllocator, heap_peak, reset_heap_peak, resident_beside_files};
 
@@ -118,9 +119,35 @@ fn check_kernels(path: &Path) {
     }
 }
 
+fn check_generators(folder: &Path) {
+    let rmat = Generator::rmat(&RmatParams { scale: 17, ..RmatParams::default() }).unwrap();
+    let uniform = Generator::uniform(&UniformParams { scale: 17, ..UniformParams::default() }).unwrap();
+    let grid = Generator::grid(&GridParams { width: 1000, height: 700, seed: 1 }).unwrap();
+    for (kind, generator) in [("rmat", rmat), ("uniform", uniform), ("grid", grid)] {
+        for is_weighted in [false, true] {
+            let generator = generator.clone();
+            let generator = if is_weighted { generator.with_weights(1..=255).unwrap() } else { generator };
+            let path = folder.join("generated");
+            least(&format!("{kind} as text, weights {is_weighted}"), |memory| {
+                let session = session(memory);
+                session.require_memory("text", generator.edge_list_bytes(2))?;
+                write_file(&path, |output| -> Result<()> { Ok(generator.write_edge_list(session.pool(), output)?) })
+            });
+            least(&format!("{kind} as lists, weights {is_weighted}"), |memory| {
+                let session = session(memory);
+                session.require_memory("lists", generator.gapbs_bytes(2))?;
+                write_file(&path, |output| -> Result<u64> {
+                    Ok(generator.write_gapbs(session.pool(), session.progress(), output)?)
+                })
+            });
+        }
+    }
+}
+
 #[test]
 fn budgets_are_kept_or_refused() {
     let folder = tempfile::tempdir().unwrap();
+    check_generators(folder.path());
     let [path, edges, more] = ["db", "edges.txt", "more.txt"].map(|name| folder.path().join(name));
     write_edges(&edges, NUM_EDGES, 0x2545_f491_4f6c_dd1d);
     write_edges(&more, 20_000, 0x9e37_79b9_7f4a_7c15);

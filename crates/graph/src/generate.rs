@@ -280,6 +280,23 @@ impl Generator {
         }
     }
 
+    /// The most edges of a block.
+    fn most_block_edges(&self) -> u64 {
+        let edges_an_item = match self.kind {
+            Kind::Rmat { .. } | Kind::Uniform { .. } => 1,
+            Kind::Grid { .. } => GRID_STEPS.len(),
+            Kind::Road { .. } => GRID_STEPS.len() + ROAD_STEPS.len() - 2,
+        };
+        BLOCK_EDGES * edges_an_item as u64
+    }
+
+    /// The bytes of the edges that workers make, each a block at a time: a list that grows has room for twice as many, and
+    /// its old place beside it for a moment.
+    fn block_bytes(&self, num_threads: usize) -> u64 {
+        let block = 3 * self.most_block_edges() * size_of::<(VertexId, VertexId)>() as u64;
+        self.num_blocks().min(num_threads as u64) * block
+    }
+
     /// Replaces `edges` by those of a block. Cost of R-MAT: a random number for two
     /// levels of each edge.
     pub fn edges_of_block(&self, block: u64, edges: &mut Vec<(VertexId, VertexId)>) {

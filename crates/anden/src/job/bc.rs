@@ -10,6 +10,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     about: "how often every vertex lies on shortest paths (betweenness)",
     parameters: &[Parameter::Source, Parameter::Sources, Parameter::Seed],
     algorithms: &[],
+    excludes: &[],
     needs: Sources::Any,
     run,
 };

@@ -10,6 +10,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     about: "the number of steps from a source to every vertex",
     parameters: &[Parameter::Source, Parameter::Parents],
     algorithms: &[],
+    excludes: &[],
     needs: Sources::One,
     run,
 };

@@ -10,6 +10,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     about: "communities: vertices that take the label that most of their neighbours have",
     parameters: &[Parameter::Iterations],
     algorithms: &[],
+    excludes: &[],
     needs: Sources::Any,
     run,
 };

@@ -10,6 +10,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     about: "how dense the densest part is that every vertex belongs to (coreness)",
     parameters: &[],
     algorithms: &[],
+    excludes: &[],
     needs: Sources::Any,
     run,
 };

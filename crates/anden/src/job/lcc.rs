@@ -10,6 +10,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     about: "how near the neighbours of every vertex come to being all joined (clustering coefficient)",
     parameters: &[],
     algorithms: &[],
+    excludes: &[],
     needs: Sources::Any,
     run,
 };

@@ -20,6 +20,7 @@ pub(super) const KERNEL: Kernel = Kernel {
         Parameter::Weight,
     ],
     algorithms: &["standard", GAP],
+    excludes: &[],
     needs: Sources::Any,
     run,
 };

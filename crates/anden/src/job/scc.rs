@@ -10,6 +10,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     about: "the parts in which paths lead from each vertex to every other",
     parameters: &[],
     algorithms: &[],
+    excludes: &[],
     needs: Sources::Any,
     run,
 };

@@ -13,6 +13,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     about: "the least sum of weights from a source to every vertex",
     parameters: &[Parameter::Source, Parameter::Delta, Parameter::Algorithm, Parameter::Weight],
     algorithms: &["delta-stepping", BELLMAN_FORD],
+    excludes: &[(BELLMAN_FORD, Parameter::Delta)],
     needs: Sources::One,
     run,
 };

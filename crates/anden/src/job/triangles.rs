@@ -10,6 +10,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     about: "the number of sets of three vertices that are joined pairwise; by vertex, those that it is in",
     parameters: &[],
     algorithms: &[],
+    excludes: &[],
     needs: Sources::Any,
     run,
 };

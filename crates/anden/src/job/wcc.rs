@@ -10,6 +10,7 @@ pub(super) const KERNEL: Kernel = Kernel {
     about: "the parts that hang together when edges lead both ways",
     parameters: &[],
     algorithms: &[],
+    excludes: &[],
     needs: Sources::Any,
     run,
 };

@@ -9,6 +9,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use base::VertexId;
+use base::progress::{Progress, Silent};
 
 use super::detect::by_name;
 use super::edge_rows::{EdgeRows, WrittenProperties};
@@ -16,10 +17,14 @@ use super::options::Format;
 use crate::property::{PropertySchema, PropertyValue};
 use crate::{Direction, Error, Result, Weight, WeightType, WeightedEdges};
 
+/// Bytes that are buffered before they are written.
+pub(crate) const OUTPUT_BUFFER_BYTES: usize = 1 << 20;
+
 /// Where a graph is written to, with a name for messages.
 pub struct Output<'a> {
     path: PathBuf,
     writer: BufWriter<Box<dyn Write + Send + 'a>>,
+    progress: &'a dyn Progress,
 }
 
 impl std::fmt::Debug for Output<'_> {
@@ -31,15 +36,25 @@ impl std::fmt::Debug for Output<'_> {
 impl<'a> Output<'a> {
     /// Buffers what is written to `writer`, which messages call `path` (`-` for standard output).
     pub fn new(path: &Path, writer: impl Write + Send + 'a) -> Self {
-        Self { path: path.to_owned(), writer: BufWriter::with_capacity(1 << 20, Box::new(writer)) }
+        Self::stopping(path, writer, &Silent)
+    }
+
+    /// The same, until `progress` is told to stop.
+    pub fn stopping(path: &Path, writer: impl Write + Send + 'a, progress: &'a dyn Progress) -> Self {
+        let writer = BufWriter::with_capacity(OUTPUT_BUFFER_BYTES, Box::new(writer) as Box<dyn Write + Send>);
+        Self { path: path.to_owned(), writer, progress }
     }
 
     /// Appends bytes.
     ///
     /// # Errors
-    /// They cannot be written.
+    /// They cannot be written, or the work was cancelled.
     pub fn write(&mut self, bytes: &[u8]) -> Result<()> {
-        self.writer.write_all(bytes).map_err(|e| base::Error::io("write", &self.path, e).into())
+        // Once a buffer is often enough.
+        if bytes.len() > self.writer.capacity() - self.writer.buffer().len() {
+            self.progress.check()?;
+        }
+        self.writer.write_all(bytes).map_err(|e| self.failed(e))
     }
 
     /// Hands on what is buffered. Writers of graphs do so at their end.
@@ -47,7 +62,13 @@ impl<'a> Output<'a> {
     /// # Errors
     /// It cannot be written.
     pub fn flush(&mut self) -> Result<()> {
-        self.writer.flush().map_err(|e| base::Error::io("write", &self.path, e).into())
+        self.writer.flush().map_err(|e| self.failed(e))
+    }
+
+    fn failed(&self, error: std::io::Error) -> Error {
+        let is_stdout = self.path == Path::new("-");
+        let name = if is_stdout { Path::new("standard output") } else { &self.path };
+        base::Error::io("write", name, error).into()
     }
 
     pub(crate) fn refuse(&self, what: String) -> Error {
@@ -62,34 +83,79 @@ impl<'a> Output<'a> {
 /// Those of `body`, and of the file system; nothing is left behind then, and a file that was at
 /// `path` stays as it was.
 pub fn write_file<T, E: From<Error>>(path: &Path, body: impl FnOnce(&mut Output<'_>) -> Result<T, E>) -> Result<T, E> {
+    let (value, aside) = write_aside(path, &Silent, body)?;
+    aside.publish()?;
+    Ok(value)
+}
+
+/// A file that is whole and on disk, and not yet at its place: it goes if it is dropped.
+#[derive(Debug)]
+#[must_use]
+pub struct Aside {
+    path: PathBuf,
+    /// Where it is until it is at `path`; `None` of a device or a pipe, which has all of it.
+    temporary: Option<PathBuf>,
+}
+
+impl Aside {
+    /// Puts it to its place.
+    ///
+    /// # Errors
+    /// The file system's; what was at the place stays.
+    pub fn publish(mut self) -> Result<()> {
+        if let Some(temporary) = &self.temporary {
+            std::fs::rename(temporary, &self.path).map_err(|e| base::Error::io("rename to", &self.path, e))?;
+            self.temporary = None;
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        if let Some(temporary) = &self.temporary {
+            let _ = std::fs::remove_file(temporary);
+        }
+    }
+}
+
+/// The first half of [`write_file`], until `progress` is told to stop: several files can be whole before the first of
+/// them is at its place.
+///
+/// # Errors
+/// As there, and cancellation.
+pub fn write_aside<T, E: From<Error>>(
+    path: &Path,
+    progress: &dyn Progress,
+    body: impl FnOnce(&mut Output<'_>) -> Result<T, E>,
+) -> Result<(T, Aside), E> {
     let io = |operation, e| E::from(base::Error::io(operation, path, e).into());
-    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() && !found.is_dir()) {
+    let refused = |what: &str| Err(Error::Input { path: path.to_owned(), what: what.to_owned() }.into());
+    let found = std::fs::metadata(path).ok();
+    if found.as_ref().is_some_and(std::fs::Metadata::is_dir) {
+        return refused("expected the name of a file, found a directory");
+    }
+    if found.is_some_and(|found| !found.is_file()) {
         let file = std::fs::OpenOptions::new().write(true).open(path).map_err(|e| io("open", e))?;
-        let mut output = Output::new(path, file);
+        let mut output = Output::stopping(path, file, progress);
         let value = body(&mut output)?;
         output.flush()?;
-        return Ok(value);
+        return Ok((value, Aside { path: path.to_owned(), temporary: None }));
     }
-    let Some(name) = path.file_name() else {
-        return Err(Error::Input { path: path.to_owned(), what: "expected the name of a file".into() }.into());
-    };
+    let Some(name) = path.file_name() else { return refused("expected the name of a file") };
     let mut temporary = std::ffi::OsString::from(".");
     temporary.push(name);
     temporary.push(format!(".{}.tmp", std::process::id()));
     let temporary = path.with_file_name(temporary);
     let file = std::fs::File::create(&temporary).map_err(|e| io("create", e))?;
-    let written = || -> Result<T, E> {
-        let mut output = Output::new(path, &file);
-        let value = body(&mut output)?;
-        output.flush()?;
-        drop(output);
-        file.sync_all().map_err(|e| io("sync", e))?;
-        std::fs::rename(&temporary, path).map_err(|e| io("rename to", e))?;
-        Ok(value)
-    };
-    written().inspect_err(|_| {
-        let _ = std::fs::remove_file(&temporary);
-    })
+    // Whatever fails from here on drops it.
+    let aside = Aside { path: path.to_owned(), temporary: Some(temporary) };
+    let mut output = Output::stopping(path, &file, progress);
+    let value = body(&mut output)?;
+    output.flush()?;
+    drop(output);
+    file.sync_all().map_err(|e| io("sync", e))?;
+    Ok((value, aside))
 }
 
 /// How a line of text is put together.
