@@ -46,14 +46,16 @@ pub struct Cli {
 /// Options of every verb.
 #[derive(Args, Clone, Debug)]
 pub struct Global {
-    /// Print one JSON object on standard output, and nothing else there
+    /// Print one JSON object on standard output, and nothing else there (but for completions and man; refused where the
+    /// result itself goes to standard output); numbers that JSON has not are the strings "inf", "-inf" and "nan"
     #[arg(long, global = true, help_heading = "Options of every verb")]
     pub json: bool,
     /// Worker threads [default: one for each core]
-    #[arg(long, global = true, value_name = "N", value_parser = parse::threads, help_heading = "Options of every verb")]
+    #[arg(long, global = true, value_name = "N", value_parser = parse::threads, help_heading = "Options of every verb", allow_negative_numbers = true)]
     pub threads: Option<usize>,
-    /// Hard memory budget of what loads, writes and computes, beside mapped files: 512M, 4G; otherwise most of what is free
-    #[arg(long, global = true, value_name = "SIZE", value_parser = parse::bytes, help_heading = "Options of every verb")]
+    /// Hard memory budget, beside mapped files, of load, append, apply, checkpoint, merge, run, query and generate: 512M,
+    /// 4G; otherwise most of what is free
+    #[arg(long, global = true, value_name = "SIZE", value_parser = parse::bytes, help_heading = "Options of every verb", allow_hyphen_values = true)]
     pub memory: Option<u64>,
     /// No progress bars, and no report where the result is a file
     #[arg(long, global = true, help_heading = "Options of every verb")]
@@ -88,7 +90,7 @@ pub enum Verb {
         /// The shell
         shell: clap_complete::Shell,
     },
-    /// Write the man pages, one a verb, or print the main one
+    /// Write the man pages, one a verb, question and kind, or print the main one
     #[command(after_help = "Examples:\n  anden man | man -l -\n  anden man ~/.local/share/man/man1")]
     Man {
         /// Where to write `anden.1`, `anden-load.1` and so on [default: print `anden.1`]

@@ -9,17 +9,24 @@ use crate::failure::{Failure, Result};
 /// Standard output, buffered. Nothing reaches it before [`finish`](Self::finish) or a full buffer.
 pub struct Console {
     out: BufWriter<StdoutLock<'static>>,
+    /// What was done before anything is printed, if anything was.
+    done: Option<&'static str>,
 }
 
 impl Console {
     /// Takes standard output.
     pub fn new() -> Self {
-        Self { out: BufWriter::new(io::stdout().lock()) }
+        Self { out: BufWriter::new(io::stdout().lock()), done: None }
+    }
+
+    /// The same, for the report of what was `done`, as in "the database was made": who cannot be told that is told so.
+    pub fn after(done: &'static str) -> Self {
+        Self { done: Some(done), ..Self::new() }
     }
 
     /// Prints a line.
     pub fn line(&mut self, text: impl std::fmt::Display) -> Result {
-        writeln!(self.out, "{text}").map_err(Failure::stdout)
+        writeln!(self.out, "{text}").map_err(|error| self.failed(error))
     }
 
     /// Prints one JSON object.
@@ -34,12 +41,19 @@ impl Console {
 
     /// Prints text as it is.
     pub fn bytes(&mut self, text: &[u8]) -> Result {
-        self.out.write_all(text).map_err(Failure::stdout)
+        self.out.write_all(text).map_err(|error| self.failed(error))
     }
 
     /// Hands over what is still buffered.
     pub fn finish(mut self) -> Result {
-        self.out.flush().map_err(Failure::stdout)
+        self.out.flush().map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, error: io::Error) -> Failure {
+        match (Failure::stdout(error), self.done) {
+            (Failure::Failed(error), Some(done)) => Failure::failed(format!("{done}, but {error}")),
+            (failure, _) => failure,
+        }
     }
 }
 

@@ -9,6 +9,7 @@ mod text;
 mod verbs;
 mod watch;
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -52,9 +53,10 @@ fn refuse(error: &clap::Error) -> ExitCode {
     use clap::error::ErrorKind;
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            // Nothing can be done about a terminal that went away.
-            let _ = error.print();
-            ExitCode::SUCCESS
+            let printed = error.print().and_then(|()| std::io::stdout().flush());
+            let failure = printed.err().map(Failure::stdout);
+            failure.iter().filter_map(Failure::line).for_each(|line| complain(&line));
+            failure.map_or(ExitCode::SUCCESS, |failure| ExitCode::from(failure.status()))
         }
         ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
             let _ = error.print();

@@ -11,7 +11,7 @@ use crate::console::{count, real};
 const UNREACHED_HOPS: u64 = i64::MAX as u64;
 const UNREACHED_DISTANCE: &str = "infinity";
 /// What is written where there is no parent.
-const NO_VERTEX: i32 = -1;
+const NO_VERTEX: &str = "-1";
 
 /// A key as JSON: a number or a string.
 pub fn key_json(key: &Key) -> serde_json::Value {
@@ -26,9 +26,14 @@ pub fn keys_json(keys: &[Key]) -> serde_json::Value {
     keys.iter().map(key_json).collect()
 }
 
-/// A number as JSON; JSON has no infinity, so that becomes null.
+/// A number as JSON; what JSON has no number for is a string, since null is no value at all.
 pub fn real_json(value: f64) -> serde_json::Value {
-    json!(value.is_finite().then_some(value))
+    match value {
+        f64::INFINITY => json!("inf"),
+        f64::NEG_INFINITY => json!("-inf"),
+        value if value.is_nan() => json!("nan"),
+        value => json!(value),
+    }
 }
 
 /// The weight of an edge as JSON.
@@ -66,7 +71,9 @@ pub fn value_json(value: &Value) -> serde_json::Value {
         Value::Real(number) => real_json(*number + 0.0),
         Value::Key(key) => key_json(key),
         Value::Keys(keys) => keys_json(keys),
-        Value::Ranking(ranking) => ranking.iter().map(|(key, score)| json!([key_json(key), score])).collect(),
+        Value::Ranking(ranking) => {
+            ranking.iter().map(|(key, score)| json!([key_json(key), real_json(*score)])).collect()
+        }
     }
 }
 
@@ -75,26 +82,37 @@ pub fn value_text(value: &Value) -> String {
     match value {
         Value::Integer(number) => count(*number),
         Value::Real(number) => real(*number + 0.0),
-        Value::Key(key) => key.to_string(),
+        Value::Key(key) => key_text(key),
         Value::Keys(keys) => keys_text(keys),
-        Value::Ranking(ranking) => ranking.iter().map(|(key, _)| key.to_string()).collect::<Vec<_>>().join(", "),
+        Value::Ranking(ranking) => ranking.iter().map(|(key, _)| key_text(key)).collect::<Vec<_>>().join(", "),
     }
 }
 
 /// The first keys, and how many more there are.
 pub fn keys_text(keys: &[Key]) -> String {
     const SHOWN: usize = 20;
-    let shown = keys.iter().take(SHOWN).map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let shown = keys.iter().take(SHOWN).map(key_text).collect::<Vec<_>>().join(", ");
     match keys.len() {
         ..=SHOWN => shown,
         len => format!("{shown} and {} more", count((len - SHOWN) as u64)),
     }
 }
 
-/// Appends a key: in quotes, as `diff` has it, where it would not be one column.
+/// A key for people, as [`push_key`] has it.
+pub fn key_text(key: &Key) -> String {
+    let mut text = String::new();
+    match key {
+        Key::Integer(number) => push(&mut text, number),
+        Key::String(key) => push_key(&mut text, KeyRef::String(key)),
+    }
+    text
+}
+
+/// Appends a key: in quotes, as `diff` has it, where it would not be one column, and where it would be read as no vertex.
 pub fn push_key(line: &mut String, key: KeyRef<'_>) {
     match key {
         KeyRef::Integer(number) => push(line, number),
+        KeyRef::String(NO_VERTEX) => push(line, format_args!("\"{NO_VERTEX}\"")),
         KeyRef::String(text) => push_update_column(line, text),
     }
 }
@@ -151,8 +169,16 @@ mod tests {
     }
 
     #[test]
+    fn keys_are_one_column() {
+        let quoted = ["-1", "new\nline", "a b", ""].map(|key| key_text(&key.into()));
+        assert_eq!(quoted, [r#""-1""#, r#""new\nline""#, r#""a b""#, r#""""#]);
+        assert_eq!(["-2", "a"].map(|key| key_text(&key.into())), ["-2", "a"]);
+    }
+
+    #[test]
     fn infinity_is_no_json() {
-        assert_eq!(value_json(&Value::Real(f64::INFINITY)), json!(null));
+        let found = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN].map(|number| value_json(&Value::Real(number)));
+        assert_eq!(found, ["inf", "-inf", "nan"]);
         assert_eq!(value_json(&Value::Real(-0.0)).to_string(), "0.0");
         assert_eq!(value_json(&Value::Ranking(vec![("a".into(), 0.5)])), json!([["a", 0.5]]));
     }

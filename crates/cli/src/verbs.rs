@@ -16,11 +16,10 @@ mod snapshots;
 mod verify;
 mod versions;
 
-use std::io::{self, Write};
 use std::path::Path;
 use std::sync::Arc;
 
-use anden::{Database, Output, PolicyStats, PrefetchStats, Progress, Session, View, write_file};
+use anden::{Aside, Database, Output, PolicyStats, PrefetchStats, Progress, Session, View, write_aside};
 use serde_json::json;
 
 use crate::args::{Cli, Global, Selection, Verb};
@@ -39,8 +38,8 @@ pub fn execute(cli: Cli) -> Result {
         Verb::Export(args) => export::execute(global, &args),
         Verb::Generate(args) => generate::execute(global, &args),
         Verb::Snapshots(args) => snapshots::execute(global, &args),
-        Verb::Completions { shell } => manual::completions(shell),
-        Verb::Man { directory } => manual::pages(directory.as_deref()),
+        Verb::Completions { shell } => manual::completions(global, shell),
+        Verb::Man { directory } => manual::pages(global, directory.as_deref()),
         Verb::Append(args) => append::execute(global, &args),
         Verb::Apply(args) => live::apply(global, &args),
         Verb::Checkpoint(args) => live::checkpoint(global, &args),
@@ -78,29 +77,13 @@ fn require_apart(other: &Path, path: &Path, option: &str) -> Result {
     }
 }
 
-/// Writes until Ctrl-C.
-struct Stoppable<'a, 'o> {
-    output: &'a mut Output<'o>,
-    watch: &'a Watch,
-}
-
-impl Write for Stoppable<'_, '_> {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        if self.watch.is_cancelled() {
-            return Err(io::Error::other("interrupted"));
-        }
-        self.output.write(bytes).map_err(io::Error::other)?;
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        self.output.flush().map_err(io::Error::other)
-    }
-}
-
-/// Writes a file with `body`, until Ctrl-C: then there is none.
-fn write_watched<T>(path: &Path, watch: &Watch, body: impl FnOnce(&mut Output<'_>) -> Result<T>) -> Result<T> {
-    let written = write_file(path, |output| body(&mut Output::new(path, Stoppable { output, watch })));
+/// Writes a file with `body`, until Ctrl-C, and leaves it aside: then there is none.
+fn write_aside_watched<T>(
+    path: &Path,
+    watch: &Watch,
+    body: impl FnOnce(&mut Output<'_>) -> Result<T>,
+) -> Result<(T, Aside)> {
+    let written = write_aside(path, watch, body);
     if watch.is_cancelled() { Err(Failure::Cancelled) } else { written }
 }
 

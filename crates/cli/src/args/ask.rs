@@ -14,10 +14,10 @@ use super::parse;
 #[command(next_help_heading = "Version and access")]
 pub struct Selection {
     /// The snapshot, by number or name [default: everything committed]
-    #[arg(long, global = true, value_name = "N|NAME", conflicts_with = "window")]
+    #[arg(long, global = true, value_name = "N|NAME", conflicts_with = "window", allow_negative_numbers = true)]
     pub snapshot: Option<String>,
     /// Only the edges added in these snapshots, both ends included
-    #[arg(long, global = true, value_name = "A..B", value_parser = parse::window)]
+    #[arg(long, global = true, value_name = "A..B", value_parser = parse::window, allow_hyphen_values = true)]
     pub window: Option<RangeInclusive<u32>>,
     /// What is read ahead of a graph larger than memory: auto, off, neighbourhood, sequential, frontier [default: auto]
     #[arg(long, global = true, value_name = "POLICY", hide_possible_values = true, value_parser = prefetch_policies())]
@@ -96,6 +96,7 @@ pub enum Query {
         #[arg(allow_hyphen_values = true)]
         v: String,
         /// The number of steps
+        #[arg(allow_negative_numbers = true)]
         k: u32,
     },
     /// Friends of friends: the vertices exactly two steps from V
@@ -115,14 +116,14 @@ pub enum Query {
         /// By the sum of the weights, not by the number of edges
         #[arg(long)]
         weighted: bool,
-        /// By the sum of this property of the edges
+        /// By the sum of this property of the edges; `weight` for those of a graph that was loaded with --weights
         #[arg(long, value_name = "PROPERTY")]
         weight: Option<String>,
         /// Every path of the fewest edges
         #[arg(long, conflicts_with_all = ["weighted", "weight"])]
         all: bool,
         /// The first N of the paths of the fewest edges, and how many there are
-        #[arg(long, value_name = "N", conflicts_with_all = ["weighted", "weight", "all"])]
+        #[arg(long, value_name = "N", conflicts_with_all = ["weighted", "weight", "all"], allow_negative_numbers = true)]
         count: Option<usize>,
     },
     /// Whether there is a path from U to V

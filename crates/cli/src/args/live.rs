@@ -40,14 +40,14 @@ pub struct ApplyArgs {
     #[arg(value_name = "FILE")]
     pub input: PathBuf,
     /// Updates a transaction
-    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub batch: u32,
     /// What an answered transaction survives: sync (a power cut), batched[:MS] (the end of the process; a power cut
-    /// costs the last MS milliseconds, 5 unless said), none (nothing until it is written, soon after)
+    /// costs at most the last MS milliseconds, 5 unless said, and one sync), none (nothing until it is written, soon after)
     #[arg(long, value_name = "WHAT", default_value = "sync", value_parser = durability)]
     pub durability: Durability,
     /// Make a snapshot after each N updates too
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub checkpoint_every: Option<u64>,
     /// An edge to a vertex that does not exist, or a removal of what is not there, is an error
     #[arg(long)]

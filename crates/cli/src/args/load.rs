@@ -47,7 +47,8 @@ pub struct LoadArgs {
     /// The type of the weights; implies --weights [default: u32 for gapbs and dimacs, f64 otherwise]
     #[arg(long, value_enum, value_name = "TYPE")]
     pub weight_type: Option<LoadWeight>,
-    /// What becomes of an edge that occurs again; by weight (min, the default, and sum), by place, or keep: a multigraph.
+    /// What becomes of an edge that occurs again; by weight (min, the default, and sum, which must be within the type), by
+    /// place, or keep: a multigraph.
     /// Edges with properties take last or keep, and are refused without where one occurs again
     #[arg(long, value_enum, value_name = "RULE")]
     pub duplicates: Option<LoadDuplicates>,
@@ -62,13 +63,13 @@ pub struct LoadArgs {
     #[arg(long, value_enum, default_value_t = LoadIds::Integer, value_name = "KIND")]
     pub ids: LoadIds,
     /// Spread the edges over so many snapshots at random
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub snapshots: u32,
     /// The share of the edges in the first snapshot [default: as much as in each of the others]
-    #[arg(long, value_name = "F", value_parser = parse::fraction)]
+    #[arg(long, value_name = "F", value_parser = parse::fraction, allow_hyphen_values = true)]
     pub first_share: Option<f64>,
     /// The seed of the spreading [default: 1]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     pub seed: Option<u64>,
 }
 
@@ -88,8 +89,8 @@ pub struct ReadingArgs {
     /// Names of the columns of CSV or blank-separated text without a header, perhaps with types: `u,v,time:timestamp`
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
-    /// A file that names vertices, one a line: those without edges are vertices too. Of CSV, the other columns become
-    /// properties of the vertices
+    /// A file that names vertices, one a line, `-` for standard input: those without edges are vertices too. Of CSV, the
+    /// other columns become properties of the vertices
     #[arg(long, value_name = "FILE")]
     pub vertices: Option<PathBuf>,
     /// The column of the keys in the file of vertices [default: one with a usual name, or the first]

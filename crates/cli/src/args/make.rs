@@ -29,19 +29,19 @@ pub enum Shape {
     /// A recursive matrix, by default with the parameters of Graph500: few vertices have most edges
     Rmat {
         /// 2^S vertices
-        #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(0..=31))]
+        #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(0..=31), allow_negative_numbers = true)]
         scale: u32,
         /// Edges, in multiples of the vertices
-        #[arg(long, value_name = "D", default_value_t = 16)]
+        #[arg(long, value_name = "D", default_value_t = 16, allow_negative_numbers = true)]
         degree: u32,
         /// The share of the edges in the upper left quarter of the matrix
-        #[arg(long, default_value_t = 0.57, value_parser = parse::fraction)]
+        #[arg(long, default_value_t = 0.57, value_parser = parse::fraction, allow_hyphen_values = true)]
         a: f64,
         /// The upper right quarter
-        #[arg(long, default_value_t = 0.19, value_parser = parse::fraction)]
+        #[arg(long, default_value_t = 0.19, value_parser = parse::fraction, allow_hyphen_values = true)]
         b: f64,
         /// The lower left quarter
-        #[arg(long, default_value_t = 0.19, value_parser = parse::fraction)]
+        #[arg(long, default_value_t = 0.19, value_parser = parse::fraction, allow_hyphen_values = true)]
         c: f64,
         #[command(flatten)]
         common: GenerateCommon,
@@ -49,10 +49,10 @@ pub enum Shape {
     /// Every edge as likely as any other
     Uniform {
         /// 2^S vertices
-        #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(0..=31))]
+        #[arg(long, value_name = "S", value_parser = clap::value_parser!(u32).range(0..=31), allow_negative_numbers = true)]
         scale: u32,
         /// Edges, in multiples of the vertices
-        #[arg(long, value_name = "D", default_value_t = 16)]
+        #[arg(long, value_name = "D", default_value_t = 16, allow_negative_numbers = true)]
         degree: u32,
         #[command(flatten)]
         common: GenerateCommon,
@@ -60,10 +60,10 @@ pub enum Shape {
     /// A grid, each vertex joined to those right of it and below it
     Grid {
         /// Columns
-        #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(long, value_name = "W", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
         width: u32,
         /// Rows
-        #[arg(long, value_name = "H", value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(long, value_name = "H", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
         height: u32,
         #[command(flatten)]
         common: GenerateCommon,
@@ -74,7 +74,7 @@ pub enum Shape {
 #[derive(Args, Clone, Debug)]
 pub struct GenerateCommon {
     /// The seed of the random numbers
-    #[arg(long, value_name = "S", default_value_t = 1)]
+    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true)]
     pub seed: u64,
     /// A weight for each edge, drawn evenly from these whole numbers
     #[arg(long, value_name = "LO..HI", allow_hyphen_values = true, value_parser = parse::interval::<u32>)]

@@ -36,7 +36,7 @@ pub struct RunArgs {
     #[command(flatten)]
     pub selection: Selection,
     /// Run it so many times, and report the median
-    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000), allow_negative_numbers = true)]
     pub repeat: u32,
     /// Write `key value`, one line a vertex, ascending by key; `-` for standard output
     #[arg(long, value_name = "FILE")]
@@ -53,28 +53,30 @@ pub struct ParameterArgs {
     /// Where to start, by key; again for several (bfs and sssp take one, bc and pagerank any number)
     #[arg(long, value_name = "V", allow_hyphen_values = true)]
     pub source: Vec<String>,
-    /// So many sources, sampled, or all vertices (bc)
-    #[arg(long, value_name = "N|all", conflicts_with = "source", value_parser = parse::count_or_all)]
+    /// So many sources, sampled, or all vertices (bc) [default: all of a graph of up to 1,000 vertices, else 16 sampled]
+    #[arg(long, value_name = "N|all", conflicts_with = "source", value_parser = parse::count_or_all, allow_negative_numbers = true)]
     pub sources: Option<u64>,
     /// Draws the sample of sources (bc) [default: 1]
-    #[arg(long, value_name = "S", conflicts_with = "source")]
+    #[arg(long, value_name = "S", conflicts_with = "source", allow_negative_numbers = true)]
     pub seed: Option<u64>,
-    /// So many iterations (pagerank: exactly; cdlp: at most) [default for cdlp: 10]
-    #[arg(long, value_name = "N")]
+    /// So many iterations (pagerank: exactly so many, at most with --tolerance [default: at most 100]; cdlp: at most
+    /// [default: 10])
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub iterations: Option<u32>,
-    /// Stop once the ranks change by less, in total (pagerank)
+    /// Stop once the ranks change by less, in total (pagerank) [default: 1e-6 unless --iterations is given]
     #[arg(long, value_name = "E", allow_negative_numbers = true, value_parser = parse::not_negative)]
     pub tolerance: Option<f64>,
     /// The share of rank that follows edges (pagerank) [default: 0.85]
     #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = parse::fraction)]
     pub damping: Option<f64>,
-    /// The width of a bucket of distances (sssp) [default: chosen by the graph]
+    /// The width of a bucket of distances (sssp, delta-stepping) [default: chosen by the graph]
     #[arg(long, value_name = "D", allow_negative_numbers = true, value_parser = parse::positive)]
     pub delta: Option<f64>,
     /// The algorithm, where there are several (pagerank: standard, gap; sssp: delta-stepping, bellman-ford)
     #[arg(long, value_name = "NAME")]
     pub algorithm: Option<String>,
-    /// The edge property that holds the weights (sssp; pagerank: edges carry rank in proportion to it)
+    /// The edge property that holds the weights (sssp; pagerank: edges carry rank in proportion to it); `weight` for those
+    /// of a graph that was loaded with --weights
     #[arg(long, value_name = "PROPERTY")]
     pub weight: Option<String>,
     /// Give the parent of each vertex in place of its distance (bfs)

@@ -90,7 +90,7 @@ pub struct MergeArgs {
     #[arg(value_name = "DB")]
     pub database: PathBuf,
     /// Only the changes of the newest K snapshots, into one run beside the large one
-    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub newest: Option<u32>,
 }
 
@@ -105,7 +105,7 @@ pub struct DropArgs {
     #[arg(value_name = "DB")]
     pub database: PathBuf,
     /// The snapshots
-    #[arg(value_name = "N|NAME", required = true, value_parser = snapshot_id)]
+    #[arg(value_name = "N|NAME", required = true, value_parser = snapshot_id, allow_negative_numbers = true)]
     pub snapshots: Vec<SnapshotId>,
 }
 
@@ -118,8 +118,8 @@ Examples:
 /// Show what changed after snapshot A up to snapshot B
 ///
 /// One line a change, as `anden apply` takes it: `+ u v [weight]` and `- u v [weight]` for edges, `v+ u` and `v- u` for
-/// vertices, `p u NAME VALUE` for properties (`null` where there is no value any more). Where A is the younger, the way
-/// back.
+/// vertices, `p u NAME VALUE` and `p u v NAME VALUE` for properties of vertices and edges (`null` where there is no value
+/// any more). Where A is the younger, the way back.
 #[derive(Args, Debug)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub struct DiffArgs {
@@ -127,10 +127,10 @@ pub struct DiffArgs {
     #[arg(value_name = "DB")]
     pub database: PathBuf,
     /// The snapshot to begin with, by number or name
-    #[arg(value_name = "A", value_parser = snapshot_id)]
+    #[arg(value_name = "A", value_parser = snapshot_id, allow_negative_numbers = true)]
     pub from: SnapshotId,
     /// The snapshot to end with
-    #[arg(value_name = "B", value_parser = snapshot_id)]
+    #[arg(value_name = "B", value_parser = snapshot_id, allow_negative_numbers = true)]
     pub to: SnapshotId,
     /// Take B from another database: vertices are matched by what they are called
     #[arg(long, value_name = "DB2")]
@@ -142,7 +142,7 @@ Examples:
   anden retain social.anden last:30           the newest 30 snapshots, and those with names
   anden retain social.anden all               everything, which is the default";
 
-/// Set which snapshots are kept, now and after every append
+/// Set which snapshots are kept, now and whenever a snapshot is made
 ///
 /// Snapshots with names and the newest one always stay.
 #[derive(Args, Debug)]

@@ -18,7 +18,7 @@ use crate::failure::{Result, complain};
 pub fn execute(global: &Global, args: &AppendArgs) -> Result {
     let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
     let mut options = options(args)?;
-    require_one_stdin(inputs.iter().chain(&options.remove))?;
+    require_one_stdin(inputs.iter().chain(&options.remove), &args.reading)?;
     let (session, watch) = session(global)?;
     let database = open_to_write(&args.database, &session)?;
     if args.reading.properties.is_none() && database.options().edge_properties {
@@ -33,7 +33,7 @@ pub fn execute(global: &Global, args: &AppendArgs) -> Result {
     if let Some(error) = report.maintenance_error.as_ref().filter(|_| !global.quiet) {
         complain(&format!("note: the snapshot is there, but not the merge that is due after it: {error}"));
     }
-    let mut console = Console::new();
+    let mut console = Console::after("the snapshot was made");
     if global.json {
         console.object(&object(&report))?;
     } else if !global.quiet {

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anden::{ExportFormat as Format, Output, VertexFormat, View};
+use anden::{Aside, ExportFormat as Format, Output, VertexFormat, View};
 use serde_json::json;
 
-use super::{open_selected, require_apart, require_plain, session, view, write_watched};
+use super::{open_selected, require_apart, require_plain, session, view, write_aside_watched};
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::console::{Console, count, duration, size};
 use crate::failure::{Failure, Result, complain};
@@ -31,23 +31,22 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     let database = open_selected(&args.database, &session, &args.selection)?;
     let view = view(&database, &args.selection)?;
     let start = std::time::Instant::now();
-    if to_stdout {
-        let written = view.export(format, &mut Output::new(&args.file, std::io::stdout()));
-        if let (Ok(_), Some(path)) = (&written, &args.vertices) {
-            export_vertices(&view, path, &watch)?;
-        }
-        watch.clear();
-        return written.map(|_| ()).map_err(Failure::from);
-    }
     watch.clean_up_from_here();
-    let num_edges = write_watched(&args.file, &watch, |output| Ok(view.export(format, output)?))?;
-    if let Some(path) = &args.vertices {
-        export_vertices(&view, path, &watch)?;
+    // Both files are whole before the first is at its place: of a graph in parts, one alone is of no use.
+    let vertices = args.vertices.as_ref().map(|path| vertices_aside(&view, path, &watch)).transpose()?;
+    if to_stdout {
+        let written = view.export(format, &mut Output::stopping(&args.file, std::io::stdout(), &*watch));
+        watch.clear();
+        written?;
+        return publish(vertices);
     }
+    let (num_edges, file) = write_aside_watched(&args.file, &watch, |output| Ok(view.export(format, output)?))?;
+    publish(vertices)?;
+    publish(Some(file))?;
     watch.clear();
     let bytes = std::fs::metadata(&args.file).map_or(0, |metadata| metadata.len());
     let seconds = start.elapsed().as_secs_f64();
-    let mut console = Console::new();
+    let mut console = Console::after("the file was written");
     if global.json {
         console.object(&json!({
             "vertices": view.num_vertices(),
@@ -69,14 +68,17 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
 }
 
 /// Writes the keys of all vertices, in the format that the name says.
-fn export_vertices(view: &View, path: &Path, watch: &Watch) -> Result {
+fn vertices_aside(view: &View, path: &Path, watch: &Watch) -> Result<Aside> {
     let format = match path.extension().and_then(|e| e.to_str()) {
         Some("csv") => VertexFormat::Csv,
         Some("parquet") => VertexFormat::Parquet,
         _ => VertexFormat::List,
     };
-    write_watched(path, watch, |output| Ok(view.export_vertices(format, output)?))?;
-    Ok(())
+    Ok(write_aside_watched(path, watch, |output| Ok(view.export_vertices(format, output)?))?.1)
+}
+
+fn publish(file: Option<Aside>) -> Result {
+    Ok(file.map_or(Ok(()), Aside::publish).map_err(anden::Error::from)?)
 }
 
 fn format(args: &ExportArgs) -> Result<Format> {

@@ -7,7 +7,7 @@ use anden::generate::{Generator, GridParams, RmatParams, UniformParams};
 use anden::{Output, Session};
 use serde_json::json;
 
-use super::{require_plain, session, write_watched};
+use super::{require_plain, session, write_aside_watched};
 use crate::args::{GenerateArgs, GenerateCommon, Global, Shape};
 use crate::console::{Console, count, duration, size};
 use crate::failure::{Failure, Result};
@@ -23,21 +23,25 @@ pub fn execute(global: &Global, args: &GenerateArgs) -> Result {
     }
     let form = Form::of(path, &generator)?;
     let (session, watch) = session(global)?;
+    form.require_memory(&generator, &session)?;
     let start = std::time::Instant::now();
     if to_stdout {
         return form.write(&generator, &session, &watch, &mut Output::new(path, io::stdout())).map(|_| ());
     }
     watch.clean_up_from_here();
-    let num_edges = write_watched(path, &watch, |output| form.write(&generator, &session, &watch, output))?;
+    let (num_edges, file) =
+        write_aside_watched(path, &watch, |output| form.write(&generator, &session, &watch, output))?;
+    file.publish().map_err(anden::Error::from)?;
     let bytes = std::fs::metadata(path).map_or(0, |metadata| metadata.len());
     let seconds = start.elapsed().as_secs_f64();
-    let mut console = Console::new();
+    let mut console = Console::after("the file was written");
     if global.json {
         console.object(&json!({
             "vertices": generator.num_vertices(),
             "edges": num_edges,
             "bytes": bytes,
             "seconds": seconds,
+            "peak_bytes": anden::resident_peak(),
         }))?;
     } else if !global.quiet {
         let (vertices, edges) = (count(generator.num_vertices()), count(num_edges));
@@ -92,6 +96,17 @@ impl Form {
             }
             _ => require_plain(path).map(|()| Self::Text),
         }
+    }
+
+    /// Refuses what does not fit in memory before anything is made.
+    fn require_memory(self, generator: &Generator, session: &Session) -> Result {
+        let threads = session.num_threads();
+        let (num_bytes, form) = match self {
+            Self::Text => (generator.edge_list_bytes(threads), "text"),
+            Self::Serialized => (generator.gapbs_bytes(threads), "a serialized graph"),
+        };
+        let (vertices, edges) = (count(generator.num_vertices()), count(generator.num_edges()));
+        Ok(session.require_memory(&format!("making {vertices} vertices and {edges} edges as {form}"), num_bytes)?)
     }
 
     /// Returns how many edges were written: a serialized graph has no loops and no repeated edges.

@@ -42,7 +42,7 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
     watch.clear();
     let report = report?;
     let rate = report.updates as f64 / report.seconds.max(f64::MIN_POSITIVE);
-    let mut console = Console::new();
+    let mut console = Console::after("the updates were applied");
     if global.json {
         console.object(&json!({
             "updates": report.updates,
@@ -79,7 +79,7 @@ pub fn checkpoint(global: &Global, args: &CheckpointArgs) -> Result {
     watch.clear();
     let snapshot = made?;
     let seconds = start.elapsed().as_secs_f64();
-    let mut console = Console::new();
+    let mut console = Console::after("the snapshot was made");
     if global.json {
         console.object(&json!({
             "snapshot": snapshot.number,

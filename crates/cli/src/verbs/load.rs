@@ -16,7 +16,7 @@ use crate::failure::{Failure, Result, complain};
 /// Creates a database from files.
 pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     let inputs: Vec<InputPath> = args.inputs.iter().map(|path| input(path)).collect();
-    require_one_stdin(&inputs)?;
+    require_one_stdin(&inputs, &args.reading)?;
     let options = options(args)?;
     let (session, watch) = session(global)?;
     watch.clean_up_from_here();
@@ -25,7 +25,7 @@ pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     let (database, report) = loaded?;
     say_skipped(global, report.skipped, report.first_skipped.as_deref());
     say_guess(global, report.guess.as_deref());
-    let mut console = Console::new();
+    let mut console = Console::after("the database was made");
     if global.json {
         console.object(&object(&report))?;
     } else if !global.quiet {
@@ -35,9 +35,10 @@ pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     console.finish()
 }
 
-/// Refuses inputs of which two are standard input.
-pub(super) fn require_one_stdin<'a>(inputs: impl IntoIterator<Item = &'a InputPath>) -> Result {
-    match inputs.into_iter().filter(|input| **input == InputPath::Stdin).count() {
+/// Refuses inputs, the file of vertices included, of which two are standard input.
+pub(super) fn require_one_stdin<'a>(inputs: impl IntoIterator<Item = &'a InputPath>, reading: &ReadingArgs) -> Result {
+    let of_vertices = usize::from(reading.vertices.as_deref() == Some(Path::new("-")));
+    match of_vertices + inputs.into_iter().filter(|input| **input == InputPath::Stdin).count() {
         0 | 1 => Ok(()),
         _ => Err(Failure::Usage("standard input can be read once: give - once".into())),
     }

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use clap::CommandFactory;
+use clap::{Command, CommandFactory};
 
-use crate::args::Cli;
+use crate::args::{Cli, Global};
 use crate::console::Console;
 use crate::failure::{Failure, Result};
 
 /// Prints the completions of `shell`.
-pub fn completions(shell: clap_complete::Shell) -> Result {
+pub fn completions(global: &Global, shell: clap_complete::Shell) -> Result {
+    require_text(global, "completions")?;
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "anden", &mut script);
     let mut console = Console::new();
@@ -17,9 +18,10 @@ pub fn completions(shell: clap_complete::Shell) -> Result {
     console.finish()
 }
 
-/// Writes one page a verb into `directory`, or prints the main page.
-pub fn pages(directory: Option<&Path>) -> Result {
-    let mut command = Cli::command();
+/// Writes one page a verb, question and kind into `directory`, or prints the main page.
+pub fn pages(global: &Global, directory: Option<&Path>) -> Result {
+    require_text(global, "man")?;
+    let mut command = without_help(Cli::command());
     command.build();
     let Some(directory) = directory else {
         let mut page = Vec::new();
@@ -31,4 +33,16 @@ pub fn pages(directory: Option<&Path>) -> Result {
     let failed = |error: std::io::Error| Failure::failed(format!("{}: cannot write: {error}", directory.display()));
     std::fs::create_dir_all(directory).map_err(failed)?;
     clap_mangen::generate_to(command, directory).map_err(failed)
+}
+
+/// The command without `help`, which says what the pages say.
+fn without_help(command: Command) -> Command {
+    command.disable_help_subcommand(true).mut_subcommands(without_help)
+}
+
+fn require_text(global: &Global, verb: &str) -> Result {
+    match global.json {
+        true => Err(Failure::Usage(format!("{verb} has no --json: what it prints is for other programs as it is"))),
+        false => Ok(()),
+    }
 }

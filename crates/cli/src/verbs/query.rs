@@ -12,7 +12,7 @@ use super::{add_prefetch_json, degrees, fragments, open_selected, session, view}
 use crate::args::{Global, Query, QueryArgs, VertexSide};
 use crate::console::{Console, Table, count, real};
 use crate::failure::Result;
-use crate::text::{key_json, keys_json, properties_json, real_json, weight_json};
+use crate::text::{key_json, key_text, keys_json, properties_json, real_json, weight_json};
 
 /// An answer, before it is printed.
 enum Answer {
@@ -156,11 +156,11 @@ impl Answer {
                 console.line(!weights.is_empty())?;
                 weights.iter().try_for_each(|weight| console.line(format_args!("weight {weight}")))
             }
-            Self::Keys(keys) => keys.iter().try_for_each(|key| console.line(key)),
+            Self::Keys(keys) => keys.iter().try_for_each(|key| console.line(key_text(key))),
             Self::Path(None) | Self::Paths(None) => console.line("no path"),
             Self::Path(Some(path)) => {
                 console.line(length_text(path))?;
-                path.vertices.iter().try_for_each(|key| console.line(key))
+                path.vertices.iter().try_for_each(|key| console.line(key_text(key)))
             }
             Self::Paths(Some(found)) => {
                 let listed = match found.count == found.paths.len() as u64 {
@@ -171,7 +171,7 @@ impl Answer {
                 let (num_paths, steps) = (count(found.count), steps_text(found.length));
                 console.line(format_args!("{num_paths} {paths} of {steps}{listed}"))?;
                 for path in &found.paths {
-                    let keys: Vec<String> = path.iter().map(ToString::to_string).collect();
+                    let keys: Vec<String> = path.iter().map(key_text).collect();
                     console.line(keys.join(" "))?;
                 }
                 Ok(())
@@ -199,7 +199,7 @@ impl Vertex {
 
     fn print(&self, console: &mut Console) -> Result {
         let mut table = Table::new();
-        table.pair("key", &self.key).pair("id", self.id).pair("out-degree", count(self.out_degree));
+        table.pair("key", key_text(&self.key)).pair("id", self.id).pair("out-degree", count(self.out_degree));
         if let Some(in_degree) = self.in_degree {
             table.pair("in-degree", count(in_degree));
         }

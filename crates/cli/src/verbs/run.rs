@@ -9,7 +9,7 @@ use super::{add_prefetch_json, open_selected, require_plain, session, view};
 use crate::args::{Global, RunArgs};
 use crate::console::{Console, Table, count, duration, scores, size};
 use crate::failure::{Failure, Result};
-use crate::text::{push_key, push_value, value_json, value_text};
+use crate::text::{key_text, push_key, push_value, value_json, value_text};
 
 /// Runs a kernel, perhaps several times; the last run is the one that is shown, written and checked.
 pub fn execute(global: &Global, args: &RunArgs) -> Result {
@@ -156,7 +156,7 @@ impl Runs {
                 let mut table = Table::new();
                 let shown = scores(ranking.iter().map(|(_, score)| *score));
                 for ((key, _), score) in ranking.iter().zip(shown) {
-                    table.row([format!("    {key}"), score]);
+                    table.row([format!("    {}", key_text(key)), score]);
                 }
                 console.table(&table)?;
             }

@@ -23,7 +23,7 @@ pub fn merge(global: &Global, args: &MergeArgs) -> Result {
     let report = merged?;
     let seconds = start.elapsed().as_secs_f64();
     let total = database.stats().storage.bytes;
-    let mut console = Console::new();
+    let mut console = Console::after("the database was merged");
     if global.json {
         console.object(&json!({
             "seconds": seconds,
@@ -49,7 +49,7 @@ pub fn drop(global: &Global, args: &DropArgs) -> Result {
     watch.clear();
     let dropped = dropped?;
     let (seconds, bytes) = (start.elapsed().as_secs_f64(), database.stats().storage.bytes);
-    let mut console = Console::new();
+    let mut console = Console::after("the snapshots were dropped");
     if global.json {
         console.object(&json!({ "dropped": dropped, "seconds": seconds, "bytes": bytes }))?;
     } else if !global.quiet {
@@ -68,7 +68,7 @@ pub fn retain(global: &Global, args: &RetainArgs) -> Result {
     watch.clear();
     let dropped = dropped?;
     let retention = retention_text(args.retention);
-    let mut console = Console::new();
+    let mut console = Console::after("the retention was set");
     if global.json {
         let bytes = database.stats().storage.bytes;
         console.object(&json!({ "retention": retention, "dropped": dropped, "bytes": bytes }))?;

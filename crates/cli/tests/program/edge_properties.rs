@@ -67,7 +67,7 @@ fn columns_are_chosen() {
     ]);
     scene
         .anden(&[&LOAD[..], &["--properties", "speed"]].concat())
-        .failed(&["expected a column 'speed' for a property"]);
+        .failed(&["flights.csv: expected the column 'speed' that --properties names"]);
     scene.anden(&[&LOAD[..], &["--properties", ""]].concat()).refused(&["expected all, none, or names"]);
     assert!(!scene.path("db").exists());
 }

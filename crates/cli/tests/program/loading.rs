@@ -274,7 +274,9 @@ fn every_format_of_export_is_one_of_load() {
     assert_eq!(load("parquet", "a.parquet", &["--vertices", "b.parquet"]), (Some(4), Some(2)));
     scene.json(&["export", "db", "a.csv", "--vertices", "b.csv"]);
     assert_eq!(load("csv", "a.csv", &["--vertices", "b.csv"]), (Some(4), Some(2)));
-    scene.anden(&["export", "db", "b.txt", "--vertices", "c.txt"]).failed(&["does not fit in an edge list: write CSV"]);
+    scene
+        .anden(&["export", "db", "b.txt", "--vertices", "c.txt"])
+        .failed(&["c.txt: the key", "does not fit in a list of keys: write CSV"]);
     let ran = scene.anden(&["export", "db", "a.mtx"]);
     assert_eq!(ran.status, 0);
     assert!(ran.stderr.contains("--vertices FILE writes the key of each row"), "{}", ran.stderr);

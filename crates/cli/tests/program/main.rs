@@ -11,6 +11,7 @@ mod graphalytics;
 mod live;
 mod loading;
 mod properties;
+mod refusals;
 mod scene;
 mod streams;
 mod variants;

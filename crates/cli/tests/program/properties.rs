@@ -65,7 +65,7 @@ fn bad_columns_are_told_with_their_place() {
     refused(&["append", "db", "--vertices", "bad.csv"], expected);
     refused(&["append", "db", "--vertices", "bad.csv", "--vertex-column", "key"], "bad.csv:1: expected a column 'key'");
     let missing = ["append", "db", "--vertices", "bad.csv", "--vertex-properties", "size"];
-    refused(&missing, "expected a column 'size' for a property, found none");
+    refused(&missing, "bad.csv: expected the column 'size' that --vertex-properties names, found none");
     scene.write("twice.csv", "name,born,born\nann,1,2\n");
     refused(&["append", "db", "--vertices", "twice.csv"], "twice.csv:1: there are two properties with the name 'born'");
     assert_eq!(scene.json(&["snapshots", "db"])["snapshots"].as_array().map(Vec::len), Some(2));
