@@ -4,7 +4,8 @@ use std::time::Instant;
 
 use base::VertexId;
 use engine::{Applied, CommitStats, Durability, EdgeWeight, Fate, LiveStats, Missing, NewValue, Update};
-use graph::formats::{InputPath, LineValue, UpdateLine, Updates};
+use graph::WeightType;
+use graph::formats::{InputPath, LineValue, UpdateLine, Updates, weight_range};
 use graph::property::OwnedValue;
 
 use crate::versions::require_short;
@@ -229,7 +230,7 @@ impl Database {
             lines.clear();
             while batch.len() < options.batch.max(1) {
                 let Some(line) = updates.next_update()? else { break };
-                match update_of(line) {
+                match update_of(line, self.options().weight_type) {
                     Ok(update) => batch.push(update),
                     Err(what) => return Err(updates.error(what).into()),
                 }
@@ -265,12 +266,18 @@ impl Database {
     }
 }
 
-/// The update that a line asks for.
-fn update_of(line: UpdateLine<'_>) -> Result<Update, String> {
+/// The update that a line asks for of a graph with such weights.
+fn update_of(line: UpdateLine<'_>, weight_type: Option<WeightType>) -> Result<Update, String> {
     let weight = |text: &str| -> Result<EdgeWeight, String> {
-        let whole = text.parse().ok().map(EdgeWeight::Integer);
-        let weight = whole.or_else(|| text.parse().ok().map(EdgeWeight::Real));
-        weight.ok_or_else(|| format!("expected a number as the weight, found '{text}'"))
+        let weight = match weight_type {
+            Some(WeightType::U32) => text.parse().ok().map(|weight: u32| EdgeWeight::Integer(weight.into())),
+            Some(WeightType::I64) => text.parse().ok().map(EdgeWeight::Integer),
+            Some(WeightType::F32) => finite(text).filter(|&weight| (weight as f32).is_finite()).map(EdgeWeight::Real),
+            // That the graph has none is said later.
+            Some(WeightType::F64) | None => finite(text).map(EdgeWeight::Real),
+        };
+        let expected = weight_type.map_or("a number as the weight", weight_range);
+        weight.ok_or_else(|| format!("expected {expected}, found '{text}'"))
     };
     Ok(match line {
         UpdateLine::AddEdge { source, target, weight: None } => Update::add_edge(source, target),
@@ -286,6 +293,10 @@ fn update_of(line: UpdateLine<'_>) -> Result<Update, String> {
             Update::set_edge(source, target, name, new_value(value))
         }
     })
+}
+
+fn finite(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|weight: &f64| weight.is_finite())
 }
 
 fn new_value(value: LineValue<'_>) -> NewValue {

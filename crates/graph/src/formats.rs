@@ -69,6 +69,7 @@ pub use write_parquet::{WrittenKeys, write_parquet_edges, write_parquet_vertices
 
 pub(crate) use message::shown;
 pub(crate) use number::push_u64;
+pub use number::weight_range;
 
 /// Edges parsed from one block of an input, in input order.
 #[derive(Clone, Debug)]

@@ -16,7 +16,7 @@ pub struct Selection {
     /// The snapshot, by number or name [default: everything committed]
     #[arg(long, global = true, value_name = "N|NAME", conflicts_with = "window", allow_negative_numbers = true)]
     pub snapshot: Option<String>,
-    /// Only the edges added in these snapshots, both ends included
+    /// Only the edges added in these snapshots, both ends included: those that B has and the snapshot before A had not
     #[arg(long, global = true, value_name = "A..B", value_parser = parse::window, allow_hyphen_values = true)]
     pub window: Option<RangeInclusive<u32>>,
     /// What is read ahead of a graph larger than memory: auto, off, neighbourhood, sequential, frontier [default: auto]

@@ -231,7 +231,7 @@ fn damage_is_found_and_named() {
         replace(&path, &damaged);
         intact.anden(&["verify", "db"]).failed(&[&name]);
         for (question, expected) in questions.iter().zip(&expected) {
-            let ran = intact.anden(&[question, &["--json"]].concat());
+            let ran = intact.anden(&[*question, &["--json"][..]].concat());
             if ran.status == 0 {
                 let object: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
                 assert_eq!(&object["result"], expected, "{name} is damaged and the answer is wrong");

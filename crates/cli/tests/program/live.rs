@@ -99,6 +99,31 @@ fn what_is_wrong_is_told_with_its_line() {
     scene.anden(&arguments(&["updates.txt", "--batch", "0"])).refused(&["--batch"]);
 }
 
+/// As a load does, with the sign of a zero.
+#[test]
+fn weights_are_read_as_the_graph_has_them() {
+    let scene = Scene::new();
+    for (weight_type, wrong, right, shown) in [
+        ("u32", "3.0", "3", "3"),
+        ("i64", "1e3", "-7", "-7"),
+        ("f32", "1e39", "1e38", "1e38"),
+        ("f64", "1e400", "-0", "-0"),
+    ] {
+        scene.write("edges.txt", "1 2 5\n");
+        scene.anden(&["load", weight_type, "edges.txt", "--weights", "--weight-type", weight_type]).succeeded();
+        let apply = |weight: &str| {
+            let line = format!("+ 1 2 {weight}\n");
+            scene.anden_with_input(&["apply", weight_type, "-", "--durability", "none"], line.as_bytes())
+        };
+        apply(wrong).failed(&[&format!("expected a weight of type {weight_type}"), wrong]);
+        apply(right).succeeded();
+        let exported = scene.anden(&["export", weight_type, "-", "--format", "edgelist"]).succeeded().stdout;
+        let found = exported.split_whitespace().last().unwrap();
+        let number = |text: &str| text.parse::<f64>().unwrap();
+        assert!(number(found) == number(shown) && found.starts_with('-') == shown.starts_with('-'), "{exported}");
+    }
+}
+
 /// Two options that name one file, under whatever names.
 #[test]
 fn what_is_read_is_not_written_to() {

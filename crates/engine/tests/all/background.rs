@@ -369,8 +369,8 @@ fn an_append_has_happened_where_only_the_merge_after_it_fails() {
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
     let database = Database::create_in(Arc::new(storage.clone()), Path::new(DB), options).unwrap();
     let pool = Pool::new(1).unwrap();
-    let append = |target: u32| {
-        let changes = (0..6_000_u32).fold(Changes::default(), |changes, v| changes.add_edge(v, target));
+    let append = |target: u64| {
+        let changes = (0..6_000_u64).fold(Changes::default(), |changes, v| changes.add_edge(v, target));
         database.append_changes(&changes, &AppendOptions::default(), &pool, &Silent).unwrap()
     };
     storage.disk.set_plan(FaultPlan::FailNext("run-", IoKind::StorageFull));

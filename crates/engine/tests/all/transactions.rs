@@ -494,7 +494,7 @@ fn the_sign_of_zero_is_committed() {
                 Ok(())
             })
             .unwrap();
-            let after = db.begin().unwrap();
+            let after = db.begin(&pool).unwrap();
             assert_eq!(is_negative(&after), weight.is_sign_negative(), "{weight}, {weight_type:?}, live: {is_live}");
         }
     }

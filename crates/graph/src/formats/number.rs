@@ -121,7 +121,7 @@ pub(super) fn serialized_weight<W: Weight>(weight: W) -> Option<i32> {
 }
 
 /// What a weight of the type may be, for messages.
-pub(super) fn weight_range(weight_type: WeightType) -> &'static str {
+pub fn weight_range(weight_type: WeightType) -> &'static str {
     match weight_type {
         WeightType::U32 => {
             "a weight of type u32, a whole number from 0 to 4294967295 (others with another --weight-type)"
