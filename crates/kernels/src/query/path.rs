@@ -122,8 +122,8 @@ struct Search<'a, G> {
 
 impl<G: InEdges> Search<'_, G> {
     fn run(&mut self, source: VertexId, target: VertexId) -> Result<Option<Meeting>> {
-        self.require(0)?;
         self.scratch.steps.clear();
+        self.require(0)?;
         for (end, start) in [(FORWARD, source), (BACKWARD, target)] {
             self.scratch.steps.entry(start, Step { parent: start, end });
             self.scratch.ends[end as usize].frontier.clear();

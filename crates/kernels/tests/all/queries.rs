@@ -175,6 +175,18 @@ fn more_paths_than_fit_in_memory_are_refused() {
     assert_eq!(to(15, usize::MAX).unwrap().unwrap().paths.len(), 32);
 }
 
+/// What the last search of the thread had seen counted for the next one.
+#[test]
+fn a_small_question_after_a_large_one_needs_little_memory() {
+    let (pool, csr) = (Pool::new(1).unwrap(), diamonds(1000));
+    let with = |memory| Context { memory, ..Context::new(&pool) };
+    for _ in 0..2 {
+        assert_eq!(path(&with(None), &csr, 0, 3000).unwrap().unwrap().length(), 2000);
+        assert_eq!(path(&with(Some(1000)), &csr, 0, 1).unwrap().unwrap().length(), 1);
+    }
+    assert!(matches!(path(&with(Some(1000)), &csr, 0, 3000), Err(Error::Memory { .. })));
+}
+
 #[test]
 fn more_paths_than_can_be_listed_are_counted() {
     let (pool, csr) = (Pool::new(1).unwrap(), diamonds(80));
