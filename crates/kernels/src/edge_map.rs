@@ -211,7 +211,8 @@ fn run<W: Copy, G: InEdges, L: Lists<W, Offset = G::Offset>, F: EdgeFunctor<W>>(
         }
         policy::Form::SparsePush => {
             frontier.make_sparse(ctx.pool);
-            if graph.is_listening() {
+            // What is read in its order is read once, whether or not somebody is told of it.
+            if graph.is_listening() || ctx.reads_from_disk(graph) {
                 frontier.sort();
             }
             run.sparse_push(frontier)

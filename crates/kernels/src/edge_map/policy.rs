@@ -119,7 +119,7 @@ impl Policy<'_> {
             Self::Push => push(large()),
             Self::Ligra if large() => Form::Pull,
             Self::Ligra => Form::SparsePush,
-            Self::Beamer(state) if graph.is_listening() => {
+            Self::Beamer(state) if ctx.reads_from_disk(graph) => {
                 let all = (graph.num_vertices() as u64, graph.num_arcs());
                 pull(state.pulls_from_disk(all, (frontier.len() as u64, out_arcs(ctx, graph, frontier))))
             }
@@ -157,6 +157,7 @@ pub(super) fn out_arcs<G: InEdges>(ctx: &Context<'_>, graph: &G, frontier: &Vert
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Medium;
 
     #[test]
     fn a_search_pulls_while_the_frontier_is_large() {
@@ -167,6 +168,27 @@ mod tests {
         assert!(pulls(4 + 20, 0)); // growing
         assert!(pulls(11, 0)); // more than an eighteenth of the vertices
         assert!(!pulls(10, 1));
+    }
+
+    #[test]
+    fn a_medium_that_is_chosen_decides_the_rule() {
+        let pool = base::parallel::Pool::new(1).unwrap();
+        let csr = testkit::graphs().into_iter().find(|graph| graph.name == "path").unwrap().build().unwrap();
+        let heard = testkit::Pieces::new(&csr);
+        // One arc of many is not worth a pull; from a disk, all lists are one read.
+        for (medium, plain, listened_to) in [
+            (Medium::Auto, Form::SparsePush, Form::Pull),
+            (Medium::Memory, Form::SparsePush, Form::SparsePush),
+            (Medium::Disk, Form::Pull, Form::Pull),
+        ] {
+            fn choose(ctx: &Context<'_>, graph: &impl InEdges) -> Form {
+                let mut beamer = Beamer::new(graph.num_arcs());
+                let frontier = VertexSubset::single(graph.vertex_bound(), 0);
+                Policy::Beamer(&mut beamer).choose(ctx, graph, &frontier).unwrap()
+            }
+            let ctx = Context { medium, ..Context::new(&pool) };
+            assert_eq!((choose(&ctx, &csr), choose(&ctx, &heard)), (plain, listened_to), "{medium:?}");
+        }
     }
 
     #[test]

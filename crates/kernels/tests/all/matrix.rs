@@ -61,7 +61,13 @@ fn check_bfs(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
         let result = bfs(ctx, graph, &params).unwrap();
         assert_eq!(bfs::verify(graph, &params, &result), Ok(()), "{what}, source {source}");
         let hops = bfs(ctx, graph, &BfsParams { source, parents: false }).unwrap();
-        assert_eq!((hops.hops, hops.parents), (result.hops, None), "{what}, source {source}");
+        assert_eq!((hops.hops, hops.parents), (result.hops.clone(), None), "{what}, source {source}");
+        for medium in Medium::ALL {
+            let other = bfs(&Context { medium, ..*ctx }, graph, &params).unwrap();
+            let found = (other.hops, other.parents, other.reached, other.depth);
+            let wanted = (result.hops.clone(), result.parents.clone(), result.reached, result.depth);
+            assert_eq!(found, wanted, "{what}, source {source}, {medium:?}");
+        }
     }
 }
 
@@ -122,6 +128,10 @@ fn check_bc(ctx: &Context<'_>, graph: &impl InEdges, what: &str) {
         let params = BcParams { sources };
         let result = bc(ctx, graph, &params).unwrap();
         assert_eq!(bc::verify(graph, &params, &result), Ok(()), "{what}, {:?}", params.sources);
+        for medium in Medium::ALL {
+            let other = bc(&Context { medium, ..*ctx }, graph, &params).unwrap();
+            assert_eq!(other.scores, result.scores, "{what}, {:?}, {medium:?}", params.sources);
+        }
     }
 }
 
