@@ -209,11 +209,29 @@ fn check_bins(pool: &Pool) {
     assert!((1..20).contains(&num_binned) && (1..20).contains(&num_refused), "{num_binned}, {num_refused}");
 }
 
+/// Of the list of a hub, a worker takes what it keeps, and took as much as the whole list.
+fn check_hubs(pool: &Pool) {
+    const N: u32 = 100_000;
+    let mut builder = CsrBuilder::<u32>::new(Direction::Undirected, N as usize);
+    for hub in [0, 5000, 10_000, 15_000] {
+        (15_001..N).for_each(|v| builder.edge(hub, v, 1));
+    }
+    let csr = builder.build().unwrap();
+    let ctx = Context { medium: Medium::Memory, ..Context::new(pool) };
+    let with = |memory| triangles(&Context { memory, ..ctx }, &csr, &TriangleParams::default());
+    let Err(Error::Memory { needed, .. }) = with(Some(0)) else { panic!("a budget of nothing must be refused") };
+    let before = reset_heap_peak();
+    assert_eq!(with(Some(needed)).unwrap().triangles, 0);
+    let peak = (heap_peak() - before) as u64;
+    assert!(peak <= needed, "triangles of hubs hold {peak} bytes of {needed}");
+}
+
 #[test]
 fn budgets_are_kept_or_refused() {
     for threads in [1, 3] {
         let pool = Pool::new(threads).unwrap();
         check_bins(&pool);
+        check_hubs(&pool);
         for (name, csr) in graphs(&pool) {
             check_queries(&pool, name, &csr);
             for (kernel, run) in kernels() {

@@ -14,6 +14,9 @@ use crate::{Context, Result};
 /// Vertices of a chunk of parallel work.
 const GRAIN: usize = 1 << 12;
 
+/// Entries of a list that are looked at together: the list of a hub is long, and little of it is kept.
+const STRETCH: usize = 1 << 10;
+
 /// The copy: the earlier neighbours of each rank, in a slice of `targets`.
 ///
 /// Hubs come first. Where edges have directions, those among the hubs that arcs join both ways come
@@ -35,13 +38,16 @@ const LEN: usize = 2;
 
 impl Oriented {
     /// The most bytes that building takes: ranks, how many vertices have a degree, slices, where lists are sorted also
-    /// the lengths of their parts and a byte a worker, and the lists.
+    /// the lengths of their parts and a byte a worker, the lists, and what each worker has of the list at hand.
     pub(crate) fn num_bytes(graph: &impl Graph, num_threads: usize) -> u64 {
-        let bytes_a_vertex = match graph.direction() {
-            Direction::Undirected if !graph.is_multigraph() => 20,
-            _ => 28,
+        // Gathered: what is found, which doubles while it is copied. Sorted: the same, and four classes in twice the room.
+        let longest = Self::longest_list(graph);
+        let (bytes_a_vertex, list_bytes) = match graph.direction() {
+            Direction::Undirected if !graph.is_multigraph() => (20, 12 * (longest + STRETCH as u64)),
+            _ => (28, 12 * (longest + STRETCH as u64) + 32 * longest),
         };
-        (bytes_a_vertex + num_threads as u64) * graph.vertex_bound() as u64 + 4 * Self::num_entries(graph)
+        let by_worker = graph.vertex_bound() as u64 + list_bytes;
+        bytes_a_vertex * graph.vertex_bound() as u64 + num_threads as u64 * by_worker + 4 * Self::num_entries(graph)
     }
 
     /// The most entries that all lists have together.
@@ -405,8 +411,8 @@ fn see_earlier(graph: &impl InEdges, side: Side, ranks: &[VertexId], vertex: Ver
         Side::In => UP,
     };
     for_each_fragment(graph, side, vertex, |fragment| {
-        let earlier = earlier_of(fragment, ranks, ranks[vertex as usize]).filter(|&(_, is_earlier)| is_earlier);
-        earlier.for_each(|(v, _)| sorter.see(v, way));
+        let earlier = earlier_of(fragment, NO_VERTEX, ranks, ranks[vertex as usize]);
+        earlier.filter(|&(_, is_earlier)| is_earlier).for_each(|(v, _)| sorter.see(v, way));
     });
 }
 
@@ -415,28 +421,36 @@ fn see_earlier(graph: &impl InEdges, side: Side, ranks: &[VertexId], vertex: Ver
 fn num_earlier(graph: &impl InEdges, side: Side, ranks: &[VertexId], vertex: VertexId) -> u32 {
     let mut num = 0;
     for_each_fragment(graph, side, vertex, |fragment| {
-        let earlier = earlier_of(fragment, ranks, ranks[vertex as usize]);
+        let earlier = earlier_of(fragment, NO_VERTEX, ranks, ranks[vertex as usize]);
         num += earlier.map(|(_, is_earlier)| u32::from(is_earlier)).sum::<u32>();
     });
     num
 }
 
-/// Puts the earlier targets at the front of `found`; gives how many there are.
+/// Puts the earlier targets at the front of `found`, which takes room for a stretch beside them; gives how many there are.
 #[inline]
 fn gather_earlier(graph: &impl InEdges, ranks: &[VertexId], vertex: VertexId, found: &mut Vec<VertexId>) -> usize {
     let mut num_found = 0;
     for_each_fragment(graph, Side::Out, vertex, |fragment| {
-        let earlier = earlier_of(fragment, ranks, ranks[vertex as usize]);
-        num_found = gather(earlier, fragment.len(), found, num_found);
+        let mut last = NO_VERTEX;
+        for stretch in fragment.chunks(STRETCH) {
+            let earlier = earlier_of(stretch, last, ranks, ranks[vertex as usize]);
+            num_found = gather(earlier, stretch.len(), found, num_found);
+            last = stretch[stretch.len() - 1];
+        }
     });
     num_found
 }
 
-/// The ranks of these neighbours, and whether they are earlier and no repetition of the one before.
+/// The ranks of these neighbours, which follow `last`, and whether they are earlier and no repetition of the one before.
 #[inline(always)]
-fn earlier_of(fragment: &[VertexId], ranks: &[VertexId], rank: VertexId) -> impl Iterator<Item = (VertexId, bool)> {
-    let mut last = NO_VERTEX;
-    fragment.iter().map(move |&neighbour| {
+fn earlier_of(
+    neighbours: &[VertexId],
+    mut last: VertexId,
+    ranks: &[VertexId],
+    rank: VertexId,
+) -> impl Iterator<Item = (VertexId, bool)> {
+    neighbours.iter().map(move |&neighbour| {
         let other = ranks[neighbour as usize];
         let is_new = neighbour != std::mem::replace(&mut last, neighbour);
         (other, (other < rank) & is_new)

@@ -85,13 +85,35 @@ fn complete(num_vertices: u32) -> graph::Csr {
 fn a_budget_turns_hubs_off() {
     let graph = complete(200);
     let pool = Pool::new(2).expect("threads start");
-    let with = |memory| triangles(&Context { memory, ..Context::new(&pool) }, &graph, &TriangleParams::default());
+    let ctx = Context::new(&pool);
+    let with = |memory| triangles(&Context { memory, ..ctx }, &graph, &TriangleParams::default());
+    let nothing = Context { memory: Some(0), medium: Medium::Memory, ..ctx };
+    let refused = triangles(&nothing, &graph, &TriangleParams::default());
+    let Err(Error::Memory { needed, .. }) = refused else { panic!("a budget of nothing is too small") };
     let free = with(None).expect("nothing limits it");
     assert_eq!((free.triangles, free.num_hubs), (200 * 199 * 198 / 6, 200));
-    let tight = with(Some(4 * graph.num_edges() + 26 * 200 + (1 << 16))).expect("the budget is enough");
+    let tight = with(Some(needed)).expect("the budget is enough");
     assert_eq!((tight.triangles, tight.num_hubs), (free.triangles, 0));
     assert!(tight.copy_bytes < free.copy_bytes);
     assert!(matches!(with(Some(1000)), Err(Error::Memory { budget: 1000, .. })));
+}
+
+/// A list is looked at in stretches, and parallel edges are looked at together where they lie in two of them.
+#[test]
+fn parallel_edges_are_one_wherever_they_are_in_a_list() {
+    for first in [1022, 1023, 2047] {
+        let n = 8000;
+        let mut builder = CsrBuilder::<u32>::new(Direction::Undirected, n as usize).keep_parallel();
+        // Of a triangle, the corner with the least neighbours has one of the others twice, behind `first` that lead nowhere.
+        let corners = [3000, 3001, 3002];
+        (0..first).for_each(|v| builder.edge(corners[0], v, 1));
+        [(0, 1), (0, 1), (0, 2), (1, 2)].into_iter().for_each(|(a, b)| builder.edge(corners[a], corners[b], 1));
+        (3003..5500).for_each(|v| builder.edge(corners[1], v, 1));
+        (5500..n).for_each(|v| builder.edge(corners[2], v, 1));
+        let graph = builder.build().expect("edges are in range");
+        assert!(graph.is_multigraph());
+        assert_eq!(check(&format!("{first} neighbours before"), &graph), 1);
+    }
 }
 
 #[test]
