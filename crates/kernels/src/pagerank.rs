@@ -81,7 +81,8 @@ pub enum Algorithm {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Variant {
     /// Binned where the scores exceed a cache and the budget allows; else pull where there are
-    /// in-edges, else push. For a [medium](crate::Medium) that is chosen, the first or the others.
+    /// in-edges, else push. For a [medium](crate::Medium) that is chosen, the first where the budget allows, or the
+    /// others.
     #[default]
     Auto,
     /// Through bins: 2 bytes an arc, and 6 or 10 for each pair of a source and a partition.
@@ -307,7 +308,6 @@ fn choose<T: Score>(
 ) -> Result<Way<T>> {
     let push = || Way::Push(T::zeros(graph.vertex_bound()));
     let variant = match (params.variant, ctx.medium) {
-        (Variant::Auto, Medium::Memory) => Variant::Binned,
         (Variant::Auto, Medium::Disk) if graph.has_in_edges() => Variant::Pull,
         (Variant::Auto, Medium::Disk) => Variant::Push,
         (variant, _) => variant,
@@ -320,8 +320,8 @@ fn choose<T: Score>(
         Variant::Push => Ok(push()),
         Variant::Binned => Ok(Way::Binned(Bins::build(ctx, graph, params.partition_bits, state_bytes)?)),
         Variant::Auto => {
-            let large = graph.vertex_bound() * size_of::<T>() > CACHED_BYTES;
-            let hopeful = large && ctx.allows(state_bytes + 2 * graph.num_arcs());
+            let wanted = ctx.medium == Medium::Memory || graph.vertex_bound() * size_of::<T>() > CACHED_BYTES;
+            let hopeful = wanted && ctx.allows(state_bytes + 2 * graph.num_arcs());
             if hopeful && let Ok(bins) = Bins::build(ctx, graph, params.partition_bits, state_bytes) {
                 return Ok(Way::Binned(bins));
             }

@@ -209,6 +209,27 @@ fn check_bins(pool: &Pool) {
     assert!((1..20).contains(&num_binned) && (1..20).contains(&num_refused), "{num_binned}, {num_refused}");
 }
 
+/// In the way for memory, bins are left out where the budget has no room for them: it was said that the state is enough,
+/// and then refused.
+fn check_bins_by_choice(pool: &Pool, csr: &Csr) {
+    let params = PageRankParams { iterations: Some(3), ..PageRankParams::default() };
+    let with = |memory| pagerank(&Context { memory, medium: Medium::Memory, ..Context::new(pool) }, csr, &params);
+    let wanted = with(None).unwrap();
+    assert_eq!(wanted.variant, Variant::Binned);
+    let Err(Error::Memory { needed, .. }) = with(Some(0)) else { panic!("a budget of nothing must be refused") };
+    let without = if csr.has_in_edges() { Variant::Pull } else { Variant::Push };
+    for (budget, variant) in [(needed, without), (needed + 16 * csr.num_arcs() + (4 << 20), Variant::Binned)] {
+        let before = reset_heap_peak();
+        let found = with(Some(budget)).unwrap();
+        let peak = (heap_peak() - before) as u64;
+        assert!(peak <= budget, "{:?} holds {peak} bytes of {budget}", found.variant);
+        assert_eq!(found.variant, variant, "{budget} bytes");
+        // What is dangling is summed up by parts.
+        let mut pairs = found.scores.iter().zip(&wanted.scores);
+        assert!(pairs.all(|(found, wanted)| (found - wanted).abs() <= 1e-9 * wanted), "{budget} bytes");
+    }
+}
+
 /// Of the list of a hub, a worker takes what it keeps, and took as much as the whole list.
 fn check_hubs(pool: &Pool) {
     const N: u32 = 100_000;
@@ -234,6 +255,7 @@ fn budgets_are_kept_or_refused() {
         check_hubs(&pool);
         for (name, csr) in graphs(&pool) {
             check_queries(&pool, name, &csr);
+            check_bins_by_choice(&pool, &csr);
             for (kernel, run) in kernels() {
                 let with = |memory| run(&Context { memory, ..Context::new(&pool) }, &csr);
                 let wanted = with(None).unwrap();
