@@ -94,8 +94,8 @@ pub struct TriangleResult {
 /// Work: at most the number of edges times the square root of it, in practice much less. Memory: 4
 /// bytes an edge for the oriented copy (an arc, where edges have directions), 20 to 28 bytes a vertex and
 /// one a vertex and worker, 12 to 44 a worker and entry of the longest list of the copy, and the rows of the hubs, which
-/// are left out where the budget forbids them. By vertex, up to 16 bytes a vertex, 9 a vertex and worker, and 64 a worker and entry of the longest list
-/// of the copy come to that. Deterministic.
+/// are left out where the budget forbids them. By vertex, up to 16 bytes a vertex, 9 a vertex and worker, and 64 a worker
+/// and entry of the longest list of the copy come to that. Deterministic.
 ///
 /// Where that does not fit, or is to be [read from a disk](crate::Medium::Disk), and each vertex has all its neighbours in
 /// its own lists: 8 bytes a vertex (by vertex 24), one a vertex and worker, and a part of the copy, at least a 64th; all
