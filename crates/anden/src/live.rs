@@ -157,7 +157,8 @@ impl Database {
     }
 
     /// Sets how many bytes of updates are in memory when a snapshot is made of them in the background; at first 64 MB,
-    /// and up to four times as many where updates come fast. Who commits faster than that is written waits. `None`: snapshots are made only when they are asked for.
+    /// and up to four times as many where updates come fast; or in the log, sixteen times as many. Who commits faster than
+    /// that is written waits. `None`: snapshots are made only when they are asked for.
     pub fn set_checkpoint_bytes(&self, num_bytes: Option<u64>) {
         self.inner().set_checkpoint_bytes(num_bytes);
     }

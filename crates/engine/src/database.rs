@@ -384,9 +384,10 @@ impl Database {
     }
 
     /// Sets how many bytes of changes are in memory when a snapshot is made of them in the background; at first 64 MB.
-    /// Where changes come so fast that it would always be making one, it makes them of four times as many bytes, or of
-    /// six if it falls behind. Three times as many may be added while one is written: who commits more waits. `None`: snapshots are made only when
-    /// they are asked for, and nobody waits.
+    /// One is also made once the log has sixteen times as many, of changes that take hardly any memory. Where changes come
+    /// so fast that it would always be making one, it makes them of four times as many bytes, or of six if it falls
+    /// behind. Three times as many may be added while one is written: who commits more waits. `None`: snapshots are made
+    /// only when they are asked for, and nobody waits.
     pub fn set_checkpoint_bytes(&self, num_bytes: Option<u64>) {
         self.background.set_checkpoint_bytes(num_bytes);
     }
