@@ -324,7 +324,7 @@ fn a_snapshot_is_made_when_the_log_is_long() {
     database.set_checkpoint_bytes(Some(LIMIT));
     let pool = Pool::new(1).unwrap();
     let mut most_bytes = 0;
-    for weight in 0..1_000 {
+    for weight in 0..MOST_COMMITS as i64 {
         let key = |i: u32| Key::Integer(i.into());
         let update =
             |i: u32| Update::SetWeight { source: key(i), target: key(i + 1), weight: EdgeWeight::Integer(weight) };
@@ -332,7 +332,8 @@ fn a_snapshot_is_made_when_the_log_is_long() {
         let updates: Vec<_> = (0..500).map(|i| if weight == 0 { add(i) } else { update(i) }).collect();
         database.apply(&updates, Missing::Lenient, &pool).unwrap();
         let stats = database.live_stats();
-        assert!(stats.delta_bytes < LIMIT, "{stats:?}");
+        // While one is written, there are the changes that it takes and those after them.
+        assert!(stats.is_checkpoint_running || stats.delta_bytes < LIMIT, "{stats:?}");
         most_bytes = most_bytes.max(database.log_bytes().unwrap());
         if stats.automatic_checkpoints > 0 {
             break;
