@@ -38,6 +38,7 @@ lint:
 	@$(STEP) 'floors' cargo xtask floors
 	@$(STEP) 'style' cargo xtask tidy
 	@$(STEP) 'clippy' cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+	@$(STEP) 'clippy of the rivals' cargo clippy --quiet --package anden-bench --features rivals --locked -- -D warnings
 	@$(STEP) 'clippy of the fuzz targets' $(MAKE) --no-print-directory lint-fuzz
 	@$(STEP) 'documentation' $(MAKE) --no-print-directory doc
 

@@ -117,7 +117,7 @@ impl Report {
 }
 
 /// Four significant digits.
-fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
     format!("{value:.*}", (3 - digits).clamp(0, 9) as usize)
 }

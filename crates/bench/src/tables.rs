@@ -7,6 +7,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::compare::{lines, read};
+use crate::report::number;
 
 const HEAD: &str = "\
 # Benchmarks
@@ -39,14 +40,14 @@ fn section(text: &mut String, title: &mut String, report: &Value) -> Result<()> 
     writeln!(text, "| | unit | ours | other | | ratio | interval | bound or target |")?;
     writeln!(text, "| --- | --- | ---: | ---: | --- | ---: | --- | --- |")?;
     for line in lines(report)? {
-        let number = |name: &str| line[name].as_f64().map_or(String::new(), |value| format!("{value:.4}"));
+        let figure = |name: &str| line[name].as_f64().map_or(String::new(), number);
         let word = |name: &str| line[name].as_str().unwrap_or("");
         let interval = match line["ratio"].is_null() {
             true => String::new(),
-            false => format!("{} – {}", number("low"), number("high")),
+            false => format!("{} – {}", figure("low"), figure("high")),
         };
         let (name, unit, other_name, bound) = (word("name"), word("unit"), word("other_name"), word("bound"));
-        let (ours, other, ratio) = (number("ours"), number("other"), number("ratio"));
+        let (ours, other, ratio) = (figure("ours"), figure("other"), figure("ratio"));
         writeln!(text, "| {name} | {unit} | {ours} | {other} | {other_name} | {ratio} | {interval} | {bound} |")?;
     }
     Ok(())
@@ -60,12 +61,12 @@ mod tests {
 
     #[test]
     fn a_report_becomes_a_table() {
-        let line = json!({"name": "bfs", "unit": "s", "ours": 1.0, "other": 2.0, "other_name": "GAPBS",
+        let line = json!({"name": "bfs", "unit": "s", "ours": 0.000_012_34, "other": 2.0, "other_name": "GAPBS",
             "ratio": 0.5, "low": 0.4, "high": 0.6, "bound": "≤ 0.9"});
         let mut text = String::new();
         section(&mut text, &mut String::new(), &json!({"benchmark": "kernels", "threads": 2, "lines": [line]}))
             .unwrap();
-        let row = "| bfs | s | 1.0000 | 2.0000 | GAPBS | 0.5000 | 0.4000 – 0.6000 | ≤ 0.9 |";
+        let row = "| bfs | s | 0.00001234 | 2.000 | GAPBS | 0.5000 | 0.4000 – 0.6000 | ≤ 0.9 |";
         assert!(text.lines().any(|line| line == row), "{text}");
     }
 }

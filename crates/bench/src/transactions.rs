@@ -68,15 +68,14 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
         let ground = Ground::social(setting, "social", path)?;
         navigation::lines(setting, &ground, &[Question::TwoHops], is_quick, report)?;
     }
-    // A quick run is of what has no disk to wait for.
-    if !is_quick && is_wanted("commits") {
-        commits::lines(setting, report)?;
+    if is_wanted("commits") {
+        commits::lines(setting, is_quick, report)?;
     }
-    if !is_quick && is_wanted("conflicts") {
-        conflicts::lines(setting, report)?;
+    if is_wanted("conflicts") {
+        conflicts::lines(setting, is_quick, report)?;
     }
-    if !is_quick && is_wanted("recovery") {
-        recovery::lines(setting, report)?;
+    if is_wanted("recovery") {
+        recovery::lines(setting, is_quick, report)?;
     }
     Ok(())
 }

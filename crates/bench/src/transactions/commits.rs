@@ -67,15 +67,20 @@ fn durabilities() -> [(&'static str, Durability, [&'static str; 2]); 3] {
     ]
 }
 
+/// How often the log was synced so far.
+fn num_syncs(database: &Database) -> u64 {
+    database.live_stats().log_syncs
+}
+
 /// All lines.
-pub(super) fn lines(setting: &Setting, report: &mut Report) -> Result<()> {
-    let time = Duration::from_secs(1);
+pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
+    let time = Duration::from_millis(if is_quick { 20 } else { 1000 });
     for (name, durability, targets) in durabilities() {
         for num_clients in CLIENTS {
             for (way, in_flight) in [1, IN_FLIGHT].into_iter().enumerate() {
                 let database = empty(&setting.scratch.join("commits.anden"))?;
                 database.set_durability(durability);
-                let before = database.commit_stats();
+                let (before, syncs_before) = (database.commit_stats(), num_syncs(&database));
                 let clients = (0..num_clients).map(|number| client(setting, &database, number, in_flight));
                 let rate = side_by_side(clients.collect(), time)?.0.iter().sum::<u64>() as f64 / time.as_secs_f64();
                 let after = database.commit_stats();
@@ -83,9 +88,11 @@ pub(super) fn lines(setting: &Setting, report: &mut Report) -> Result<()> {
                 let size = (after.commits - before.commits) as f64 / groups as f64;
                 let how = if in_flight == 1 { "one at a time".into() } else { format!("{IN_FLIGHT} in flight") };
                 let target = if num_clients == 8 { targets[way] } else { "" };
-                let groups = format!("{target}{}groups of {size:.1}", if target.is_empty() { "" } else { "; " });
+                let num_syncs = num_syncs(&database) - syncs_before;
+                let separator = if target.is_empty() { "" } else { "; " };
+                let bound = format!("{target}{separator}groups of {size:.1}, {num_syncs} syncs");
                 let line = format!("{name}, {num_clients} clients, {how}");
-                report.line(Line::figure(line, "k/s", rate / 1e3, groups));
+                report.line(Line::figure(line, "k/s", rate / 1e3, bound));
                 if name == "sync" && in_flight == 1 && num_clients > 1 {
                     let share = size / num_clients as f64;
                     report.line(Line::figure(
@@ -103,12 +110,11 @@ pub(super) fn lines(setting: &Setting, report: &mut Report) -> Result<()> {
             }
         }
     }
-    latency(setting, report)
+    latency(setting, if is_quick { 2_000 } else { 200_000 }, report)
 }
 
 /// One client that waits for each commit: how long it takes.
-fn latency(setting: &Setting, report: &mut Report) -> Result<()> {
-    let num_commits: u64 = 200_000;
+fn latency(setting: &Setting, num_commits: u64, report: &mut Report) -> Result<()> {
     for (name, durability, targets) in [
         ("none", Durability::None, ["≤ 3", "≤ 50"]),
         ("batched", Durability::batched(), ["", ""]),
@@ -118,6 +124,7 @@ fn latency(setting: &Setting, report: &mut Report) -> Result<()> {
         database.set_durability(durability);
         let num_commits = if name == "sync" { num_commits / 50 } else { num_commits };
         let mut times = Vec::with_capacity(num_commits as usize);
+        let syncs_before = num_syncs(&database);
         for number in 0..num_commits {
             let (source, target) = edge(0, number);
             let update = [Update::add_edge(source, target)];
@@ -125,13 +132,11 @@ fn latency(setting: &Setting, report: &mut Report) -> Result<()> {
             database.apply(&update, Missing::Lenient, &setting.pool)?;
             times.push(start.elapsed().as_secs_f64() * 1e6);
         }
-        for (what, per_mille, target) in [("median", 500, targets[0]), ("p99", 990, targets[1]), ("p999", 999, "")] {
-            report.line(Line::figure(
-                format!("{name}, one client: {what}"),
-                "µs",
-                quantile(&mut times, per_mille),
-                target,
-            ));
+        let syncs = format!("{} syncs of {num_commits} commits", num_syncs(&database) - syncs_before);
+        let bounds = [("median", 500, targets[0]), ("p99", 990, targets[1]), ("p999", 999, syncs.as_str())];
+        for (what, per_mille, bound) in bounds {
+            let time = quantile(&mut times, per_mille);
+            report.line(Line::figure(format!("{name}, one client: {what}"), "µs", time, bound));
         }
         ensure!(database.view()?.num_edges() > 0, "nothing was committed");
         database.close()?;

@@ -56,8 +56,8 @@ impl Zipf {
 }
 
 /// The lines.
-pub(super) fn lines(setting: &Setting, report: &mut Report) -> Result<()> {
-    let time = Duration::from_secs(5);
+pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
+    let time = Duration::from_millis(if is_quick { 500 } else { 5_000 });
     let zipf = Zipf::new();
     let database = empty(&setting.scratch.join("conflicts.anden"))?;
     database.set_durability(Durability::None);

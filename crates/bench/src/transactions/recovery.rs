@@ -16,13 +16,15 @@ use crate::setting::Setting;
 
 /// Transactions that are logged.
 const TRANSACTIONS: u64 = 10_000_000;
+const QUICK_TRANSACTIONS: u64 = 20_000;
 
 /// The line.
-pub(super) fn lines(setting: &Setting, report: &mut Report) -> Result<()> {
+pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
+    let num_transactions = if is_quick { QUICK_TRANSACTIONS } else { TRANSACTIONS };
     let (directory, copy) = (setting.scratch.join("recovery.anden"), setting.scratch.join("recovered.anden"));
     let database = empty(&directory)?;
     database.set_durability(Durability::batched());
-    for number in 0..TRANSACTIONS {
+    for number in 0..num_transactions {
         let (source, target) = edge(0, number);
         database.apply(&[Update::add_edge(source, target)], Missing::Lenient, &setting.pool)?;
     }
@@ -34,7 +36,7 @@ pub(super) fn lines(setting: &Setting, report: &mut Report) -> Result<()> {
     let found = opened.view()?.num_edges();
     ensure!(found == num_edges, "{num_edges} edges were committed, {found} are left");
     let bound = format!("≤ 5; {:.0} MB of files", num_bytes as f64 / 1e6);
-    report.line(Line::figure(format!("open after {TRANSACTIONS} logged commits"), "s", time, bound));
+    report.line(Line::figure(format!("open after {num_transactions} logged commits"), "s", time, bound));
     drop(opened);
     std::fs::remove_dir_all(&copy)?;
     std::fs::remove_dir_all(&directory)?;
