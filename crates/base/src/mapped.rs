@@ -147,15 +147,20 @@ impl FileBytes {
         if start >= end {
             return;
         }
-        if let Owner::Mapped(map, _) = &*self.owner {
-            let advice = match advice {
-                Advice::Normal => memmap2::Advice::Normal,
-                Advice::Random => memmap2::Advice::Random,
-                Advice::Sequential => memmap2::Advice::Sequential,
-                Advice::WillNeed => memmap2::Advice::WillNeed,
-                Advice::Populate => memmap2::Advice::PopulateRead,
+        if let Owner::Mapped(map, file) = &*self.owner {
+            let (advice, of_map) = match advice {
+                Advice::Normal => (memmap2::Advice::Normal, Some(libc::MADV_NORMAL)),
+                Advice::Random => (memmap2::Advice::Random, Some(libc::MADV_RANDOM)),
+                Advice::Sequential => (memmap2::Advice::Sequential, Some(libc::MADV_SEQUENTIAL)),
+                Advice::WillNeed => (memmap2::Advice::WillNeed, None),
+                Advice::Populate => (memmap2::Advice::PopulateRead, None),
             };
             let _ = map.advise_range(advice, self.range.start + start, end - start);
+            // What is read is for all maps of the file, how it is read is said of each.
+            if let (Some(file), Some(advice)) = (file, of_map) {
+                let part = self.range.start + start..self.range.start + end;
+                file.for_each_second(part, |map, part, _| map.advise(part, advice));
+            }
         }
     }
 }

@@ -389,6 +389,17 @@ impl Side {
         self.shared.recipe.lists()
     }
 
+    /// Whether the page of `vertex` is in memory as levels leave it, so that nobody reads it from the base run again.
+    pub fn is_rewritten(&self, vertex: VertexId) -> bool {
+        let (Some(lists), Some(entry)) = (self.base_lists(), self.pages.get(page_of(vertex))) else { return true };
+        let (state, edge_base) = entry.load(Ordering::Relaxed);
+        match state & !OVERLAID {
+            UNTOUCHED => false,
+            IN_PIECES | EMPTY | DAMAGED => true,
+            _ => edge_base >= lists.targets().len(),
+        }
+    }
+
     /// The length of the list of `vertex`.
     #[inline(always)]
     pub fn degree(&self, vertex: VertexId) -> usize {

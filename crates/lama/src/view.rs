@@ -169,6 +169,14 @@ impl View {
         lists.map_or(0..0, |lists| lists.list_bytes(vertices))
     }
 
+    /// The same of one vertex; nothing where its page was written anew in memory already.
+    pub fn stored_list(&self, side: graph::Side, vertex: VertexId) -> Range<usize> {
+        match self.lists_of(side) {
+            Some(lists) if !lists.is_rewritten(vertex) => self.stored_lists(side, vertex..vertex.saturating_add(1)),
+            _ => 0..0,
+        }
+    }
+
     /// Tells the system whether all that is read of the stored lists is asked for, through this and all other views:
     /// then it reads nothing around a place by itself.
     ///

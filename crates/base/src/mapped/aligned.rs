@@ -5,7 +5,7 @@
 
 use std::fs::File;
 use std::io::{Error, ErrorKind, Result};
-use std::ops::Deref;
+use std::ops::{Deref, Range};
 use std::os::fd::AsRawFd;
 use std::ptr::{null_mut, slice_from_raw_parts};
 
@@ -78,6 +78,17 @@ impl AlignedMap {
         }
         std::mem::forget(reserved);
         Ok(Self { start, len })
+    }
+
+    /// Tells the system how the bytes of `part`, and what else lies on their pages, are read, with a value of madvise(2)
+    /// that leaves a map of a file as it is; a hint.
+    pub fn advise(&self, part: Range<usize>, advice: libc::c_int) {
+        let (start, end) = (part.start / annex_alignment() * annex_alignment(), part.end.min(self.len));
+        if start < end {
+            // SAFETY: the range is inside the map, which is read-only and shared with its file: whatever leaves the page
+            // table is found in the file again.
+            unsafe { libc::madvise(self.start.byte_add(start), end - start, advice) };
+        }
     }
 }
 

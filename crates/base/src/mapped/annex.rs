@@ -138,6 +138,7 @@ impl<T: Pod> MappedSlice<T> {
         }
         let grains = Mutex::new(vec![Grain::default(); file_len.div_ceil(HUGE_PAGE_BYTES)]);
         let bytes = FileBytes { range: 0..map.len(), owner: Arc::new(Owner::Aligned(map)) };
+        self.bytes.note_second_map(&bytes);
         let extended = Self::new(bytes.clone()).ok_or(ErrorKind::InvalidInput)?;
         Ok((extended, Annex { file, phase, bytes, room, grains, marker: PhantomData }))
     }

@@ -3,9 +3,10 @@
 //! All of it concerns the system's cache of the file, which all maps of it share, and nothing of it changes a byte.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use super::aligned::AlignedMap;
 use super::{FileBytes, Owner};
 
 /// Smaller files are not kept open beside their map.
@@ -22,11 +23,32 @@ pub(super) struct OpenFile {
     window: OnceLock<Option<usize>>,
     /// Whether `mincore` ever said that a page of it is not in memory: who may not write a file is told that all are.
     has_told: AtomicBool,
+    /// The parts of the map that are at the start of another one as well, which is what readers of these read.
+    second: Mutex<Vec<(Range<usize>, Weak<Owner>)>>,
 }
 
 impl OpenFile {
     pub fn of(file: &std::fs::File) -> Option<Self> {
-        Some(Self { file: file.try_clone().ok()?, window: OnceLock::new(), has_told: AtomicBool::new(false) })
+        Some(Self {
+            file: file.try_clone().ok()?,
+            window: OnceLock::new(),
+            has_told: AtomicBool::new(false),
+            second: Mutex::new(Vec::new()),
+        })
+    }
+
+    /// Calls `body` with each second map of what is in `part` of the first, with the part in it, and with where in the
+    /// first that begins.
+    pub fn for_each_second(&self, part: Range<usize>, mut body: impl FnMut(&AlignedMap, Range<usize>, usize)) {
+        let second = self.second.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        for (shown, owner) in second {
+            let (start, end) = (part.start.max(shown.start), part.end.min(shown.end));
+            if let Some(owner) = owner.upgrade().filter(|_| start < end)
+                && let Owner::Aligned(map) = &*owner
+            {
+                body(map, start - shown.start..end - shown.start, start);
+            }
+        }
     }
 
     /// Believes that so many pages are absent, unless it is none and may have been said for want of a right.
@@ -39,6 +61,16 @@ impl OpenFile {
 }
 
 impl FileBytes {
+    /// Remembers that these bytes are at the start of another map as well, so that what is said of them, and asked, is of
+    /// both.
+    pub(super) fn note_second_map(&self, other: &Self) {
+        if let Owner::Mapped(_, Some(file)) = &*self.owner {
+            let mut second = file.second.lock().unwrap_or_else(PoisonError::into_inner);
+            second.retain(|(_, owner)| owner.strong_count() > 0);
+            second.push((self.range.clone(), Arc::downgrade(&other.owner)));
+        }
+    }
+
     /// Asks the system to read the pages of `part` from the file, and does not wait for them; what is not inside is left
     /// out.
     ///
@@ -82,17 +114,25 @@ impl FileBytes {
         }
     }
 
-    /// How many pages of `part` this process has read through this map, or neighbours of them, and could read again without
+    /// How many pages of `part` this process has read through its maps, or neighbours of them, and could read again without
     /// a look at the system's cache; `None` where the system does not say.
     ///
     /// Cost: a call, and some nanoseconds a page.
     pub fn num_touched_pages(&self, part: Range<usize>) -> Option<usize> {
         let (start, end) = (part.start.min(self.len()), part.end.min(self.len()));
         match &*self.owner {
-            Owner::Mapped(map, _) if start < end => {
+            Owner::Mapped(map, file) if start < end => {
                 let page = page_bytes();
-                let first = (self.range.start + start) / page * page;
-                num_present_pages(&map[first..self.range.start + end])
+                let part = (self.range.start + start) / page * page..self.range.start + end;
+                let mut are_present = present_pages(&map[part.clone()])?;
+                if let Some(file) = file {
+                    file.for_each_second(part.clone(), |map, place, begin| {
+                        let own = are_present[(begin - part.start) / page..].iter_mut();
+                        let others = present_pages(&map[place]).into_iter().flatten();
+                        own.zip(others).for_each(|(own, other)| *own |= other);
+                    });
+                }
+                Some(are_present.into_iter().filter(|&is_present| is_present).count())
             }
             _ => None,
         }
@@ -111,6 +151,10 @@ impl FileBytes {
         // SAFETY: the pages are part of a read-only map of a file that is alive here; without them in the page table,
         // the next access finds the same bytes of the file again.
         unsafe { libc::madvise(map.as_ptr().add(start) as *mut libc::c_void, end - start, libc::MADV_DONTNEED) };
+        // The system keeps a page that anybody has in a page table.
+        if let Some(file) = file {
+            file.for_each_second(start..end, |map, part, _| map.advise(part, libc::MADV_DONTNEED));
+        }
         #[cfg(target_os = "linux")]
         if let Some(file) = file {
             use std::os::fd::AsRawFd;
@@ -182,9 +226,9 @@ fn num_cached_pages(file: &std::fs::File, offset: u64, len: u64) -> Option<usize
 
     /// The number of the call, the same on all architectures.
     const CACHESTAT: libc::c_long = 451;
-    static IS_REFUSED: AtomicBool = AtomicBool::new(false);
+    static IS_UNKNOWN: AtomicBool = AtomicBool::new(false);
 
-    if IS_REFUSED.load(Ordering::Relaxed) {
+    if IS_UNKNOWN.load(Ordering::Relaxed) {
         return None;
     }
     let range = [offset, len];
@@ -202,7 +246,9 @@ fn num_cached_pages(file: &std::fs::File, offset: u64, len: u64) -> Option<usize
         )
     };
     if result != 0 {
-        IS_REFUSED.store(true, Ordering::Relaxed);
+        // Of one file it may be refused for want of a right, of all only where the system does not know it.
+        let is_unknown = std::io::Error::last_os_error().raw_os_error() == Some(libc::ENOSYS);
+        IS_UNKNOWN.fetch_or(is_unknown, Ordering::Relaxed);
         return None;
     }
     usize::try_from(counts[0]).ok()
@@ -227,9 +273,9 @@ fn num_absent_pages(_bytes: &[u8]) -> Option<usize> {
     None
 }
 
-/// The pages of `bytes`, which begin a page of a map, that are in the page table of this process: proc_pid_pagemap(5).
+/// Which pages of `bytes`, which begin a page of a map, are in the page table of this process: proc_pid_pagemap(5).
 #[cfg(target_os = "linux")]
-fn num_present_pages(bytes: &[u8]) -> Option<usize> {
+fn present_pages(bytes: &[u8]) -> Option<Vec<bool>> {
     use std::os::unix::fs::FileExt;
 
     /// The bit of an entry that says that the page is there.
@@ -240,11 +286,11 @@ fn num_present_pages(bytes: &[u8]) -> Option<usize> {
     let mut entries = vec![0_u64; bytes.len().div_ceil(page_bytes())];
     let offset = bytes.as_ptr().addr() / page_bytes() * size_of::<u64>();
     page_map.read_exact_at(bytemuck::cast_slice_mut(&mut entries), offset as u64).ok()?;
-    Some(entries.iter().filter(|&entry| entry & PRESENT != 0).count())
+    Some(entries.into_iter().map(|entry| entry & PRESENT != 0).collect())
 }
 
 #[cfg(not(target_os = "linux"))]
-fn num_present_pages(_bytes: &[u8]) -> Option<usize> {
+fn present_pages(_bytes: &[u8]) -> Option<Vec<bool>> {
     None
 }
 
@@ -252,28 +298,70 @@ fn num_present_pages(_bytes: &[u8]) -> Option<usize> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn what_is_released_is_read_again() {
-        let path = std::env::temp_dir().join(format!("anden-residency-{}", std::process::id()));
-        let content: Vec<u8> = (0..3 * MIN_FILE_BYTES).map(|i| (i / 4096) as u8).collect();
+    /// A file of some megabytes on the disk of the build, with its path, or `None` where the system does not say what
+    /// is in memory of it, or keeps all.
+    fn file_on_disk(name: &str) -> Option<(std::path::PathBuf, Vec<u8>, FileBytes)> {
+        let path = std::env::current_exe().unwrap().with_file_name(format!("{name}-{}", std::process::id()));
+        let content: Vec<u8> = (0..4 * MIN_FILE_BYTES).map(|i| (i / 4096) as u8).collect();
         std::fs::write(&path, &content).unwrap();
         let file = std::fs::File::open(&path).unwrap();
         file.sync_all().unwrap();
         let bytes = FileBytes::map(&file).unwrap();
+        bytes.release(0..bytes.len());
+        if bytes.num_missing_pages(0..bytes.len()).is_none_or(|pages| pages == 0) {
+            println!("skipped: the system keeps the pages of {}, or does not say", path.display());
+            std::fs::remove_file(&path).unwrap();
+            return None;
+        }
+        Some((path, content, bytes))
+    }
+
+    #[test]
+    fn what_is_released_is_read_again() {
+        let Some((path, content, bytes)) = file_on_disk("released") else { return };
         let part = bytes.slice(5000..2 * MIN_FILE_BYTES as u64).unwrap();
-        assert_eq!(part.as_slice()[0], 1);
-        assert!(part.num_touched_pages(0..1).is_none_or(|pages| pages == 1));
-        part.release(0..part.len());
-        assert!(part.num_touched_pages(9_000..part.len() - 9_000).is_none_or(|pages| pages == 0));
-        let missing = part.num_missing_pages(0..part.len());
+        let (whole, num_pages) = (0..part.len(), part.len() / page_bytes());
+        assert!(part.num_missing_pages(whole.clone()).unwrap() >= num_pages, "none was read yet");
         part.read_ahead(7..usize::MAX);
+        let start = std::time::Instant::now();
+        while part.num_missing_pages(whole.clone()) != Some(0) {
+            assert!(start.elapsed().as_secs() < 60, "it is not read ahead");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        assert!(part.num_touched_pages(whole.clone()).is_none_or(|pages| pages == 0));
         assert_eq!(part.as_slice(), &content[5000..2 * MIN_FILE_BYTES]);
-        // Where the temporary directory is in memory, and where the system does not tell, nothing is known to miss.
-        assert!(missing.is_none_or(|pages| pages <= part.len() / page_bytes() + 2));
-        assert!(matches!(part.num_missing_pages(0..part.len()), Some(0) | None));
+        assert!(part.num_touched_pages(whole.clone()).is_none_or(|pages| pages >= num_pages));
+        part.release(whole.clone());
+        assert!(part.num_touched_pages(9_000..part.len() - 9_000).is_none_or(|pages| pages == 0));
+        assert!(part.num_missing_pages(whole).unwrap() + 2 >= num_pages, "all but what others lie on as well");
         assert_eq!(part.num_missing_pages(9..9), Some(0));
         assert_eq!(part.system_window(), bytes.system_window(), "it is the disk's");
         assert!(part.system_window().is_none_or(|window| window.is_multiple_of(1024)));
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// Lists of a graph with levels are read so.
+    #[test]
+    fn what_is_read_through_a_second_map_is_released_too() {
+        let Some((path, content, bytes)) = file_on_disk("second") else { return };
+        let slice = bytes.typed::<u32>(2 * page_bytes() as u64, MIN_FILE_BYTES as u64 / 2).unwrap();
+        let part = slice.bytes();
+        let (whole, num_pages) = (0..part.len(), part.len() / page_bytes());
+        let room = slice.len() + 1024..slice.len() + 2048;
+        let (extended, _annex) = slice.extended(room.clone()).unwrap();
+        part.advise(super::super::Advice::Random);
+        let start = 2 * page_bytes();
+        assert_eq!(bytemuck::cast_slice::<_, u8>(&extended[..slice.len()]), &content[start..start + part.len()]);
+        assert!(part.num_touched_pages(whole.clone()).is_none_or(|pages| pages == num_pages));
+        assert_eq!(part.num_missing_pages(whole.clone()), Some(0));
+        part.release(whole.clone());
+        assert!(part.num_touched_pages(whole.clone()).is_none_or(|pages| pages == 0));
+        assert_eq!(part.num_missing_pages(whole.clone()), Some(num_pages));
+        // Nothing is read around what is read now.
+        assert_eq!(bytemuck::cast_slice::<_, u8>(&extended[..1]), &content[start..start + 4]);
+        assert_eq!(part.num_missing_pages(whole.clone()), Some(num_pages - 1));
+        assert!(part.num_touched_pages(whole).is_none_or(|pages| pages == 1));
+        drop(extended);
         std::fs::remove_file(&path).unwrap();
     }
 

@@ -173,7 +173,7 @@ impl Request {
     /// Reads a few lists ahead on the thread of whoever needs them.
     pub fn read_now(listener: &Attached, side: Side, parts: Parts, vertices: &[VertexId]) {
         for &vertex in vertices {
-            let list = listener.view().stored_lists(side, vertex..vertex.saturating_add(1));
+            let list = listener.view().stored_list(side, vertex);
             Self::read_bytes_now(listener, side, Policy::Frontier, parts, &list);
         }
     }
@@ -192,7 +192,7 @@ impl Request {
         let weights = stored_weights(&self.listener, self.side, self.what.parts());
         match &self.what {
             What::Passed(_, passed) => {
-                self.look_at(targets, passed);
+                judge(self.listener.counters(self.policy), targets, passed.clone());
                 if let Some((weights, width)) = weights {
                     weights.release(beside(passed, width));
                 }
@@ -224,18 +224,10 @@ impl Request {
                 }
             }
             let is_issued = ask(&self.listener, self.policy, targets, &piece);
-            // With levels, lists are read through another map than this one, which knows nothing of it. What a scan
-            // asks for is looked at when it is released.
-            if is_issued && self.policy != Policy::Sequential && !self.view().has_levels() {
+            // What a scan asks for is looked at when it is released.
+            if is_issued && self.policy != Policy::Sequential {
                 samples.note(targets, &piece, self.policy, self.listener.counters(self.policy));
             }
-        }
-    }
-
-    /// Looks whether a scan read what it passed.
-    fn look_at(&self, targets: &FileBytes, passed: &Range<usize>) {
-        if !self.view().has_levels() {
-            judge(self.listener.counters(self.policy), targets, passed.clone());
         }
     }
 
@@ -244,7 +236,7 @@ impl Request {
     }
 
     fn list(&self, vertex: VertexId) -> Range<usize> {
-        self.view().stored_lists(self.side, vertex..vertex.saturating_add(1))
+        self.view().stored_list(self.side, vertex)
     }
 
     /// The lists of the neighbours of `vertices`, of each those with the most entries.
@@ -315,6 +307,7 @@ mod tests {
     use lama::Listener as _;
 
     use super::super::Prefetch;
+    use super::super::attached::REQUEST_LISTS;
     use super::super::counters::Counters;
     use super::super::ring::Ring;
     use super::super::worth::JUDGED;
@@ -373,6 +366,26 @@ mod tests {
             let expected = if has_gone_on { (100, true) } else { (0, false) };
             assert_eq!((frontier.dropped, num_looked_at == 0), expected, "{frontier:?}");
         }
+    }
+
+    #[test]
+    fn what_finds_no_room_is_dropped_and_counted() {
+        let shared = Arc::new(Shared { ring: Ring::new(2), counters: Counters::default() });
+        let listener = Attached::new(&shared, hub(), Prefetch::Frontier);
+        let vertices: Vec<VertexId> = (0..4 * REQUEST_LISTS as VertexId).map(|v| v % 300).collect();
+        listener.will_need(Side::Out, Parts::Targets, &vertices);
+        let frontier = shared.counters.stats().frontier;
+        let num_waiting: u64 = (0..2)
+            .map(|_| match shared.ring.next(None) {
+                Next::Request(request) => request.what.num_lists(),
+                _ => 0,
+            })
+            .sum();
+        assert_eq!(num_waiting, 2 * REQUEST_LISTS as u64);
+        assert_eq!(
+            (frontier.requested, frontier.dropped),
+            (vertices.len() as u64, vertices.len() as u64 - num_waiting)
+        );
     }
 
     #[test]

@@ -1,11 +1,12 @@
 //! What the advisor tells the system beside what it asks for.
 
+use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use anden_engine::{Advisor, Database, GraphOptions, KeyScheme, MergeScope, Missing, Prefetch, Update};
 use base::parallel::Pool;
 use base::progress::Silent;
-use graph::{Parts, Side, WeightType, WillNeed};
+use graph::{Graph, Parts, Side, WeightType, WillNeed};
 
 /// An edge from each of 500 vertices to the next, as long as the number of the first, in one run.
 fn ring(weight_type: Option<WeightType>) -> Database {
@@ -68,6 +69,38 @@ fn weights_are_read_ahead_of_who_walks_over_them() {
         view.has_walked(Side::Out, parts, 0..100);
         assert_eq!(num_looked_at(), 2 * num_columns, "{parts:?}");
     }
+}
+
+/// What levels change is read from the run once, and then from memory.
+#[test]
+fn lists_that_are_in_memory_are_not_read_ahead() {
+    let pool = Pool::new(1).unwrap();
+    let database = ring(None);
+    database.apply(&[Update::add_edge(3, 9), Update::remove_edge(7, 8)], Missing::Strict, &pool).unwrap();
+    database.checkpoint(None).unwrap();
+    let advisor = Advisor::default();
+    let view = advisor.attach(&database.view().unwrap(), Prefetch::Frontier);
+    assert_eq!(view.stored_list(Side::Out, 7), view.stored_lists(Side::Out, 7..8));
+    view.will_need(Side::Out, Parts::Targets, &[7]);
+    let num_looked_at = || {
+        let stats = advisor.stats().frontier;
+        stats.issued + stats.already_resident
+    };
+    assert_eq!(num_looked_at(), 1);
+    // Enough of them, one after the other, for their page to be written anew.
+    for _ in 0..3 {
+        let mut num_edges = 0;
+        for vertex in 0..500 {
+            let _ = view.for_each_out_fragment(vertex, |targets| {
+                num_edges += targets.len();
+                ControlFlow::Continue(())
+            });
+        }
+        assert_eq!(num_edges, 500);
+    }
+    assert!(view.stored_list(Side::Out, 7).is_empty());
+    view.will_need(Side::Out, Parts::Targets, &[7, 8]);
+    assert_eq!(num_looked_at(), 1);
 }
 
 /// Where nobody told the system otherwise, it read every list by itself, a page at a time, that was not announced: the
