@@ -6,6 +6,9 @@
 
 /// What the module is made of.
 mod sync {
+    use std::cell::Cell;
+    use std::time::Duration;
+
     pub(crate) use loom::hint::spin_loop as hint;
     pub(crate) use loom::sync::atomic::{AtomicBool, AtomicU64, Ordering};
     pub(crate) use loom::sync::{Mutex, MutexGuard};
@@ -20,12 +23,32 @@ mod sync {
     pub(crate) fn num_cores() -> u64 {
         2
     }
+
+    /// How often a leader looked whether those were there whom it expected, in all interleavings.
+    pub(crate) static NUM_LOOKS: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+    /// Goes on by a nanosecond with each look, and not by itself.
+    pub(crate) struct Instant(Cell<u64>);
+
+    impl Instant {
+        pub(crate) fn now() -> Self {
+            Self(Cell::new(0))
+        }
+
+        pub(crate) fn elapsed(&self) -> Duration {
+            NUM_LOOKS.fetch_add(1, Ordering::Relaxed);
+            let elapsed = self.0.get();
+            self.0.set(elapsed + 1);
+            Duration::from_nanos(elapsed)
+        }
+    }
 }
 
 #[path = "../src/commit/queue.rs"]
 mod queue;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use loom::sync::atomic::{AtomicU64, Ordering};
 use queue::{Queue, Ticket};
@@ -42,6 +65,15 @@ impl World {
     fn new() -> Arc<Self> {
         let (num_leaders, published) = (AtomicU64::new(0), AtomicU64::new(0));
         Arc::new(Self { queue: Queue::default(), num_leaders, published })
+    }
+
+    /// Its leaders wait for two requests, and look once more at most when one lacks.
+    fn patient() -> Arc<Self> {
+        let world = Self::new();
+        world.queue.submit(0);
+        world.submit_and_wait();
+        world.queue.set_patience(Duration::from_nanos(1));
+        world
     }
 
     fn lead(&self, body: impl FnOnce()) {
@@ -137,4 +169,25 @@ fn what_nobody_waits_for_is_committed_with_the_next() {
         together(vec![caller(&world, 1), caller(&world, 1)]);
         assert_eq!(world.published.load(Ordering::Relaxed), 3);
     });
+}
+
+#[test]
+fn who_is_expected_is_waited_for_and_not_for_ever() {
+    check(2, || {
+        let world = World::patient();
+        together(vec![caller(&world, 1), caller(&world, 1)]);
+        assert_eq!(world.published.load(Ordering::Relaxed), 4);
+    });
+    // The second is expected, and never comes.
+    check(2, || {
+        let world = World::patient();
+        together(vec![caller(&world, 1), admitted(&world, false)]);
+        assert_eq!(world.published.load(Ordering::Relaxed), 3);
+    });
+    check(2, || {
+        let world = World::patient();
+        together(vec![caller(&world, 1), admitted(&world, true)]);
+        assert_eq!(world.published.load(Ordering::Relaxed), 4);
+    });
+    assert!(sync::NUM_LOOKS.load(Ordering::Relaxed) > 0, "nobody was waited for");
 }

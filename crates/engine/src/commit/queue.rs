@@ -20,11 +20,11 @@
 //!
 //! This module knows nothing of what is committed, so that a model checker can run it whole.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::sync::{
-    AtomicBool, AtomicU64, ENOUGH, LOOKS, Mutex, MutexGuard, Ordering, SPINS, TURNS, Thread, current, hint, num_cores,
-    park, yield_now,
+    AtomicBool, AtomicU64, ENOUGH, Instant, LOOKS, Mutex, MutexGuard, Ordering, SPINS, TURNS, Thread, current, hint,
+    num_cores, park, yield_now,
 };
 
 /// A place in the order of requests.

@@ -4,6 +4,7 @@ pub(crate) use std::hint::spin_loop as hint;
 pub(crate) use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 pub(crate) use std::sync::{Mutex, MutexGuard};
 pub(crate) use std::thread::{Thread, current, park, yield_now};
+pub(crate) use std::time::Instant;
 
 use std::sync::OnceLock;
 
