@@ -340,17 +340,19 @@ impl Database {
 
     /// Shows what the log has. A writer may make a snapshot of it meanwhile and remove it: then that is shown.
     fn catch_up(&self) -> Result<()> {
+        let mut fault = None;
         for _ in 0..MAX_RETRIES {
             self.live.rest_on_newest(&self.store);
             let followed = self.live.follow(&self.store);
-            match self.store.refresh()? {
+            if self.store.refresh()? {
                 // Whatever was wrong with the log is not any more, or is met again.
-                true => continue,
-                false if followed.is_ok() => return Ok(()),
-                // What is being written while it is read is not what it will be.
-                false => self.live.follow(&self.store)?,
-            };
-            return Ok(());
+                continue;
+            }
+            let Err(error) = followed else { return Ok(()) };
+            // What is being written or removed while it is read looks wrong in another place each time: damage stays.
+            if fault.replace(error.to_string()).as_deref() == Some(error.to_string().as_str()) {
+                return Err(error);
+            }
         }
         self.live.follow(&self.store).map(drop)
     }

@@ -620,6 +620,40 @@ fn a_reader_follows_who_writes_next() {
     }
 }
 
+/// What is written while it is read looks torn, each time in another place; only what stays so is damage.
+#[test]
+fn what_is_torn_while_it_is_read_is_read_again() {
+    let storage = HookedStorage::default();
+    let writer = create(&storage.disk, kinds()[1]);
+    let segment = |disk: &FaultStorage| segments(disk).remove(0);
+    let mut ends = Vec::new();
+    for source in 0..8 {
+        let update = [Update::add_weighted_edge(source, source + 1, 1)];
+        writer.apply(&update, Missing::Lenient, pool()).unwrap();
+        let bytes = storage.disk.contents(&segment(&storage.disk)).unwrap();
+        ends.push(bytes.iter().rposition(|&byte| byte != 0).unwrap());
+    }
+    let path = segment(&storage.disk);
+    let whole = storage.disk.contents(&path).unwrap();
+    let open = || Database::open_read_only_in(Arc::new(storage.clone()), Path::new(DB));
+    /// Whenever the mark was read, which is before the segment is, the end of the next of `ends` is another.
+    fn tear(storage: &HookedStorage, segment: PathBuf, whole: Vec<u8>, mut ends: Vec<usize>) {
+        let next = storage.clone();
+        storage.set_read_hook(move |path| {
+            if path.ends_with("LOG") {
+                let mut bytes = whole.clone();
+                ends.pop().into_iter().for_each(|end| bytes[end] ^= 1);
+                next.disk.set_contents(&segment, &bytes);
+            }
+            tear(&next, segment.clone(), whole.clone(), std::mem::take(&mut ends));
+        });
+    }
+    tear(&storage, path.clone(), whole.clone(), ends[..6].to_vec());
+    assert_eq!(open().unwrap().view().unwrap().num_edges(), 8);
+    tear(&storage, path, whole, vec![ends[3]; 2]);
+    assert_eq!(open().unwrap_err().kind(), ErrorKind::Corrupt, "the same twice");
+}
+
 /// One who refreshes has read an old manifest when another has shown all that there is.
 #[test]
 fn who_refreshes_beside_another_leaves_no_hole() {
