@@ -4,6 +4,7 @@ mod acid;
 mod answers;
 mod appending;
 mod background;
+mod beside_a_writer;
 mod checkpoints;
 mod crash_every_call;
 mod edge_properties;

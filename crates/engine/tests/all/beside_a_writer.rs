@@ -1,0 +1,190 @@
+//! Readers in other processes while a writer commits, makes snapshots and merges: they see one prefix of its commits after
+//! the other, and a log that is written and removed under them does not disturb them.
+
+use std::io::{BufRead, BufReader};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use anden_engine::{Database, Durability, GraphOptions, KeyScheme, Missing, Update, View};
+use base::VertexId;
+use base::parallel::Pool;
+use graph::Graph;
+
+/// Tells a copy of this program that it is a reader, and of what.
+const READ: &str = "ANDEN_FOLLOW_BESIDE";
+/// A file beside the database, with the number of commits once there are no more.
+const END: &str = "end";
+/// What a reader prints once it has seen the prefix grow as often as it wants to.
+const HAS_SEEN_ENOUGH: &str = "has seen it grow";
+const NUM_GROWTHS: u32 = 40;
+const LIMIT: u64 = 64 << 10;
+/// One of so many commits is synced while any is.
+const SYNCED: u64 = 16;
+/// Syncs are asked for in every second phase of so many commits: without any, nothing says what was durable.
+const PHASE: u64 = 4_000;
+const DEADLINE: Duration = Duration::from_secs(400);
+
+/// How many edges there are, each of which is to lead from a vertex to the next.
+fn prefix(view: &View) -> u64 {
+    let num_edges = view.num_edges();
+    let num_vertices = if num_edges == 0 { 0 } else { num_edges + 1 };
+    assert_eq!((view.vertex_bound() as u64, view.num_vertices() as u64), (num_vertices, num_vertices));
+    for v in 0..view.vertex_bound() as VertexId {
+        let mut list = Vec::new();
+        let _ = view.for_each_out_fragment(v, |targets| {
+            list.extend_from_slice(targets);
+            ControlFlow::Continue(())
+        });
+        let expected = if u64::from(v) < num_edges { vec![v + 1] } else { Vec::new() };
+        assert_eq!(list, expected, "vertex {v} where there are {num_edges} edges");
+    }
+    view.check().unwrap();
+    num_edges
+}
+
+/// Nobody who looks at a handle sees less than before, whatever another does with it.
+fn watch(database: &Database, is_over: &AtomicBool) {
+    let mut before = 0;
+    while !is_over.load(Ordering::Relaxed) {
+        let num_edges = database.view().unwrap().num_edges();
+        assert!(num_edges >= before, "{num_edges} edges after {before}");
+        before = num_edges;
+        std::thread::yield_now();
+    }
+}
+
+/// What is there was committed without a gap, none of it goes, and at the end it is everything.
+fn follow(database: &Database, path: &Path) {
+    let (pool, end) = (Pool::new(1).unwrap(), path.with_file_name(END));
+    let (mut before, mut num_growths) = (prefix(&database.view().unwrap()), 0);
+    for round in 0_u64.. {
+        let expected = std::fs::read_to_string(&end).ok();
+        let has_changed = database.refresh().unwrap();
+        let view = database.view().unwrap();
+        let num_edges = if round % 4 == 0 || expected.is_some() { prefix(&view) } else { view.num_edges() };
+        assert!(num_edges >= before, "{num_edges} edges after {before}");
+        assert!(has_changed || num_edges == before, "{num_edges} edges after {before}, and nothing has changed");
+        num_growths += u32::from(num_edges > before);
+        if num_edges > before && num_growths == NUM_GROWTHS {
+            println!("{HAS_SEEN_ENOUGH}");
+        }
+        before = num_edges;
+        if round % 8 == 1 {
+            // Who comes new reads the log from its beginning.
+            let other = Database::open_read_only(path).unwrap();
+            assert!(prefix(&other.view().unwrap()) >= num_edges);
+            if round % 64 == 1 {
+                other.verify(&pool).unwrap();
+            }
+        }
+        if let Some(expected) = expected {
+            assert_eq!(num_edges.to_string(), expected, "edges when nothing is committed any more");
+            println!("followed {num_growths} times in {round} rounds");
+            return;
+        }
+    }
+}
+
+fn read_until_the_end(path: &Path) {
+    let database = Database::open_read_only(path).unwrap();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        let watcher = scope.spawn(|| watch(&database, &is_over));
+        let followed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| follow(&database, path)));
+        is_over.store(true, Ordering::Relaxed);
+        watcher.join().unwrap();
+        followed.unwrap();
+    });
+}
+
+/// A reader in a process of its own, which does not outlive this one's interest in it.
+struct Reader(Child);
+
+impl Reader {
+    fn new(path: &Path) -> Self {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let test = "beside_a_writer::readers_in_other_processes_see_prefixes_that_grow";
+        command.args(["--exact", test, "--nocapture"]).env(READ, path);
+        Self(command.stdout(Stdio::piped()).spawn().unwrap())
+    }
+
+    /// Reads what it prints until its end, and says when it has seen enough.
+    fn listen(&mut self, num_content: &AtomicU32, num_ended: &AtomicU32) -> String {
+        let mut text = String::new();
+        for line in BufReader::new(self.0.stdout.take().unwrap()).lines() {
+            let line = line.unwrap();
+            num_content.fetch_add(u32::from(line.contains(HAS_SEEN_ENOUGH)), Ordering::Relaxed);
+            text += &format!("{line}\n");
+        }
+        num_ended.fetch_add(1, Ordering::Relaxed);
+        assert!(self.0.wait().unwrap().success() && text.contains("followed "), "{text}");
+        text
+    }
+}
+
+impl Drop for Reader {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Commits an edge from each vertex to the next until `is_enough`; gives how many.
+fn commit_until(writer: &Database, is_enough: impl Fn() -> bool) -> u64 {
+    let (pool, begin) = (Pool::new(1).unwrap(), Instant::now());
+    let later = Durability::Batched(Duration::from_secs(3600));
+    let mut num_commits = 0;
+    let mut commit = |durability| {
+        let update = [Update::add_edge(num_commits, num_commits + 1)];
+        writer.apply_with(&update, Missing::Lenient, durability, &pool).unwrap();
+        num_commits += 1;
+        num_commits
+    };
+    let mut number = 0;
+    while !is_enough() {
+        assert!(begin.elapsed() < DEADLINE, "{number} commits were not enough: {:?}", writer.live_stats());
+        let is_synced = number / PHASE % 2 == 1 && number % SYNCED == 0;
+        number = commit(if is_synced { Durability::Sync } else { later });
+    }
+    commit(Durability::Sync)
+}
+
+/// The number of the oldest segment that is left of the log; `None` where a snapshot has everything.
+fn oldest_segment(path: &Path) -> Option<u32> {
+    let names = std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name());
+    names.filter_map(|name| lama::log_number(name.to_str()?)).min()
+}
+
+#[test]
+fn readers_in_other_processes_see_prefixes_that_grow() {
+    if let Some(path) = std::env::var_os(READ) {
+        return read_until_the_end(&PathBuf::from(path));
+    }
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("db");
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let writer = Database::create(&path, options).unwrap();
+    writer.set_checkpoint_bytes(Some(LIMIT));
+    writer.set_background_write_rate(None);
+    let (num_content, num_ended) = (AtomicU32::new(0), AtomicU32::new(0));
+    let mut readers = [Reader::new(&path), Reader::new(&path)];
+    std::thread::scope(|scope| {
+        let listeners = readers.each_mut().map(|reader| scope.spawn(|| reader.listen(&num_content, &num_ended)));
+        let num_commits = commit_until(&writer, || {
+            let stats = writer.live_stats();
+            let is_busy = stats.automatic_checkpoints >= 12 && stats.automatic_merges >= 2;
+            is_busy && num_content.load(Ordering::Relaxed) == 2 || num_ended.load(Ordering::Relaxed) > 0
+        });
+        std::fs::write(dir.path().join("tmp"), num_commits.to_string()).unwrap();
+        std::fs::rename(dir.path().join("tmp"), dir.path().join(END)).unwrap();
+        listeners.into_iter().for_each(|listener| println!("{}", listener.join().unwrap()));
+        println!("{num_commits} commits: {:?}", writer.live_stats());
+    });
+    let stats = writer.live_stats();
+    assert!(stats.automatic_checkpoints >= 12 && stats.automatic_merges >= 2, "{stats:?}");
+    assert_eq!((stats.background_error, stats.log_error), (None, None));
+    assert!(oldest_segment(&path).is_none_or(|number| number > 4), "segments went while they were read");
+}
