@@ -13,7 +13,7 @@ use base::progress::Silent;
 use base::storage::{FaultStorage, MemoryStorage, Storage};
 use graph::property::OwnedValue;
 use graph::{Graph, WeightType};
-use testkit::Random;
+use testkit::{Random, scaled};
 
 use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read, values};
 
@@ -22,9 +22,13 @@ const DB: &str = "db";
 #[test]
 fn what_is_seen_is_what_was_asked_for() {
     let pool = Pool::new(2).unwrap();
-    for (seed, options) in kinds().into_iter().enumerate() {
+    let kinds = kinds();
+    let num_databases = scaled(kinds.len() as u64);
+    let mut total_updates = 0;
+    for seed in 0..num_databases {
+        let options = kinds[seed as usize % kinds.len()];
         println!("seed {seed}: {options:?}");
-        let random = &mut Random::new(seed as u64 + 77);
+        let random = &mut Random::new(seed + 77);
         let storage: Arc<dyn Storage> = match seed % 2 == 0 {
             true => Arc::new(FaultStorage::default()),
             false => Arc::new(MemoryStorage::default()),
@@ -35,6 +39,7 @@ fn what_is_seen_is_what_was_asked_for() {
         for step in 0..120 {
             let num_updates = [1, 3, 20, 300][random.below(4) as usize];
             let updates: Vec<_> = (0..num_updates).map(|_| truth.update(random)).collect();
+            total_updates += num_updates;
             let applied = db.apply(&updates, Missing::Lenient, &pool).unwrap();
             let model = truth.model();
             assert_eq!((applied.vertices, applied.edges), (model.vertices.len() as u64, model.num_edges));
@@ -82,6 +87,8 @@ fn what_is_seen_is_what_was_asked_for() {
         }
         db.verify(&pool).unwrap();
     }
+    println!("live_model: {total_updates} updates of {num_databases} databases");
+    assert!(total_updates >= num_databases * 8_000, "{total_updates} updates");
 }
 
 #[test]

@@ -11,7 +11,7 @@ use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::FaultStorage;
 use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
-use testkit::Random;
+use testkit::{Random, scaled};
 
 const NUM_KEYS: u32 = 3000;
 
@@ -96,9 +96,10 @@ fn large_batches_do_what_their_updates_say() {
         GraphOptions { keys: KeyScheme::String, ..undirected },
     ];
     let pool = Pool::new(3).unwrap();
-    for (seed, options) in kinds.into_iter().enumerate() {
+    for seed in 0..scaled(kinds.len() as u64) {
+        let options = kinds[seed as usize % kinds.len()];
         println!("seed {seed}: {options:?}");
-        let random = &mut Random::new(seed as u64 + 5);
+        let random = &mut Random::new(seed + 5);
         let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new("db"), options).unwrap();
         let key = |number| key(options.keys, number);
         let mut arcs = Arcs::new();
@@ -152,9 +153,10 @@ fn pairs_do_what_their_updates_say() {
         GraphOptions { keys: KeyScheme::Integer, ..undirected },
     ];
     let pool = Pool::new(3).unwrap();
-    for (seed, options) in kinds.into_iter().enumerate() {
+    for seed in 0..scaled(kinds.len() as u64) {
+        let options = kinds[seed as usize % kinds.len()];
         println!("seed {seed}: {options:?}");
-        let random = &mut Random::new(seed as u64 + 17);
+        let random = &mut Random::new(seed + 17);
         let disk = FaultStorage::default();
         let db = Database::create_in(Arc::new(disk.clone()), Path::new("db"), options).unwrap();
         let scale = if options.keys == KeyScheme::Dense { 1 } else { 1_000_003 };
