@@ -132,6 +132,33 @@ fn one_handle_writes_and_others_read() {
 }
 
 #[test]
+fn who_reads_is_shown_more_when_it_asks() {
+    let scene = words();
+    let writer = Database::open(scene.path()).unwrap();
+    let reader = Database::open_read_only(scene.path()).unwrap();
+    assert!(!reader.refresh().unwrap(), "nothing was committed");
+    writer.apply(&[Update::add_weighted_edge("gcc", "vim", 1.5)]).unwrap();
+    assert!(!writer.refresh().unwrap(), "it knows already");
+    let snapshots = Database::open_snapshots(scene.path()).unwrap();
+    let before = reader.view().unwrap();
+    assert_eq!((before.num_edges(), snapshots.view().unwrap().num_edges()), (5, 5));
+    for handle in [&reader, &snapshots] {
+        assert!(handle.refresh().unwrap() && !handle.refresh().unwrap());
+        let view = handle.view().unwrap();
+        assert!(view.num_edges() == 6 && view.has_edge("gcc", "vim").unwrap());
+    }
+    writer.checkpoint(None).unwrap();
+    writer.apply(&[Update::remove_edge("gcc", "vim"), Update::remove_edge("lone", "lone")]).unwrap();
+    assert_eq!(reader.snapshots().len(), 1);
+    assert!(reader.refresh().unwrap() && !reader.refresh().unwrap());
+    assert_eq!((reader.snapshots().len(), reader.view().unwrap().num_edges()), (2, 4));
+    assert_eq!(before.num_edges(), 5, "a view never changes");
+    writer.close().unwrap();
+    assert!(reader.refresh().unwrap());
+    assert_eq!((reader.snapshots().len(), reader.view().unwrap().num_edges()), (3, 4));
+}
+
+#[test]
 fn an_empty_database_is_one() {
     let folder = tempfile::tempdir().unwrap();
     let database = Database::create(folder.path().join("db"), Options::default()).unwrap();
