@@ -63,7 +63,8 @@ impl Session {
 
     /// Limits the bytes that loads, appends, merges, snapshots and kernels may have in memory at once, files that are
     /// mapped left out; `None`: most of what the system, and the control group that the process is in, have free when
-    /// one begins. What does not fit is refused before it begins ([`Error::Memory`](crate::Error::Memory)).
+    /// one begins. What does not fit is refused before it begins ([`Error::Memory`](crate::Error::Memory)), and what only the
+    /// input or the graph tells once it is met.
     #[must_use]
     pub fn with_memory(self, memory: Option<u64>) -> Self {
         Self { memory, ..self }

@@ -203,14 +203,14 @@ impl Side {
         Self { pages, offsets, targets, weights, overlay: None, is_sparing: false, shared }
     }
 
-    /// The same lists. With `is_sparing`, no more of a page is read from its file than what is asked for: the offsets
-    /// for a degree, one list for a list. Otherwise the first reader of a page has it all read and verified, which is
-    /// faster for those who follow.
+    /// The same lists. With `is_sparing`, no more of a page that no level changes is read from its file than what is
+    /// asked for: the offsets for a degree, one list for a list. Otherwise the first reader of a page has it all read and
+    /// verified, which is faster for those who follow.
     pub fn sparing(&self, is_sparing: bool) -> Self {
         let recipe = &self.shared.recipe;
-        let is_plain =
-            recipe.steps.is_empty() && recipe.lists().is_some() && recipe.vertex_bound == recipe.base.vertex_bound();
-        Self { is_sparing: is_sparing && is_plain, ..self.clone() }
+        // Of fewer vertices than the base run has, lists are held against the bound a page at a time.
+        let has_all = recipe.lists().is_some() && recipe.vertex_bound >= recipe.base.vertex_bound();
+        Self { is_sparing: is_sparing && has_all, ..self.clone() }
     }
 
     /// The number of pages.
@@ -291,7 +291,7 @@ impl Side {
         if !self.is_sparing || self.pages[page].state() != UNTOUCHED {
             return None;
         }
-        self.base_lists().filter(|lists| page < lists.num_pages())
+        self.base_lists().filter(|lists| page < lists.num_pages() && self.is_unchanged(page))
     }
 
     /// A page that is in pieces.

@@ -316,6 +316,20 @@ mod tests {
         Some((path, content, bytes))
     }
 
+    /// Releases a part until so many pages of it are not in memory: somebody else may hold one for a moment.
+    fn release_until(part: &FileBytes, num_missing: usize) {
+        let start = std::time::Instant::now();
+        loop {
+            part.release(0..part.len());
+            let found = part.num_missing_pages(0..part.len()).unwrap();
+            if found >= num_missing {
+                return;
+            }
+            assert!(start.elapsed().as_secs() < 60, "{found} pages of {num_missing} are released");
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+
     #[test]
     fn what_is_released_is_read_again() {
         let Some((path, content, bytes)) = file_on_disk("released") else { return };
@@ -331,9 +345,9 @@ mod tests {
         assert!(part.num_touched_pages(whole.clone()).is_none_or(|pages| pages == 0));
         assert_eq!(part.as_slice(), &content[5000..2 * MIN_FILE_BYTES]);
         assert!(part.num_touched_pages(whole.clone()).is_none_or(|pages| pages >= num_pages));
-        part.release(whole.clone());
+        // All but what others lie on as well.
+        release_until(&part, num_pages - 2);
         assert!(part.num_touched_pages(9_000..part.len() - 9_000).is_none_or(|pages| pages == 0));
-        assert!(part.num_missing_pages(whole).unwrap() + 2 >= num_pages, "all but what others lie on as well");
         assert_eq!(part.num_missing_pages(9..9), Some(0));
         assert_eq!(part.system_window(), bytes.system_window(), "it is the disk's");
         assert!(part.system_window().is_none_or(|window| window.is_multiple_of(1024)));
@@ -354,9 +368,8 @@ mod tests {
         assert_eq!(bytemuck::cast_slice::<_, u8>(&extended[..slice.len()]), &content[start..start + part.len()]);
         assert!(part.num_touched_pages(whole.clone()).is_none_or(|pages| pages == num_pages));
         assert_eq!(part.num_missing_pages(whole.clone()), Some(0));
-        part.release(whole.clone());
+        release_until(part, num_pages);
         assert!(part.num_touched_pages(whole.clone()).is_none_or(|pages| pages == 0));
-        assert_eq!(part.num_missing_pages(whole.clone()), Some(num_pages));
         // Nothing is read around what is read now.
         assert_eq!(bytemuck::cast_slice::<_, u8>(&extended[..1]), &content[start..start + 4]);
         assert_eq!(part.num_missing_pages(whole.clone()), Some(num_pages - 1));

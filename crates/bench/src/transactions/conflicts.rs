@@ -68,7 +68,7 @@ pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> R
         Box::new(move |clock: &Clock<'_>| {
             let mut random = Random::new(number as u64 + 99);
             let mut num_commits = 0;
-            while clock.is_running() {
+            loop {
                 let (source, target) = (zipf.next(&mut random).into(), zipf.next(&mut random).into());
                 database.transact(pool, |tx| -> engine::Result<()> {
                     let degrees = tx.degree(&source, Side::Out)? + tx.degree(&target, Side::Out)?;
@@ -76,8 +76,10 @@ pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> R
                     tx.add_edge(&source, &target, None)
                 })?;
                 num_commits += 1;
+                if !clock.is_running() {
+                    return Ok(num_commits);
+                }
             }
-            Ok(num_commits)
         })
     };
     let (counts, seconds) = side_by_side((0..NUM_CLIENTS).map(client).collect(), time)?;

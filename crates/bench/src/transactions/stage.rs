@@ -90,11 +90,13 @@ mod tests {
     fn clients_run_until_time_is_up_or_one_fails() {
         let count = |clock: &Clock<'_>| {
             let mut number = 0_u64;
-            while clock.is_running() {
+            loop {
                 number += 1;
                 std::thread::yield_now();
+                if !clock.is_running() {
+                    return Ok(number);
+                }
             }
-            Ok(number)
         };
         let (numbers, seconds) =
             side_by_side(vec![Box::new(count), Box::new(count)], Duration::from_millis(20)).unwrap();

@@ -70,8 +70,11 @@ fn files_cut_under_a_map_end_the_process_at_most_and_lose_nothing() {
     let mut reader = anden();
     reader.arg("run").arg(&database).args(["pagerank", "--repeat", "1000000", "--quiet"]);
     let mut reader = reader.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(200));
-    assert!(reader.try_wait().unwrap().is_none(), "it reads for long");
+    let maps = format!("/proc/{}/maps", reader.id());
+    while !std::fs::read_to_string(&maps).is_ok_and(|maps| maps.contains("/run-")) {
+        assert!(reader.try_wait().unwrap().is_none(), "it reads for long");
+        std::thread::sleep(Duration::from_millis(1));
+    }
     let mut writer = Writer::apply(&database, &["--batch", "1", "--checkpoint-every", "1000"], 1);
     assert!(writer.wait_for_answer());
     // As where the disk fails, what is mapped cannot be read any more.

@@ -107,7 +107,7 @@ fn a_group_that_is_refused_leaves_no_trace() {
     scene.log.append(1, b"one", Durability::Sync).unwrap();
     let num_bytes = scene.disk.contents(&scene.segments()[0]).unwrap().len();
     scene.disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
-    let error = scene.log.append(2, &vec![1; 4096], Durability::Batched(SECOND)).unwrap_err();
+    let error = scene.log.append(2, &vec![1; 4096], Durability::Sync).unwrap_err();
     assert!(error.to_string().contains("cannot write"), "{error}");
     assert!(scene.disk.contents(&scene.segments()[0]).unwrap().len() <= num_bytes, "the file is cut back");
     scene.log.append(2, b"two", Durability::Sync).unwrap();

@@ -25,7 +25,7 @@ const DB: &str = "db";
 const NUM_VERTICES: u32 = 3000;
 const LIMIT: u64 = 256 << 10;
 /// No test commits more batches.
-const MOST_COMMITS: usize = 20_000;
+const MOST_COMMITS: usize = 100_000;
 
 /// A database that makes snapshots of few changes, and who changes it.
 struct Writer {

@@ -1,11 +1,14 @@
 //! What the advisor tells the system beside what it asks for.
 
 use std::ops::ControlFlow;
+use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anden_engine::{Advisor, Database, GraphOptions, KeyScheme, MergeScope, Missing, Prefetch, Update};
 use base::parallel::Pool;
 use base::progress::Silent;
+use base::storage::{FaultStorage, Storage};
 use graph::{Graph, Parts, Side, WeightType, WillNeed};
 
 /// An edge from each of 500 vertices to the next, as long as the number of the first, in one run.
@@ -101,6 +104,48 @@ fn lists_that_are_in_memory_are_not_read_ahead() {
     assert!(view.stored_list(Side::Out, 7).is_empty());
     view.will_need(Side::Out, Parts::Targets, &[7, 8]);
     assert_eq!(num_looked_at(), 1);
+}
+
+/// Whoever looks at a few vertices of a graph larger than memory does not have whole pages read, levels or not.
+#[test]
+fn lists_that_no_level_changes_are_read_alone() {
+    const DEGREE: u64 = 64;
+    let (disk, db, pool) = (FaultStorage::default(), Path::new("db"), Pool::new(1).unwrap());
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let database = Database::create_in(Arc::new(disk.clone()), db, options).unwrap();
+    let edges = (0..3000).flat_map(|v| (0..DEGREE).map(move |i| Update::add_edge(v, (v + i) % 3000)));
+    database.apply(&edges.collect::<Vec<_>>(), Missing::Lenient, &pool).unwrap();
+    database.checkpoint(None).unwrap();
+    database.merge(MergeScope::All, &pool, &Silent).unwrap();
+    database.apply(&[Update::add_edge(3, 500)], Missing::Strict, &pool).unwrap();
+    database.close().unwrap();
+    let run = db.join(disk.list(db).unwrap().into_iter().find(|name| name.ends_with("-out")).unwrap());
+    let mut bytes = disk.contents(&run).unwrap();
+    // The lists begin behind the header.
+    let damaged = 2500;
+    bytes[4096 + (damaged * DEGREE * 4) as usize] ^= 1;
+    disk.set_contents(&run, &bytes);
+    for is_heard in [true, false] {
+        let database = Database::open_read_only_in(Arc::new(disk.clone()), db).unwrap();
+        let advisor = Advisor::default();
+        let mut view = database.view().unwrap();
+        if is_heard {
+            view = advisor.attach(&view, Prefetch::Frontier);
+        }
+        for vertex in [2100, 3, 2900] {
+            let mut degree = 0;
+            let _ = view.for_each_out_fragment(vertex, |targets| {
+                degree += targets.len();
+                ControlFlow::Continue(())
+            });
+            // A page that does not pass its check has no lists.
+            let expected = if is_heard || vertex == 3 { DEGREE as usize + usize::from(vertex == 3) } else { 0 };
+            assert_eq!((degree, view.out_degree(vertex)), (expected, expected), "{vertex}");
+        }
+        assert_eq!(view.check().is_ok(), is_heard);
+        let _ = view.for_each_out_fragment(damaged as u32, |_| ControlFlow::Continue(()));
+        assert!(view.check().is_err());
+    }
 }
 
 /// Where nobody told the system otherwise, it read every list by itself, a page at a time, that was not announced: the

@@ -16,6 +16,8 @@ use crate::table::{page_of, place_in_page};
 
 /// So many lists of a page are made one by one at most.
 const PATIENCE: u16 = 64;
+/// In place of a number of reads: no level changes the page.
+const UNCHANGED: u16 = u16::MAX;
 
 /// A list that was made on its own.
 #[derive(Debug, Default)]
@@ -39,7 +41,7 @@ impl Side {
         if self.pages[page].state() != UNTOUCHED {
             return None;
         }
-        let num_reads = shared.num_reads.get(page)?;
+        let num_reads = shared.num_reads.get(page).filter(|num_reads| num_reads.load(Ordering::Relaxed) < PATIENCE)?;
         let number = num_reads.fetch_add(1, Ordering::Relaxed);
         if number == 0 && !shared.recipe.is_to_be_patched(page) {
             num_reads.store(PATIENCE, Ordering::Relaxed);
@@ -51,6 +53,17 @@ impl Side {
                 Found::Nothing
             })
         })
+    }
+
+    /// Whether no level changes a page.
+    ///
+    /// Cost: the first time, a look at the indexes of all levels.
+    pub(super) fn is_unchanged(&self, page: usize) -> bool {
+        let Some(num_reads) = self.shared.num_reads.get(page) else { return true };
+        if num_reads.load(Ordering::Relaxed) != UNCHANGED && self.shared.recipe.version(page).is_none() {
+            num_reads.store(UNCHANGED, Ordering::Relaxed);
+        }
+        num_reads.load(Ordering::Relaxed) == UNCHANGED
     }
 }
 
