@@ -142,7 +142,7 @@ fn a_graph_with_levels_is_read_ahead_too() {
     let Some(group) = group_of(scene.num_bytes / 3) else { return };
     let prefetch = scene.compare(&["bfs", "--source", &scene.source, "--prefetch", "frontier"], &group);
     assert!(count(&prefetch, "frontier", "issued") > 0, "{prefetch}");
-    let prefetch = scene.compare(&["pagerank", "--prefetch", "sequential"], &group);
+    let prefetch = scene.compare(&["wcc", "--prefetch", "sequential"], &group);
     assert!(count(&prefetch, "sequential", "issued") > 0, "{prefetch}");
     // What a scan had read ahead is looked at when it is passed.
     assert!(count(&prefetch, "sequential", "useful") > 0, "{prefetch}");

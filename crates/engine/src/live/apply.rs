@@ -626,6 +626,8 @@ impl Writer {
 /// Knows, while a batch is looked at, what would be there after its first updates.
 pub(super) struct Witness<'a> {
     writer: &'a Writer,
+    /// Every vertex is below it.
+    vertex_bound: usize,
     edges: HashMap<(VertexId, VertexId), bool>,
     vertices: HashMap<VertexId, bool>,
     /// By property and vertex, whether there is a value.
@@ -637,12 +639,15 @@ pub(super) struct Witness<'a> {
 impl<'a> Witness<'a> {
     fn new(writer: &'a Writer) -> Self {
         let (edges, vertices, values) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { writer, edges, vertices, values, cleared: HashSet::new() }
+        Self { writer, vertex_bound: writer.vertex_bound, edges, vertices, values, cleared: HashSet::new() }
     }
 
     pub(super) fn is_live(&self, vertex: VertexId) -> bool {
         let known = self.vertices.get(&vertex).copied();
-        known.unwrap_or_else(|| (vertex as usize) < self.writer.vertex_bound && self.writer.is_live(vertex))
+        known.unwrap_or_else(|| match vertex as usize {
+            index if index < self.writer.vertex_bound => self.writer.is_live(vertex),
+            index => index < self.vertex_bound,
+        })
     }
 
     /// # Errors
@@ -668,6 +673,10 @@ impl<'a> Witness<'a> {
             }
             (_, Some(Step::AddVertex(vertex))) => {
                 self.vertices.insert(vertex, true);
+                // Where keys are ids, all below come with it.
+                if self.writer.underlay.view().options().keys == KeyScheme::Dense {
+                    self.vertex_bound = self.vertex_bound.max(vertex as usize + 1);
+                }
             }
             (Update::RemoveVertex(key), step) => {
                 let vertex = match step {

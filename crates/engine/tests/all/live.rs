@@ -132,6 +132,23 @@ fn what_is_not_there_is_an_error_to_the_strict() {
     assert_eq!(read(&db.view().unwrap()).arcs.len(), 1);
 }
 
+/// Vertices whose keys are ids come with those above them, in one batch as in two.
+#[test]
+fn the_strict_know_what_comes_with_a_vertex() {
+    let pool = Pool::new(1).unwrap();
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+    let strict = |updates: &[Update]| db.apply(updates, Missing::Strict, &pool).map_err(|error| error.to_string());
+    let beyond = [Update::AddVertex(100_u64.into()), Update::add_edge(50, 101)];
+    assert_eq!(strict(&beyond), Err("vertex 101 does not exist".to_owned()));
+    let removed = [Update::AddVertex(100_u64.into()), Update::RemoveVertex(50_u64.into()), Update::add_edge(50, 100)];
+    assert_eq!(strict(&removed), Err("vertex 50 does not exist".to_owned()));
+    strict(&[Update::AddVertex(100_u64.into()), Update::add_edge(50, 100), Update::RemoveVertex(7_u64.into())])
+        .unwrap();
+    let view = db.view().unwrap();
+    assert_eq!((view.vertex_bound(), view.num_vertices(), view.num_edges()), (101, 100, 1));
+}
+
 #[test]
 fn what_does_not_fit_the_graph_is_refused() {
     let pool = Pool::new(1).unwrap();
