@@ -43,7 +43,8 @@ impl Scene {
     fn new(generate: &[&str], load: &[&str]) -> Self {
         static ONE: Mutex<()> = Mutex::new(());
         let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
-        let folder = tempfile::tempdir().unwrap();
+        // On a disk, which the folder for temporary files may not be.
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let name = if load.contains(&"--weights") { "graph.wsg" } else { "graph.sg" };
         let (input, database) = (folder.path().join(name), folder.path().join("db"));
         run(anden().args(["generate", "rmat", "--quiet"]).args(generate).arg("-o").arg(&input));
