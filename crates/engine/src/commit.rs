@@ -354,4 +354,53 @@ mod tests {
         wait(submit());
         assert_eq!(*groups.lock().unwrap(), [2, 2, 1, 1]);
     }
+
+    /// Somebody who is told nothing, or that all is well, is worse off than one who is told to open the database anew.
+    #[test]
+    fn a_leader_that_panics_answers_nobody_and_wakes_everybody() {
+        let queue = Arc::new(Queue::default());
+        let tickets = [(); 3].map(|()| queue.submit(()).0);
+        let (sender, told) = std::sync::mpsc::channel();
+        let tell_from_thread = |ask: fn(&Queue<()>, Ticket) -> Result<(), Broken>| {
+            let (queue, sender) = (Arc::clone(&queue), sender.clone());
+            std::thread::spawn(move || sender.send(ask(&queue, tickets[1])).unwrap());
+        };
+        let commit = |first: Ticket, requests: &mut Vec<()>| {
+            assert_eq!((first, requests.len()), (tickets[0], 3));
+            tell_from_thread(|queue, ticket| queue.wait(ticket, |_, _| unreachable!("its request is taken")));
+            tell_from_thread(|queue, _| queue.admit().map(drop));
+            // By then they are most often parked.
+            for _ in 0..10_000 {
+                std::thread::yield_now();
+            }
+            panic!("planned");
+        };
+        let waited = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| queue.wait(tickets[0], commit)));
+        assert!(waited.is_err());
+        for _ in 0..2 {
+            assert_eq!(told.recv_timeout(Duration::from_secs(60)), Ok(Err(Broken)));
+        }
+        // Nor does anybody lead from then on.
+        let late = queue.submit(()).0;
+        for ticket in tickets.into_iter().chain([late]) {
+            assert_eq!(queue.wait(ticket, |_, _| unreachable!("nobody knows what is committed")), Err(Broken));
+            assert!(!queue.is_answered(ticket));
+        }
+        assert_eq!(queue.admit().map(drop), Err(Broken));
+    }
+
+    #[test]
+    fn who_is_admitted_and_panics_has_taken_nothing_out() {
+        let queue = Queue::default();
+        let ticket = queue.submit(()).0;
+        let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+            let _leading = queue.admit().unwrap();
+            panic!("planned");
+        }));
+        assert!(panicked.is_err());
+        drop(queue.admit().unwrap());
+        let mut num_requests = 0;
+        queue.wait(ticket, |_, requests| num_requests = requests.len()).unwrap();
+        assert_eq!((num_requests, queue.is_answered(ticket)), (1, true));
+    }
 }
