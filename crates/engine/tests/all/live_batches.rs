@@ -219,3 +219,48 @@ fn a_large_batch_with_a_fault_does_nothing() {
     assert!(matches!(error, anden_engine::Error::Update { index: 17_000, .. }), "{error}");
     assert_eq!(db.view().unwrap().num_vertices(), 0);
 }
+
+/// What the log has is applied in several batches where it is much, each over what those before left.
+#[test]
+fn a_long_log_is_replayed_batch_by_batch() {
+    // The first two have more arcs together than are applied at once, and the others change what they left.
+    const MANY: u32 = 1 << 11;
+    let batches = [(Fate::Come, 560_000), (Fate::Come, 540_000), (Fate::Go, 150_000), (Fate::Come, 50_000)];
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let (pool, random, disk) = (Pool::new(2).unwrap(), &mut Random::new(31), FaultStorage::default());
+    let db = Database::create_in(Arc::new(disk.clone()), Path::new("db"), options).unwrap();
+    db.set_checkpoint_bytes(None);
+    let mut is_there = vec![false; (MANY * MANY) as usize];
+    for (fate, len) in batches {
+        let pairs: Vec<_> = (0..len).map(|_| (random.below(MANY), random.below(MANY))).collect();
+        pairs.iter().for_each(|(u, v)| is_there[(u * MANY + v) as usize] = fate == Fate::Come);
+        db.apply_edges(&pairs, fate, &pool).unwrap();
+    }
+    assert_eq!(db.live_stats().logged_commits, batches.len() as u64, "nothing is in a snapshot");
+    let left = disk.duplicate();
+    drop(db);
+    let db = Database::open_in(Arc::new(left), Path::new("db")).unwrap();
+    let view = db.view().unwrap();
+    assert_eq!(view.vertex_bound(), MANY as usize);
+    let mut num_arcs = 0;
+    for vertex in 0..MANY {
+        let (mut out, mut into) = (Vec::new(), Vec::new());
+        let _ = view.for_each_out_fragment(vertex, |targets| {
+            out.extend_from_slice(targets);
+            ControlFlow::Continue(())
+        });
+        let _ = view.for_each_in_fragment(vertex, |sources| {
+            into.extend_from_slice(sources);
+            ControlFlow::Continue(())
+        });
+        let all = |holds: &dyn Fn(u32) -> u32| -> Vec<u32> {
+            (0..MANY).filter(|&other| is_there[holds(other) as usize]).collect()
+        };
+        assert_eq!(out, all(&|target| vertex * MANY + target), "out-list of {vertex}");
+        assert_eq!(into, all(&|source| source * MANY + vertex), "in-list of {vertex}");
+        assert_eq!((view.out_degree(vertex), view.in_degree(vertex)), (out.len(), into.len()));
+        num_arcs += out.len() as u64;
+    }
+    assert_eq!((view.num_arcs(), view.num_edges()), (num_arcs, num_arcs));
+    view.check().unwrap();
+}
