@@ -6,6 +6,7 @@ mod appending;
 mod background;
 mod beside_a_writer;
 mod checkpoints;
+mod conflicts;
 mod crash_every_call;
 mod edge_properties;
 mod histories;

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use anden_engine::{Database, EdgeWeight, Error, ErrorKind, GraphOptions, Key, KeyScheme, Transaction, Update};
+use anden_engine::{
+    Database, EdgeWeight, Error, ErrorKind, GraphOptions, Key, KeyScheme, Missing, Transaction, Update,
+};
 use base::parallel::Pool;
 use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::property::OwnedValue;
@@ -20,11 +22,11 @@ fn database(options: GraphOptions) -> Database {
     Database::in_memory(options).unwrap()
 }
 
-fn key(name: &str) -> Key {
+pub fn key(name: &str) -> Key {
     name.into()
 }
 
-fn strings() -> GraphOptions {
+pub fn strings() -> GraphOptions {
     GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() }
 }
 
@@ -157,30 +159,40 @@ fn a_transaction_sees_what_it_writes_and_nobody_else_does() {
 }
 
 /// Something that a transaction reads.
-type Look<'a> = Box<dyn Fn(&Transaction<'_>) + 'a>;
+pub type Look<'a> = Box<dyn Fn(&Transaction<'_>) + 'a>;
 
-/// What conflicts with what: a transaction reads with `reads`, `writes` happens, and the transaction writes and commits.
-fn meets(options: GraphOptions, reads: impl Fn(&Transaction<'_>), writes: &[Update]) -> Result<(), String> {
-    let pool = Pool::new(1).unwrap();
-    let db = database(options);
-    let before = [
+/// The graph that the cases of [`conflicts`] and [`harmless`] begin with.
+pub fn before() -> Vec<Update> {
+    vec![
         Update::add_edge("a", "b"),
         Update::add_edge("b", "c"),
         Update::set_vertex("c", "size", 1),
         Update::AddVertex(key("lone")),
         Update::AddVertex(key("gone")),
         Update::RemoveVertex(key("gone")),
-    ];
-    db.apply(&before, Default::default(), &pool).unwrap();
+    ]
+}
+
+/// What conflicts with what: in a graph that begins with `before`, a transaction reads with `reads`, `writes` commits
+/// once, and the transaction writes and commits.
+pub fn meets_over(
+    (options, before): (GraphOptions, &[Update]),
+    reads: impl Fn(&Transaction<'_>),
+    writes: impl FnOnce(&Database, &Pool),
+) -> Result<(), String> {
+    let pool = Pool::new(1).unwrap();
+    let db = database(options);
+    db.apply(before, Missing::Lenient, &pool).unwrap();
     let mut tx = db.begin(&pool).unwrap();
     reads(&tx);
-    db.apply(writes, Default::default(), &pool).unwrap();
+    writes(&db, &pool);
     let view = db.view().unwrap();
-    tx.add_vertex(&key("mark")).unwrap();
+    let mark = if options.keys == KeyScheme::Dense { 100.into() } else { key("mark") };
+    tx.add_vertex(&mark).unwrap();
     let done = tx.commit();
-    let mark = db.view().unwrap().vertex(&key("mark")).unwrap();
-    assert_eq!(mark.is_some(), done.is_ok(), "all of it or nothing");
-    assert!(view.vertex(&key("mark")).unwrap().is_none());
+    let is_marked = db.view().unwrap().vertex(&mark).unwrap().is_some();
+    assert_eq!(is_marked, done.is_ok(), "all of it or nothing");
+    assert!(view.vertex(&mark).unwrap().is_none());
     let stats = db.commit_stats();
     assert_eq!((stats.conflicts, stats.commits), if done.is_ok() { (0, 3) } else { (1, 2) });
     done.map(drop).map_err(|error| {
@@ -189,64 +201,97 @@ fn meets(options: GraphOptions, reads: impl Fn(&Transaction<'_>), writes: &[Upda
     })
 }
 
-#[test]
-fn what_is_read_conflicts_with_what_changes_it() {
-    let k = key;
+fn meets(options: GraphOptions, reads: impl Fn(&Transaction<'_>), writes: &[Update]) -> Result<(), String> {
+    let writes = |db: &Database, pool: &Pool| {
+        db.apply(writes, Missing::Lenient, pool).unwrap();
+    };
+    meets_over((options, &before()), reads, writes)
+}
+
+/// What the error of a conflict says.
+pub fn conflict(what: &str) -> String {
+    format!("{what} changed since the transaction began: try it again")
+}
+
+/// What is named in the error, the graph, what is read, and what changes it.
+pub type Case = (&'static str, GraphOptions, Look<'static>, Update);
+
+/// Reads that conflict with an update of [`before`].
+pub fn conflicts() -> Vec<Case> {
     let undirected = GraphOptions { direction: graph::Direction::Undirected, ..strings() };
-    let (out, into) = (Side::Out, Side::In);
     let add = |u: &str, v: &str| Update::add_edge(u, v);
     let removed = |v: &str| Update::RemoveVertex(v.into());
-    let conflicts: Vec<(&str, GraphOptions, Look<'_>, Update)> = vec![
+    vec![
         (
             "the edge from a to b",
             strings(),
-            Box::new(|t| drop(t.has_edge(&k("a"), &k("b")))),
+            Box::new(|t| drop(t.has_edge(&key("a"), &key("b")))),
             Update::remove_edge("a", "b"),
         ),
-        ("the edge from a to c", strings(), Box::new(|t| drop(t.has_edge(&k("a"), &k("c")))), add("a", "c")),
-        ("the edge from a to c", undirected, Box::new(|t| drop(t.has_edge(&k("c"), &k("a")))), add("a", "c")),
-        ("the out-edges of vertex a", strings(), Box::new(|t| drop(t.degree(&k("a"), out))), add("a", "c")),
-        ("the out-edges of vertex a", undirected, Box::new(|t| drop(t.neighbors(&k("a"), into))), add("c", "a")),
-        ("the in-edges of vertex c", strings(), Box::new(|t| drop(t.neighbors(&k("c"), into))), add("a", "c")),
-        ("the in-edges of vertex c", strings(), Box::new(|t| drop(t.neighbors(&k("c"), into))), removed("b")),
-        ("the out-edges of vertex a", strings(), Box::new(|t| drop(t.neighbors(&k("a"), out))), removed("b")),
-        ("the edge from a to b", strings(), Box::new(|t| drop(t.has_edge(&k("a"), &k("b")))), removed("b")),
-        ("the existence of vertex lone", strings(), Box::new(|t| drop(t.has_vertex(&k("lone")))), removed("lone")),
-        ("the existence of vertex lone", strings(), Box::new(|t| drop(t.neighbors(&k("lone"), out))), removed("lone")),
-        ("the existence of vertex gone", strings(), Box::new(|t| drop(t.has_vertex(&k("gone")))), add("a", "gone")),
-        ("the existence of vertex new", strings(), Box::new(|t| drop(t.has_vertex(&k("new")))), add("a", "new")),
-        ("the existence of vertex new", strings(), Box::new(|t| drop(t.has_edge(&k("a"), &k("new")))), add("a", "new")),
+        ("the edge from a to c", strings(), Box::new(|t| drop(t.has_edge(&key("a"), &key("c")))), add("a", "c")),
+        ("the edge from a to c", undirected, Box::new(|t| drop(t.has_edge(&key("c"), &key("a")))), add("a", "c")),
+        ("the out-edges of vertex a", strings(), Box::new(|t| drop(t.degree(&key("a"), Side::Out))), add("a", "c")),
+        ("the out-edges of vertex a", undirected, Box::new(|t| drop(t.neighbors(&key("a"), Side::In))), add("c", "a")),
+        ("the in-edges of vertex c", strings(), Box::new(|t| drop(t.neighbors(&key("c"), Side::In))), add("a", "c")),
+        ("the in-edges of vertex c", strings(), Box::new(|t| drop(t.neighbors(&key("c"), Side::In))), removed("b")),
+        ("the out-edges of vertex a", strings(), Box::new(|t| drop(t.neighbors(&key("a"), Side::Out))), removed("b")),
+        ("the edge from a to b", strings(), Box::new(|t| drop(t.has_edge(&key("a"), &key("b")))), removed("b")),
+        ("the existence of vertex lone", strings(), Box::new(|t| drop(t.has_vertex(&key("lone")))), removed("lone")),
+        (
+            "the existence of vertex lone",
+            strings(),
+            Box::new(|t| drop(t.neighbors(&key("lone"), Side::Out))),
+            removed("lone"),
+        ),
+        ("the existence of vertex gone", strings(), Box::new(|t| drop(t.has_vertex(&key("gone")))), add("a", "gone")),
+        ("the existence of vertex new", strings(), Box::new(|t| drop(t.has_vertex(&key("new")))), add("a", "new")),
+        (
+            "the existence of vertex new",
+            strings(),
+            Box::new(|t| drop(t.has_edge(&key("a"), &key("new")))),
+            add("a", "new"),
+        ),
         (
             "the properties of vertex c",
             strings(),
-            Box::new(|t| drop(t.vertex_value(&k("c"), "size"))),
+            Box::new(|t| drop(t.vertex_value(&key("c"), "size"))),
             Update::set_vertex("c", "size", 2),
         ),
         (
             "the properties of vertex c",
             strings(),
-            Box::new(|t| drop(t.vertex_value(&k("c"), "new"))),
+            Box::new(|t| drop(t.vertex_value(&key("c"), "new"))),
             Update::set_vertex("c", "new", 2),
         ),
         ("the set of vertices", strings(), Box::new(|t| drop(t.vertices())), add("a", "new")),
         ("the set of vertices", strings(), Box::new(|t| assert!(t.num_vertices() > 0)), removed("c")),
         ("the set of edges", strings(), Box::new(|t| assert!(t.num_edges() > 0)), add("a", "c")),
-    ];
-    for (what, options, reads, write) in conflicts {
-        let error = meets(options, reads, std::slice::from_ref(&write)).unwrap_err();
-        assert_eq!(error, format!("{what} changed since the transaction began: try it again"), "{write:?}");
-    }
-    let fine: Vec<(Look<'_>, Update)> = vec![
-        (Box::new(|t| drop(t.has_edge(&k("a"), &k("b")))), add("a", "c")),
-        (Box::new(|t| drop(t.has_edge(&k("a"), &k("c")))), removed("lone")),
-        (Box::new(|t| drop(t.neighbors(&k("a"), out))), add("b", "a")),
-        (Box::new(|t| drop(t.neighbors(&k("a"), into))), add("a", "c")),
-        (Box::new(|t| drop(t.has_vertex(&k("a")))), add("a", "new")),
-        (Box::new(|t| drop(t.vertex_value(&k("c"), "size"))), add("c", "a")),
+    ]
+}
+
+/// Reads that an update of [`before`] leaves as they are.
+pub fn harmless() -> Vec<(Look<'static>, Update)> {
+    let add = |u: &str, v: &str| Update::add_edge(u, v);
+    let removed = |v: &str| Update::RemoveVertex(v.into());
+    vec![
+        (Box::new(|t| drop(t.has_edge(&key("a"), &key("b")))), add("a", "c")),
+        (Box::new(|t| drop(t.has_edge(&key("a"), &key("c")))), removed("lone")),
+        (Box::new(|t| drop(t.neighbors(&key("a"), Side::Out))), add("b", "a")),
+        (Box::new(|t| drop(t.neighbors(&key("a"), Side::In))), add("a", "c")),
+        (Box::new(|t| drop(t.has_vertex(&key("a")))), add("a", "new")),
+        (Box::new(|t| drop(t.vertex_value(&key("c"), "size"))), add("c", "a")),
         (Box::new(|t| drop(t.vertices())), add("a", "c")),
-        (Box::new(|t| drop(t.has_vertex(&k("new")))), add("a", "newer")),
-    ];
-    for (reads, write) in fine {
+        (Box::new(|t| drop(t.has_vertex(&key("new")))), add("a", "newer")),
+    ]
+}
+
+#[test]
+fn what_is_read_conflicts_with_what_changes_it() {
+    for (what, options, reads, write) in conflicts() {
+        let error = meets(options, reads, std::slice::from_ref(&write)).unwrap_err();
+        assert_eq!(error, conflict(what), "{write:?}");
+    }
+    for (reads, write) in harmless() {
         meets(strings(), reads, std::slice::from_ref(&write)).unwrap();
     }
 }
