@@ -9,6 +9,7 @@ mod checkpoints;
 mod conflicts;
 mod crash_every_call;
 mod edge_properties;
+mod failed_batches;
 mod histories;
 mod hooked;
 mod lama_model;
