@@ -17,18 +17,18 @@ use testkit::{Random, scaled};
 use crate::hooked::HookedStorage;
 use crate::live_model::{Model, NUM_KEYS, Truth, kinds, read};
 
-const DB: &str = "db";
+pub const DB: &str = "db";
 /// Disks that a crash may leave, looked at for each call.
 fn num_disks() -> u64 {
     scaled(8)
 }
 
-fn pool() -> &'static Pool {
+pub fn pool() -> &'static Pool {
     static POOL: OnceLock<Pool> = OnceLock::new();
     POOL.get_or_init(|| Pool::new(1).unwrap())
 }
 
-fn open(disk: &FaultStorage) -> anden_engine::Result<Database> {
+pub fn open(disk: &FaultStorage) -> anden_engine::Result<Database> {
     Database::open_in(Arc::new(disk.clone()), Path::new(DB))
 }
 
@@ -37,7 +37,7 @@ fn create(disk: &FaultStorage, options: GraphOptions) -> Database {
 }
 
 /// The process ends here: nothing is written when the handle goes.
-fn kill(disk: &FaultStorage, database: Database) -> FaultStorage {
+pub fn kill(disk: &FaultStorage, database: Database) -> FaultStorage {
     let left = disk.duplicate();
     drop(database);
     left
@@ -402,12 +402,17 @@ fn a_full_disk_refuses_a_commit_and_nothing_else() {
 
 /// A small log of three generations: two segments that begin with an edge each, in a directory without a snapshot of
 /// it; and how many edges there are.
-fn small_log() -> (FaultStorage, u64) {
+pub fn small_log() -> (FaultStorage, u64) {
+    log_of(2)
+}
+
+/// The same of so many segments.
+fn log_of(num_segments: u64) -> (FaultStorage, u64) {
     let mut disk = FaultStorage::default();
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
     let mut database = create(&disk, options);
     let mut num_edges = 0;
-    for generation in 0..2 {
+    for generation in 0..num_segments {
         for step in 0..4 {
             let source = generation * 10 + step;
             let applied = database.apply(&[Update::add_edge(source, source + 1)], Missing::Lenient, pool()).unwrap();
@@ -420,7 +425,7 @@ fn small_log() -> (FaultStorage, u64) {
 }
 
 /// The number of edges that a damaged log still has; `None` where it is refused, by the name of the file.
-fn edges_of(disk: &FaultStorage, place: &str) -> Option<u64> {
+pub fn edges_of(disk: &FaultStorage, place: &str) -> Option<u64> {
     let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB));
     let writer = open(disk);
     match (reader, writer) {
@@ -523,6 +528,23 @@ fn a_segment_that_lacks_or_is_of_another_database_is_refused() {
     let newest = snapshots.snapshots().last().unwrap().num_edges;
     assert_eq!(snapshots.view().unwrap().num_edges(), newest);
     assert_eq!(snapshots.refresh().unwrap_err().kind(), ErrorKind::Corrupt);
+}
+
+#[test]
+fn a_segment_that_lacks_in_the_middle_is_named_and_nothing_else_is_lost() {
+    let (disk, num_edges) = log_of(3);
+    let paths = segments(&disk);
+    assert_eq!(paths.len(), 3);
+    let contents = |disk: &FaultStorage| paths.iter().map(|path| disk.contents(path)).collect::<Vec<_>>();
+    let mut left = contents(&disk);
+    disk.remove_file(&paths[1]).unwrap();
+    let middle = left[1].take().unwrap();
+    assert_eq!(edges_of(&disk, "without the middle"), None);
+    let error = open(&disk).unwrap_err().to_string();
+    assert!(error.contains("wal-000003") && error.contains("commits before this segment are missing"), "{error}");
+    assert!(contents(&disk) == left, "what is there stays as it is");
+    disk.set_contents(&paths[1], &middle);
+    assert_eq!(edges_of(&disk, "put back"), Some(num_edges));
 }
 
 #[test]

@@ -19,6 +19,7 @@ mod live_batches;
 mod live_model;
 mod loading;
 mod log_recovery;
+mod log_refusals;
 mod model;
 mod prefetch;
 mod transactions;

@@ -1,0 +1,65 @@
+//! A system that lets nobody lock the database, or write its log: a writer is told, and readers are none the wiser.
+
+use std::io::ErrorKind as IoKind;
+use std::path::Path;
+use std::sync::Arc;
+
+use anden_engine::{Database, ErrorKind, Missing, Update};
+use base::storage::FaultPlan;
+use graph::Graph;
+
+use crate::log_recovery::{DB, edges_of, kill, open, pool, small_log};
+
+/// As in a directory, or on a disk, that is for reading only.
+#[test]
+fn who_may_not_lock_reads_all_the_same() {
+    for kind in [IoKind::PermissionDenied, IoKind::ReadOnlyFilesystem] {
+        let (disk, num_edges) = small_log();
+        let num_calls = disk.num_calls();
+        disk.set_plan(FaultPlan::FailNext("LOCK", kind));
+        let read = || {
+            let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+            reader.verify(pool()).unwrap();
+            assert_eq!(reader.view().unwrap().num_edges(), num_edges, "{kind}");
+        };
+        read();
+        assert_eq!(disk.num_calls(), num_calls, "a reader changes nothing");
+        require_refused(open(&disk), "LOCK: cannot lock", kind);
+        assert_eq!(disk.num_calls(), num_calls + 1, "without the lock nothing is changed");
+        read();
+        assert_eq!(open(&disk).unwrap().view().unwrap().num_edges(), num_edges, "{kind}");
+    }
+}
+
+#[test]
+fn a_log_that_may_not_be_written_refuses_writers_and_is_read_all_the_same() {
+    for kind in [IoKind::PermissionDenied, IoKind::ReadOnlyFilesystem] {
+        let (disk, num_edges) = small_log();
+        let read = || {
+            let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+            assert_eq!(reader.view().unwrap().num_edges(), num_edges, "{kind}");
+        };
+        // What is found is to be durable before anything follows it.
+        disk.set_plan(FaultPlan::FailNext("wal-", kind));
+        require_refused(open(&disk), "wal-000001: cannot", kind);
+        read();
+        let database = open(&disk).unwrap();
+        let add = || database.apply(&[Update::add_edge(70, 71)], Missing::Lenient, pool());
+        disk.set_plan(FaultPlan::FailNext("wal-", kind));
+        require_refused(add(), "wal-000003: cannot create", kind);
+        assert_eq!(database.view().unwrap().num_edges(), num_edges, "what is refused has not happened");
+        read();
+        assert_eq!(add().unwrap().edges, num_edges + 1, "{kind}");
+        let left = kill(&disk, database);
+        assert_eq!(edges_of(&left, "once it may be written"), Some(num_edges + 1));
+    }
+}
+
+/// What the system refused is an error that says where, what was attempted and why.
+#[track_caller]
+fn require_refused<T: std::fmt::Debug>(answer: anden_engine::Result<T>, attempted: &str, kind: IoKind) {
+    let error = answer.unwrap_err();
+    let said = error.to_string();
+    assert_eq!(error.kind(), ErrorKind::Io, "{said}");
+    assert!(said.contains(attempted) && said.contains(&kind.to_string()), "{said}");
+}
