@@ -32,6 +32,21 @@ fn a_full_disk_refuses_commits_and_keeps_those_before() {
         println!("skipped: a full disk needs the rights to mount a file system, and mkfs.ext4");
         return;
     };
+    fill(&disk);
+}
+
+#[test]
+fn memory_that_is_full_in_place_of_a_disk_does_the_same() {
+    let folder = tempfile::tempdir().unwrap();
+    let Some(disk) = FileSystem::in_memory(folder.path(), 8) else {
+        println!("skipped: a full file system in memory needs the rights to mount one");
+        return;
+    };
+    fill(&disk);
+}
+
+/// Fills a disk of 8 MB, but for more and more, each time with a writer that meets its end.
+fn fill(disk: &FileSystem) {
     let database = disk.mounted.join("db");
     create(&database);
     let filler = disk.mounted.join("filler");
