@@ -53,6 +53,10 @@ fn the_log_that_a_killed_writer_left_is_shown() {
     let info: serde_json::Value = serde_json::from_slice(&shown.stdout).unwrap();
     assert!(info["log"]["bytes"].as_u64().unwrap() > 0, "{info}");
     assert_eq!(info["live"]["log_bytes"], info["log"]["bytes"]);
+    // Who is asked has it in memory, in a view, and has committed nothing.
+    assert!(info["live"]["delta_bytes"].as_u64().unwrap() > 0, "{info}");
+    assert!(info["live"]["added"].as_u64().unwrap() > 0, "{info}");
+    assert_eq!((info["commits"]["commits"].as_u64(), info["views"]["open"].as_u64()), (Some(0), Some(1)), "{info}");
     // Of all files: the log's are among them.
     let files = std::fs::read_dir(&database).unwrap().map(|entry| entry.unwrap().metadata().unwrap().len());
     let bytes = info["bytes"].as_u64().unwrap();

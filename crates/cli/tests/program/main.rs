@@ -16,3 +16,4 @@ mod scene;
 mod streams;
 mod variants;
 mod versions;
+mod writers;

@@ -1,0 +1,95 @@
+//! A process that writes, and others beside it.
+
+use std::io::{BufRead, BufReader, Lines, Write};
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use serde_json::json;
+
+use crate::scene::Scene;
+
+/// `anden apply db -`, which commits line by line and holds the database until its input ends.
+struct Writer {
+    process: Child,
+    input: ChildStdin,
+    answers: Lines<BufReader<ChildStdout>>,
+}
+
+impl Writer {
+    fn start(scene: &Scene) -> Self {
+        let mut command = scene.command(&["apply", "db", "-", "--batch", "1", "--acks", "-", "--quiet"]);
+        let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let (input, output) = (process.stdin.take().unwrap(), process.stdout.take().unwrap());
+        Self { process, input, answers: BufReader::new(output).lines() }
+    }
+
+    /// Hands on `lines`, the last of which may have to wait for what follows it, and waits for the answer to the first.
+    fn commit(&mut self, lines: &str) {
+        self.input.write_all(lines.as_bytes()).unwrap();
+        assert_eq!(self.answers.next().unwrap().unwrap(), "1");
+    }
+
+    /// Ends its input and waits for its end.
+    fn end(self) {
+        let Self { mut process, input, answers } = self;
+        drop(input);
+        assert_eq!(answers.map(Result::unwrap).collect::<Vec<_>>(), ["2"]);
+        assert!(process.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn who_writes_second_is_told_who_does_already() {
+    let scene = Scene::with_small(&[]);
+    scene.write("more.txt", "+ 1 9\n");
+    scene.write("edges.txt", "1 9\n");
+    let mut writer = Writer::start(&scene);
+    writer.commit("+ 1 7\n+ 1 8\n");
+    let holder = format!("locked by another process ({})", writer.process.id());
+    for arguments in [
+        &["apply", "db", "more.txt"][..],
+        &["append", "db", "edges.txt"],
+        &["checkpoint", "db"],
+        &["merge", "db"],
+        &["retain", "db", "last:1"],
+        &["drop", "db", "1"],
+    ] {
+        scene.anden(arguments).failed(&["LOCK", &holder, "wait until the other process has closed it"]);
+        let info = scene.json(&["info", "db"]);
+        assert!(info["edges"] == 7 || info["edges"] == 8, "{info}");
+        scene.anden(&["info", "db"]).succeeded();
+        assert_eq!(scene.json(&["query", "db", "edge", "1", "7"])["result"], true);
+    }
+    writer.end();
+    scene.anden(&["apply", "db", "more.txt"]).succeeded();
+    // The file stays where its holder was killed, with a number that says nothing any more.
+    let mut writer = Writer::start(&scene);
+    writer.commit("+ 2 7\n+ 2 8\n");
+    writer.process.kill().unwrap();
+    writer.process.wait().unwrap();
+    assert_eq!(scene.read("db/LOCK").trim(), writer.process.id().to_string());
+    scene.anden(&["apply", "db", "more.txt"]).succeeded();
+    assert_eq!(scene.json(&["query", "db", "edge", "2", "7"])["result"], true);
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
+#[test]
+fn what_a_writer_has_committed_is_shown_as_live() {
+    let scene = Scene::with_small(&[]);
+    let mut writer = Writer::start(&scene);
+    writer.commit("+ 1 7\n+ 1 8\n");
+    let info = scene.json(&["info", "db"]);
+    let live = &info["live"];
+    let number = |name: &str| live[name].as_u64().unwrap_or_else(|| panic!("{name}: {info}"));
+    assert!(number("delta_bytes") > 0 && number("log_bytes") > 0, "{info}");
+    assert!([1, 2].contains(&number("added")) && number("removed") == 0, "{info}");
+    // What is asked has committed nothing, and has the view that it shows.
+    let aborts = json!({ "conflict": 0, "invalid": 0, "failure": 0 });
+    assert_eq!((&info["commits"]["commits"], &info["commits"]["aborts"]), (&json!(0), &aborts), "{info}");
+    assert_eq!(info["views"]["open"], 1, "{info}");
+    assert!(info["views"]["oldest_age_seconds"].as_f64().unwrap() > 0.0, "{info}");
+    writer.end();
+    let info = scene.json(&["info", "db"]);
+    let live = &info["live"];
+    assert_eq!((&live["delta_bytes"], &live["added"], &live["log_bytes"]), (&json!(0), &json!(0), &json!(0)), "{info}");
+    assert_eq!((&info["edges"], &info["views"]["open"]), (&json!(8), &json!(1)), "{info}");
+}
