@@ -233,6 +233,9 @@ impl Database {
 
     /// What is on disk, what is in memory, and what was done since the database was opened.
     ///
+    /// In how many pieces the lists of a vertex lie is not among it: that is a call of its own,
+    /// [`View::piece_statistics`], since it reads all lists.
+    ///
     /// Cost: a look at every page of the vertex table.
     pub fn stats(&self) -> Stats {
         Stats {

@@ -81,7 +81,8 @@ mod tests {
         let pins = Arc::new(Pins::default());
         assert_eq!(pins.stats(), ViewStats::default());
         let first = pins.pin();
-        let age = pins.stats().oldest_age;
+        let age = Duration::from_millis(2);
+        std::thread::sleep(age);
         let others: Vec<_> = (0..5).map(|_| pins.pin()).collect();
         assert!(pins.stats().open == 6 && pins.stats().oldest_age >= age);
         drop(first);

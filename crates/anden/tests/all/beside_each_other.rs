@@ -2,6 +2,7 @@
 //! kernel finds afterwards in a graph that is built of what was committed by then.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 use anden::{
     Database, Distances, Durability, KeyScheme, Options, PageRankParams, Session, Split, Update, View, WeightType,
@@ -179,4 +180,23 @@ fn statistics_tell_which_views_are_open() {
     })
     .unwrap();
     assert_eq!((db.stats().views.open, db.stats().views.oldest_age.is_zero()), (0, true));
+}
+
+#[test]
+fn the_oldest_view_that_is_held_ages() {
+    let db = Database::in_memory(Options::default()).unwrap();
+    let oldest_age = || db.stats().views.oldest_age;
+    assert_eq!(oldest_age(), Duration::ZERO);
+    let old = db.view().unwrap();
+    let held_for = Duration::from_millis(5);
+    std::thread::sleep(held_for);
+    assert!(oldest_age() >= held_for, "{:?}", oldest_age());
+    let start = Instant::now();
+    let young = db.view().unwrap();
+    assert!(oldest_age() >= held_for, "a younger one is not the oldest");
+    drop(old);
+    let age = oldest_age();
+    assert!(age <= start.elapsed(), "{age:?}: only the younger one is open");
+    drop(young);
+    assert_eq!(oldest_age(), Duration::ZERO);
 }
