@@ -456,9 +456,16 @@ impl BaseLists {
             self.check_offsets(page)?;
             self.verified_offsets.set(page);
         }
+        Ok(Some(self.verified_list(vertex)))
+    }
+
+    /// Where the list of `vertex` is, whose page has edges and verified offsets.
+    #[inline]
+    pub fn verified_list(&self, vertex: VertexId) -> Range<usize> {
+        let page = page_of(vertex);
         let (place, base) = (self.place(page) + place_in_page(vertex), self.edge_base(page) as usize);
         let ends = &self.offsets()[place..place + 2];
-        Ok(Some(base + ends[0] as usize..base + ends[1] as usize))
+        base + ends[0] as usize..base + ends[1] as usize
     }
 
     /// Verifies the weights of a page, if they were not before.

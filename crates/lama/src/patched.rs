@@ -30,11 +30,14 @@ const SMALL_PAGE: usize = 1 << 17;
 /// A larger one is if one in so many of its entries changes.
 const MUCH_CHANGED: usize = 64;
 
-/// What a page takes at most that is not written anew, besides what [`CHANGE_BYTES`] says: a head for each vertex.
-pub(crate) const PIECES_BYTES: u64 = 10 << 10;
+/// What a page takes at most that is not written anew, besides what [`CHANGE_BYTES`] says.
+pub(crate) const PIECES_BYTES: u64 = 1 << 10;
 
-/// And for each arc that levels add or remove: two pieces, the entry, its weight.
-pub(crate) const CHANGE_BYTES: u64 = 64;
+/// And for each arc that levels add or remove: a head, two pieces, the entry, its weight.
+pub(crate) const CHANGE_BYTES: u64 = 72;
+
+/// A word has a bit for so many vertices.
+const WORD_BITS: usize = u64::BITS as usize;
 
 /// A page that levels change.
 #[derive(Debug)]
@@ -47,22 +50,25 @@ pub(crate) struct PatchedPage {
 #[derive(Debug)]
 enum Form {
     Rewritten(RewrittenPage),
-    Pieces(Pieces),
+    Pieces(Box<Pieces>),
 }
 
 /// A page whose lists stay where they are, but for what changes.
 #[derive(Debug)]
 pub(crate) struct Pieces {
-    /// One a vertex.
+    /// Whose lists change, and how many of them are in the words before.
+    changed: [u64; PAGE_VERTICES / WORD_BITS],
+    num_before: [u16; PAGE_VERTICES / WORD_BITS],
+    /// One a list that changes.
     heads: Vec<Head>,
     pieces: Vec<Piece>,
     targets: Vec<VertexId>,
     weights: Option<Weights>,
 }
 
-/// Where the list of a vertex is.
+/// Where a list is that changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Head {
+pub(crate) struct Head {
     start: u32,
     /// The number of entries of a list in one piece, or the number of its pieces; the highest bits say which.
     len: u32,
@@ -137,7 +143,7 @@ impl PatchedPage {
         let (num_added, num_removed) = changes.num_changes();
         let num_arcs = (ground.targets.len() + num_added).saturating_sub(num_removed);
         let is_worth_it = num_arcs <= SMALL_PAGE || (num_added + num_removed) * MUCH_CHANGED >= num_arcs;
-        let mut saves = false;
+        let mut saves = room.is_none();
         if let Some((room, is_brief)) = room.filter(|_| is_worth_it) {
             if room.has_room_for(num_arcs) {
                 whole.fill(ground, changes)?;
@@ -153,8 +159,8 @@ impl PatchedPage {
             builder.add(&list)?;
         }
         let pieces = builder.finish();
-        let largest_target = pieces.largest_target(ground.targets);
-        Ok(Self { form: Form::Pieces(pieces), num_arcs: num_arcs as u64, largest_target })
+        let largest_target = pieces.largest_target(ground);
+        Ok(Self { form: Form::Pieces(Box::new(pieces)), num_arcs: num_arcs as u64, largest_target })
     }
 
     /// The entries of all its lists.
@@ -185,23 +191,38 @@ impl PatchedPage {
 }
 
 impl Pieces {
-    /// The largest entry of its lists; `base` holds the page's targets in the base run.
-    fn largest_target(&self, base: &[VertexId]) -> Option<VertexId> {
+    /// The largest entry of the page's lists, those of `ground` that do not change included.
+    fn largest_target(&self, ground: &Ground<'_>) -> Option<VertexId> {
         let mut largest = None;
-        for local in 0..self.heads.len() {
-            // Fragments ascend.
-            let _ = self.for_each_fragment(local, base, |fragment| {
-                largest = largest.max(fragment.last().copied());
-                ControlFlow::Continue(())
-            });
+        for local in 0..PAGE_VERTICES {
+            match self.head(local) {
+                None => largest = largest.max(ground.targets[ground.list(local)].last().copied()),
+                // Fragments ascend.
+                Some(head) => {
+                    let _ = self.for_each_fragment(head, ground.targets, |fragment| {
+                        largest = largest.max(fragment.last().copied());
+                        ControlFlow::Continue(())
+                    });
+                }
+            }
         }
         largest
     }
 
+    /// Where a list is; `None` where it does not change.
+    #[inline]
+    pub fn head(&self, local: usize) -> Option<Head> {
+        let (word, bit) = (local / WORD_BITS, 1 << (local % WORD_BITS));
+        (self.changed[word] & bit != 0).then(|| {
+            let num_before = self.num_before[word] as usize + (self.changed[word] & (bit - 1)).count_ones() as usize;
+            self.heads[num_before]
+        })
+    }
+
     /// The length of a list.
     #[inline]
-    pub fn degree(&self, local: usize) -> usize {
-        let Head { start, len } = self.heads[local];
+    pub fn degree(&self, head: Head) -> usize {
+        let Head { start, len } = head;
         let num = (len & LEN_MASK) as usize;
         if len & IN_PIECES == 0 {
             return num;
@@ -213,10 +234,10 @@ impl Pieces {
     #[inline(always)]
     fn for_each_piece(
         &self,
-        local: usize,
+        head: Head,
         mut body: impl FnMut(Source, Range<usize>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Head { start, len } = self.heads[local];
+        let Head { start, len } = head;
         let (start, num) = (start as usize, (len & LEN_MASK) as usize);
         if len & IN_PIECES != 0 {
             let mut pieces = self.pieces[start..start + num].iter();
@@ -230,11 +251,11 @@ impl Pieces {
     #[inline(always)]
     pub fn for_each_fragment(
         &self,
-        local: usize,
+        head: Head,
         base: &[VertexId],
         mut body: impl FnMut(&[VertexId]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.for_each_piece(local, |source, range| match source {
+        self.for_each_piece(head, |source, range| match source {
             Source::Base => body(&base[range]),
             Source::Memory => body(&self.targets[range]),
         })
@@ -244,12 +265,12 @@ impl Pieces {
     #[inline(always)]
     pub fn for_each_weighted_fragment<W: Weight>(
         &self,
-        local: usize,
+        head: Head,
         base: (&[VertexId], &[W]),
         mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Some(weights) = self.weights.as_ref().and_then(W::of) else { return ControlFlow::Continue(()) };
-        self.for_each_piece(local, |source, range| match source {
+        self.for_each_piece(head, |source, range| match source {
             Source::Base => body(&base.0[range.clone()], &base.1[range]),
             Source::Memory => body(&self.targets[range.clone()], &weights[range]),
         })
@@ -257,8 +278,8 @@ impl Pieces {
 
     /// A list, where it is in one piece.
     #[inline]
-    pub fn single_list<'a>(&'a self, local: usize, base: &'a [VertexId]) -> Option<&'a [VertexId]> {
-        let Head { start, len } = self.heads[local];
+    pub fn single_list<'a>(&'a self, head: Head, base: &'a [VertexId]) -> Option<&'a [VertexId]> {
+        let Head { start, len } = head;
         let range = start as usize..start as usize + (len & LEN_MASK) as usize;
         match len & (IN_MEMORY | IN_PIECES) {
             0 => Some(&base[range]),
@@ -284,6 +305,7 @@ struct Builder<'a> {
     ground: &'a Ground<'a>,
     /// Memory has run out: nothing is copied that is in the base run.
     saves: bool,
+    changed: [u64; PAGE_VERTICES / WORD_BITS],
     heads: Vec<Head>,
     pieces: Vec<Piece>,
     targets: Vec<VertexId>,
@@ -293,15 +315,9 @@ struct Builder<'a> {
 
 impl<'a> Builder<'a> {
     fn new(ground: &'a Ground<'a>, saves: bool) -> Self {
-        let heads = Vec::with_capacity(PAGE_VERTICES);
-        let (pieces, targets, bits, old_bits) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut builder = Self { ground, saves, heads, pieces, targets, bits, old_bits };
-        for local in 0..PAGE_VERTICES {
-            let list = ground.list(local);
-            let head = builder.head(Source::Base, list.start, list.len());
-            builder.heads.push(head);
-        }
-        builder
+        let (heads, pieces, targets) = (Vec::new(), Vec::new(), Vec::new());
+        let (changed, bits, old_bits) = (Default::default(), Vec::new(), Vec::new());
+        Self { ground, saves, changed, heads, pieces, targets, bits, old_bits }
     }
 
     /// The head of a list in one piece; as a piece of its own where its place has too many digits.
@@ -319,6 +335,7 @@ impl<'a> Builder<'a> {
         Head { start, len: pieces.len() as u32 | IN_PIECES }
     }
 
+    /// Adds a list, behind those before it.
     fn add(&mut self, list: &ChangedList<'_>) -> Result<(), String> {
         let old = self.ground.list(list.local.into());
         let start = self.targets.len();
@@ -341,18 +358,25 @@ impl<'a> Builder<'a> {
                 _ => self.head_of_pieces(&pieces),
             }
         };
-        self.heads[usize::from(list.local)] = head;
+        let local = usize::from(list.local);
+        self.changed[local / WORD_BITS] |= 1 << (local % WORD_BITS);
+        self.heads.push(head);
         Ok(())
     }
 
     fn finish(self) -> Pieces {
         let weights = self.ground.weight_type.map(|weight_type| weights(weight_type, &self.bits));
-        let Self { heads, mut pieces, mut targets, .. } = self;
+        let Self { changed, mut heads, mut pieces, mut targets, .. } = self;
+        heads.shrink_to_fit();
         if self.saves {
             pieces.shrink_to_fit();
             targets.shrink_to_fit();
         }
-        Pieces { heads, pieces, targets, weights }
+        let mut num_before = [0; PAGE_VERTICES / WORD_BITS];
+        for word in 1..num_before.len() {
+            num_before[word] = num_before[word - 1] + changed[word - 1].count_ones() as u16;
+        }
+        Pieces { changed, num_before, heads, pieces, targets, weights }
     }
 }
 
@@ -440,7 +464,8 @@ impl WholePage {
     }
 }
 
-fn extend_bits(weights: &Weights, entries: Range<usize>, bits: &mut Vec<u64>) {
+/// Appends the bits of these weights.
+pub(crate) fn extend_bits(weights: &Weights, entries: Range<usize>, bits: &mut Vec<u64>) {
     match weights {
         Weights::U32(weights) => bits.extend(weights[entries].iter().map(|weight| weight.bits())),
         Weights::I64(weights) => bits.extend(weights[entries].iter().map(|weight| weight.bits())),

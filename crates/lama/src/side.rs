@@ -23,7 +23,7 @@ use graph::{DensePage, Page, Parts, Weight, Weights, prefetch_start};
 use crate::base_run::{BaseLists, BasePage};
 use crate::changes::PageChanges;
 use crate::level::StoredPage;
-use crate::patched::{Ground, PatchedPage, Pieces, WholePage, weights as column_of};
+use crate::patched::{Ground, Head, PatchedPage, Pieces, WholePage, weights as column_of};
 use crate::rewritten::{OffsetTable, Room, RoomyLists};
 use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
 
@@ -159,7 +159,8 @@ fn home(vertex: VertexId) -> usize {
 enum Found<'a> {
     /// Among the targets.
     List(Range<usize>),
-    Pieces(&'a Pieces),
+    /// In pieces of its own, which changes.
+    Pieces(&'a Pieces, Head),
     Apart(ListApart),
     Nothing,
 }
@@ -274,7 +275,7 @@ impl Side {
             };
         }
         match self.state(page, wants_weights) {
-            IN_PIECES => self.pieces(page).map_or(Found::Nothing, Found::Pieces),
+            IN_PIECES => self.in_pieces(page, vertex),
             EMPTY | DAMAGED => Found::Nothing,
             state => {
                 let place = self.place(state, vertex);
@@ -294,9 +295,18 @@ impl Side {
         self.base_lists().filter(|lists| page < lists.num_pages() && self.is_unchanged(page))
     }
 
-    /// A page that is in pieces.
-    fn pieces(&self, page: usize) -> Option<&Pieces> {
-        self.shared.patched[page].get()?.pieces()
+    /// A list on a page that is in pieces: where it is in the base run, unless it changes.
+    fn in_pieces(&self, page: usize, vertex: VertexId) -> Found<'_> {
+        let Some(pieces) = self.shared.patched[page].get().and_then(|page| page.pieces()) else {
+            return Found::Nothing;
+        };
+        if let Some(head) = pieces.head(place_in_page(vertex)) {
+            return Found::Pieces(pieces, head);
+        }
+        match self.base_lists().filter(|lists| lists.is_dense(page)) {
+            Some(lists) => Found::List(lists.verified_list(vertex)),
+            None => Found::Nothing,
+        }
     }
 
     /// Where the offsets of a vertex are whose page is as in the base run.
@@ -425,9 +435,12 @@ impl Side {
                 0
             });
         }
-        match self.elsewhere(vertex, false) {
+        if let Some(degree) = self.degree_apart(vertex) {
+            return degree;
+        }
+        match self.on_page(vertex, false) {
             Found::List(list) => list.len(),
-            Found::Pieces(page) => page.degree(place_in_page(vertex)),
+            Found::Pieces(page, head) => page.degree(head),
             Found::Apart(list) => list.targets.len(),
             Found::Nothing => 0,
         }
@@ -463,9 +476,9 @@ impl Side {
         }
         match self.elsewhere(vertex, false) {
             Found::List(list) => body(&self.targets[list]),
-            Found::Pieces(page) => {
+            Found::Pieces(page, head) => {
                 let base = &self.targets[self.base_targets(page_of(vertex))];
-                page.for_each_fragment(place_in_page(vertex), base, body)
+                page.for_each_fragment(head, base, body)
             }
             Found::Apart(list) => body(&list.targets),
             Found::Nothing => ControlFlow::Continue(()),
@@ -514,10 +527,10 @@ impl Side {
         }
         match self.elsewhere(vertex, true) {
             Found::List(list) => body(&self.targets[list.clone()], &weights[list]),
-            Found::Pieces(page) => {
+            Found::Pieces(page, head) => {
                 let edges = self.base_targets(page_of(vertex));
                 let base = (&self.targets[edges.clone()], &weights[edges]);
-                page.for_each_weighted_fragment(place_in_page(vertex), base, body)
+                page.for_each_weighted_fragment(head, base, body)
             }
             Found::Apart(list) => body(&list.targets, &list.weights()),
             Found::Nothing => ControlFlow::Continue(()),
@@ -541,9 +554,7 @@ impl Side {
         // What is handed out stays: the page is patched.
         match self.on_page(vertex, false) {
             Found::List(list) => Some(&self.targets[list]),
-            Found::Pieces(page) => {
-                page.single_list(place_in_page(vertex), &self.targets[self.base_targets(page_of(vertex))])
-            }
+            Found::Pieces(page, head) => page.single_list(head, &self.targets[self.base_targets(page_of(vertex))]),
             Found::Apart(_) => None,
             Found::Nothing => Some(&[]),
         }

@@ -43,7 +43,7 @@ pub fn kill(disk: &FaultStorage, database: Database) -> FaultStorage {
     left
 }
 
-fn segments(disk: &FaultStorage) -> Vec<PathBuf> {
+pub fn segments(disk: &FaultStorage) -> Vec<PathBuf> {
     let names = disk.list(Path::new(DB)).unwrap().into_iter().filter(|name| name.starts_with("wal-"));
     names.map(|name| Path::new(DB).join(name)).collect()
 }
@@ -407,7 +407,7 @@ pub fn small_log() -> (FaultStorage, u64) {
 }
 
 /// The same of so many segments.
-fn log_of(num_segments: u64) -> (FaultStorage, u64) {
+pub fn log_of(num_segments: u64) -> (FaultStorage, u64) {
     let mut disk = FaultStorage::default();
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
     let mut database = create(&disk, options);
@@ -528,23 +528,6 @@ fn a_segment_that_lacks_or_is_of_another_database_is_refused() {
     let newest = snapshots.snapshots().last().unwrap().num_edges;
     assert_eq!(snapshots.view().unwrap().num_edges(), newest);
     assert_eq!(snapshots.refresh().unwrap_err().kind(), ErrorKind::Corrupt);
-}
-
-#[test]
-fn a_segment_that_lacks_in_the_middle_is_named_and_nothing_else_is_lost() {
-    let (disk, num_edges) = log_of(3);
-    let paths = segments(&disk);
-    assert_eq!(paths.len(), 3);
-    let contents = |disk: &FaultStorage| paths.iter().map(|path| disk.contents(path)).collect::<Vec<_>>();
-    let mut left = contents(&disk);
-    disk.remove_file(&paths[1]).unwrap();
-    let middle = left[1].take().unwrap();
-    assert_eq!(edges_of(&disk, "without the middle"), None);
-    let error = open(&disk).unwrap_err().to_string();
-    assert!(error.contains("wal-000003") && error.contains("commits before this segment are missing"), "{error}");
-    assert!(contents(&disk) == left, "what is there stays as it is");
-    disk.set_contents(&paths[1], &middle);
-    assert_eq!(edges_of(&disk, "put back"), Some(num_edges));
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! A system that lets nobody lock the database, or write its log: a writer is told, and readers are none the wiser.
+//! A system that lets nobody lock the database, or write its log: a writer is told, and readers are none the wiser. And
+//! a log that lacks a part.
 
 use std::io::ErrorKind as IoKind;
 use std::path::Path;
@@ -8,7 +9,7 @@ use anden_engine::{Database, ErrorKind, Missing, Update};
 use base::storage::FaultPlan;
 use graph::Graph;
 
-use crate::log_recovery::{DB, edges_of, kill, open, pool, small_log};
+use crate::log_recovery::{DB, edges_of, kill, log_of, open, pool, segments, small_log};
 
 /// As in a directory, or on a disk, that is for reading only.
 #[test]
@@ -62,4 +63,21 @@ fn require_refused<T: std::fmt::Debug>(answer: anden_engine::Result<T>, attempte
     let said = error.to_string();
     assert_eq!(error.kind(), ErrorKind::Io, "{said}");
     assert!(said.contains(attempted) && said.contains(&kind.to_string()), "{said}");
+}
+
+#[test]
+fn a_segment_that_lacks_in_the_middle_is_named_and_nothing_else_is_lost() {
+    let (disk, num_edges) = log_of(3);
+    let paths = segments(&disk);
+    assert_eq!(paths.len(), 3);
+    let contents = |disk: &FaultStorage| paths.iter().map(|path| disk.contents(path)).collect::<Vec<_>>();
+    let mut left = contents(&disk);
+    disk.remove_file(&paths[1]).unwrap();
+    let middle = left[1].take().unwrap();
+    assert_eq!(edges_of(&disk, "without the middle"), None);
+    let error = open(&disk).unwrap_err().to_string();
+    assert!(error.contains("wal-000003") && error.contains("commits before this segment are missing"), "{error}");
+    assert!(contents(&disk) == left, "what is there stays as it is");
+    disk.set_contents(&paths[1], &middle);
+    assert_eq!(edges_of(&disk, "put back"), Some(num_edges));
 }

@@ -108,7 +108,14 @@ fn lists_that_are_in_memory_are_not_read_ahead() {
 
 /// Whoever looks at a few vertices of a graph larger than memory does not have whole pages read, levels or not.
 #[test]
-fn lists_that_no_level_changes_are_read_alone() {
+fn lists_are_read_alone_with_levels_and_without() {
+    for changed in [3, 2100] {
+        check_lists_alone(changed);
+    }
+}
+
+/// Reads lists beside a damaged one, where a level changes that of the vertex `changed`.
+fn check_lists_alone(changed: u32) {
     const DEGREE: u64 = 64;
     let (disk, db, pool) = (FaultStorage::default(), Path::new("db"), Pool::new(1).unwrap());
     let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
@@ -117,7 +124,7 @@ fn lists_that_no_level_changes_are_read_alone() {
     database.apply(&edges.collect::<Vec<_>>(), Missing::Lenient, &pool).unwrap();
     database.checkpoint(None).unwrap();
     database.merge(MergeScope::All, &pool, &Silent).unwrap();
-    database.apply(&[Update::add_edge(3, 500)], Missing::Strict, &pool).unwrap();
+    database.apply(&[Update::add_edge(u64::from(changed), 500)], Missing::Strict, &pool).unwrap();
     database.close().unwrap();
     let run = db.join(disk.list(db).unwrap().into_iter().find(|name| name.ends_with("-out")).unwrap());
     let mut bytes = disk.contents(&run).unwrap();
@@ -139,9 +146,12 @@ fn lists_that_no_level_changes_are_read_alone() {
                 ControlFlow::Continue(())
             });
             // A page that does not pass its check has no lists.
-            let expected = if is_heard || vertex == 3 { DEGREE as usize + usize::from(vertex == 3) } else { 0 };
-            assert_eq!((degree, view.out_degree(vertex)), (expected, expected), "{vertex}");
+            let degree_now = DEGREE as usize + usize::from(vertex == changed);
+            let expected = if is_heard || vertex == 3 { degree_now } else { 0 };
+            assert_eq!((degree, view.out_degree(vertex)), (expected, expected), "{vertex}, {changed} changed");
         }
+        let damaged_degree = if is_heard { DEGREE as usize } else { 0 };
+        assert_eq!(view.out_degree(damaged as u32), damaged_degree, "its entries are not read");
         assert_eq!(view.check().is_ok(), is_heard);
         let _ = view.for_each_out_fragment(damaged as u32, |_| ControlFlow::Continue(()));
         assert!(view.check().is_err());

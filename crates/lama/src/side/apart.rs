@@ -4,14 +4,17 @@
 //! few lists of each page. So the first lists that are read of a page are made one by one, from the base run's list
 //! and what each level changes in it, and forgotten again. Who reads on, or wants the page as a whole, patches it.
 
+use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use base::VertexId;
 use graph::Weight;
 
 use super::{Found, Recipe, Sense, Show, Side, UNTOUCHED};
+use crate::base_run::BaseLists;
 use crate::changes::{ChangedList, PageChanges, apply};
-use crate::level::{StoredList, StoredPlace};
+use crate::level::{StoredList, StoredPage, StoredPlace};
+use crate::patched::extend_bits;
 use crate::table::{page_of, place_in_page};
 
 /// So many lists of a page are made one by one at most.
@@ -37,22 +40,38 @@ impl ListApart {
 impl Side {
     /// The list of `vertex`, with its weights, if nobody has looked at its page and it is too early to patch that.
     pub(super) fn apart(&self, vertex: VertexId) -> Option<Found<'_>> {
-        let (page, shared) = (page_of(vertex), &self.shared);
+        let recipe = self.is_apart(page_of(vertex)).then_some(&self.shared.recipe)?;
+        Some(recipe.list(vertex, self.is_sparing).unwrap_or_else(|error| {
+            self.set_damaged(page_of(vertex), error);
+            Found::Nothing
+        }))
+    }
+
+    /// The length of that list; none of its entries is read.
+    pub(super) fn degree_apart(&self, vertex: VertexId) -> Option<usize> {
+        let recipe = self.is_apart(page_of(vertex)).then_some(&self.shared.recipe)?;
+        Some(recipe.degree(vertex).unwrap_or_else(|error| {
+            self.set_damaged(page_of(vertex), error);
+            0
+        }))
+    }
+
+    /// Counts a list that is read, and says whether it is made on its own.
+    fn is_apart(&self, page: usize) -> bool {
+        let shared = &self.shared;
         if self.pages[page].state() != UNTOUCHED {
-            return None;
+            return false;
         }
-        let num_reads = shared.num_reads.get(page).filter(|num_reads| num_reads.load(Ordering::Relaxed) < PATIENCE)?;
+        let Some(num_reads) = shared.num_reads.get(page).filter(|reads| reads.load(Ordering::Relaxed) < PATIENCE)
+        else {
+            return false;
+        };
         let number = num_reads.fetch_add(1, Ordering::Relaxed);
         if number == 0 && !shared.recipe.is_to_be_patched(page) {
             num_reads.store(PATIENCE, Ordering::Relaxed);
-            return None;
+            return false;
         }
-        (number < PATIENCE).then(|| {
-            shared.recipe.list(vertex).unwrap_or_else(|error| {
-                self.set_damaged(page, error);
-                Found::Nothing
-            })
-        })
+        number < PATIENCE
     }
 
     /// Whether no level changes a page.
@@ -74,24 +93,16 @@ impl Recipe {
         version.is_some_and(|version| self.base.patched((self.side, page, version)).is_none())
     }
 
-    /// The list of `vertex` after all steps.
+    /// The list of `vertex` after all steps; of its page no other list is verified if it `is_sparing`.
     ///
     /// Cost: its length and, for each level that changes its page, a search in the index and among the lists of the page.
-    fn list(&self, vertex: VertexId) -> base::Result<Found<'_>> {
+    fn list(&self, vertex: VertexId, is_sparing: bool) -> base::Result<Found<'_>> {
         let (page, local) = (page_of(vertex), place_in_page(vertex));
-        let ground = self.ground(page)?;
-        let old = ground.list(local);
-        let mut scratch = PageChanges::default();
+        let old = self.list_below(vertex, is_sparing)?;
+        let targets = self.lists().map_or(&[][..], |lists| &lists.targets()[old.clone()]);
         let mut changed = None::<ListApart>;
-        for (level, sense) in &self.steps {
-            let Some(stored) = level.stored_page(self.side, page, &mut scratch)? else { continue };
-            let Some(StoredList { added, removed }) = stored.list(local as u16, &mut StoredPlace::default()) else {
-                continue;
-            };
-            let (added, removed) = match sense {
-                Sense::Forward => (stored.arcs(added), stored.arcs(removed)),
-                Sense::Backward => (stored.arcs(removed), stored.arcs(added)),
-            };
+        self.for_each_change(vertex, |stored, added, removed| {
+            let (added, removed) = (stored.arcs(added), stored.arcs(removed));
             let changes = ChangedList {
                 local: local as u16,
                 added: added.0,
@@ -100,17 +111,63 @@ impl Recipe {
                 removed_weights: &removed.1,
             };
             let before = changed.take().unwrap_or_else(|| {
-                let mut before = ListApart { targets: ground.targets[old.clone()].to_vec(), bits: Vec::new() };
-                ground.copy_bits(old.clone(), &mut before.bits);
+                let mut before = ListApart { targets: targets.to_vec(), bits: Vec::new() };
+                if let Some(weights) = self.lists().and_then(BaseLists::weights) {
+                    extend_bits(weights, old.clone(), &mut before.bits);
+                }
                 before
             });
             let ListApart { targets, bits } = changed.insert(ListApart::default());
             apply((&before.targets, &before.bits), &changes, self.multigraph, targets, bits)
-                .map_err(|what| self.corrupt(page, &what))?;
-        }
-        let targets = changed.as_ref().map_or(&ground.targets[old.clone()], |list| &list.targets);
+                .map_err(|what| self.corrupt(page, &what))
+        })?;
+        let targets = changed.as_ref().map_or(targets, |list| &list.targets);
         self.check_largest(page, targets.last().copied())?;
-        let place = ground.edge_base + old.start..ground.edge_base + old.end;
-        Ok(changed.map_or(Found::List(place), Found::Apart))
+        Ok(changed.map_or(Found::List(old), Found::Apart))
+    }
+
+    /// The length of the list of `vertex` after all steps.
+    ///
+    /// Cost: as for [`list`](Self::list), but for its length.
+    fn degree(&self, vertex: VertexId) -> base::Result<usize> {
+        let mut degree = self.lists().map_or(Ok(0), |lists| lists.degree(vertex))?;
+        self.for_each_change(vertex, |_, added, removed| {
+            let less = (degree + added.len()).checked_sub(removed.len());
+            degree = less.ok_or_else(|| self.corrupt(page_of(vertex), "more is removed from a list than is there"))?;
+            Ok(())
+        })?;
+        Ok(degree)
+    }
+
+    /// The entries of the list of `vertex` in the base run, with their weights verified.
+    fn list_below(&self, vertex: VertexId, is_sparing: bool) -> base::Result<Range<usize>> {
+        match self.lists().filter(|lists| page_of(vertex) < lists.num_pages()) {
+            Some(lists) if is_sparing => lists.weighted_list(vertex),
+            _ => {
+                let ground = self.ground(page_of(vertex))?;
+                let list = ground.list(place_in_page(vertex));
+                Ok(ground.edge_base + list.start..ground.edge_base + list.end)
+            }
+        }
+    }
+
+    /// Calls `body` with what each step, as it is applied, adds to the list of `vertex` and removes from it.
+    fn for_each_change(
+        &self,
+        vertex: VertexId,
+        mut body: impl FnMut(&StoredPage<'_>, Range<usize>, Range<usize>) -> base::Result<()>,
+    ) -> base::Result<()> {
+        let (page, local) = (page_of(vertex), place_in_page(vertex) as u16);
+        let mut scratch = PageChanges::default();
+        for (level, sense) in &self.steps {
+            let Some(stored) = level.stored_page(self.side, page, &mut scratch)? else { continue };
+            if let Some(StoredList { added, removed }) = stored.list(local, &mut StoredPlace::default()) {
+                match sense {
+                    Sense::Forward => body(&stored, added, removed)?,
+                    Sense::Backward => body(&stored, removed, added)?,
+                }
+            }
+        }
+        Ok(())
     }
 }

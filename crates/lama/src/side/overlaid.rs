@@ -213,9 +213,9 @@ impl Side {
                 at if at == list.end && start > 0 => ControlFlow::Continue(()),
                 at => keep(&self.targets[at..list.end]),
             },
-            Found::Pieces(page) => {
+            Found::Pieces(page, head) => {
                 let base = &self.targets[self.base_targets(page_of(vertex))];
-                page.for_each_fragment(place_in_page(vertex), base, keep)
+                page.for_each_fragment(head, base, keep)
             }
             Found::Apart(list) => keep(&list.targets),
             Found::Nothing => ControlFlow::Continue(()),
@@ -360,10 +360,10 @@ impl Side {
         };
         match self.found_below(vertex, true) {
             Found::List(list) => keep(&self.targets[list.clone()], &weights[list])?,
-            Found::Pieces(page) => {
+            Found::Pieces(page, head) => {
                 let edges = self.base_targets(page_of(vertex));
                 let base = (&self.targets[edges.clone()], &weights[edges]);
-                page.for_each_weighted_fragment(place_in_page(vertex), base, keep)?;
+                page.for_each_weighted_fragment(head, base, keep)?;
             }
             Found::Apart(list) => keep(&list.targets, &list.weights())?,
             Found::Nothing => {}

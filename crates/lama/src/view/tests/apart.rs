@@ -11,6 +11,8 @@ fn list(view: &View, side: &Side, vertex: VertexId) -> Vec<ModelArc> {
     });
     assert_eq!(side.degree(vertex), targets.len());
     if view.weight_type().is_none() {
+        // Without memory, a list is in several pieces.
+        targets.sort_unstable();
         return targets.into_iter().map(|target| (vertex, target, 0)).collect();
     }
     let mut arcs = Vec::new();
