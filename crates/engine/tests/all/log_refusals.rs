@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anden_engine::{Database, ErrorKind, Missing, Update};
-use base::storage::FaultPlan;
+use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::Graph;
 
 use crate::log_recovery::{DB, edges_of, kill, log_of, open, pool, segments, small_log};
