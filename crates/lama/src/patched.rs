@@ -33,7 +33,8 @@ const MUCH_CHANGED: usize = 64;
 /// What a page takes at most that is not written anew, besides what [`CHANGE_BYTES`] says.
 pub(crate) const PIECES_BYTES: u64 = 1 << 10;
 
-/// And for each arc that levels add or remove: a head, two pieces, the entry, its weight.
+/// And for each arc that levels add or remove: a head, two pieces, the entry, its weight; not what a multigraph takes,
+/// whose lists are written anew where they lose edges.
 pub(crate) const CHANGE_BYTES: u64 = 72;
 
 /// A word has a bit for so many vertices.
@@ -484,5 +485,73 @@ pub(crate) fn weights(weight_type: WeightType, bits: &[u64]) -> Weights {
         WeightType::I64 => typed::<i64>(bits),
         WeightType::F32 => typed::<f32>(bits),
         WeightType::F64 => typed::<f64>(bits),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever has a budget for what levels change counts on these bounds.
+    #[test]
+    fn a_page_without_memory_takes_what_is_said() {
+        const DEGREE: usize = 200;
+        let offsets: Vec<u32> = (0..PAGE_OFFSETS).map(|vertex| (vertex * DEGREE) as u32).collect();
+        let targets: Vec<VertexId> = (0..PAGE_VERTICES).flat_map(|_| (0..DEGREE as VertexId).map(|i| 2 * i)).collect();
+        let weights = weights(WeightType::F64, &vec![1.0_f64.bits(); targets.len()]);
+        let ground = Ground {
+            offsets: &offsets,
+            targets: &targets,
+            edge_base: 0,
+            weights: Some(&weights),
+            multigraph: false,
+            weight_type: Some(WeightType::F64),
+        };
+        for (num_changed, num_added, num_removed) in
+            [(1, 1, 0), (1, 0, 1), (1, 9, 9), (PAGE_VERTICES, 1, 1), (7, 0, 25)]
+        {
+            let bits = vec![1.0_f64.bits(); DEGREE];
+            let added: Vec<VertexId> = (0..num_added).map(|i| 2 * i + 1).collect();
+            let removed: Vec<VertexId> = (0..num_removed).map(|i| 4 * i + 2).collect();
+            let mut changes = PageChanges::default();
+            for local in 0..num_changed {
+                changes.push(local as u16, (&added, &bits[..added.len()]), (&removed, &bits[..removed.len()]));
+            }
+            let page = PatchedPage::new(&ground, &changes, None, &mut WholePage::default()).unwrap();
+            let Pieces { heads, pieces, targets, weights, .. } = page.pieces().unwrap();
+            let taken = size_of::<PatchedPage>()
+                + size_of::<Pieces>()
+                + heads.capacity() * size_of::<Head>()
+                + pieces.capacity() * size_of::<Piece>()
+                + targets.capacity() * size_of::<VertexId>()
+                + weights.as_ref().map_or(0, Weights::len) * size_of::<f64>();
+            let num_arcs = (num_changed * (added.len() + removed.len())) as u64;
+            let said = PIECES_BYTES + CHANGE_BYTES * num_arcs;
+            assert!(taken as u64 <= said, "{taken} bytes, {said} are said, of {num_arcs} arcs");
+            let shown = |local: usize| {
+                let mut list = Vec::new();
+                match page.pieces().unwrap().head(local) {
+                    Some(head) => {
+                        let _ = page.pieces().unwrap().for_each_fragment(head, ground.targets, |fragment| {
+                            list.extend_from_slice(fragment);
+                            ControlFlow::Continue(())
+                        });
+                    }
+                    None => list.extend_from_slice(&ground.targets[ground.list(local)]),
+                }
+                list.sort_unstable();
+                list
+            };
+            for local in [0, num_changed - 1, num_changed % PAGE_VERTICES, PAGE_VERTICES - 1] {
+                let is_changed = local < num_changed;
+                let mut expected: Vec<VertexId> = ground.targets[ground.list(local)].to_vec();
+                if is_changed {
+                    expected.retain(|target| !removed.contains(target));
+                    expected.extend(&added);
+                    expected.sort_unstable();
+                }
+                assert_eq!(shown(local), expected, "{local} of {num_changed}");
+            }
+        }
     }
 }

@@ -258,7 +258,7 @@ impl Side {
     /// A list on a page that is elsewhere, or that nobody has looked at; with its weights verified if they are wanted.
     /// Without what is laid over it.
     fn elsewhere(&self, vertex: VertexId, wants_weights: bool) -> Found<'_> {
-        self.apart(vertex).unwrap_or_else(|| self.on_page(vertex, wants_weights))
+        self.apart(vertex, wants_weights).unwrap_or_else(|| self.on_page(vertex, wants_weights))
     }
 
     /// The same; a page that nobody has looked at is looked at.

@@ -9,7 +9,7 @@ use anden_engine::{Advisor, Database, GraphOptions, KeyScheme, MergeScope, Missi
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::{FaultStorage, Storage};
-use graph::{Graph, Parts, Side, WeightType, WillNeed};
+use graph::{Graph, Parts, Side, WeightType, WeightedEdges, WillNeed};
 
 /// An edge from each of 500 vertices to the next, as long as the number of the first, in one run.
 fn ring(weight_type: Option<WeightType>) -> Database {
@@ -114,24 +114,57 @@ fn lists_are_read_alone_with_levels_and_without() {
     }
 }
 
-/// Reads lists beside a damaged one, where a level changes that of the vertex `changed`.
-fn check_lists_alone(changed: u32) {
-    const DEGREE: u64 = 64;
-    let (disk, db, pool) = (FaultStorage::default(), Path::new("db"), Pool::new(1).unwrap());
-    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+const DB: &str = "db";
+const DEGREE: u64 = 64;
+const DAMAGED: u32 = 2500;
+
+/// A database of 3,000 vertices with as many edges each, a level that adds one to those of the vertex `changed`, and a
+/// flipped bit in the part of the list of 2,500 that the file with this ending holds.
+fn with_damage(weight_type: Option<WeightType>, changed: u64, ending: &str) -> FaultStorage {
+    let (disk, db, pool) = (FaultStorage::default(), Path::new(DB), Pool::new(1).unwrap());
+    let options = GraphOptions { keys: KeyScheme::Dense, weight_type, ..GraphOptions::default() };
     let database = Database::create_in(Arc::new(disk.clone()), db, options).unwrap();
-    let edges = (0..3000).flat_map(|v| (0..DEGREE).map(move |i| Update::add_edge(v, (v + i) % 3000)));
+    let edge = |source: u64, target: u64| match weight_type {
+        Some(_) => Update::add_weighted_edge(source, target, 1_u32),
+        None => Update::add_edge(source, target),
+    };
+    let edges = (0..3000).flat_map(|v| (0..DEGREE).map(move |i| edge(v, (v + i) % 3000)));
     database.apply(&edges.collect::<Vec<_>>(), Missing::Lenient, &pool).unwrap();
     database.checkpoint(None).unwrap();
     database.merge(MergeScope::All, &pool, &Silent).unwrap();
-    database.apply(&[Update::add_edge(u64::from(changed), 500)], Missing::Strict, &pool).unwrap();
+    database.apply(&[edge(changed, 500)], Missing::Strict, &pool).unwrap();
     database.close().unwrap();
-    let run = db.join(disk.list(db).unwrap().into_iter().find(|name| name.ends_with("-out")).unwrap());
-    let mut bytes = disk.contents(&run).unwrap();
-    // The lists begin behind the header.
-    let damaged = 2500;
-    bytes[4096 + (damaged * DEGREE * 4) as usize] ^= 1;
-    disk.set_contents(&run, &bytes);
+    let path = db.join(disk.list(db).unwrap().into_iter().find(|name| name.ends_with(ending)).unwrap());
+    let mut bytes = disk.contents(&path).unwrap();
+    // Targets and weights of four bytes begin behind the header.
+    bytes[4096 + (u64::from(DAMAGED) * DEGREE * 4) as usize] ^= 1;
+    disk.set_contents(&path, &bytes);
+    disk
+}
+
+/// Weights of a list that no level changes are read by those who want them.
+#[test]
+fn lists_are_read_alone_without_their_weights() {
+    let disk = with_damage(Some(WeightType::U32), 2100, "-out-weights");
+    let database = Database::open_read_only_in(Arc::new(disk), Path::new(DB)).unwrap();
+    let advisor = Advisor::default();
+    let view = advisor.attach(&database.view().unwrap(), Prefetch::Frontier);
+    for (vertex, expected) in [(DAMAGED, DEGREE as usize), (2100, DEGREE as usize + 1)] {
+        let mut degree = 0;
+        let _ = view.for_each_out_fragment(vertex, |targets| {
+            degree += targets.len();
+            ControlFlow::Continue(())
+        });
+        assert_eq!(degree, expected);
+    }
+    view.check().unwrap();
+    let _ = view.for_each_weighted_out_fragment::<u32>(DAMAGED, |_, _| ControlFlow::Continue(()));
+    assert!(view.check().is_err());
+}
+
+/// Reads lists beside a damaged one, where a level changes that of the vertex `changed`.
+fn check_lists_alone(changed: u32) {
+    let (disk, db) = (with_damage(None, changed.into(), "-out"), Path::new(DB));
     for is_heard in [true, false] {
         let database = Database::open_read_only_in(Arc::new(disk.clone()), db).unwrap();
         let advisor = Advisor::default();
@@ -151,9 +184,9 @@ fn check_lists_alone(changed: u32) {
             assert_eq!((degree, view.out_degree(vertex)), (expected, expected), "{vertex}, {changed} changed");
         }
         let damaged_degree = if is_heard { DEGREE as usize } else { 0 };
-        assert_eq!(view.out_degree(damaged as u32), damaged_degree, "its entries are not read");
+        assert_eq!(view.out_degree(DAMAGED), damaged_degree, "its entries are not read");
         assert_eq!(view.check().is_ok(), is_heard);
-        let _ = view.for_each_out_fragment(damaged as u32, |_| ControlFlow::Continue(()));
+        let _ = view.for_each_out_fragment(DAMAGED, |_| ControlFlow::Continue(()));
         assert!(view.check().is_err());
     }
 }

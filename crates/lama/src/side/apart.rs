@@ -38,10 +38,11 @@ impl ListApart {
 }
 
 impl Side {
-    /// The list of `vertex`, with its weights, if nobody has looked at its page and it is too early to patch that.
-    pub(super) fn apart(&self, vertex: VertexId) -> Option<Found<'_>> {
+    /// The list of `vertex`, with its weights if they are wanted, if nobody has looked at its page and it is too early to
+    /// patch that.
+    pub(super) fn apart(&self, vertex: VertexId, wants_weights: bool) -> Option<Found<'_>> {
         let recipe = self.is_apart(page_of(vertex)).then_some(&self.shared.recipe)?;
-        Some(recipe.list(vertex, self.is_sparing).unwrap_or_else(|error| {
+        Some(recipe.list(vertex, self.is_sparing, wants_weights).unwrap_or_else(|error| {
             self.set_damaged(page_of(vertex), error);
             Found::Nothing
         }))
@@ -93,12 +94,13 @@ impl Recipe {
         version.is_some_and(|version| self.base.patched((self.side, page, version)).is_none())
     }
 
-    /// The list of `vertex` after all steps; of its page no other list is verified if it `is_sparing`.
+    /// The list of `vertex` after all steps; of its page no other list is read if it `is_sparing`, and its weights only
+    /// where they are wanted or it changes.
     ///
     /// Cost: its length and, for each level that changes its page, a search in the index and among the lists of the page.
-    fn list(&self, vertex: VertexId, is_sparing: bool) -> base::Result<Found<'_>> {
+    fn list(&self, vertex: VertexId, is_sparing: bool, wants_weights: bool) -> base::Result<Found<'_>> {
         let (page, local) = (page_of(vertex), place_in_page(vertex));
-        let old = self.list_below(vertex, is_sparing)?;
+        let old = self.list_below(vertex, is_sparing, wants_weights)?;
         let targets = self.lists().map_or(&[][..], |lists| &lists.targets()[old.clone()]);
         let mut changed = None::<ListApart>;
         self.for_each_change(vertex, |stored, added, removed| {
@@ -110,13 +112,16 @@ impl Recipe {
                 removed: removed.0,
                 removed_weights: &removed.1,
             };
-            let before = changed.take().unwrap_or_else(|| {
-                let mut before = ListApart { targets: targets.to_vec(), bits: Vec::new() };
-                if let Some(weights) = self.lists().and_then(BaseLists::weights) {
-                    extend_bits(weights, old.clone(), &mut before.bits);
+            let before = match changed.take() {
+                Some(before) => before,
+                None => {
+                    let mut bits = Vec::new();
+                    if let Some(weights) = self.lists().and_then(BaseLists::weights) {
+                        extend_bits(weights, self.list_below(vertex, is_sparing, true)?, &mut bits);
+                    }
+                    ListApart { targets: targets.to_vec(), bits }
                 }
-                before
-            });
+            };
             let ListApart { targets, bits } = changed.insert(ListApart::default());
             apply((&before.targets, &before.bits), &changes, self.multigraph, targets, bits)
                 .map_err(|what| self.corrupt(page, &what))
@@ -139,10 +144,11 @@ impl Recipe {
         Ok(degree)
     }
 
-    /// The entries of the list of `vertex` in the base run, with their weights verified.
-    fn list_below(&self, vertex: VertexId, is_sparing: bool) -> base::Result<Range<usize>> {
-        match self.lists().filter(|lists| page_of(vertex) < lists.num_pages()) {
-            Some(lists) if is_sparing => lists.weighted_list(vertex),
+    /// The entries of the list of `vertex` in the base run, with their weights verified if they are wanted.
+    fn list_below(&self, vertex: VertexId, is_sparing: bool, wants_weights: bool) -> base::Result<Range<usize>> {
+        match self.lists() {
+            Some(lists) if is_sparing && wants_weights => lists.weighted_list(vertex),
+            Some(lists) if is_sparing => lists.list(vertex),
             _ => {
                 let ground = self.ground(page_of(vertex))?;
                 let list = ground.list(place_in_page(vertex));
