@@ -39,29 +39,42 @@ use pins::Publisher;
 const FREED: u64 = u64::MAX;
 
 /// A writer publishes versions and frees the nodes of those that it finds unpinned; readers pin
-/// and read. Nobody may read a node that was freed, or a half-written seat.
+/// and read. Nobody may read a node that was freed, or a half-written seat; and what was done with a version that is
+/// found unpinned was done before.
 fn readers_and_writer(num_readers: usize, num_versions: u64) {
     let mut publisher = Publisher::new([0, 100]);
     let nodes: Arc<[AtomicU64; 4]> = Arc::new([0, 1, 2, 3].map(AtomicU64::new));
+    let has_read: Arc<[AtomicU64; 2]> = Arc::new([0, 0].map(AtomicU64::new));
     let readers: Vec<_> = (0..num_readers)
-        .map(|_| {
-            let (seats, nodes) = (Arc::clone(publisher.seats()), Arc::clone(&nodes));
+        .map(|reader| {
+            let (seats, nodes, has_read) = (Arc::clone(publisher.seats()), Arc::clone(&nodes), Arc::clone(&has_read));
             loom::thread::spawn(move || {
                 let (seat, words) = seats.pin();
                 assert_eq!(words[1], words[0] + 100, "a seat is read whole");
                 let node = nodes[words[0] as usize].load(Ordering::Relaxed);
                 assert_eq!(node, words[0], "a pinned version keeps its nodes");
+                has_read[reader].store(1, Ordering::Relaxed);
                 seats.unpin(seat);
+                words[0]
             })
         })
         .collect();
+    // What the writer knew of each reader when it found a version unpinned.
+    let mut known = [[0; 2]; 4];
+    let mut free = |epoch: u64| {
+        nodes[epoch as usize].store(FREED, Ordering::Relaxed);
+        known[epoch as usize] = [0, 1].map(|reader: usize| has_read[reader].load(Ordering::Relaxed));
+    };
     for epoch in 1..=num_versions {
         publisher.publish(epoch, [epoch, epoch + 100]);
-        publisher.sweep(|epoch| nodes[epoch as usize].store(FREED, Ordering::Relaxed));
+        publisher.sweep(&mut free);
     }
-    readers.into_iter().for_each(|reader| reader.join().unwrap());
-    publisher.sweep(|epoch| nodes[epoch as usize].store(FREED, Ordering::Relaxed));
+    let epochs: Vec<_> = readers.into_iter().map(|reader| reader.join().unwrap()).collect();
+    publisher.sweep(&mut free);
     assert_eq!(publisher.past().count(), 0, "all pins were given back");
+    for (reader, epoch) in epochs.into_iter().enumerate().filter(|&(_, epoch)| epoch < num_versions) {
+        assert_eq!(known[epoch as usize][reader], 1, "who gave a pin back had read before");
+    }
 }
 
 #[test]
