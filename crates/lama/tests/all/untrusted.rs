@@ -255,3 +255,23 @@ fn lies_with_fitting_checksums_do_no_harm() {
         println!("lies[{sample}]: {num_lies}, of them refused: {}", num_refused.into_inner());
     }
 }
+
+/// As a backup may put it back: whole, and of this database.
+#[test]
+fn a_whole_file_in_the_place_of_another_is_refused() {
+    for (sample, model) in samples::all() {
+        let disk = FaultStorage::default();
+        drop(model.write(Arc::new(disk.clone()), "db".as_ref()).unwrap());
+        let names = disk.list("db".as_ref()).unwrap();
+        for name in names.into_iter().filter(|name| name != "LOCK" && name != "MANIFEST") {
+            let (copy, path) = (disk.duplicate(), Path::new("db").join(&name));
+            let mut bytes = disk.contents(&path).unwrap();
+            // The first section begins behind the header.
+            bytes[4096] ^= 1;
+            seal(&mut bytes);
+            copy.set_contents(&path, &bytes);
+            let error = Store::open_read_only(Arc::new(copy), "db".as_ref()).unwrap_err().to_string();
+            assert!(error.contains("not the one that the manifest names"), "{sample}, {name}: {error}");
+        }
+    }
+}
