@@ -348,7 +348,10 @@ impl Database {
                 // Whatever was wrong with the log is not any more, or is met again.
                 continue;
             }
-            let Err(error) = followed else { return Ok(()) };
+            let Err(error) = followed else {
+                self.live.show_what_is_below();
+                return Ok(());
+            };
             // What is being written or removed while it is read looks wrong in another place each time: damage stays.
             if fault.replace(error.to_string()).as_deref() == Some(error.to_string().as_str()) {
                 return Err(error);

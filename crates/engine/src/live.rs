@@ -244,6 +244,14 @@ impl Live {
         }
     }
 
+    /// Shows the newest snapshot, where nothing was found that lies over it. The log was looked at while that was the
+    /// newest: beside one that has become older meanwhile, the log of a younger one may lack, and what is shown have more.
+    pub(crate) fn show_what_is_below(&self) {
+        if self.turn().writer.is_none() {
+            self.publish(None);
+        }
+    }
+
     /// Reads the whole log in the directory of `store`.
     ///
     /// # Errors

@@ -91,11 +91,7 @@ impl<'a> Replay<'a> {
     /// # Errors
     /// As [`add`](Self::add).
     pub(crate) fn finish(mut self) -> Result<bool> {
-        let Some(writer) = &mut *self.turn.writer else {
-            self.turn.live.publish(None);
-            return Ok(false);
-        };
-        let Some(pool) = &self.pool else { return Ok(false) };
+        let (Some(writer), Some(pool)) = (&mut *self.turn.writer, &self.pool) else { return Ok(false) };
         writer.flush(&mut self.batch, pool)?;
         writer.newest = writer.version();
         writer.epoch += 1;

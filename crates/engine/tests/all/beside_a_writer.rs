@@ -5,13 +5,17 @@ use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use anden_engine::{Database, Durability, GraphOptions, KeyScheme, Missing, Update, View};
+use anden_engine::{Database, Durability, GraphOptions, KeyScheme, MergeScope, Missing, Update, View};
 use base::VertexId;
 use base::parallel::Pool;
+use base::progress::Silent;
 use graph::Graph;
+
+use crate::hooked::HookedStorage;
 
 /// Tells a copy of this program that it is a reader, and of what.
 const READ: &str = "ANDEN_FOLLOW_BESIDE";
@@ -187,4 +191,73 @@ fn readers_in_other_processes_see_prefixes_that_grow() {
     assert!(stats.automatic_checkpoints >= 12 && stats.automatic_merges >= 2, "{stats:?}");
     assert_eq!((stats.background_error, stats.log_error), (None, None));
     assert!(oldest_segment(&path).is_none_or(|number| number > 4), "segments went while they were read");
+}
+
+/// A reader that shows more than a snapshot has, which it finds then, looked for the rest in a log that a younger snapshot
+/// had taken the place of; whoever asked for a view before it knew that one got the older.
+#[test]
+fn what_is_shown_does_not_give_way_to_an_older_snapshot() {
+    let storage = HookedStorage::default();
+    let disk = || Arc::new(storage.clone());
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let writer = Arc::new(Database::create_in(disk(), Path::new("db"), options).unwrap());
+    // Nothing says that they were durable, so a log without them looks whole.
+    fn add(writer: &Database, number: u64) {
+        let (update, later) = (Update::add_edge(number, number + 1), Durability::Batched(Duration::from_secs(3600)));
+        writer.apply_with(&[update], Missing::Lenient, later, &Pool::new(1).unwrap()).unwrap();
+    }
+    (0..4).for_each(|number| add(&writer, number));
+    let reader = Arc::new(Database::open_read_only_in(disk(), Path::new("db")).unwrap());
+    let (busy, other, mut is_first) = (Arc::clone(&writer), Arc::clone(&reader), true);
+    storage.set_hook(move |_| {
+        // The snapshot of the first four is being written.
+        if std::mem::take(&mut is_first) {
+            add(&busy, 4);
+            assert!(other.refresh().unwrap());
+        }
+    });
+    writer.checkpoint(None).unwrap();
+    storage.clear_hook();
+    assert_eq!((reader.view().unwrap().num_edges(), reader.snapshots().len()), (5, 1));
+
+    let (next, busy, other, num_looks) =
+        (storage.clone(), Arc::clone(&writer), Arc::clone(&reader), Arc::new(AtomicU32::new(0)));
+    let looks = Arc::clone(&num_looks);
+    storage.set_read_hook(move |path| {
+        assert!(path.ends_with("MANIFEST"), "{}", path.display());
+        let (again, busy, other, looks) = (next.clone(), Arc::clone(&busy), Arc::clone(&other), Arc::clone(&looks));
+        next.set_read_hook(move |path| {
+            assert!(path.ends_with("LOG"), "the mark is read before the segments: {}", path.display());
+            busy.checkpoint(None).unwrap();
+            let (other, looks) = (Arc::clone(&other), Arc::clone(&looks));
+            again.set_read_hook(move |path| {
+                assert!(path.ends_with("MANIFEST"), "{}", path.display());
+                assert_eq!(other.view().unwrap().num_edges(), 5, "what was shown is shown");
+                looks.fetch_add(1, Ordering::Relaxed);
+            });
+        });
+    });
+    assert!(reader.refresh().unwrap());
+    assert_eq!(num_looks.load(Ordering::Relaxed), 1);
+    assert_eq!((reader.view().unwrap().num_edges(), reader.snapshots().len()), (5, 3));
+    assert_eq!(reader.epoch(), writer.epoch());
+}
+
+/// Between the look at a manifest and at the files that it names, these may go.
+#[test]
+fn what_vanishes_while_it_is_opened_is_found_in_the_next_manifest() {
+    let storage = HookedStorage::default();
+    let writer =
+        Arc::new(Database::create_in(Arc::new(storage.clone()), Path::new("db"), GraphOptions::default()).unwrap());
+    for number in 0..3 {
+        writer.apply(&[Update::add_edge(number, number + 1)], Missing::Lenient, &Pool::new(1).unwrap()).unwrap();
+        writer.checkpoint(None).unwrap();
+    }
+    let busy = Arc::clone(&writer);
+    storage.set_read_hook(move |path| {
+        assert!(path.ends_with("MANIFEST"), "{}", path.display());
+        assert!(busy.merge(MergeScope::All, &Pool::new(1).unwrap(), &Silent).is_ok());
+    });
+    let reader = Database::open_read_only_in(Arc::new(storage), Path::new("db")).unwrap();
+    assert_eq!((reader.view().unwrap().num_edges(), reader.snapshots().len()), (3, 4));
 }
