@@ -4,6 +4,7 @@
 //! person can jump to it. Neither asks what is committed: they look at the files as they are.
 #![forbid(unsafe_code)]
 
+mod defences;
 mod floors;
 mod rules;
 mod source;
@@ -17,7 +18,8 @@ use std::process::ExitCode;
 const USAGE: &str = "usage: cargo xtask floors | tidy
 
   floors  no crate depends on one of its own floor or a higher one
-  tidy    the countable rules of style: lengths, names, safety comments, module docs, leftovers";
+  tidy    the countable rules of style: lengths, names, safety comments, module docs, leftovers; that
+          what the table of defences names exists";
 
 /// One breach of a rule: where it is and what it is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

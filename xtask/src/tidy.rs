@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::source::{Source, find_word};
-use crate::{Fault, rules};
+use crate::{Fault, defences, rules};
 
 /// The crate with unsafe code: it owns mapped memory, SIMD and unchecked reads behind safe functions.
 const UNSAFE_CRATE: &str = "crates/base";
@@ -28,6 +28,9 @@ pub fn check_tree(root: &Path) -> Result<(Vec<Fault>, String)> {
         let Ok(bytes) = fs::read(root.join(&path)) else { continue }; // removed, but not yet from the index
         let Some(text) = text_of(&bytes) else { continue };
         check_file(&path, text, &mut faults);
+        if path == Path::new(defences::TABLE) {
+            defences::check_table(root, text, &mut faults);
+        }
         if is_rust(&path) {
             lengths.push(text.lines().count());
         }
