@@ -25,6 +25,12 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
+/// The geometric mean of ratios. 1 of nothing.
+pub fn geometric_mean(ratios: &[f64]) -> f64 {
+    let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
+    (sum / ratios.len().max(1) as f64).exp()
+}
+
 /// The measurements of two sides, pair by pair.
 #[derive(Clone, Debug, Default)]
 pub struct Pairs {
@@ -128,6 +134,7 @@ mod tests {
         assert_eq!(pairs.ratio(), (0.5, 0.5, 1.0));
         assert_eq!((pairs.ours(), pairs.other()), (3.0, 3.0));
         assert_eq!((median(&[]), median(&[4.0, 1.0])), (0.0, 2.5));
+        assert_eq!((geometric_mean(&[]), geometric_mean(&[0.5, 2.0])), (1.0, 1.0));
     }
 
     #[test]

@@ -116,6 +116,12 @@ impl Report {
     }
 }
 
+/// A target from below, and whether it is missed.
+pub fn at_least(target: f64, value: f64) -> String {
+    let verdict = if value < target { ", missed" } else { "" };
+    format!("≥ {target}{verdict}")
+}
+
 /// Four significant digits.
 pub fn number(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
@@ -155,6 +161,11 @@ mod tests {
     fn numbers_have_four_digits() {
         let shown: Vec<String> = [0.0, 0.012_345, 1.0, 123.456, 98_765.4].map(number).to_vec();
         assert_eq!(shown, ["0.000", "0.01235", "1.000", "123.5", "98765"]);
+    }
+
+    #[test]
+    fn a_miss_is_called_one() {
+        assert_eq!([at_least(2.0, 1.9), at_least(1.5, 1.5)], ["≥ 2, missed", "≥ 1.5"]);
     }
 
     #[test]

@@ -17,6 +17,21 @@ a line ran in turn on one machine; the ratio is the median of the ratios of neig
 the interval that holds it with 95 % confidence (of fewer than six pairs: the smallest and the largest).
 ";
 
+/// What a reader should know of the tables of a benchmark; said once, above the first of them.
+fn note(benchmark: &str) -> Option<&'static str> {
+    match benchmark {
+        "tiers" => Some(
+            "\
+Rows are named for the part of Terrace's evaluation (SIGMOD 2021) that they stand for: its *figures 6, 11 and 12* for the
+thresholds, *S* (the longest list in place) and *L* (the longest packed list), its *tables 10 and 11* for the homes
+that are left out. The paper's text was not at hand: this is concluded from what the benchmark is to show, and which of
+them has updates, kernels or bytes is not known. Cache misses are not counted. A mean is geometric, with the
+smallest and the largest ratio; below 1, the setting is better than the defaults.",
+        ),
+        _ => None,
+    }
+}
+
 /// Prints a section for each report.
 pub fn print(files: &[PathBuf]) -> Result<()> {
     let mut text = HEAD.to_owned();
@@ -34,6 +49,10 @@ fn section(text: &mut String, title: &mut String, report: &Value) -> Result<()> 
     let own_title = format!("{} on {}", field("benchmark"), field("graph"));
     if *title != own_title {
         writeln!(text, "\n## {own_title}")?;
+        let has_note = title.starts_with(&format!("{} on ", field("benchmark")));
+        if let Some(note) = note(field("benchmark")).filter(|_| !has_note) {
+            writeln!(text, "\n{note}")?;
+        }
         *title = own_title;
     }
     writeln!(text, "\n{}, {} threads, commit {}.\n", field("machine"), report["threads"], field("commit"))?;
@@ -68,5 +87,8 @@ mod tests {
             .unwrap();
         let row = "| bfs | s | 0.00001234 | 2.000 | GAPBS | 0.5000 | 0.4000 – 0.6000 | ≤ 0.9 |";
         assert!(text.lines().any(|line| line == row), "{text}");
+        assert!(!text.contains("Rows are named"), "{text}");
+        section(&mut text, &mut String::new(), &json!({"benchmark": "tiers", "threads": 2, "lines": []})).unwrap();
+        assert!(text.contains("## tiers on ?\n\nRows are named for"), "{text}");
     }
 }
