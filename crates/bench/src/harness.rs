@@ -74,6 +74,12 @@ impl Pairs {
         Self { ours, other: self.other.clone() }
     }
 
+    /// The other sides of these pairs and of as many others that ran beside them, as the two sides of one: these as
+    /// ours.
+    pub fn beside(&self, others: &Self) -> Self {
+        Self { ours: self.other.clone(), other: others.other.clone() }
+    }
+
     /// The median of our side.
     pub fn ours(&self) -> f64 {
         median(&self.ours)
@@ -135,6 +141,16 @@ mod tests {
         assert_eq!((pairs.ours(), pairs.other()), (3.0, 3.0));
         assert_eq!((median(&[]), median(&[4.0, 1.0])), (0.0, 2.5));
         assert_eq!((geometric_mean(&[]), geometric_mean(&[0.5, 2.0])), (1.0, 1.0));
+    }
+
+    #[test]
+    fn other_sides_become_a_pair() {
+        let (mut slow, mut fast) = (Pairs::default(), Pairs::default());
+        for time in [1.0, 2.0, 3.0] {
+            slow.push(0.0, 3.0 * time);
+            fast.push(0.0, time);
+        }
+        assert_eq!(slow.beside(&fast).ratio(), (3.0, 3.0, 3.0));
     }
 
     #[test]

@@ -122,6 +122,12 @@ pub fn at_least(target: f64, value: f64) -> String {
     format!("≥ {target}{verdict}")
 }
 
+/// The same from above.
+pub fn at_most(target: f64, value: f64) -> String {
+    let verdict = if value > target { ", missed" } else { "" };
+    format!("≤ {target}{verdict}")
+}
+
 /// Four significant digits.
 pub fn number(value: f64) -> String {
     let digits = if value == 0.0 { 0 } else { value.abs().log10().floor() as i32 };
@@ -166,6 +172,7 @@ mod tests {
     #[test]
     fn a_miss_is_called_one() {
         assert_eq!([at_least(2.0, 1.9), at_least(1.5, 1.5)], ["≥ 2, missed", "≥ 1.5"]);
+        assert_eq!([at_most(1.6, 1.7), at_most(1.6, 1.6)], ["≤ 1.6, missed", "≤ 1.6"]);
     }
 
     #[test]

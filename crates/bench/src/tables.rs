@@ -20,6 +20,17 @@ the interval that holds it with 95 % confidence (of fewer than six pairs: the sm
 /// What a reader should know of the tables of a benchmark; said once, above the first of them.
 fn note(benchmark: &str) -> Option<&'static str> {
     match benchmark {
+        "snapshots" => Some(
+            "\
+Rows that begin with `window of` are of a window that slides along a stream: what a batch and the window cost, and
+whether that grows (`anden-bench snapshots --part window`).",
+        ),
+        "updates" => Some(
+            "\
+Rows of bytes count what a container holds: those *of nodes* the nodes of the newest version, the others all that is
+resident because of it, with its tables, its room for more and what its workers keep. Rows *in turn* are ours
+and the best of the other containers in this program, batch by batch.",
+        ),
         "tiers" => Some(
             "\
 Rows are named for the part of Terrace's evaluation (SIGMOD 2021) that they stand for: its *figures 6, 11 and 12* for the

@@ -4,16 +4,17 @@
 //! The graph and the batches are R-MAT with the parameters that the literature on dynamic containers
 //! uses; each trial has a batch of its own, with ids relabelled at random. A batch is inserted, and then
 //! removed again. Ours publishes a version with each, and is measured with the whole graph live, and over
-//! a base in a plain CSR that each edge is looked up in; the container alone, and through a database. Where a social
+//! a base in a plain CSR that each edge is looked up in; the container alone, and through a database. The others
+//! take their batches in turn with ours, which is then compared with the best of them at each size. Where a social
 //! graph is given, the container alone is measured on that too; and of this graph, of a network of roads and of a
 //! serialized graph, the memory that they take wholly live.
 
+mod contest;
 mod database;
 mod memory;
 mod readers;
 mod rivals;
 
-use std::collections::{BTreeSet, HashSet};
 use std::path::Path;
 
 use anyhow::Result;
@@ -29,7 +30,6 @@ use crate::report::{Line, Report};
 use crate::setting::Setting;
 use database::ThroughDatabase;
 use readers::{Live, Reading};
-use rivals::{PackedArray, SetEach};
 
 /// Edges of a batch, and how often it is tried.
 static SIZES: [(usize, usize); 7] =
@@ -39,8 +39,6 @@ static QUICK_SIZES: [(usize, usize); 5] = [(10, 200), (100, 100), (1000, 30), (1
 /// Batches for a single vertex.
 static HUB_SIZES: [(usize, usize); 2] = [(100_000, 20), (1_000_000, 7)];
 static QUICK_HUB_SIZES: [(usize, usize); 1] = [(100_000, 3)];
-/// Rivals have fewer trials.
-const RIVAL_SHARE: usize = 4;
 
 /// Edges in the order they come in.
 type Batch<'a> = &'a [(VertexId, VertexId)];
@@ -179,27 +177,35 @@ fn measure_batches(
     sizes: &[(usize, usize)],
     mut batch_of: impl FnMut(usize) -> Vec<(VertexId, VertexId)>,
 ) -> Result<()> {
-    let pool = &setting.pool;
     for &(len, num_trials) in sizes {
-        let (mut inserts, mut pairs) = (Vec::new(), Pairs::default());
+        let mut pairs = Pairs::default();
         for trial in 0..num_trials + 1 {
             let batch = batch_of(len);
-            let (insert, remove) = (container.insert(pool, &batch)?, container.remove(pool, &batch)?);
+            let (insert, remove) = come_and_go(setting, container, &batch)?;
             if trial > 0 {
-                inserts.push(insert);
                 pairs.push(remove, insert);
             }
         }
-        let rate = |time: f64| len as f64 / time / 1e6;
-        report.line(Line::figure(format!("{name}, insert {len}"), "M/s", rate(median(&inserts)), ""));
-        let (ratio, low, high) = pairs.ratio();
-        report.line(Line {
-            ratio: Some((1.0 / ratio, 1.0 / high, 1.0 / low)),
-            other: Some((rate(pairs.other()), "insert".to_owned())),
-            ..Line::figure(format!("{name}, remove {len}"), "M/s", rate(pairs.ours()), "≥ 0.8")
-        });
+        report_batches(report, name, len, &pairs);
     }
     Ok(())
+}
+
+/// The seconds to insert a batch, and to remove it again.
+fn come_and_go(setting: &Setting, container: &mut dyn Container, batch: Batch<'_>) -> Result<(f64, f64)> {
+    Ok((container.insert(&setting.pool, batch)?, container.remove(&setting.pool, batch)?))
+}
+
+/// The lines of batches of one size; ours are the seconds of removals, the other side's those of insertions.
+fn report_batches(report: &mut Report, name: &str, len: usize, pairs: &Pairs) {
+    let rate = |time: f64| len as f64 / time / 1e6;
+    report.line(Line::figure(format!("{name}, insert {len}"), "M/s", rate(pairs.other()), ""));
+    let (ratio, low, high) = pairs.ratio();
+    report.line(Line {
+        ratio: Some((1.0 / ratio, 1.0 / high, 1.0 / low)),
+        other: Some((rate(pairs.other()), "insert".to_owned())),
+        ..Line::figure(format!("{name}, remove {len}"), "M/s", rate(pairs.ours()), "≥ 0.8")
+    });
 }
 
 fn sizes(is_quick: bool) -> &'static [(usize, usize)] {
@@ -215,7 +221,6 @@ fn is_wanted(setting: &Setting, name: &str) -> bool {
 pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
     let pool = &setting.pool;
     let scale = setting.origin.scale();
-    let num_vertices = 1_usize << scale;
     let generator = skewed(scale, 16, 1)?;
     let edges = generator.edges(pool);
     let sizes = sizes(is_quick);
@@ -243,20 +248,7 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
         measure(setting, report, "database over a base", (&mut live, scale), sizes)?;
         readers::measure(setting, report, "database over a base", &mut live, is_quick)?;
     }
-    let rival_sizes: Vec<_> = sizes.iter().map(|&(len, num_trials)| (len, num_trials.div_ceil(RIVAL_SHARE))).collect();
-    let rivals: [(&str, Box<dyn Container>); 4] = [
-        ("sorted vectors", Box::new(SetEach::<Vec<u32>>::new(num_vertices))),
-        ("B-tree sets", Box::new(SetEach::<BTreeSet<u32>>::new(num_vertices))),
-        ("hash sets", Box::new(SetEach::<HashSet<u32>>::new(num_vertices))),
-        ("one packed array", Box::new(PackedArray::new())),
-    ];
-    for (name, mut rival) in rivals {
-        if is_wanted(setting, name) {
-            rival.insert(pool, &edges)?;
-            measure(setting, report, name, (&mut *rival, scale), &rival_sizes)?;
-        }
-    }
-    Ok(())
+    contest::run(setting, report, &edges, sizes)
 }
 
 /// The container alone: wholly live, and over a plain CSR.
@@ -268,7 +260,7 @@ fn containers(setting: &Setting, report: &mut Report, edges: Batch<'_>, is_quick
     if is_wanted(setting, "live") {
         let mut live = Ours::new(num_vertices, None)?;
         live.insert(&setting.pool, edges)?;
-        report.line(memory::line("live graph, bytes", &live.terrace, &csr, ""));
+        report.line(memory::nodes("live graph, bytes of nodes", &live.terrace, &csr));
         measure(setting, report, "live", (&mut live, scale), sizes)?;
         one_edge(setting, report, "live", &mut live)?;
         readers::measure(setting, report, "live", &mut live, is_quick)?;

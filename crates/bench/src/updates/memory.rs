@@ -1,4 +1,5 @@
-//! What graphs take that are wholly live, against their plain CSR.
+//! What graphs take that are wholly live, against their plain CSR: all that the container holds, nodes and room for
+//! more, tables, and what its workers keep.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -6,6 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use base::VertexId;
 use base::mapped::MappedSlice;
+use base::memory::{give_back_unused, resident_beside_files};
 use base::progress::Silent;
 use engine::{Database, GraphOptions, KeyScheme, LoadOptions};
 use graph::formats::InputPath;
@@ -13,42 +15,58 @@ use graph::{Adjacency, Csr, Graph, WeightType};
 use terrace::{Addition, Options, Plane, Space, Terrace};
 
 use crate::graphs::Origin;
-use crate::report::{Line, Report};
+use crate::report::{Line, Report, at_most};
 use crate::setting::Setting;
 
 /// Most of the CSR's bytes that the roads may take, whose lists are the shortest that there are, and other graphs.
-const MOST_OF_ROADS: &str = "≤ 4.5";
-const MOST: &str = "≤ 1.6";
+const MOST_OF_ROADS: f64 = 4.5;
+const MOST: f64 = 1.6;
 
-/// A line for each graph that is given.
+/// The lines of each graph that is given.
 pub(super) fn run(setting: &Setting, report: &mut Report) -> Result<()> {
     if let Some(path) = &setting.roads {
-        report.line(wholly_live(setting, "roads wholly live, bytes", &real(setting, path)?, MOST_OF_ROADS)?);
+        wholly_live(setting, report, "roads wholly live", (&real(setting, path)?, MOST_OF_ROADS))?;
     }
     if let Origin::Serialized(path) = &setting.origin {
         let csr = Csr::read_gapbs(path, &setting.pool)?;
-        report.line(wholly_live(setting, "serialized graph wholly live, bytes", &csr, MOST)?);
+        wholly_live(setting, report, "serialized graph wholly live", (&csr, MOST))?;
     }
     Ok(())
 }
 
-fn wholly_live(setting: &Setting, name: &str, csr: &Csr, most: &str) -> Result<Line> {
+fn wholly_live(setting: &Setting, report: &mut Report, name: &str, (csr, most): (&Csr, f64)) -> Result<()> {
     let additions: Vec<_> = arcs(csr).into_iter().map(|(source, target)| Addition { source, target }).collect();
+    give_back_unused();
+    let before = resident_beside_files();
     let mut terrace = Terrace::new(&Options::default())?;
     terrace.grow(csr.vertex_bound())?;
-    terrace.apply(&setting.pool, Plane::Out, &additions, &mut Space::default())?;
+    let mut space = Space::default();
+    terrace.apply(&setting.pool, Plane::Out, &additions, &mut space)?;
     terrace.publish();
-    Ok(line(name, &terrace, csr, most))
+    // What a version that somebody keeps needs is made now, and what nobody needs is given back.
+    terrace.collect();
+    drop(space);
+    give_back_unused();
+    let resident = resident_beside_files().saturating_sub(before);
+    report.line(nodes(&format!("{name}, bytes of nodes"), &terrace, csr));
+    report.line(line(&format!("{name}, bytes"), resident as f64, csr, Some(most)));
+    Ok(())
 }
 
-/// The bytes of the nodes of a container, against those of the same graph as a CSR: a target an arc, and an offset of
-/// eight bytes a vertex.
-pub(super) fn line(name: &str, terrace: &Terrace, csr: &Csr, most: &str) -> Line {
-    let bytes = terrace.memory().live_bytes as f64;
+/// The bytes of the nodes of a container, without its tables and its room for more.
+pub(super) fn nodes(name: &str, terrace: &Terrace, csr: &Csr) -> Line {
+    line(name, terrace.memory().live_bytes as f64, csr, None)
+}
+
+/// Bytes against those of the same graph as a CSR: a target an arc, and an offset of eight bytes a vertex.
+fn line(name: &str, bytes: f64, csr: &Csr, most: Option<f64>) -> Line {
     let csr_bytes = (4 * csr.num_arcs() + 8 * csr.vertex_bound() as u64) as f64;
     let ratio = bytes / csr_bytes;
     let an_arc = format!("{:.2} bytes an arc", bytes / csr.num_arcs().max(1) as f64);
-    let bound = if most.is_empty() { an_arc } else { format!("{most}; {an_arc}") };
+    let bound = match most {
+        Some(most) => format!("{}; {an_arc}", at_most(most, ratio)),
+        None => an_arc,
+    };
     Line {
         other: Some((csr_bytes / 1e6, "plain csr".to_owned())),
         ratio: Some((ratio, ratio, ratio)),
