@@ -1,7 +1,9 @@
 //! `live`: kernels on a graph that changes, against the plain CSR of the same graph.
 //!
 //! Twice: over a snapshot of which a hundredth changed, half of it edges that came and half edges that went, and
-//! wholly in memory, without anything below.
+//! wholly in memory, without anything below. Then, how long commits wait when a snapshot is made of what changed.
+
+mod freeze;
 
 use std::ops::ControlFlow;
 
@@ -26,19 +28,22 @@ const CHANGED: u64 = 200;
 /// Updates that are applied at once.
 const BATCH: usize = 1_000_000;
 
-/// Runs the benchmark.
-pub fn run(setting: &Setting, graphs: &Graphs<'_>, report: &mut Report) -> Result<()> {
-    let wanted = |kernel: &Kernel| setting.kernel.as_ref().is_none_or(|name| name == kernel.name());
-    let kernels: Vec<Kernel> = KERNELS.into_iter().filter(wanted).collect();
-    let (weighted, plain): (Vec<_>, Vec<_>) = kernels.into_iter().partition(|&kernel| kernel == Kernel::Sssp);
-    if weighted.is_empty() && plain.is_empty() {
-        bail!("--kernel: one of {} expected", KERNELS.map(Kernel::name).join(", "));
+/// Runs the benchmark; a quick one freezes less.
+pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut Report) -> Result<()> {
+    let is_wanted = |name: &str| setting.kernel.as_deref().is_none_or(|wanted| wanted == name);
+    let kernels: Vec<Kernel> = KERNELS.into_iter().filter(|kernel| is_wanted(kernel.name())).collect();
+    if kernels.is_empty() && !is_wanted(freeze::NAME) {
+        bail!("--kernel: one of {}, {} expected", KERNELS.map(Kernel::name).join(", "), freeze::NAME);
     }
+    let (weighted, plain): (Vec<_>, Vec<_>) = kernels.into_iter().partition(|&kernel| kernel == Kernel::Sssp);
     for (kernels, has_weights) in [(plain, false), (weighted, true)] {
         if !kernels.is_empty() {
             let forms = if has_weights { graphs.weighted()? } else { graphs.plain()? };
             lines(setting, &forms, has_weights, &kernels, report)?;
         }
+    }
+    if is_wanted(freeze::NAME) {
+        freeze::lines(setting, is_quick, report)?;
     }
     Ok(())
 }

@@ -60,7 +60,7 @@ enum Benchmark {
     /// The homes of a live graph's lists, each threshold and each left out, against the defaults: figures 6, 11 and 12
     /// and tables 10 and 11 of Terrace.
     Tiers(Options),
-    /// Kernels on a graph that changes, against the plain CSR.
+    /// Kernels on a graph that changes, against the plain CSR; commits while a snapshot is made of the changes.
     Live(Options),
     /// Short queries, analyses and commits, each alone and beside the others.
     Transactions(Options),
@@ -112,8 +112,8 @@ struct Options {
     /// Pairs of runs in comparisons with GAP, and repetitions of loads [default: 5; quick: 1].
     #[arg(long)]
     gap_pairs: Option<usize>,
-    /// Only this kernel, by the name in the report (kernels, snapshots), this side (updates, tiers), or this part
-    /// (transactions, outofcore).
+    /// Only this kernel, by the name in the report (kernels, snapshots, live), this side (updates, tiers), or this part
+    /// (transactions, outofcore; live: `freeze`).
     #[arg(long, value_name = "NAME")]
     kernel: Option<String>,
     /// Only these parts of `snapshots`.
@@ -211,7 +211,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
         let mut report = Report::new(name, graph, threads, options.json);
         match name {
             "load" => load::run(&setting, &graphs, &mut report)?,
-            "live" => live::run(&setting, &graphs, &mut report)?,
+            "live" => live::run(&setting, &graphs, defaults.is_quick, &mut report)?,
             "updates" => updates::run(&setting, defaults.is_quick, &mut report)?,
             "transactions" => transactions::run(&setting, defaults.is_quick, &mut report)?,
             "outofcore" => outofcore::run(&setting, &graphs, defaults.is_quick, &mut report)?,
