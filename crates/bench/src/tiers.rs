@@ -149,7 +149,7 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
         // Both are new: a container that has seen batches has its nodes elsewhere.
         let mut default = Filled::new(setting, &Options::default(), &arcs, csr)?;
         let mut filled = Filled::new(setting, &compared.options, &arcs, csr)?;
-        report.line(homes(compared.row("lists"), csr, &compared.options));
+        report.line(homes(format!("{}: {}", compared.of, compared.name), csr, &compared.options));
         let mut side = Side { setting, report, compared: &compared, is_quick, ratios: Vec::new() };
         let mut parts = vec![side.bytes(&filled, &default, arcs.len())];
         side.batches(&mut filled, &mut default)?;

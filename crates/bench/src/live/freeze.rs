@@ -7,10 +7,10 @@
 //! new delta is laid over the new snapshot: the longest commit until the snapshot is there has that in it.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use base::VertexId;
 use base::parallel::Pool;
 use engine::{Database, Durability, Fate, GraphOptions, KeyScheme};
@@ -33,8 +33,9 @@ const QUICK_TRIALS: usize = 3;
 const BYTES_OF_EDGE: u64 = 1024;
 /// Commits that begin so soon after the snapshot was asked for may wait for the freeze.
 const SOON: Duration = Duration::from_millis(1);
-/// How long edges are committed before a snapshot is asked for.
-const BEFORE: Duration = Duration::from_millis(20);
+/// Commits before a snapshot is asked for, and after it is there.
+const BEFORE: usize = 1000;
+const AFTER: usize = 10;
 /// Between two commits, so that who freezes finds a moment without one.
 const PAUSE: Duration = Duration::from_micros(5);
 
@@ -128,59 +129,94 @@ fn trial(setting: &Setting, place: Place, number: u64, num_bytes: u64) -> Result
         let batch = supply.take(&setting.pool, (num_bytes / BYTES_OF_EDGE) as usize);
         database.apply_edges(&batch, Fate::Come, &setting.pool)?;
     }
-    let delta_bytes = database.live_stats().delta_bytes;
-    let is_over = AtomicBool::new(false);
-    let (asked, snapshot, commits) = std::thread::scope(|scope| -> Result<_> {
-        let writer = scope.spawn(|| commit_until(&database, scale, &is_over));
-        std::thread::sleep(BEFORE);
-        let asked = Instant::now();
-        let (snapshot, made) = seconds(|| database.checkpoint(None));
-        is_over.store(true, Ordering::Relaxed);
-        let commits = writer.join().map_err(|_| anyhow::anyhow!("the writer ended early"))??;
-        made?;
-        Ok((asked, snapshot, commits))
-    })?;
+    let trial = snapshot_beside_commits(&database, scale)?;
     drop(database);
     if path.exists() {
         std::fs::remove_dir_all(&path)?;
     }
-    let (before, since): (Vec<_>, Vec<_>) = commits.iter().partition(|commit| commit.began < asked);
-    if before.is_empty() || since.is_empty() {
-        bail!("nothing was committed before the snapshot, or beside it");
-    }
-    let longest =
-        |commits: &mut dyn Iterator<Item = &&Commit>| commits.map(|commit| commit.seconds).fold(0.0, f64::max);
+    Ok(trial)
+}
+
+/// Makes a snapshot of what is live while another thread commits.
+fn snapshot_beside_commits(database: &Database, scale: u32) -> Result<Trial> {
+    let delta_bytes = database.live_stats().delta_bytes;
+    let writer = Committing { is_over: AtomicBool::new(false), num_commits: AtomicUsize::new(0) };
+    let (asked, snapshot, commits) = std::thread::scope(|scope| -> Result<_> {
+        let handle = scope.spawn(|| writer.commit(database, scale));
+        let wait_for = |num_commits: usize| {
+            while writer.num_commits.load(Ordering::Relaxed) < num_commits && !handle.is_finished() {
+                std::thread::yield_now();
+            }
+        };
+        wait_for(BEFORE);
+        let asked = Instant::now();
+        let (snapshot, made) = seconds(|| database.checkpoint(None));
+        wait_for(writer.num_commits.load(Ordering::Relaxed) + AFTER);
+        writer.is_over.store(true, Ordering::Relaxed);
+        let commits = handle.join().map_err(|_| anyhow::anyhow!("the writer ended early"))??;
+        made?;
+        Ok((asked, snapshot, commits))
+    })?;
+    let (before, since) = commits.split_at(commits.partition_point(|commit| commit.began < asked));
+    let longest = |commits: &[Commit]| commits.iter().map(|commit| commit.seconds).fold(0.0, f64::max);
+    // Who began just before may be the one that waits.
+    let last = &before[before.len().saturating_sub(1)..];
+    let soon = &since[..since.partition_point(|commit| commit.began < asked + SOON)];
+    let until = &since[..since.partition_point(|commit| commit.began < asked + Duration::from_secs_f64(snapshot))];
     Ok(Trial {
         delta_bytes,
         median: median(&before.iter().map(|commit| commit.seconds).collect::<Vec<_>>()),
-        // Who began just before may be the one that waits.
-        longest_soon: longest(
-            &mut before.last().into_iter().chain(since.iter().take_while(|commit| commit.began < asked + SOON)),
-        ),
-        longest: longest(&mut since.iter()),
+        longest_soon: longest(last).max(longest(soon)),
+        longest: longest(last).max(longest(until)),
         snapshot,
     })
 }
 
-/// Commits one edge after the other, to and from anywhere.
-fn commit_until(database: &Database, scale: u32, is_over: &AtomicBool) -> Result<Vec<Commit>> {
-    const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
-    let pool = Pool::new(1)?;
-    let mask = (1_u64 << scale) - 1;
-    let mut commits = Vec::with_capacity(1 << 20);
-    for number in 1_u64.. {
-        if is_over.load(Ordering::Relaxed) {
-            break;
+/// Who commits one edge after the other.
+struct Committing {
+    is_over: AtomicBool,
+    num_commits: AtomicUsize,
+}
+
+impl Committing {
+    /// Commits edges to and from anywhere until it is over.
+    fn commit(&self, database: &Database, scale: u32) -> Result<Vec<Commit>> {
+        const ODD: u64 = 0x9e37_79b9_7f4a_7c15;
+        let pool = Pool::new(1)?;
+        let mask = (1_u64 << scale) - 1;
+        let mut commits = Vec::with_capacity(1 << 20);
+        while !self.is_over.load(Ordering::Relaxed) {
+            let mixed = (commits.len() as u64 + 1).wrapping_mul(ODD);
+            let edge = ((mixed >> 40 & mask) as VertexId, (mixed >> 16 & mask) as VertexId);
+            let began = Instant::now();
+            let (seconds, applied) = seconds(|| database.apply_edges(&[edge], Fate::Come, &pool));
+            applied?;
+            commits.push(Commit { began, seconds });
+            self.num_commits.store(commits.len(), Ordering::Relaxed);
+            let ended = Instant::now();
+            while ended.elapsed() < PAUSE {
+                std::hint::spin_loop();
+            }
         }
-        let mixed = number.wrapping_mul(ODD);
-        let edge = ((mixed >> 40 & mask) as VertexId, (mixed >> 16 & mask) as VertexId);
-        let began = Instant::now();
-        let (seconds, applied) = seconds(|| database.apply_edges(&[edge], Fate::Come, &pool));
-        applied?;
-        commits.push(Commit { began, seconds });
-        while began.elapsed().as_secs_f64() < seconds + PAUSE.as_secs_f64() {
-            std::hint::spin_loop();
+        Ok(commits)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// However seldom a thread has its turn, there are commits on both sides of the snapshot.
+    #[test]
+    fn commits_beside_a_snapshot_are_measured() {
+        for place in [Place::Memory, Place::Files] {
+            let directory = tempfile::tempdir().unwrap();
+            let database = place.database(&directory.path().join("freeze.anden")).unwrap();
+            database.apply_edges(&[(0, 1), (1, 2)], Fate::Come, &Pool::new(1).unwrap()).unwrap();
+            let trial = snapshot_beside_commits(&database, 10).unwrap();
+            assert!(trial.delta_bytes > 0 && trial.median > 0.0 && trial.snapshot > 0.0);
+            assert!(trial.longest > 0.0 && trial.longest_soon > 0.0);
+            assert_eq!(database.snapshots().len(), 2, "that of the beginning, and the one that was made");
         }
     }
-    Ok(commits)
 }
