@@ -5,6 +5,9 @@
 //! just after the snapshot was asked for may have to wait for the freeze, so the longest of these commits bounds it; it
 //! has the first changes of the new delta in it, too. The median of the commits before is the other side. Later on, the
 //! new delta is laid over the new snapshot: the longest commit until the snapshot is there has that in it.
+//!
+//! When the freeze has its turn is not seen from here. Where other programs keep the processors busy that may be later
+//! than [`SOON`], and a commit may be long because its thread had to wait: the lines say something on an idle machine.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
