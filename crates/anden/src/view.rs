@@ -43,7 +43,12 @@ type LastWeights = Arc<Mutex<Option<(Arc<ChosenWeights>, SharedStatistics)>>>;
 /// What kernels that add weights up want to know of them, once one has asked.
 type SharedStatistics = Arc<OnceLock<WeightStatistics>>;
 
-/// In how many contiguous pieces lists lie; lists without entries do not count.
+/// In how many contiguous pieces out-lists lie; lists without entries do not count.
+///
+/// A piece is a slice that algorithms get, whatever it comes from. Of sources a list has three at most, the base run, what
+/// all levels together add and what is live, and a fourth while a snapshot is written; with few changes each of them is one
+/// piece. An entry that is gone from the middle of a piece makes two of it, and of what is live a list of more than 1,020
+/// entries lies in leaves, each of them a piece.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PieceStatistics {
     /// The most pieces of a list; 0 of a graph without edges.

@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use anden::{
-    ApplyOptions, Changes, Database, Error, InputPath, Job, Key, LoadOptions, Options, OwnedValue, PageRankParams,
-    Parameters, PathLength, Session, Side, Update, Value, Values, VertexFormat, View, WeightType, write_file,
+    ApplyOptions, Changes, Database, Error, InputPath, Job, Key, KeyScheme, LoadOptions, Options, OwnedValue,
+    PageRankParams, Parameters, PathLength, PieceStatistics, Session, Side, Update, Value, Values, VertexFormat, View,
+    WeightType, write_file,
 };
 
 struct Scene {
@@ -31,7 +32,7 @@ impl Scene {
 const WORDS: &str = "bash libc6 2\nvim libc6 1\nvim bash 0.5\nlibc6 gcc 4\nlone lone 1\n";
 
 fn words() -> Scene {
-    let graph = Options { keys: anden::KeyScheme::String, weight_type: Some(WeightType::F64), ..Options::default() };
+    let graph = Options { keys: KeyScheme::String, weight_type: Some(WeightType::F64), ..Options::default() };
     Scene::load(WORDS, graph)
 }
 
@@ -270,4 +271,28 @@ fn files_are_applied_while_snapshots_are_made() {
     db.close().unwrap();
     let db = Database::open(&path).unwrap();
     assert_eq!(db.view().unwrap().num_edges(), num_edges + 1);
+}
+
+/// Slices that algorithms get, and not what they come from.
+#[test]
+fn pieces_are_counted_as_slices() {
+    let db = Database::in_memory(Options { keys: KeyScheme::Dense, ..Options::default() }).unwrap();
+    let pieces = || db.view().unwrap().piece_statistics().unwrap();
+    let of = |max, mean| PieceStatistics { max, mean };
+    assert_eq!(pieces(), of(0, 0.0));
+    db.add_edges(&[(0, 1), (0, 2), (0, 3), (0, 4), (1, 2)]).unwrap();
+    assert_eq!(pieces(), of(1, 1.0), "live");
+    db.checkpoint(None).unwrap();
+    assert_eq!(pieces(), of(1, 1.0), "a snapshot");
+    db.add_edges(&[(0, 5)]).unwrap();
+    assert_eq!(pieces(), of(2, 1.5), "one more, live");
+    db.remove_edges(&[(0, 2)]).unwrap();
+    assert_eq!(pieces(), of(3, 2.0), "and one less, from between two");
+    db.checkpoint(None).unwrap();
+    assert_eq!(pieces(), of(1, 1.0), "the next snapshot");
+    let hub: Vec<_> = (0..5000).map(|target| (2, target)).collect();
+    db.add_edges(&hub).unwrap();
+    assert!(pieces().max > 4, "leaves of a long list");
+    db.checkpoint(None).unwrap();
+    assert_eq!(pieces(), of(1, 1.0), "and none in a snapshot");
 }

@@ -35,9 +35,17 @@ fn ways_to_read() -> impl TypedValueParser<Value = Io> {
     PossibleValuesParser::new(Io::ALL.map(Io::name)).try_map(|name| name.parse::<Io>())
 }
 
+const INFO_NOTES: &str = "\
+A piece of a list is a slice that algorithms get, whatever it comes from: the base run, levels, or
+what is live. An entry that is gone makes two of one; a long list that is live lies in many.
+
+Examples:
+  anden info social.anden
+  anden info social.anden --json";
+
 /// Show what a database holds: counts, degrees, pages, bytes
 #[derive(Args, Debug)]
-#[command(after_help = "Examples:\n  anden info social.anden\n  anden info social.anden --json")]
+#[command(after_help = INFO_NOTES)]
 pub struct InfoArgs {
     /// The database: a directory
     #[arg(value_name = "DB")]

@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind as IoKind;
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
@@ -19,6 +18,7 @@ use base::storage::FaultPlan;
 use graph::{Graph, WeightType};
 use testkit::Random;
 
+use crate::bounded_pieces::Shape;
 use crate::hooked::HookedStorage;
 
 const DB: &str = "db";
@@ -89,10 +89,12 @@ impl Writer {
 fn arcs(view: &View) -> BTreeSet<(u32, u32)> {
     let mut arcs = BTreeSet::new();
     for v in 0..view.vertex_bound() as VertexId {
+        let mut shape = Shape::default();
         let _ = view.for_each_out_fragment(v, |targets| {
             arcs.extend(targets.iter().map(|&target| (v, target)));
-            ControlFlow::Continue(())
+            shape.see(targets)
         });
+        assert!(shape.num_parts <= 4, "{shape:?}");
     }
     view.check().unwrap();
     assert_eq!(arcs.len() as u64, view.num_edges());

@@ -5,6 +5,7 @@ mod answers;
 mod appending;
 mod background;
 mod beside_a_writer;
+mod bounded_pieces;
 mod checkpoints;
 mod conflicts;
 mod crash_every_call;
