@@ -3,6 +3,7 @@
 mod beside_each_other;
 mod edge_properties;
 mod facade;
+mod live_queries;
 mod matrix;
 mod prefetch;
 mod round_trips;
