@@ -133,7 +133,7 @@ fn distinct_in_degrees(view: &View) -> Result<Option<DegreeStatistics>> {
 }
 
 fn print(console: &mut Console, database: &Database, view: &View) -> Result {
-    let stats = database.stats().storage;
+    let Stats { storage: stats, live, .. } = database.stats();
     let mut kind = vec![if view.is_directed() { "directed" } else { "undirected" }.to_owned()];
     if database.options().ordered {
         kind.push("ordered".into());
@@ -173,6 +173,13 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         );
     if log_bytes > 0 {
         table.pair("  of these, the log", size(log_bytes));
+    }
+    // Committed, and in no snapshot yet.
+    if live.delta_bytes > 0 {
+        let (added, removed) = (count(live.added), count(live.removed));
+        table
+            .pair("live edges", format!("{added} added, {removed} removed"))
+            .pair("  in memory", size(live.delta_bytes));
     }
     console.table(&table)?;
     let name = if view.is_directed() { "out-degree" } else { "degree" };

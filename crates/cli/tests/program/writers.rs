@@ -72,6 +72,29 @@ fn who_writes_second_is_told_who_does_already() {
     scene.anden(&["verify", "db"]).succeeded();
 }
 
+/// What `info` says of `name`.
+fn row(text: &str, name: &str) -> String {
+    let value = text.lines().find_map(|line| line.trim().strip_prefix(name));
+    value.unwrap_or_else(|| panic!("{name}: {text}")).trim().to_owned()
+}
+
+/// The log of whoever was killed is read by the next, and shown as what it is.
+#[test]
+fn what_only_the_log_has_is_shown_as_live() {
+    let scene = Scene::with_small(&[]);
+    let mut writer = Writer::start(&scene);
+    writer.commit("- 1 2\n+ 1 8\n");
+    writer.process.kill().unwrap();
+    writer.process.wait().unwrap();
+    let text = scene.anden(&["info", "db"]).succeeded().stdout;
+    let is_second_there = scene.json(&["info", "db"])["edges"] == 6;
+    let expected = if is_second_there { "1 added, 1 removed" } else { "0 added, 1 removed" };
+    assert_eq!((row(&text, "live edges").as_str(), row(&text, "snapshots").as_str()), (expected, "1"), "{text}");
+    scene.anden(&["checkpoint", "db"]).succeeded();
+    let text = scene.anden(&["info", "db"]).succeeded().stdout;
+    assert!(!text.contains("live edges") && row(&text, "snapshots") == "2", "{text}");
+}
+
 #[test]
 fn what_a_writer_has_committed_is_shown_as_live() {
     let scene = Scene::with_small(&[]);
@@ -87,7 +110,12 @@ fn what_a_writer_has_committed_is_shown_as_live() {
     assert_eq!((&info["commits"]["commits"], &info["commits"]["aborts"]), (&json!(0), &aborts), "{info}");
     assert_eq!(info["views"]["open"], 1, "{info}");
     assert!(info["views"]["oldest_age_seconds"].as_f64().unwrap() > 0.0, "{info}");
+    let text = scene.anden(&["info", "db"]).succeeded().stdout;
+    assert!(["1", "2"].map(|n| format!("{n} added, 0 removed")).contains(&row(&text, "live edges")), "{text}");
+    assert!(row(&text, "in memory").ends_with('B'), "{text}");
     writer.end();
+    let text = scene.anden(&["info", "db"]).succeeded().stdout;
+    assert!(!text.contains("live edges") && !text.contains("in memory"), "{text}");
     let info = scene.json(&["info", "db"]);
     let live = &info["live"];
     assert_eq!((&live["delta_bytes"], &live["added"], &live["log_bytes"]), (&json!(0), &json!(0), &json!(0)), "{info}");
