@@ -99,6 +99,103 @@ fn what_is_wrong_is_told_with_its_line() {
     scene.anden(&arguments(&["updates.txt", "--batch", "0"])).refused(&["--batch"]);
 }
 
+/// All that a database shows: its edges with what they have, its vertices with what they have, and what is said of it.
+fn everything(scene: &Scene) -> [String; 4] {
+    let [edges, vertices] = ["edges.csv", "vertices.csv"];
+    scene.anden(&["export", "db", edges, "--format", "csv", "--vertices", vertices]).succeeded();
+    let mut info = scene.json(&["info", "db"]);
+    // How long a view was open, and nothing of the database.
+    info["views"] = json!(null);
+    let snapshots = scene.anden(&["snapshots", "db"]).succeeded().stdout;
+    [scene.read(edges), scene.read(vertices), info.to_string(), snapshots]
+}
+
+/// Applies batches that begin with what is right and would change everything, and then have one line that is not: on
+/// whatever line that is, nothing has happened.
+fn check_refused(scene: &Scene, right: &[&str], wrong: &[(&str, &str)], options: &[&str]) {
+    let before = everything(scene);
+    for (number, (line, message)) in wrong.iter().enumerate() {
+        let place = [0, right.len() / 2, right.len()][number % 3];
+        let (first, rest) = right.split_at(place);
+        let lines = [first, &[*line], if number % 2 == 0 { rest } else { &[] }].concat();
+        scene.write("updates.txt", format!("# a batch\n\n{}\n", lines.join("\n")));
+        let named = format!("updates.txt:{}", place + 3);
+        scene.anden(&arguments(&[&["updates.txt"][..], options].concat())).failed(&[&named, message]);
+        assert_eq!(everything(scene), before, "{line} on line {}", place + 3);
+    }
+    // It is that line alone.
+    scene.write("updates.txt", right.join("\n"));
+    scene.anden(&arguments(&[&["updates.txt"][..], options].concat())).succeeded();
+    assert_ne!(everything(scene), before);
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
+#[test]
+fn a_batch_that_is_refused_has_not_happened_at_all() {
+    let wrong = [
+        ("+ 1 80 3", "vertex 80 does not exist"),
+        ("+ 80 1 3", "vertex 80 does not exist"),
+        ("= 80 81 3", "vertex 80 does not exist"),
+        ("- 4 1", "no edge from 4 to 1"),
+        ("- 80 1", "no edge from 80 to 1"),
+        ("v- 80", "no vertex 80"),
+        ("p 80 size 3", "vertex 80 does not exist"),
+        ("p 4 size null", "vertex 4 has no \"size\" to remove"),
+        ("+ 1 2 x", "expected"),
+        ("+ 1 2 3 4", "expected"),
+        ("add 1 2", "one of + - ="),
+        ("p 3 size large", "expected a whole number"),
+    ];
+    let right = ["v+ 90", "+ 3 90 7", "= 1 2 9", "- 1 3", "v- 6", "p 2 size 4", "p 3 size null", "p 4 name x"];
+    for kind in [&["--directed"][..], &["--undirected"]] {
+        let scene = Scene::with_small(&[&["--weights", "--weight-type", "f64"][..], kind].concat());
+        scene.anden_with_input(&arguments(&["-"]), b"p 2 size 1\np 3 size 2\n").succeeded();
+        check_refused(&scene, &right, &wrong, &["--strict"]);
+    }
+}
+
+/// Without `--strict` too, and where there are no weights.
+#[test]
+fn a_batch_with_a_line_that_is_none_has_not_happened_at_all() {
+    let scene = Scene::with_small(&[]);
+    scene.anden_with_input(&arguments(&["-"]), b"p 2 size 1\n").succeeded();
+    let right = ["+ 1 90", "- 1 3", "v- 6", "v- 777", "p 2 size 4"];
+    let wrong = [
+        ("+ 1 2 3", "no weights"),
+        ("= 1 2 3", "no weights"),
+        ("+ 1 x", "integer ids"),
+        ("+ 1", "expected"),
+        ("v+", "expected"),
+        ("add 1 2", "one of + - ="),
+        ("p 2 size large", "expected a whole number"),
+        ("p 2 other null", "there is no property \"other\""),
+    ];
+    check_refused(&scene, &right, &wrong, &[]);
+}
+
+/// Batches of these graphs become levels.
+#[test]
+fn a_batch_of_a_multigraph_that_is_refused_has_not_happened_at_all() {
+    for kind in [&["--multigraph"][..], &["--duplicates", "last"], &["--multigraph", "--undirected"]] {
+        let scene = Scene::new();
+        scene.write("flights.csv", FLIGHTS);
+        scene.anden(&[&["load", "db", "flights.csv", "--ids", "string", "--quiet"], kind].concat()).succeeded();
+        let right =
+            ["v+ LAX", "+ SEA LAX", "p SEA LAX distance 954", "p SEA JFK delay 11", "- ORD JFK", "p SEA size 3"];
+        let wrong = [
+            ("+ SEA NYC", "vertex NYC does not exist"),
+            ("- SEA SEA", "no edge from SEA to SEA"),
+            ("v- NYC", "no vertex NYC"),
+            ("p SEA NYC delay 3", "vertex NYC does not exist"),
+            ("p JFK JFK delay 3", "there is no edge from JFK to JFK"),
+            ("p SEA JFK speed null", "there is no property \"speed\""),
+            ("= SEA JFK 3", "no weights"),
+            ("add SEA JFK", "one of + - ="),
+        ];
+        check_refused(&scene, &right, &wrong, &["--strict"]);
+    }
+}
+
 /// As a load does, with the sign of a zero.
 #[test]
 fn weights_are_read_as_the_graph_has_them() {
