@@ -290,3 +290,89 @@ fn a_window_is_refused_without_batches_and_keeps_names() {
     assert_eq!(window.view().unwrap().num_edges(), 1);
     assert_eq!(db.retain(Retention::All).unwrap(), Vec::<u32>::new());
 }
+
+const STREAM_VERTICES: u32 = 2000;
+const STREAM_EDGES: usize = 300;
+const STREAM_WINDOW: usize = 8;
+const MOST_FILES: usize = 3 * STREAM_WINDOW;
+
+/// A stream whose edges go again when their batch leaves the window, so that the window is all that there is.
+struct Stream {
+    random: Random,
+    /// Those of the window, and as many before it.
+    batches: VecDeque<BTreeSet<(u32, u32)>>,
+}
+
+impl Stream {
+    fn next(&mut self) -> Changes {
+        let mut batch = BTreeSet::new();
+        while batch.len() < STREAM_EDGES {
+            let edge = (self.random.below(STREAM_VERTICES), self.random.below(STREAM_VERTICES));
+            // What was there before the window would not be in it.
+            if !self.batches.iter().any(|batch| batch.contains(&edge)) {
+                batch.insert(edge);
+            }
+        }
+        let gone = self.batches.len().checked_sub(STREAM_WINDOW).map(|oldest| &self.batches[oldest]);
+        let changes = gone
+            .into_iter()
+            .flatten()
+            .fold(Changes::default(), |changes, &(u, v)| changes.remove_edge(u64::from(u), u64::from(v)));
+        let changes = batch.iter().fold(changes, |changes, &(u, v)| changes.add_edge(u64::from(u), u64::from(v)));
+        self.batches.push_back(batch);
+        if self.batches.len() > 2 * STREAM_WINDOW {
+            self.batches.pop_front();
+        }
+        changes
+    }
+
+    fn window(&self) -> impl Iterator<Item = (u32, u32)> {
+        self.batches.iter().rev().take(STREAM_WINDOW).flatten().copied()
+    }
+
+    /// The bytes of a database that has what the window has and nothing else, in one run.
+    fn num_bytes(&self, options: Options) -> u64 {
+        let fresh = Database::in_memory(options).unwrap();
+        fresh.add_edges(&self.window().collect::<Vec<_>>()).unwrap();
+        fresh.checkpoint(None).unwrap();
+        fresh.merge().unwrap();
+        fresh.stats().storage.bytes
+    }
+}
+
+/// What a stream leaves behind does not grow with it: neither bytes nor files, whether it is counted or looked up.
+#[test]
+fn a_long_stream_takes_no_more_room_than_a_short_one() {
+    let options = Options { keys: KeyScheme::Dense, ..Options::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    for (is_on_disk, num_batches) in [(false, 400), (true, 80)] {
+        let made = if is_on_disk { Database::create(&path, options) } else { Database::in_memory(options) };
+        let db = made.unwrap();
+        let mut stream = Stream { random: Random::new(71), batches: VecDeque::new() };
+        let window = db.sliding_window(STREAM_WINDOW as u32).unwrap();
+        let (mut most_bytes, mut most_files, mut most_levels) = ([0; 2], 0, 0);
+        for turn in 0..num_batches {
+            let view = window.push(&stream.next()).unwrap();
+            let num_edges = stream.window().count() as u64;
+            assert_eq!((view.num_edges(), db.view().unwrap().num_edges()), (num_edges, num_edges), "batch {turn}");
+            assert_eq!(db.snapshots().len(), (turn + 2).min(STREAM_WINDOW + 1), "batch {turn}");
+            let storage = db.stats().storage;
+            let half = usize::from(turn >= num_batches / 2);
+            most_bytes[half] = most_bytes[half].max(storage.bytes);
+            (most_files, most_levels) = (most_files.max(storage.files.len()), most_levels.max(storage.levels));
+        }
+        let (content, storage) = (stream.num_bytes(options), db.stats().storage);
+        // Beside what the window has in one run: its batches as levels, some of them twice.
+        let figures = format!("{num_batches} batches, {content} bytes of content: {most_bytes:?}, {storage:?}");
+        assert!(most_bytes[0].max(most_bytes[1]) < 3 * content && 4 * most_bytes[1] < 5 * most_bytes[0], "{figures}");
+        assert!(most_files < MOST_FILES && most_levels < 3 * STREAM_WINDOW, "{most_files}, {most_levels}, {figures}");
+        assert!(storage.bytes_written < 4 * storage.bytes_loaded, "{figures}");
+        db.verify().unwrap();
+        if is_on_disk {
+            let files: Vec<_> = std::fs::read_dir(&path).unwrap().map(Result::unwrap).collect();
+            let num_bytes: u64 = files.iter().map(|file| file.metadata().unwrap().len()).sum();
+            assert!(files.len() < MOST_FILES && num_bytes < 3 * content, "{num_bytes}, {files:?}, {figures}");
+        }
+    }
+}
