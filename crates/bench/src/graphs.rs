@@ -91,6 +91,21 @@ impl Forms {
     }
 }
 
+/// Copies a database that nobody writes, to the disk.
+pub fn copy_database(from: &Path, to: &Path) -> Result<()> {
+    if to.exists() {
+        std::fs::remove_dir_all(to)?;
+    }
+    std::fs::create_dir(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let name = entry?.file_name();
+        std::fs::copy(from.join(&name), to.join(&name))?;
+        // What is still to be written would be written while the time runs.
+        std::fs::File::open(to.join(&name))?.sync_all()?;
+    }
+    Ok(())
+}
+
 impl<'a> Graphs<'a> {
     /// The graph of the setting; nothing is made yet.
     pub fn new(setting: &'a Setting) -> Self {

@@ -11,6 +11,7 @@ mod child;
 mod disk;
 mod growth;
 mod lengths;
+mod levels;
 mod loading;
 mod queries;
 mod resident;
@@ -35,7 +36,7 @@ use work::Work;
 pub use child::run as run_child;
 
 /// What can be measured alone; `lengths`, which takes an hour, only alone.
-const PARTS: [&str; 7] = ["scans", "queries", "kernels", "resident", "growth", "spin", "lengths"];
+const PARTS: [&str; 8] = ["scans", "levels", "queries", "kernels", "resident", "growth", "spin", "lengths"];
 
 /// The parts of the database that fit in memory: one in so many.
 const SHARES: [u64; 2] = [3, 9];
@@ -132,6 +133,9 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
     report.line(Line::figure("database", "MB", num_bytes as f64 / 1e6, "all files"));
     if is_wanted("scans") {
         scans::lines(&ground, report)?;
+    }
+    if !is_quick && is_wanted("levels") {
+        levels::lines(&ground, report)?;
     }
     if is_wanted("queries") {
         let asked: &[_] = if is_quick { &queries::QUICK } else { &queries::FULL };

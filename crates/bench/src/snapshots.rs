@@ -22,7 +22,7 @@ use engine::{
 use graph::formats::{InputPath, SerializedWeights, write_file, write_gapbs};
 use graph::{Csr, Graph, InEdges, SingleFragment, WeightType, WeightedEdges};
 
-use crate::graphs::{Forms, Graphs};
+use crate::graphs::{Forms, Graphs, copy_database};
 use crate::harness::{Pairs, median, seconds};
 use crate::kernels::{Kernel, sources};
 use crate::report::{Line, Report};
@@ -367,19 +367,10 @@ fn merge_lines(setting: &Setting, forms: &Forms, many: &Loaded, one: &Loaded, re
     Ok(())
 }
 
-/// A copy of the database that is on its disk, in place of the copy before it: each merge needs one.
+/// A copy of a database, on the disk.
 fn synced_copy(setting: &Setting, many: &Loaded) -> Result<PathBuf> {
     let path = setting.scratch.join("copy.anden");
-    if path.exists() {
-        std::fs::remove_dir_all(&path)?;
-    }
-    std::fs::create_dir(&path)?;
-    for entry in std::fs::read_dir(&many.path)? {
-        let name = entry?.file_name();
-        std::fs::copy(many.path.join(&name), path.join(&name))?;
-        // What is still to be written would be written while the time runs.
-        std::fs::File::open(path.join(&name))?.sync_all()?;
-    }
+    copy_database(&many.path, &path)?;
     Ok(path)
 }
 
