@@ -627,7 +627,8 @@ impl Side {
         let recipe = &self.shared.recipe;
         if let Some(patched) = self.shared.patched.get(page) {
             if patched.get().is_none()
-                && let Some(new) = recipe.patch(page, self.shared.annex.as_ref().map(|annex| &annex.room))?
+                && let Some(new) =
+                    recipe.patch(page, self.shared.annex.as_ref().map(|annex| &annex.room), self.is_sparing)?
             {
                 // Another thread may have been faster: its page is the one that readers know.
                 let _ = patched.set(new);

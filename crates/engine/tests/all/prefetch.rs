@@ -9,7 +9,7 @@ use anden_engine::{Advisor, Database, GraphOptions, KeyScheme, MergeScope, Missi
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::{FaultStorage, Storage};
-use graph::{Graph, Parts, Side, WeightType, WeightedEdges, WillNeed};
+use graph::{Graph, Page, Parts, Side, WeightType, WeightedEdges, WillNeed};
 
 /// An edge from each of 500 vertices to the next, as long as the number of the first, in one run.
 fn ring(weight_type: Option<WeightType>) -> Database {
@@ -188,6 +188,30 @@ fn check_lists_alone(changed: u32) {
         assert_eq!(view.check().is_ok(), is_heard);
         let _ = view.for_each_out_fragment(DAMAGED, |_| ControlFlow::Continue(()));
         assert!(view.check().is_err());
+    }
+}
+
+/// Memory for pages that are written anew is memory that the files of a graph larger than that have not.
+#[test]
+fn what_levels_change_is_written_anew_where_nobody_waits_for_a_disk() {
+    let (disk, db) = (with_damage(None, 3, "-out"), Path::new(DB));
+    for policy in [Prefetch::Sequential, Prefetch::Off] {
+        let database = Database::open_read_only_in(Arc::new(disk.clone()), db).unwrap();
+        let advisor = Advisor::default();
+        let view = advisor.attach(&database.view().unwrap(), policy);
+        let (mut num_edges, mut is_dense) = (0, Vec::new());
+        let _ = view.for_each_out_page(0..1024, |page| {
+            is_dense.push(matches!(page, Page::Dense(_)));
+            ControlFlow::Continue(())
+        });
+        for vertex in 0..1024 {
+            let _ = view.for_each_out_fragment(vertex, |targets| {
+                num_edges += targets.len() as u64;
+                ControlFlow::Continue(())
+            });
+        }
+        assert_eq!((num_edges, is_dense), (1024 * DEGREE + 1, vec![policy == Prefetch::Off]), "{policy:?}");
+        view.check().unwrap();
     }
 }
 

@@ -157,8 +157,14 @@ impl Recipe {
         Ok(Ground { offsets, targets, edge_base, weights: lists.and_then(BaseLists::weights), multigraph, weight_type })
     }
 
-    /// The page with the changes of all steps; `None` where they change nothing.
-    pub(super) fn patch(&self, page: usize, room: Option<&Arc<Room>>) -> base::Result<Option<Arc<PatchedPage>>> {
+    /// The page with the changes of all steps; `None` where they change nothing. If it `is_sparing`, the room is left to
+    /// the system's cache: who waits for a disk has more of that than of pages that are written anew.
+    pub(super) fn patch(
+        &self,
+        page: usize,
+        room: Option<&Arc<Room>>,
+        is_sparing: bool,
+    ) -> base::Result<Option<Arc<PatchedPage>>> {
         let Some(version) = self.version(page) else { return Ok(None) };
         let shared = self.base.patched((self.side, page, version)).filter(|_| self.show == Show::Everything);
         // Without room there is no table for the offsets of a page that another view wrote anew.
@@ -168,7 +174,7 @@ impl Recipe {
         }
         let patched = SCRATCH.with(|scratch| {
             let mut scratch = scratch.take();
-            let patched = self.patch_with(page, room, &mut scratch);
+            let patched = self.patch_with(page, room.filter(|_| !is_sparing), &mut scratch);
             let PatchScratch { page, whole } = &scratch;
             if whole.num_bytes() + page.num_bytes() <= MOST_KEPT {
                 SCRATCH.set(scratch);
