@@ -82,6 +82,14 @@ impl Session {
         Self { prefetch, ..self }
     }
 
+    /// Takes so many bytes for the memory that is free for lists, whatever the system says: where a graph has more, it is
+    /// read ahead, and kernels take the ways of a graph that is larger than memory. To see what becomes of one where there
+    /// is less memory than here.
+    #[must_use]
+    pub fn with_free_memory(self, num_bytes: u64) -> Self {
+        Self { advisor: Arc::new(Advisor::with_free_memory(num_bytes)), ..self }
+    }
+
     /// Chooses how files of databases are read that are opened with it for reading only; at first [`Io::Mmap`].
     #[must_use]
     pub fn with_io(self, io: Io) -> Self {

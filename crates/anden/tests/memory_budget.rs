@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anden::generate::{Generator, GridParams, RmatParams, UniformParams};
 use anden::{
-    AppendOptions, Database, Durability, Error, InputPath, Job, Key, LoadOptions, Maintenance, Options, Parameters,
-    Result, Session, Update, WeightType, write_file,
+    AppendOptions, Database, Durability, Error, InputPath, Job, Key, KeyScheme, LoadOptions, Maintenance, Options,
+    Parameters, Result, Session, Spread, Update, WeightType, write_file,
 };
 use base::memory::{CountingAllocator, heap_peak, reset_heap_peak, resident_beside_files};
 
@@ -144,10 +144,83 @@ fn check_generators(folder: &Path) {
     }
 }
 
+/// Loads with what they say that they need, also where that is known only once the keys are.
+fn check_loads(folder: &Path) {
+    let [path, edges] = ["loaded", "loaded.txt"].map(|name| folder.join(name));
+    write_edges(&edges, 150_000, 0x1234_5678_9abc_def1);
+    let load = |keys: KeyScheme, num_snapshots: u32, memory: u64| {
+        let graph = Options { keys, weight_type: Some(WeightType::U32), ..Options::default() };
+        let spread = Spread { num_snapshots, first_share: Some(0.9), ..Spread::default() };
+        let options = LoadOptions { graph, spread, ..LoadOptions::default() };
+        let loaded = Database::load(&path, &[InputPath::File(edges.clone())], &options, &session(memory));
+        assert_eq!(loaded.is_ok(), path.exists(), "what is refused leaves nothing");
+        loaded.map(|(_, report)| {
+            std::fs::remove_dir_all(&path).unwrap();
+            report.edges
+        })
+    };
+    let num_edges = least("load of dense keys", |memory| load(KeyScheme::Dense, 1, memory));
+    assert_eq!(num_edges, load(KeyScheme::Dense, 1, 1 << 30).unwrap());
+    for num_snapshots in [1, 3] {
+        let (mut memory, mut num_refusals) = (1, 0);
+        let found = loop {
+            let (bytes, found) = peak(|| load(KeyScheme::Integer, num_snapshots, memory));
+            match found {
+                Ok(found) => {
+                    println!("load of keys, {num_snapshots} snapshots: {bytes} bytes of {memory}");
+                    assert!(bytes <= memory, "load of keys, {num_snapshots} snapshots: {bytes} bytes of {memory}");
+                    break found;
+                }
+                Err(Error::Memory { needed, budget, .. }) => {
+                    assert!(budget == memory && needed > memory, "{needed} are no more than {memory}");
+                    (memory, num_refusals) = (needed, num_refusals + 1);
+                }
+                Err(error) => panic!("{error}"),
+            }
+        };
+        assert!((2..20).contains(&num_refusals), "the number that begins does not end: {num_refusals} refusals");
+        assert_eq!(found, num_edges);
+        let refused = load(KeyScheme::Integer, num_snapshots, memory - 1);
+        assert!(matches!(refused, Err(Error::Memory { .. })), "a load of keys does with less than {memory}");
+    }
+}
+
+/// Has what a program committed before it was killed made a snapshot of, with what that says that it needs.
+fn check_checkpoints(path: &Path) {
+    let database = Database::open_in(path, &session(1 << 30)).unwrap();
+    database.set_checkpoint_bytes(None);
+    let mut random = Random(11);
+    let edge = |random: &mut Random| Update::add_weighted_edge(random.vertex(), random.vertex(), 5);
+    for _ in 0..50 {
+        database.apply(&(0..1000).map(|_| edge(&mut random)).collect::<Vec<_>>()).unwrap();
+    }
+    let (num_edges, num_snapshots) = (database.view().unwrap().num_edges(), database.snapshots().len());
+    // Who closes a database makes a snapshot of it.
+    let copies = tempfile::tempdir().unwrap();
+    let copy = |name: u64| {
+        let copy = copies.path().join(format!("{name}"));
+        std::fs::create_dir_all(&copy).unwrap();
+        for file in std::fs::read_dir(path).unwrap().map(|file| file.unwrap()) {
+            std::fs::copy(file.path(), copy.join(file.file_name())).unwrap();
+        }
+        copy
+    };
+    let made = least("checkpoint of what a log has", |memory| {
+        let database = Database::open_in(copy(memory), &session(memory))?;
+        assert!(database.live_stats().delta_bytes > 1 << 20, "{:?}", database.live_stats());
+        let made = database.checkpoint(None);
+        assert_eq!(database.snapshots().len(), num_snapshots + usize::from(made.is_ok()));
+        assert_eq!(database.view()?.num_edges(), num_edges, "nothing is lost");
+        made
+    });
+    assert_eq!(made.num_edges, num_edges);
+}
+
 #[test]
 fn budgets_are_kept_or_refused() {
     let folder = tempfile::tempdir().unwrap();
     check_generators(folder.path());
+    check_loads(folder.path());
     let [path, edges, more] = ["db", "edges.txt", "more.txt"].map(|name| folder.path().join(name));
     write_edges(&edges, NUM_EDGES, 0x2545_f491_4f6c_dd1d);
     write_edges(&more, 20_000, 0x9e37_79b9_7f4a_7c15);
@@ -197,6 +270,7 @@ fn budgets_are_kept_or_refused() {
     assert!(database.snapshots().len() > snapshots, "with so little memory, snapshots are made soon");
     within_budget("checkpoint", || database.checkpoint(None));
     drop(database);
+    check_checkpoints(&path);
     let view = open(BUDGET).unwrap();
     assert!(view.view().unwrap().num_edges() > num_edges);
     view.verify().unwrap();

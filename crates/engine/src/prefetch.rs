@@ -57,16 +57,57 @@ pub struct Advisor {
 struct Shared {
     ring: Ring<Request>,
     counters: Counters,
+    /// What there is to have of memory, whatever the system says; `None`: what it says.
+    free_bytes: Option<u64>,
+}
+
+impl Shared {
+    fn new(num_requests: usize, free_bytes: Option<u64>) -> Self {
+        Self { ring: Ring::new(num_requests), counters: Counters::default(), free_bytes }
+    }
+
+    /// As [`base::memory::available`].
+    fn available(&self) -> u64 {
+        self.free_bytes.unwrap_or_else(base::memory::available)
+    }
+
+    /// As [`base::memory::available_now`].
+    fn available_now(&self) -> u64 {
+        self.free_bytes.unwrap_or_else(base::memory::available_now)
+    }
+
+    /// Whether all lists of a view fit in the memory that the process may have, what they have of it now included.
+    fn fits_in_memory(&self, view: &View) -> bool {
+        let bytes = |side| {
+            let targets = view.stored_targets(side).map_or(0, |targets| targets.len());
+            let weights = view.stored_weights(side).map_or(0, |(weights, _)| weights.len());
+            targets as u64 + weights as u64
+        };
+        let num_bytes = match view.options().stores_in_lists() {
+            true => bytes(Side::Out) + bytes(Side::In),
+            false => bytes(Side::Out),
+        };
+        num_bytes <= SMALL_BYTES || num_bytes <= self.available()
+    }
 }
 
 impl Default for Advisor {
     fn default() -> Self {
-        let shared = Shared { ring: Ring::new(RING_REQUESTS), counters: Counters::default() };
-        Self { shared: Arc::new(shared), scouts: Helpers::default(), is_started: AtomicBool::new(false) }
+        Self::of(Shared::new(RING_REQUESTS, None))
     }
 }
 
 impl Advisor {
+    /// One that takes so many bytes for the memory that is free, whatever the system says: a graph of more is larger than
+    /// memory.
+    pub fn with_free_memory(num_bytes: u64) -> Self {
+        Self::of(Shared::new(RING_REQUESTS, Some(num_bytes)))
+    }
+
+    fn of(shared: Shared) -> Self {
+        Self { shared: Arc::new(shared), scouts: Helpers::default(), is_started: AtomicBool::new(false) }
+    }
+
     /// The same view, and what is announced through it is read ahead as `policy` says.
     ///
     /// Cost: with [`Prefetch::Auto`], a look at how much memory is free; of a graph that fits there nothing follows.
@@ -75,7 +116,7 @@ impl Advisor {
         if self.scouts.are_elsewhere() {
             return view.with_listener(None);
         }
-        if policy == Prefetch::Off || policy == Prefetch::Auto && fits_in_memory(view) {
+        if policy == Prefetch::Off || policy == Prefetch::Auto && self.shared.fits_in_memory(view) {
             view.read_exactly(false);
             return view.with_listener(None);
         }
@@ -109,18 +150,4 @@ impl Drop for Advisor {
         // A scout holds no state that it could leave broken.
         self.scouts.join();
     }
-}
-
-/// Whether all lists of a view fit in the memory that the process may have, what they have of it now included.
-fn fits_in_memory(view: &View) -> bool {
-    let bytes = |side| {
-        let targets = view.stored_targets(side).map_or(0, |targets| targets.len());
-        let weights = view.stored_weights(side).map_or(0, |(weights, _)| weights.len());
-        targets as u64 + weights as u64
-    };
-    let num_bytes = match view.options().stores_in_lists() {
-        true => bytes(Side::Out) + bytes(Side::In),
-        false => bytes(Side::Out),
-    };
-    num_bytes <= SMALL_BYTES || num_bytes <= base::memory::available()
 }

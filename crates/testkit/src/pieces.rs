@@ -24,6 +24,7 @@ pub struct Pieces<'a> {
     num_vertices: usize,
     /// By [`Parts`].
     num_announced: Arc<[AtomicUsize; 2]>,
+    num_given: Arc<AtomicUsize>,
 }
 
 /// The kinds of the pages that have edges; those without are empty.
@@ -59,6 +60,7 @@ impl<'a> Pieces<'a> {
             live: Vec::new(),
             num_vertices: 0,
             num_announced: Arc::default(),
+            num_given: Arc::default(),
         };
         pieces.with_dead(Dead::Fifth)
     }
@@ -109,6 +111,11 @@ impl<'a> Pieces<'a> {
         self.num_announced[parts as usize].load(Ordering::Relaxed)
     }
 
+    /// How many fragments and pages were given so far.
+    pub fn num_given(&self) -> usize {
+        self.num_given.load(Ordering::Relaxed)
+    }
+
     fn note(&self, parts: Parts, num_lists: usize) {
         self.num_announced[parts as usize].fetch_add(num_lists, Ordering::Relaxed);
     }
@@ -138,7 +145,9 @@ impl<'a> Pieces<'a> {
         beside: &[T],
         mut body: impl FnMut(&[VertexId], &[T]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        match self.num_fragments(side, vertex) {
+        let count = self.num_fragments(side, vertex);
+        self.num_given.fetch_add(count, Ordering::Relaxed);
+        match count {
             1 => body(list, beside),
             count => (0..count).rev().try_for_each(|i| body(&every(count, i, list), &every(count, i, beside))),
         }
@@ -156,6 +165,7 @@ impl<'a> Pieces<'a> {
         while start < vertices.end {
             let page = start..vertices.end.min((start / self.page_vertices + 1) * self.page_vertices);
             start = page.end;
+            self.num_given.fetch_add(1, Ordering::Relaxed);
             if page.clone().all(|v| degree(v) == 0) {
                 body(Page::Empty(page))?;
             } else if self.is_patched(side, page.start) {

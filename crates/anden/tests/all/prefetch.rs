@@ -1,8 +1,12 @@
 //! What is read ahead changes no result, is counted, and ends with its views.
 
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
 use anden::{
-    AppendOptions, Changes, Database, Graph, InputPath, Job, LoadOptions, Maintenance, Medium, Options, Parameters,
-    Prefetch, Session, Side, Sources, Tag, Value, Values, View, WeightType,
+    AppendOptions, Changes, Database, Graph, InputPath, Job, KeyScheme, LoadOptions, Maintenance, Medium, Options,
+    Parameters, Prefetch, Progress, Session, Side, Sources, Tag, Value, Values, View, WeightType,
 };
 use proptest::prelude::*;
 use testkit::Random;
@@ -126,6 +130,42 @@ fn what_is_announced_is_counted() {
     );
 }
 
+/// Notes what stages work has.
+#[derive(Default)]
+struct Stages(Mutex<Vec<String>>);
+
+impl Progress for Stages {
+    fn stage(&self, name: &str, _total: Option<u64>) {
+        self.0.lock().unwrap().push(name.to_owned());
+    }
+}
+
+/// Where all lists fit in what is free, to the byte, nobody listens, and kernels take the ways for memory.
+#[test]
+fn kernels_choose_their_ways_by_what_is_free() {
+    let (folder, db) = load_large(&Session::new(2).unwrap());
+    // An entry of a list is a target and a weight, and each arc has one on either side.
+    let list_bytes = db.view().unwrap().num_arcs() * 2 * 8;
+    drop(db);
+    for (free_bytes, fits) in [(u64::MAX, true), (list_bytes, true), (list_bytes - 1, false), (0, false)] {
+        for variant in Medium::ALL {
+            let stages = Arc::new(Stages::default());
+            let session = Session::new(2).unwrap().with_free_memory(free_bytes).with_progress(stages.clone());
+            let db = Database::open_read_only_in(folder.path().join("db"), &session).unwrap();
+            let view = db.view().unwrap();
+            run(&view, "kcore", Parameters { variant, ..Parameters::default() });
+            let is_from_disk = variant == Medium::Disk || variant == Medium::Auto && !fits;
+            let (taken, other) = if is_from_disk { ("sink", "peel") } else { ("peel", "sink") };
+            let stages = stages.0.lock().unwrap();
+            let has = |name: &str| stages.iter().any(|stage| *stage == format!("k-core: {name}"));
+            assert!(has(taken) && !has(other), "{free_bytes} bytes, {variant:?}: {stages:?}");
+            // Who peels reads lists here and there, and announces none.
+            let announces = is_from_disk && !fits;
+            assert_eq!(view.prefetch_stats().has_worked(), announces, "{free_bytes} bytes, {variant:?}");
+        }
+    }
+}
+
 #[test]
 fn kernels_announce_what_they_read() {
     let session = Session::new(2).unwrap();
@@ -142,40 +182,106 @@ fn kernels_announce_what_they_read() {
     }
 }
 
+/// A database of more than a megabyte of lists in each direction, and where it is.
+fn load_large(session: &Session) -> (tempfile::TempDir, Database) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut random = Random::new(21);
+    let edges = (0..200_000).map(|i| format!("{} {} {}\n", random.below(20_000), random.below(20_000), 1 + i % 7));
+    let input = folder.path().join("edges.txt");
+    std::fs::write(&input, edges.collect::<String>()).unwrap();
+    let graph = Options { keys: KeyScheme::Dense, weight_type: Some(WeightType::U32), ..Options::default() };
+    let options = LoadOptions { graph, ..LoadOptions::default() };
+    let (db, _) = Database::load(folder.path().join("db"), &[InputPath::File(input)], &options, session).unwrap();
+    (folder, db)
+}
+
+/// How many lists were announced while `body` ran: of neighbours, by scans, and exactly.
+fn requested<R>(view: &View, body: impl FnOnce() -> R) -> ([u64; 3], R) {
+    let counts = || view.prefetch_stats().by_policy().map(|(_, stats)| stats.requested);
+    let before = counts();
+    let result = body();
+    let after = counts();
+    ([0, 1, 2].map(|policy| after[policy] - before[policy]), result)
+}
+
+/// Walks over vertices, reads their lists, and says what was announced.
+fn walked(view: &View, vertices: &[u32], side: Side, tag: Tag) -> [u64; 3] {
+    let (announced, num_arcs) = requested(view, || {
+        let mut num_arcs = 0;
+        let read = |&vertex: &u32| {
+            let _ = view.graph().for_each_out_fragment(vertex, |targets| {
+                num_arcs += targets.iter().filter(|&&target| (target as usize) < view.vertex_bound()).count();
+                ControlFlow::Continue(())
+            });
+        };
+        let seen: Vec<u32> = view.walk(vertices.iter().copied(), side, tag).inspect(read).collect();
+        assert_eq!(seen, vertices, "{side:?} {tag:?}");
+        num_arcs
+    });
+    assert!(num_arcs > 0);
+    announced
+}
+
 #[test]
 fn a_walk_comes_to_its_vertices_in_their_order_and_announces_each_once() {
     let session = Session::new(2).unwrap();
-    let (_folder, db) = load(11, Options::default(), &session);
+    let (folder, db) = load_large(&session);
     let view = db.view().unwrap();
-    let mut random = Random::new(12);
     let bound = view.vertex_bound() as u32;
+    let mut random = Random::new(12);
     let order: Vec<u32> = (0..3_000).map(|i| if i % 3 == 0 { i } else { random.below(bound) }).collect();
-    let announced = |view: &View, num: usize, side: Side, tag: Tag| {
-        let before = view.prefetch_stats();
-        let mut num_arcs = 0;
-        let walk = view.walk(order.iter().copied(), side, tag).take(num);
-        let seen: Vec<u32> = walk.inspect(|&vertex| num_arcs += view.graph().out_degree(vertex)).collect();
-        assert_eq!(seen, order[..num], "{side:?} {tag:?}");
-        assert!(num_arcs > 0);
-        let after = view.prefetch_stats();
-        let difference = |now: anden::PolicyStats, then: anden::PolicyStats| now.requested - then.requested;
-        (
-            difference(after.frontier, before.frontier) as usize,
-            difference(after.neighbourhood, before.neighbourhood) as usize,
-        )
-    };
+    let in_order: Vec<u32> = (0..bound).collect();
     for tag in [Tag::Exact, Tag::Sequential, Tag::Neighbourhood] {
-        assert_eq!(announced(&view, order.len(), Side::Out, tag), (0, 0), "a graph that fits in memory");
+        assert_eq!(walked(&view, &order, Side::Out, tag), [0; 3], "a graph that fits in memory");
     }
-    let listening = view.with_prefetch(Prefetch::Frontier);
+    let little = Session::new(2).unwrap().with_free_memory(0);
+    let view = Database::open_read_only_in(folder.path().join("db"), &little).unwrap().view().unwrap();
     for (side, num_sides) in [(Side::Out, 1), (Side::In, 1), (Side::Both, 2)] {
-        let all = num_sides * order.len();
-        assert_eq!(announced(&listening, order.len(), side, Tag::Exact), (all, 0));
-        assert_eq!(announced(&listening, order.len(), side, Tag::Sequential), (all, 0));
-        assert_eq!(announced(&listening, order.len(), side, Tag::Neighbourhood), (0, all));
+        let [all, all_in_order] = [&order, &in_order].map(|order| num_sides * order.len() as u64);
+        assert_eq!(walked(&view, &order, side, Tag::Exact), [0, 0, all]);
+        assert_eq!(walked(&view, &in_order, side, Tag::Sequential), [0, all_in_order, 0]);
+        assert_eq!(walked(&view, &order, side, Tag::Neighbourhood), [all, 0, 0]);
     }
-    let (num_ahead, _) = announced(&listening, 10, Side::Out, Tag::Exact);
-    assert_eq!(num_ahead, 256, "who stops early has announced no more than is ahead");
+    let (announced, _) = requested(&view, || view.walk(order, Side::Out, Tag::Exact).nth(9));
+    assert_eq!(announced, [0, 0, 256], "who stops early has announced no more than is ahead");
+}
+
+#[test]
+fn a_policy_that_is_chosen_takes_the_place_of_a_tag() {
+    let session = Session::new(2).unwrap();
+    let (_folder, db) = load_large(&session);
+    let view = db.view().unwrap();
+    let all: Vec<u32> = (0..view.vertex_bound() as u32).collect();
+    for tag in [Tag::Exact, Tag::Sequential, Tag::Neighbourhood] {
+        let found = Prefetch::ALL.map(|policy| walked(&view.with_prefetch(policy), &all, Side::Out, tag));
+        let num = all.len() as u64;
+        // Auto, off, neighbourhood, sequential, frontier.
+        assert_eq!(found, [[0; 3], [0; 3], [num, 0, 0], [0, num, 0], [0, 0, num]], "{tag:?}");
+    }
+}
+
+/// It went through the policy *frontier*, which keeps everything.
+#[test]
+fn a_walk_in_order_gives_back_what_it_has_passed() {
+    if std::fs::File::open("/proc/self/pagemap").is_err() {
+        return println!("skipped: the system does not say what this process has read");
+    }
+    let session = Session::new(2).unwrap().with_free_memory(0);
+    let (_folder, db) = load_large(&session);
+    let view = db.view().unwrap().with_prefetch(Prefetch::Sequential);
+    let all: Vec<u32> = (0..view.vertex_bound() as u32).collect();
+    let end = Instant::now() + Duration::from_secs(60);
+    // What is given back is looked at before. On a busy machine, a scout may take a walk for silent and leave it alone.
+    let num_given_back = || {
+        let sequential = view.prefetch_stats().sequential;
+        sequential.useful + sequential.wasted
+    };
+    while num_given_back() == 0 {
+        assert!(Instant::now() < end, "nothing is given back: {:?}", view.prefetch_stats());
+        walked(&view, &all, Side::Out, Tag::Sequential);
+    }
+    let sequential = view.prefetch_stats().sequential;
+    assert!(sequential.issued + sequential.already_resident > 0, "{sequential:?}");
 }
 
 #[test]

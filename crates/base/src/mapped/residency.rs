@@ -107,10 +107,7 @@ impl FileBytes {
         let len = self.range.start + end - first;
         match file.as_ref().and_then(|file| num_cached_pages(&file.file, first as u64, len as u64)) {
             Some(num_cached) => Some(len.div_ceil(page).saturating_sub(num_cached)),
-            None => {
-                let num_absent = num_absent_pages(&map[first..first + len])?;
-                file.as_ref().map_or((num_absent > 0).then_some(num_absent), |file| file.believed(num_absent))
-            }
+            None => num_missing_in_map(&map[first..first + len], file.as_ref()),
         }
     }
 
@@ -210,6 +207,12 @@ fn window_of(file: &std::fs::File) -> Option<usize> {
 #[cfg(not(target_os = "linux"))]
 fn window_of(_file: &std::fs::File) -> Option<usize> {
     None
+}
+
+/// How many pages of a part of a map, which begins a page, are not in memory; `None` where the system does not say.
+fn num_missing_in_map(bytes: &[u8], file: Option<&OpenFile>) -> Option<usize> {
+    let num_absent = num_absent_pages(bytes)?;
+    file.map_or((num_absent > 0).then_some(num_absent), |file| file.believed(num_absent))
 }
 
 /// The bytes of a page of memory.
@@ -375,6 +378,26 @@ mod tests {
         assert_eq!(part.num_missing_pages(whole.clone()), Some(num_pages - 1));
         assert!(part.num_touched_pages(whole).is_none_or(|pages| pages == 1));
         drop(extended);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    /// As on a system that does not count the pages that it has of a file.
+    #[test]
+    fn what_is_in_memory_of_a_map_is_told_without_a_count() {
+        let Some((path, content, bytes)) = file_on_disk("map") else { return };
+        let Owner::Mapped(map, Some(file)) = &*bytes.owner else { panic!("a large file is mapped, and kept open") };
+        let missing = |part: Range<usize>| num_missing_in_map(&map[part], Some(file));
+        let (page, num_pages) = (page_bytes(), bytes.len() / page_bytes());
+        bytes.advise(super::super::Advice::Random);
+        release_until(&bytes, num_pages);
+        assert_eq!(missing(0..bytes.len()), Some(num_pages));
+        // Nothing is read around what is read.
+        let (first, last) = (3 * page, 5 * page);
+        assert_eq!([bytes.as_slice()[first], bytes.as_slice()[last]], [content[first], content[last]]);
+        assert_eq!(missing(0..bytes.len()), Some(num_pages - 2));
+        assert_eq!([first, 4 * page, last].map(|at| missing(at..at + 1)), [Some(0), Some(1), Some(0)]);
+        assert_eq!(missing(first..last + page), Some(1));
+        assert_eq!(missing(0..bytes.len()), bytes.num_missing_pages(0..bytes.len()), "both ways say the same");
         std::fs::remove_file(&path).unwrap();
     }
 

@@ -25,6 +25,11 @@ impl CalledStorage {
             let what = format!("reading it without a map takes {len} bytes of memory, and {available} are free");
             return Err(Error::io("read", path, std::io::Error::new(std::io::ErrorKind::OutOfMemory, what)));
         }
+        Self::read_len(file, path, len)
+    }
+
+    /// Reads so many bytes, which the file had when it was looked at.
+    fn read_len(file: &File, path: &Path, len: u64) -> Result<FileBytes> {
         let num_bytes = usize::try_from(len).map_err(|e| Error::io("read", path, std::io::Error::other(e)))?;
         let mut words = crate::memory::zeroed_huge::<u64>(num_bytes.div_ceil(size_of::<u64>()));
         let bytes = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..num_bytes];
@@ -124,5 +129,21 @@ mod tests {
         assert!(error.contains("from byte 0 on"), "{error}");
         let empty = File::open("/dev/null").unwrap();
         assert!(CalledStorage::read_open(&empty, "null".as_ref(), 0).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_file_that_is_cut_while_it_is_read_is_named_with_the_place() {
+        let path = std::env::temp_dir().join(format!("anden-cut-{}", std::process::id()));
+        let len = 4 * CALL_BYTES as u64;
+        for (num_bytes, offset) in [(0, 0), (CALL_BYTES, 1), (2 * CALL_BYTES + 5, 2), (4 * CALL_BYTES - 1, 3)] {
+            std::fs::write(&path, vec![7; num_bytes]).unwrap();
+            let error = CalledStorage::read_len(&File::open(&path).unwrap(), &path, len).unwrap_err();
+            let place = format!("1048576 bytes from byte {} on: ", offset * CALL_BYTES);
+            assert!(error.to_string().contains(&place) && error.to_string().contains("anden-cut-"), "{error}");
+            assert_eq!(error.io_kind(), Some(std::io::ErrorKind::UnexpectedEof));
+        }
+        std::fs::write(&path, vec![7; 4 * CALL_BYTES]).unwrap();
+        assert_eq!(CalledStorage::read_len(&File::open(&path).unwrap(), &path, len).unwrap().len(), 4 * CALL_BYTES);
+        std::fs::remove_file(&path).unwrap();
     }
 }

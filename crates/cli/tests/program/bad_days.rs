@@ -127,3 +127,32 @@ fn a_file_that_becomes_shorter_ends_the_program_with_a_message() {
     scene.anden(&["verify", "db"]).succeeded();
     assert_eq!(scene.json(&["query", "db", "edge", "1", "77"])["result"], true);
 }
+
+/// What is wrong far behind in a file is named with its place there, however the file is read.
+#[test]
+fn a_file_that_is_damaged_or_cut_far_behind_is_named_with_the_place() {
+    let scene = Scene::new();
+    scene.anden(&["generate", "rmat", "--scale", "15", "--degree", "16", "--quiet", "-o", "graph.sg"]).succeeded();
+    scene.anden(&["load", "db", "graph.sg", "--ids", "dense"]).succeeded();
+    let name = scene.names_in("db").into_iter().find(|name| name.ends_with("-out")).unwrap();
+    let path = scene.path("db").join(&name);
+    let whole = std::fs::read(&path).unwrap();
+    let run = |io: &str| scene.anden(&["run", "db", "kcore", "--io", io]);
+    let expected = run("mmap").succeeded().lines().len();
+    for io in ["pread", "mmap"] {
+        assert_eq!(run(io).succeeded().lines().len(), expected);
+        for place in [1_100_000, 1_500_000] {
+            let mut bytes = whole.clone();
+            bytes[place] ^= 1;
+            std::fs::write(&path, &bytes).unwrap();
+            let ran = run(io).failed(&[&name, "damaged at byte "]);
+            let offset = ran.stderr.split("at byte ").nth(1).and_then(|rest| rest.split(':').next()).unwrap();
+            let offset: usize = offset.parse().unwrap();
+            // The start of the block that is checked at once.
+            assert!((offset..offset + (256 << 10)).contains(&place), "{place}: {}", ran.stderr);
+            std::fs::write(&path, &whole[..place]).unwrap();
+            run(io).failed(&[&name, &place.to_string()]);
+        }
+        std::fs::write(&path, &whole).unwrap();
+    }
+}

@@ -1,6 +1,8 @@
 //! What parses, what does not, and what a later version will do.
 
-use crate::scene::Scene;
+use serde_json::Value;
+
+use crate::scene::{Scene, keys};
 
 #[test]
 fn help_and_version() {
@@ -89,6 +91,40 @@ fn how_files_are_read_changes_no_answer() {
     assert!(counted.succeeded().stdout.contains(r#""prefetch":{"requested":"#));
     scene.anden(&["run", "db", "wcc", "--prefetch", "ahead"]).refused(&["ahead"]);
     scene.anden(&["run", "db", "wcc", "--io", "tape"]).refused(&["tape"]);
+}
+
+#[test]
+fn what_was_read_ahead_is_counted_by_policy() {
+    let scene = Scene::with_small(&[]);
+    let counters = ["already_resident", "bytes", "dropped", "issued", "requested", "useful", "wasted"];
+    let sorted = |object: &Value| {
+        let mut names: Vec<String> = keys(object).into_iter().map(str::to_owned).collect();
+        names.sort();
+        names
+    };
+    let cases: [(&[&str], &str); 5] = [
+        (&["run", "db", "wcc"], "sequential"),
+        (&["run", "db", "bfs", "--source", "1"], "frontier"),
+        (&["run", "db", "bfs", "--source", "1"], "neighbourhood"),
+        (&["query", "db", "khop", "1", "2"], "frontier"),
+        (&["query", "db", "fof", "1"], "neighbourhood"),
+    ];
+    for (arguments, policy) in cases {
+        let prefetch = &scene.json(&[arguments, &["--prefetch", policy]].concat())["prefetch"];
+        assert_eq!(sorted(prefetch)[..], [&counters[..4], &["policies"], &counters[4..]].concat(), "{arguments:?}");
+        assert_eq!(keys(&prefetch["policies"]), [policy], "{arguments:?}");
+        let of_policy = &prefetch["policies"][policy];
+        assert_eq!(sorted(of_policy), counters, "{arguments:?}");
+        assert!(
+            counters.iter().all(|&name| of_policy[name].is_u64() && of_policy[name] == prefetch[name]),
+            "{prefetch}"
+        );
+        assert!(of_policy["requested"].as_u64().unwrap() > 0, "{arguments:?}: {prefetch}");
+        for quiet in ["auto", "off"] {
+            let object = scene.json(&[arguments, &["--prefetch", quiet]].concat());
+            assert!(object.get("prefetch").is_none(), "{arguments:?}, {quiet}: {object}");
+        }
+    }
 }
 
 #[test]

@@ -140,6 +140,32 @@ fn every_kernel_takes_either_variant() {
     scene.anden(&["run", "db", "wcc", "--variant", "tape"]).refused(&["tape", "memory", "disk"]);
 }
 
+/// What a kernel holds tells which way it went: a copy of the graph, and bins, take more than going over the lists.
+#[test]
+fn a_kernel_goes_the_way_that_the_memory_allows_or_that_is_asked_for() {
+    let scene = Scene::new();
+    scene.anden(&["generate", "rmat", "--scale", "13", "--degree", "16", "--quiet", "-o", "graph.sg"]).succeeded();
+    scene.anden(&["load", "db", "graph.sg", "--ids", "dense"]).succeeded();
+    for kernel in [&["triangles"][..], &["pagerank", "--iterations", "2"]] {
+        let run = [&["run", "db"], kernel, &["--threads", "1"]].concat();
+        let with = |options: &[&str]| {
+            let object = scene.json(&[&run[..], options].concat());
+            (object["peak_bytes"].as_u64().unwrap(), object["result"]["triangles"].clone())
+        };
+        let too_small = scene.anden(&[&run[..], &["--memory", "1000"]].concat()).failed(&["at least "]);
+        let least = too_small.stderr.split("at least ").nth(1).and_then(|rest| rest.split(';').next()).unwrap();
+        let [auto, memory, disk] = ["auto", "memory", "disk"].map(|variant| with(&["--variant", variant]));
+        assert!(memory.0 > disk.0 + (100 << 10), "{kernel:?}: {} bytes, {} from a disk", memory.0, disk.0);
+        let little = with(&["--memory", least]);
+        assert!(little.0 < memory.0 - (100 << 10), "{kernel:?}: {} bytes of {}", little.0, memory.0);
+        assert!([&memory.1, &disk.1, &little.1].into_iter().all(|result| *result == auto.1), "{kernel:?}");
+        println!(
+            "{kernel:?}: {} bytes, {} in memory, {} from a disk, {} of {least}",
+            auto.0, memory.0, disk.0, little.0
+        );
+    }
+}
+
 #[test]
 fn shortest_paths_by_either_algorithm() {
     let scene = Scene::with_small(&["--weights"]);

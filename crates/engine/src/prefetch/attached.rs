@@ -151,7 +151,7 @@ pub(super) struct Attached {
 
 impl Attached {
     pub fn new(shared: &Arc<Shared>, view: View, policy: Prefetch) -> Arc<Self> {
-        let window = base::memory::available() / WINDOW_SHARE;
+        let window = shared.available() / WINDOW_SHARE;
         let window_bytes = window.clamp(WINDOW_BYTES.start, WINDOW_BYTES.end) as usize;
         Arc::new_cyclic(|me| Self {
             shared: Arc::clone(shared),
@@ -274,7 +274,7 @@ impl Listener for Attached {
         let window = self.share_of_targets(side, parts, self.window_bytes);
         let mut walks = self.walks[side as usize].lock().unwrap_or_else(PoisonError::into_inner);
         if walks.begins(&here, window) {
-            let kept = self.share_of_targets(side, parts, (base::memory::available_now() / KEPT_SHARE) as usize);
+            let kept = self.share_of_targets(side, parts, (self.shared.available_now() / KEPT_SHARE) as usize);
             self.kept_bytes.store(kept, Ordering::Relaxed);
         }
         let ahead = walks.go_on(&here, window, targets.len());

@@ -308,8 +308,6 @@ mod tests {
 
     use super::super::Prefetch;
     use super::super::attached::REQUEST_LISTS;
-    use super::super::counters::Counters;
-    use super::super::ring::Ring;
     use super::super::worth::JUDGED;
     use super::*;
     use crate::{Database, GraphOptions, KeyScheme, MergeScope, Missing, Update};
@@ -330,7 +328,7 @@ mod tests {
 
     /// The request that an announcement becomes; nobody else serves any.
     fn announced(policy: Prefetch, vertices: &[VertexId]) -> (Arc<Shared>, Request) {
-        let shared = Arc::new(Shared { ring: Ring::new(64), counters: Counters::default() });
+        let shared = Arc::new(Shared::new(64, None));
         let listener = Attached::new(&shared, hub(), policy);
         listener.will_need(Side::Out, Parts::Targets, vertices);
         let Next::Request(request) = shared.ring.next(None) else { panic!("no request") };
@@ -370,7 +368,7 @@ mod tests {
 
     #[test]
     fn what_finds_no_room_is_dropped_and_counted() {
-        let shared = Arc::new(Shared { ring: Ring::new(2), counters: Counters::default() });
+        let shared = Arc::new(Shared::new(2, None));
         let listener = Attached::new(&shared, hub(), Prefetch::Frontier);
         let vertices: Vec<VertexId> = (0..4 * REQUEST_LISTS as VertexId).map(|v| v % 300).collect();
         listener.will_need(Side::Out, Parts::Targets, &vertices);

@@ -6,12 +6,12 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use anden_engine::{
-    AppendOptions, Changes, Database, GraphOptions, KeyScheme, MergeScope, Missing, Retention, Update, View,
+    AppendOptions, Changes, Database, Error, GraphOptions, KeyScheme, MergeScope, Missing, Retention, Update, View,
 };
 use base::parallel::Pool;
 use base::progress::Silent;
-use base::storage::FaultPlan;
-use graph::{Direction, WeightType};
+use base::storage::{FaultPlan, FaultStorage, Storage};
+use graph::{Direction, Graph, WeightType};
 use testkit::{Random, scaled};
 
 use crate::hooked::HookedStorage;
@@ -358,7 +358,7 @@ fn whoever_closes_hears_whether_everything_is_kept() {
     storage.disk.set_plan(FaultPlan::CrashAt(storage.disk.num_calls()));
     assert!(database.close().is_err());
     let after = Database::open_in(Arc::new(storage.disk.after_crash(1)), Path::new(DB)).unwrap();
-    assert_eq!(graph::Graph::num_edges(&after.view().unwrap()), 3, "the log has what no snapshot has");
+    assert_eq!(after.view().unwrap().num_edges(), 3, "the log has what no snapshot has");
 }
 
 #[test]
@@ -372,4 +372,42 @@ fn retention_gives_up_snapshots_without_names() {
         lock(&world).commit("after it");
     }
     assert_eq!(database.snapshots().len(), 2);
+}
+
+#[test]
+fn a_snapshot_that_does_not_fit_is_refused_before_it_begins() {
+    let (disk, pool, missing) = (FaultStorage::default(), Pool::new(1).unwrap(), Missing::Lenient);
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let database = Database::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap();
+    let edges: Vec<_> = (0..1000_u64).map(|v| Update::add_edge(v, (v + 1) % 1000)).collect();
+    database.apply(&edges, missing, &pool).unwrap();
+    let refused_with = |database: &Database, memory: u64| {
+        database.set_memory(Some(memory));
+        let before = (disk.list(Path::new(DB)).unwrap(), database.snapshots().len());
+        let error = database.checkpoint(Some("named")).unwrap_err();
+        assert_eq!((disk.list(Path::new(DB)).unwrap(), database.snapshots().len()), before, "{memory} bytes");
+        let text = error.to_string();
+        assert!(text.contains("a snapshot of what was committed, which must be in memory,"), "{text}");
+        let Error::Memory { needed, budget, .. } = error else { panic!("{text}") };
+        assert!(budget == memory && text.contains(&format!("needs at least {needed}")), "{text}");
+        needed
+    };
+    let needed = refused_with(&database, 1000);
+    // An arc is one on either side.
+    assert!(needed > 1000 * 48, "{needed} bytes");
+    assert_eq!(refused_with(&database, needed - 1), needed);
+    // What is committed is there, goes on growing, and survives.
+    database.apply(&[Update::add_edge(7_u64, 9_u64)], missing, &pool).unwrap();
+    assert_eq!(database.view().unwrap().num_edges(), 1001);
+    let needed = refused_with(&database, 1000);
+    let after = Database::open_in(Arc::new(disk.after_crash(1)), Path::new(DB)).unwrap();
+    assert_eq!((after.view().unwrap().num_edges(), after.snapshots().len()), (1001, 1));
+    database.set_memory(Some(needed));
+    assert_eq!(database.checkpoint(Some("named")).unwrap().name.as_deref(), Some("named"));
+    assert_eq!((database.view().unwrap().num_edges(), database.live_stats().delta_bytes), (1001, 0));
+    database.close().unwrap();
+    let database = Database::open_in(Arc::new(disk.clone()), Path::new(DB)).unwrap();
+    assert_eq!(database.snapshots().last().unwrap().name.as_deref(), Some("named"));
+    assert_eq!(database.view().unwrap().num_edges(), 1001);
+    database.verify(&pool).unwrap();
 }

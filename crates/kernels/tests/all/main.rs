@@ -9,3 +9,4 @@ mod pagerank;
 mod queries;
 mod refusals;
 mod triangles;
+mod ways;
