@@ -266,6 +266,63 @@ mod tests {
         assert!(open(&disk).is_err(), "one byte more");
     }
 
+    /// Computes the checksums of directory and header again.
+    fn seal(bytes: &mut [u8]) {
+        let directory = u64::from_le_bytes(*bytes[40..].first_chunk().unwrap()) as usize;
+        let crc = crc32c(&bytes[directory..]);
+        bytes[48..52].copy_from_slice(&crc.to_le_bytes());
+        let crc = crc32c(&bytes[..HEADER_CHECKED_BYTES]);
+        bytes[HEADER_CHECKED_BYTES..HEADER_BYTES].copy_from_slice(&crc.to_le_bytes());
+    }
+
+    /// A newer version may give it a meaning, and there is one way to write a file.
+    #[test]
+    fn what_is_reserved_is_zero() {
+        let disk = disk_with_file();
+        let whole = disk.contents("file".as_ref()).unwrap();
+        let last_entry = whole.len() - ENTRY_BYTES;
+        for (place, what) in [
+            (52, "reserved part of the header"),
+            (HEADER_CHECKED_BYTES - 1, "reserved part of the header"),
+            (last_entry + 32, "bad entry in the directory"),
+            (last_entry + ENTRY_BYTES - 1, "bad entry in the directory"),
+        ] {
+            let mut bytes = whole.clone();
+            bytes[place] = 1;
+            seal(&mut bytes);
+            disk.set_contents("file".as_ref(), &bytes);
+            let error = open(&disk).unwrap_err().to_string();
+            assert!(error.contains(what), "byte {place}: {error}");
+        }
+    }
+
+    /// Who knows the checksum of the header knows the file: a block and its own checksum cannot change together.
+    #[test]
+    fn a_block_that_changed_with_its_checksum_is_refused() {
+        let disk = disk_with_file();
+        let mut bytes = disk.contents("file".as_ref()).unwrap();
+        let entry = bytes.len() - ENTRY_BYTES;
+        let number = |at: usize| u64::from_le_bytes(*bytes[at..].first_chunk().unwrap()) as usize;
+        let (offset, checksums) = (number(entry + 8), number(entry + 24));
+        bytes[offset] ^= 1;
+        let crc = crc32c(&bytes[offset..][..BLOCK_BYTES]);
+        bytes[checksums..checksums + 4].copy_from_slice(&crc.to_le_bytes());
+        disk.set_contents("file".as_ref(), &bytes);
+        let error = open(&disk).unwrap_err().to_string();
+        assert!(error.contains("the checksum of a section's checksums does not fit"), "{error}");
+    }
+
+    #[test]
+    fn a_file_of_another_length_is_told_so() {
+        let disk = disk_with_file();
+        let whole = disk.contents("file".as_ref()).unwrap();
+        for bytes in [&whole[..whole.len() - 1], &[&whole[..], &[0]].concat()] {
+            disk.set_contents("file".as_ref(), bytes);
+            let error = open(&disk).unwrap_err().to_string();
+            assert!(error.contains(&format!("{} bytes expected, {} found", whole.len(), bytes.len())), "{error}");
+        }
+    }
+
     #[test]
     fn a_file_of_another_database_kind_or_version_is_refused() {
         let disk = disk_with_file();

@@ -256,6 +256,42 @@ fn lies_with_fitting_checksums_do_no_harm() {
     }
 }
 
+/// Where the section of a kind is.
+fn section(bytes: &[u8], kind: usize) -> std::ops::Range<usize> {
+    let directory = u64_at(bytes, 40);
+    let mut entries = (0..u32_at(bytes, 12)).map(|i| directory + 40 * i);
+    let entry = entries.find(|&entry| u32_at(bytes, entry) == kind).unwrap();
+    u64_at(bytes, entry + 8)..u64_at(bytes, entry + 8) + u64_at(bytes, entry + 16)
+}
+
+/// Where the strings of a part of the dictionary are.
+fn strings(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let (offsets, text) = (section(bytes, 7), section(bytes, 8));
+    let ends: Vec<usize> = offsets.step_by(8).map(|at| text.start + u64_at(bytes, at)).collect();
+    ends.windows(2).map(|pair| pair[0]..pair[1]).collect()
+}
+
+#[test]
+fn a_key_that_two_vertices_have_is_found() {
+    let (pool, (whole, _)) = (Pool::new(1).unwrap(), samples::versions());
+    let parts: Vec<_> = whole.list("db".as_ref()).unwrap();
+    let parts: Vec<_> = parts.into_iter().filter(|name| name.starts_with("dict-")).collect();
+    let contents = |name: &String| whole.contents(&Path::new("db").join(name)).unwrap();
+    let first = contents(&parts[0]);
+    assert!(parts.len() > 1);
+    for (part, expected) in parts.iter().zip(["ascending order", "a key that no vertex has yet"]) {
+        let mut lie = contents(part);
+        let (old_crc, place) = (seal(&mut lie), strings(&lie)[0].clone());
+        let another = strings(&first).into_iter().skip(1).find(|other| other.len() == place.len()).unwrap();
+        lie[place].copy_from_slice(&first[another]);
+        let disk = whole.duplicate();
+        replace(&disk, part, lie, old_crc);
+        let store = Store::open_read_only(Arc::new(disk), "db".as_ref()).unwrap();
+        let error = store.verify(&pool).unwrap_err().to_string();
+        assert!(error.contains(expected), "{part}: {error}");
+    }
+}
+
 /// As a backup may put it back: whole, and of this database.
 #[test]
 fn a_whole_file_in_the_place_of_another_is_refused() {

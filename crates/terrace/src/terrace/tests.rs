@@ -37,6 +37,32 @@ impl<W> Search<W> for Nothing {
     }
 }
 
+/// A base that cannot be read beyond its first vertices.
+struct Damaged;
+
+const NUM_READABLE: VertexId = 5;
+
+impl Base<()> for Damaged {
+    type Search<'a> = Self;
+
+    fn search(&self) -> Self {
+        Self
+    }
+
+    fn is_empty(&self) -> bool {
+        false
+    }
+}
+
+impl Search<()> for Damaged {
+    fn find(&mut self, source: VertexId, _: VertexId) -> base::Result<Option<()>> {
+        match source {
+            ..NUM_READABLE => Ok(None),
+            _ => Err(base::Error::corrupt("base".as_ref(), 0, "it cannot be read")),
+        }
+    }
+}
+
 fn entries<W: Value>(version: &Version<W>, plane: Plane) -> Edges<W> {
     let mut all = Edges::new();
     for vertex in 0..NUM_SOURCES {
@@ -137,4 +163,49 @@ fn of_changes_of_one_edge_the_last_is_told() {
     let mut space = Space::default();
     assert_eq!(effects(&mut terrace, &pool, &Nothing, &changes, &mut space), [vec![update(3, Some(8))], vec![]]);
     assert_eq!(effects(&mut terrace, &pool, &Nothing, &changes[3..4], &mut space), [vec![], vec![]]);
+}
+
+#[test]
+fn nothing_follows_a_batch_that_failed_half_way() {
+    let pool = Pool::new(1).unwrap();
+    let mut terrace = Terrace::<()>::new(&Options::default()).unwrap();
+    terrace.grow(NUM_SOURCES as usize).unwrap();
+    let (mut space, mut mirror) = (Space::default(), Mirror::default());
+    let add = |source| Update { source, target: 7, addition: Some(()) };
+    terrace.apply_sides_over(&pool, &Damaged, &[add(1)], &mut space, &mut mirror).unwrap();
+    let epoch = terrace.publish();
+    let batch = [add(2), add(NUM_READABLE)];
+    let error = terrace.apply_sides_over(&pool, &Damaged, &batch, &mut space, &mut mirror).unwrap_err().to_string();
+    assert!(error.contains("it cannot be read"), "{error}");
+    let refused = [
+        terrace.apply_sides_over(&pool, &Damaged, &[add(3)], &mut space, &mut mirror).unwrap_err(),
+        terrace.apply(&pool, Plane::Out, &[add(4)], &mut space).unwrap_err(),
+        terrace.grow(2 * NUM_SOURCES as usize).unwrap_err(),
+    ];
+    assert!(refused.iter().all(|error| error.to_string().contains("the live graph is read-only")), "{refused:?}");
+    assert_eq!(terrace.publish(), epoch, "half a batch is no version");
+    assert_eq!(entries(&terrace.version(), Plane::Out), Edges::from([((1, 7), ())]));
+}
+
+#[test]
+fn a_batch_that_names_a_vertex_beyond_the_bound_is_refused_whole() {
+    let pool = Pool::new(2).unwrap();
+    let mut terrace = Terrace::<()>::new(&Options::default()).unwrap();
+    terrace.grow(NUM_SOURCES as usize).unwrap();
+    let mut space = Space::default();
+    // Looked at and applied by one thread, applied by several, and looked at by several, too.
+    for len in [3, 2 * SERIAL_BATCH, 100_000] {
+        for (source, target) in [(NUM_SOURCES, 0), (0, NUM_SOURCES)] {
+            let add = |i| Update { source: i as u32 % NUM_SOURCES, target: 7, addition: Some(()) };
+            let mut changes: Vec<_> = (0..len).map(add).collect();
+            changes[len / 2] = Update { source, target, addition: Some(()) };
+            let error = terrace.apply(&pool, Plane::Out, &changes, &mut space).unwrap_err();
+            assert!(matches!(error, Error::Vertex { vertex: NUM_SOURCES, .. }), "{len} changes: {error}");
+            terrace.publish();
+            assert_eq!(entries(&terrace.version(), Plane::Out), Edges::new(), "{len} changes");
+        }
+    }
+    terrace.apply(&pool, Plane::Out, &[Update { source: 0, target: 7, addition: Some(()) }], &mut space).unwrap();
+    terrace.publish();
+    assert_eq!(entries(&terrace.version(), Plane::Out).len(), 1);
 }
