@@ -436,6 +436,30 @@ mod tests {
         assert_eq!(live.view().unwrap().num_edges(), 4);
     }
 
+    /// Lists that nobody had changed before: the new snapshot is told of them by whoever changes them, and those of before
+    /// by whoever makes it.
+    #[test]
+    fn what_is_changed_while_a_snapshot_is_prepared_is_seen_over_it() {
+        let (scene, live) = (Scene::new(0), Live::default());
+        let add = |source: u64| {
+            let updates = [Update::add_edge(source, source + 1)];
+            let given = Given::Updates(&updates, Missing::Lenient);
+            live.turn().apply(&scene.store, given, Durability::Sync, &scene.pool).unwrap();
+        };
+        add(10);
+        let writing = live.turn().freeze().unwrap().unwrap();
+        add(20);
+        writing.write(&scene.store, None, &Silent).unwrap();
+        add(30);
+        let view = writing.prepare(&scene.store).unwrap();
+        add(40);
+        writing.publish(&view);
+        drop(writing);
+        add(50);
+        let expected: Edges = [10, 20, 30, 40, 50].map(|source| (source, source + 1)).into();
+        assert!(edges(&live.view().unwrap()) == expected);
+    }
+
     #[test]
     fn commits_between_the_steps_of_a_snapshot_stay() {
         for seed in 0..5 {

@@ -9,10 +9,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use anden_engine::{Database, Durability, GraphOptions, KeyScheme, MergeScope, Missing, Update, View};
+use anden_engine::{Database, Durability, ErrorKind, GraphOptions, KeyScheme, MergeScope, Missing, Update, View};
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Silent;
+use base::storage::FaultStorage;
 use graph::Graph;
 
 use crate::hooked::HookedStorage;
@@ -260,4 +261,29 @@ fn what_vanishes_while_it_is_opened_is_found_in_the_next_manifest() {
     });
     let reader = Database::open_read_only_in(Arc::new(storage), Path::new("db")).unwrap();
     assert_eq!((reader.view().unwrap().num_edges(), reader.snapshots().len()), (3, 4));
+}
+
+/// What was durable and is not what it was is damage for who reads on, too. It shows what it did, and all once that is
+/// mended: of what is before the damage nothing is left over.
+#[test]
+fn a_bad_record_is_met_by_a_reader_that_reads_on() {
+    let (disk, path, pool) = (FaultStorage::default(), Path::new("db/wal-000001"), Pool::new(1).unwrap());
+    let writer = Database::create_in(Arc::new(disk.clone()), Path::new("db"), GraphOptions::default()).unwrap();
+    let add = |number: u64| {
+        writer.apply(&[Update::add_edge(number, number + 1)], Missing::Lenient, &pool).unwrap();
+        disk.contents(path).unwrap()
+    };
+    let written: Vec<_> = (0..2).map(add).collect();
+    let reader = Database::open_read_only_in(Arc::new(disk.clone()), Path::new("db")).unwrap();
+    let written: Vec<_> = written.into_iter().chain((2..5).map(add)).collect();
+    let mut damaged = written[4].clone();
+    damaged[written[3].iter().rposition(|&byte| byte != 0).unwrap()] ^= 1;
+    disk.set_contents(path, &damaged);
+    let error = reader.refresh().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Corrupt, "{error}");
+    assert!(error.to_string().contains("commit 4, which was durable, cannot be read"), "{error}");
+    assert_eq!(prefix(&reader.view().unwrap()), 2);
+    disk.set_contents(path, &written[4]);
+    assert!(reader.refresh().unwrap());
+    assert_eq!(prefix(&reader.view().unwrap()), 5);
 }
