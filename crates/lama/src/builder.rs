@@ -330,6 +330,8 @@ impl NewDirectory {
 
     fn remove(&mut self) -> Result<()> {
         self.remove_files()?;
+        // What a crash leaves of them is known for ours by the lock file.
+        self.storage.sync_dir(&self.path)?;
         let lock = self.path.join(names::LOCK);
         if self.storage.exists(&lock)? {
             self.storage.remove_file(&lock)?;

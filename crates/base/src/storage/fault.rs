@@ -28,6 +28,8 @@ pub enum FaultPlan {
     CrashAt(u64),
     /// This one call fails with an error of this kind; a write is then half done.
     FailAt(u64, io::ErrorKind),
+    /// The first of these calls fails, and the power goes at the second.
+    FailThenCrash(u64, u64),
     /// The next call on a file whose name has this in it fails so, whichever of several threads makes it.
     FailNext(&'static str, io::ErrorKind),
     /// This call, where it is a write, says that it succeeded; its bytes went to a sector of some file, which depends
@@ -170,6 +172,10 @@ impl State {
         self.num_calls += 1;
         match self.plan {
             FaultPlan::CrashAt(at) if call >= at => self.crashed = true,
+            FaultPlan::FailThenCrash(at, _) if call == at => {
+                return Err(Error::io(operation, path, io::ErrorKind::Other.into()));
+            }
+            FaultPlan::FailThenCrash(_, at) if call >= at => self.crashed = true,
             FaultPlan::FailAt(at, kind) if call == at => return Err(Error::io(operation, path, kind.into())),
             FaultPlan::FailNext(name, kind) if path.to_string_lossy().contains(name) => {
                 self.plan = FaultPlan::Never;

@@ -105,6 +105,28 @@ fn a_crash_while_the_remains_are_removed_leaves_nothing_or_everything() {
     println!("crash_every_call[create over remains]: {num_calls} calls, {} disks each: {outcomes:?}", num_disks());
 }
 
+/// The manifest has its name by then, and it is not known whether that stays.
+#[test]
+fn a_crash_while_a_refused_database_is_removed_leaves_nothing_or_everything() {
+    let pool = Pool::new(1).unwrap();
+    let model = samples::undirected();
+    let failing = num_calls(&model) - 1;
+    let (mut outcomes, mut crashing) = (Outcomes::default(), failing + 1);
+    loop {
+        let disk = FaultStorage::new(FaultPlan::FailThenCrash(failing, crashing));
+        assert!(model.write(Arc::new(disk.clone()), path()).is_err());
+        for seed in 0..4 * num_disks() {
+            let place = format!("error at call {failing}, crash at {crashing}, seed {seed}");
+            check_remains(&model, &disk.after_crash(seed), &pool, &mut outcomes, &place);
+        }
+        if disk.num_calls() <= crashing {
+            break;
+        }
+        crashing += 1;
+    }
+    assert!(outcomes.num_none > 0 && outcomes.num_whole > 0 && crashing > failing + 5, "{crashing}: {outcomes:?}");
+}
+
 #[test]
 fn an_error_leaves_nothing_behind() {
     let pool = Pool::new(1).unwrap();
