@@ -1,5 +1,8 @@
 //! The log on its own: what is in its files after everything that can be done to it.
 
+mod failing;
+mod reading;
+
 use std::io::ErrorKind as IoKind;
 use std::path::PathBuf;
 use std::time::Duration;

@@ -1,0 +1,132 @@
+//! What the files have where the disk refuses something, a group is taken back, or the log goes.
+
+use super::*;
+
+const LATER: Durability = Durability::Batched(Duration::from_secs(3600));
+
+/// Nothing is written in the background any more.
+fn without_thread() -> Scene {
+    let scene = Scene::new();
+    scene.log.append(1, b"one", LATER).unwrap();
+    scene.log.thread.stop();
+    scene
+}
+
+#[test]
+fn too_much_is_written_by_whoever_adds_it() {
+    let scene = without_thread();
+    scene.log.append(2, b"two", Durability::None).unwrap();
+    assert_eq!(scene.epochs(0), [1], "nobody waits for it");
+    scene.log.append(3, &vec![7; MAX_PENDING_BYTES], Durability::None).unwrap();
+    assert_eq!(scene.epochs(0), [1, 2, 3]);
+}
+
+#[test]
+fn why_it_could_not_be_written_is_told_until_it_is() {
+    let scene = without_thread();
+    scene.log.append(2, b"two", Durability::None).unwrap();
+    scene.disk.set_plan(FaultPlan::FailNext("wal-", IoKind::StorageFull));
+    let error = scene.log.write().unwrap_err().to_string();
+    assert_eq!(scene.log.stats().failure, Some(error));
+    scene.log.write().unwrap();
+    assert_eq!((scene.log.stats().failure, scene.epochs(0)), (None, vec![1, 2]));
+}
+
+#[test]
+fn what_is_in_memory_is_written_when_the_log_goes() {
+    let Scene { disk, log, .. } = without_thread();
+    log.append(2, b"two", Durability::None).unwrap();
+    drop(log);
+    assert_eq!(open(&disk, 0).unwrap().2, [(1, b"one".to_vec()), (2, b"two".to_vec())]);
+}
+
+#[test]
+fn what_is_in_memory_is_written_before_a_segment_follows() {
+    let scene = without_thread();
+    scene.log.append(2, b"two", Durability::None).unwrap();
+    scene.log.rotate();
+    scene.log.append(3, b"three", Durability::Sync).unwrap();
+    assert_eq!((scene.segments().len(), scene.epochs(0)), (2, vec![1, 2, 3]));
+}
+
+#[test]
+fn a_sync_covers_the_segments_before() {
+    let scene = Scene::new();
+    for epoch in 1..=3 {
+        scene.log.append(epoch, b"x", if epoch < 3 { LATER } else { Durability::Sync }).unwrap();
+        scene.log.rotate();
+    }
+    for seed in 0..20 {
+        let found = open(&scene.disk.after_crash(seed), 0).unwrap().2;
+        assert_eq!(found.len(), 3, "disk {seed}");
+    }
+}
+
+/// What cannot be written shall not fill a full disk further.
+#[test]
+fn a_file_is_cut_to_what_it_was_where_a_group_cannot_be_written() {
+    let (mut num_refused, large) = (0, vec![5; 300 << 10]);
+    for call in 0.. {
+        let scene = Scene::new();
+        scene.log.append(1, b"one", Durability::Sync).unwrap();
+        let len = || scene.disk.contents(&scene.segments()[0]).unwrap().len();
+        let before = len();
+        scene.disk.set_plan(FaultPlan::FailAt(scene.disk.num_calls() + call, IoKind::StorageFull));
+        let is_refused = scene.log.append(2, &large, Durability::Sync).is_err();
+        if scene.is_poisoned.load(Ordering::Acquire) {
+            // All was written, and the sync failed.
+            break;
+        }
+        num_refused += u32::from(is_refused);
+        assert!(!is_refused || len() <= before, "call {call}: {} bytes, {before} before", len());
+        assert_eq!(scene.epochs(0).len(), if is_refused { 1 } else { 2 }, "call {call}");
+    }
+    assert!(num_refused > 0);
+}
+
+/// Half of a header would be damage: what follows it is durable.
+#[test]
+fn a_segment_whose_header_cannot_be_written_is_no_part_of_the_log() {
+    for call in 0..8 {
+        let scene = Scene::new();
+        scene.disk.set_plan(FaultPlan::FailAt(scene.disk.num_calls() + call, IoKind::StorageFull));
+        let is_refused = scene.log.append(1, b"one", LATER).is_err();
+        scene.disk.set_plan(FaultPlan::Never);
+        if is_refused {
+            scene.log.append(1, b"again", Durability::Sync).unwrap();
+        }
+        assert_eq!(scene.epochs(0), [1], "call {call}");
+    }
+}
+
+/// A group that is not durable follows in the place of one that was.
+#[test]
+fn nothing_later_says_that_what_was_taken_back_is_durable() {
+    let scene = Scene::new();
+    for epoch in 1..=2 {
+        scene.log.append(epoch, &[epoch as u8; 700], Durability::Sync).unwrap();
+    }
+    scene.log.take_back(2).unwrap();
+    for epoch in 2..=4 {
+        scene.log.append(epoch, &[7; 700], LATER).unwrap();
+    }
+    for seed in 0..200 {
+        let found = open(&scene.disk.after_crash(seed), 0).map(|(_, _, groups)| groups.len());
+        let num_groups = found.unwrap_or_else(|error| panic!("disk {seed}: {error}"));
+        assert!((1..=4).contains(&num_groups), "disk {seed}: {num_groups} groups");
+    }
+}
+
+#[test]
+fn what_can_not_be_taken_back_ends_all_writing() {
+    // The mark names the first group only.
+    for (epoch, file) in [(1, "LOG"), (2, "wal-")] {
+        let scene = Scene::new();
+        (1..=epoch).for_each(|epoch| scene.log.append(epoch, b"x", Durability::Sync).unwrap());
+        scene.disk.set_plan(FaultPlan::FailNext(file, IoKind::Other));
+        scene.log.take_back(epoch).unwrap_err();
+        assert!(scene.is_poisoned.load(Ordering::Acquire), "{file}");
+        let error = scene.log.append(epoch, b"y", Durability::Sync).unwrap_err();
+        assert!(matches!(error, Error::Lama(lama::Error::Poisoned { .. })), "{error}");
+    }
+}
