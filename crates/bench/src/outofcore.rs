@@ -13,6 +13,7 @@ mod growth;
 mod lengths;
 mod levels;
 mod loading;
+mod mechanisms;
 mod queries;
 mod resident;
 mod scans;
@@ -36,7 +37,8 @@ use work::Work;
 pub use child::run as run_child;
 
 /// What can be measured alone; `lengths`, which takes an hour, only alone.
-const PARTS: [&str; 8] = ["scans", "levels", "queries", "kernels", "resident", "growth", "spin", "lengths"];
+const PARTS: [&str; 9] =
+    ["scans", "levels", "queries", "kernels", "resident", "growth", "mechanisms", "spin", "lengths"];
 
 /// The parts of the database that fit in memory: one in so many.
 const SHARES: [u64; 2] = [3, 9];
@@ -159,6 +161,9 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
     // Several graphs are made for it.
     if !is_quick && is_wanted("growth") {
         growth::lines(&ground, report)?;
+    }
+    if !is_quick && is_wanted("mechanisms") {
+        mechanisms::lines(&ground, report)?;
     }
     if !is_quick && is_wanted("spin") {
         spin::lines(&ground, report)?;

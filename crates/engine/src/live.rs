@@ -108,7 +108,8 @@ pub(crate) struct Live {
 /// What lies over the newest snapshot, and what was done about it since the database was opened.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LiveStats {
-    /// The bytes that it takes in memory.
+    /// The bytes that its lists, keys and values take in memory. Its tables by vertex do not count: ten bits for each side,
+    /// and up to four bytes for each of what is added and what is removed there.
     pub delta_bytes: u64,
     /// Edges that it adds. One whose weight changed is added and removed.
     pub added: u64,

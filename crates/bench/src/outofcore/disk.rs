@@ -67,16 +67,39 @@ fn fio(path: &Path) -> Result<f64> {
     }
 }
 
-fn own(path: &Path) -> Result<f64> {
-    let named = || format!("{}: cannot read", path.display());
-    // Some file systems have only reads through the cache, from which the file is gone.
-    let file = match OpenOptions::new().read(true).custom_flags(DIRECT).open(path) {
-        Ok(file) => file,
+/// The file, to be read past the system's cache. Some file systems have only reads through it; the file is not there.
+pub(super) fn open_direct(path: &Path) -> Result<File> {
+    match OpenOptions::new().read(true).custom_flags(DIRECT).open(path) {
+        Ok(file) => Ok(file),
         Err(_) => {
             base::storage::evict(path)?;
-            File::open(path).with_context(named)?
+            File::open(path).with_context(|| format!("{}: cannot read", path.display()))
         }
-    };
+    }
+}
+
+/// Memory that can be read into past the cache.
+pub(super) struct Aligned {
+    memory: Vec<u8>,
+    start: usize,
+    num_bytes: usize,
+}
+
+pub(super) fn aligned(num_bytes: usize) -> Aligned {
+    let memory = vec![0; num_bytes + ALIGNMENT];
+    let start = memory.as_ptr().align_offset(ALIGNMENT);
+    Aligned { memory, start, num_bytes }
+}
+
+impl Aligned {
+    pub(super) fn bytes(&mut self) -> &mut [u8] {
+        &mut self.memory[self.start..self.start + self.num_bytes]
+    }
+}
+
+fn own(path: &Path) -> Result<f64> {
+    let named = || format!("{}: cannot read", path.display());
+    let file = open_direct(path)?;
     let len = file.metadata().with_context(named)?.len();
     let next = AtomicU64::new(0);
     let (time, results) = seconds(|| {
@@ -93,16 +116,14 @@ fn own(path: &Path) -> Result<f64> {
 }
 
 fn read_blocks(file: &File, len: u64, next: &AtomicU64) -> std::io::Result<u64> {
-    let mut memory = vec![0; BLOCK_BYTES + ALIGNMENT];
-    let start = memory.as_ptr().align_offset(ALIGNMENT);
-    let block = &mut memory[start..start + BLOCK_BYTES];
+    let mut block = aligned(BLOCK_BYTES);
     let mut num_read = 0;
     loop {
         let offset = next.fetch_add(BLOCK_BYTES as u64, Ordering::Relaxed);
         if offset >= len {
             return Ok(num_read);
         }
-        num_read += file.read_at(block, offset)? as u64;
+        num_read += file.read_at(block.bytes(), offset)? as u64;
     }
 }
 
