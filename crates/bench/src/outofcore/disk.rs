@@ -54,13 +54,24 @@ impl Probe {
     }
 }
 
+/// Threads that read a part each: every fio has the engine for that.
 fn fio(path: &Path) -> Result<f64> {
+    let len = std::fs::metadata(path).with_context(|| format!("{}: cannot read", path.display()))?.len();
+    let part = len / DEPTH as u64 / ALIGNMENT as u64 * ALIGNMENT as u64;
     let output = Command::new("fio")
-        .args(["--name=read", "--rw=read", "--bs=1M", "--direct=1", "--ioengine=libaio", "--iodepth=8", "--readonly"])
-        .arg("--output-format=json")
+        .args(["--name=read", "--rw=read", "--bs=1M", "--direct=1", "--readonly"])
+        .args(["--ioengine=psync", "--thread", "--group_reporting", "--output-format=json"])
+        .arg(format!("--numjobs={DEPTH}"))
+        .args([format!("--size={part}"), format!("--offset_increment={part}")])
         .arg(format!("--filename={}", path.display()))
         .output()?;
-    let report: serde_json::Value = serde_json::from_slice(&output.stdout).context("fio: cannot read its report")?;
+    rate_in(&output.stdout).with_context(|| String::from_utf8_lossy(&output.stderr).trim().to_owned())
+}
+
+/// The rate in a report of fio, which may begin with notes.
+fn rate_in(report: &[u8]) -> Result<f64> {
+    let start = report.iter().position(|&byte| byte == b'{').context("fio: no report")?;
+    let report: serde_json::Value = serde_json::from_slice(&report[start..]).context("fio: cannot read its report")?;
     match report["jobs"][0]["read"]["bw_bytes"].as_f64() {
         Some(rate) if rate > 0.0 => Ok(rate),
         _ => bail!("fio: no rate of reading in its report"),
@@ -138,5 +149,14 @@ mod tests {
         std::fs::write(&path, vec![1; 3 * BLOCK_BYTES + 77]).unwrap();
         assert!(own(&path).unwrap() > 0.0);
         assert!(own(&dir.path().join("none")).is_err());
+    }
+
+    #[test]
+    fn what_fio_notes_before_its_report_is_no_report() {
+        let report = r#"note: the queue depth will be capped
+{"fio version": "fio-3.42", "jobs": [{"read": {"bw_bytes": 1500000}}]}"#;
+        assert_eq!(rate_in(report.as_bytes()).unwrap(), 1.5e6);
+        let broken = ["fio: engine not loadable", "{", r#"{"jobs": [{"read": {"bw_bytes": 0}}]}"#, "{}"];
+        assert!(broken.iter().all(|report| rate_in(report.as_bytes()).is_err()));
     }
 }

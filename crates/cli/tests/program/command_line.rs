@@ -95,7 +95,9 @@ fn how_files_are_read_changes_no_answer() {
 
 #[test]
 fn what_was_read_ahead_is_counted_by_policy() {
-    let scene = Scene::with_small(&[]);
+    let scene = Scene::new();
+    scene.anden(&["generate", "rmat", "--scale", "11", "--degree", "16", "--quiet", "-o", "graph.sg"]).succeeded();
+    scene.anden(&["load", "db", "graph.sg", "--ids", "dense"]).succeeded();
     let counters = ["already_resident", "bytes", "dropped", "issued", "requested", "useful", "wasted"];
     let sorted = |object: &Value| {
         let mut names: Vec<String> = keys(object).into_iter().map(str::to_owned).collect();
