@@ -67,6 +67,8 @@ pub(crate) struct Bookmark {
     /// Of the segment.
     number: u32,
     generation: u32,
+    /// Where the group begins, and where it ends.
+    start: usize,
     offset: usize,
     chain: u32,
     /// Of the group.
@@ -108,6 +110,8 @@ struct Reading<'a> {
     after: u64,
     /// What was durable, whatever the segments say.
     mark: Option<Mark>,
+    /// Where the last group ended that was read before.
+    known: Option<Bookmark>,
     found: Found,
 }
 
@@ -132,10 +136,20 @@ impl LogPlace<'_> {
     /// Damage: a record that was durable is not what it was, or lacks; a log of another database or version; what
     /// `replay` returns; the disk failed.
     pub(crate) fn read(self, after: u64, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<Found> {
+        self.read_again(after, None, replay)
+    }
+
+    /// The same, for who has read groups before, the last of them that which ends at `known`.
+    fn read_again(
+        self,
+        after: u64,
+        known: Option<Bookmark>,
+        replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
+    ) -> Result<Found> {
         let mark = self.mark()?;
         let certified = mark.map_or(after, |mark| mark.epoch.max(after));
         let found = Found { through: after, certified, ..Found::default() };
-        let mut reading = Reading { place: self, seed: seed_of(self.id), after, mark, found };
+        let mut reading = Reading { place: self, seed: seed_of(self.id), after, mark, known, found };
         let segments = self.segments()?;
         reading.found.number = segments.last().map_or(0, |(number, _)| *number);
         std::thread::scope(|scope| {
@@ -161,7 +175,8 @@ impl LogPlace<'_> {
                 });
                 break;
             }
-            reading.require_marked()
+            reading.require_marked()?;
+            reading.require_known_end()
         })?;
         Ok(reading.found)
     }
@@ -223,7 +238,7 @@ impl LogPlace<'_> {
     /// Cost: what follows that place is read, and the names in the directory.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// As [`read`](Self::read); the writer took back what was read before.
     pub(crate) fn read_on(
         self,
         after: u64,
@@ -234,10 +249,14 @@ impl LogPlace<'_> {
             return Ok(self.read(after, replay)?.bookmark);
         };
         let found = Found { through: after, bookmark: Some(bookmark), ..Found::default() };
-        let mut reading = Reading { place: self, seed: seed_of(self.id), after, mark: self.mark()?, found };
+        let (mark, known) = (self.mark()?, Some(bookmark));
+        let mut reading = Reading { place: self, seed: seed_of(self.id), after, mark, known, found };
         match reading.go_on(bookmark, replay)? && reading.require_marked().is_ok() {
             true => Ok(reading.found.bookmark),
-            false => Ok(self.read(reading.found.through, replay)?.bookmark.or(reading.found.bookmark)),
+            false => {
+                let Found { through, bookmark, .. } = reading.found;
+                Ok(self.read_again(through, bookmark, replay)?.bookmark.or(bookmark))
+            }
         }
     }
 }
@@ -289,12 +308,13 @@ impl Reading<'_> {
                 Record::End => return Ok(None),
                 Record::Group { header: group, crc, payload } => {
                     if group.chain == chain && group.epoch == expected && group.generation == header.generation {
+                        self.require_known(path, offset, expected, crc)?;
                         self.group(path, offset, expected, payload, replay)?;
                         self.found.certified = self.found.certified.max(group.synced_through);
+                        let (start, generation) = (offset, header.generation);
                         offset += group_bytes(payload.len());
-                        let generation = header.generation;
                         self.found.bookmark =
-                            Some(Bookmark { number, generation, offset, chain: crc, epoch: expected });
+                            Some(Bookmark { number, generation, start, offset, chain: crc, epoch: expected });
                         (chain, expected) = (crc, expected + 1);
                         continue;
                     }
@@ -320,6 +340,11 @@ impl Reading<'_> {
         let (path, later) = (&segments[place].1, &segments[place + 1..]);
         let storage = self.place.storage;
         let Some(len) = storage.file_len(path)?.checked_sub(from.offset as u64) else { return Ok(false) };
+        let mut last = [0; GROUP_HEADER_BYTES];
+        storage.read_at(path, from.start as u64, &mut last)?;
+        if GroupHeader::decode(&last, self.seed, from.start as u64).is_none_or(|(_, crc)| crc != from.chain) {
+            return Ok(false);
+        }
         let mut bytes = vec![0; len as usize];
         storage.read_at(path, from.offset as u64, &mut bytes)?;
         let Bookmark { generation, mut chain, .. } = from;
@@ -336,7 +361,8 @@ impl Reading<'_> {
                     self.group(path, offset, epoch, payload, replay)?;
                     start += group_bytes(payload.len());
                     chain = crc;
-                    self.found.bookmark = Some(Bookmark { offset: from.offset + start, chain, epoch, ..from });
+                    self.found.bookmark =
+                        Some(Bookmark { start: offset, offset: from.offset + start, chain, epoch, ..from });
                 }
                 Record::Bad(_) => return Ok(false),
             }
@@ -370,6 +396,24 @@ impl Reading<'_> {
         replay(LoggedGroup { epoch, payload, path, offset })?;
         self.found.through = epoch;
         Ok(())
+    }
+
+    /// Refuses another group in the place of the last one that was read before: its writer took that back.
+    fn require_known(&self, path: &Path, offset: usize, epoch: u64, crc: u32) -> Result<()> {
+        match self.known.filter(|known| known.epoch == epoch && known.chain != crc) {
+            Some(_) => Err(taken_back(path, offset, epoch)),
+            None => Ok(()),
+        }
+    }
+
+    /// Refuses a log that ends before the last group that was read before. One that is gone, a snapshot has.
+    fn require_known_end(&self) -> Result<()> {
+        match (self.known, self.found.segments.last()) {
+            (Some(known), Some(last)) if last.last_epoch < known.epoch => {
+                Err(taken_back(&last.path, known.offset, known.epoch))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The first group from `offset` on that the manifest lacks, though none before it is.
@@ -418,6 +462,10 @@ impl Reading<'_> {
         let what = format!("{}: commit {}, which was durable, cannot be read", bad.what, bad.epoch);
         Err(base::Error::corrupt(path, bad.offset as u64, what).into())
     }
+}
+
+fn taken_back(path: &Path, offset: usize, epoch: u64) -> crate::Error {
+    base::Error::corrupt(path, offset as u64, format!("commit {epoch}, which was read before, was taken back")).into()
 }
 
 /// The headers of groups that stand anywhere from `offset` on.

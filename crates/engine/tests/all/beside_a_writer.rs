@@ -13,7 +13,7 @@ use anden_engine::{Database, Durability, ErrorKind, GraphOptions, KeyScheme, Mer
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Silent;
-use base::storage::FaultStorage;
+use base::storage::{FaultStorage, Storage};
 use graph::Graph;
 
 use crate::hooked::HookedStorage;
@@ -286,4 +286,54 @@ fn a_bad_record_is_met_by_a_reader_that_reads_on() {
     disk.set_contents(path, &written[4]);
     assert!(reader.refresh().unwrap());
     assert_eq!(prefix(&reader.view().unwrap()), 5);
+}
+
+/// A writer takes a commit back that meets damage or a lack of memory half way, and, opened again, gives its number to
+/// another.
+#[test]
+fn what_a_writer_takes_back_is_not_kept_by_a_reader_that_saw_it() {
+    let (disk, db, pool) = (FaultStorage::default(), Path::new("db"), Pool::new(1).unwrap());
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let add = |writer: &Database, source: u64, target: u64| {
+        let (edge, later) = (Update::add_edge(source, target), Durability::Batched(Duration::from_secs(3600)));
+        writer.apply_with(&[edge], Missing::Lenient, later, &pool).unwrap();
+    };
+    let writer = Database::create_in(Arc::new(disk.clone()), db, options).unwrap();
+    add(&writer, 0, 1);
+    let without = disk.duplicate();
+    add(&writer, 0, 2);
+    let reader = Database::open_read_only_in(Arc::new(disk.clone()), db).unwrap();
+    let edges = || {
+        let (view, mut list) = (reader.view().unwrap(), Vec::new());
+        for source in 0..view.vertex_bound() as VertexId {
+            let _ = view.for_each_out_fragment(source, |targets| {
+                list.extend(targets.iter().map(|&target| (source, target)));
+                ControlFlow::Continue(())
+            });
+        }
+        list
+    };
+    assert_eq!(edges(), [(0, 1), (0, 2)]);
+    let show = |other: &FaultStorage| {
+        for name in other.list(db).unwrap().into_iter().filter(|name| name.starts_with("wal")) {
+            disk.set_contents(&db.join(&name), &other.contents(&db.join(&name)).unwrap());
+        }
+        reader.refresh().unwrap()
+    };
+    assert!(show(&without));
+    assert_eq!(edges(), [(0, 1)]);
+    // Seen again, and then another in its place, with one behind it.
+    let with = without.duplicate();
+    let other = Database::open_in(Arc::new(with.clone()), db).unwrap();
+    add(&other, 0, 2);
+    assert!(show(&with));
+    assert_eq!(edges(), [(0, 1), (0, 2)]);
+    for targets in [&[3][..], &[3, 4]] {
+        let disk_of_others = without.duplicate();
+        let other = Database::open_in(Arc::new(disk_of_others.clone()), db).unwrap();
+        targets.iter().for_each(|&target| add(&other, 0, target));
+        assert!(show(&disk_of_others));
+        let expected: Vec<_> = [1].iter().chain(targets).map(|&target| (0, target as VertexId)).collect();
+        assert_eq!(edges(), expected);
+    }
 }

@@ -199,3 +199,31 @@ fn who_reads_on_from_a_place_that_is_not_there_reads_all() {
     scene.change(0, |bytes| bytes.truncate(offset(2)));
     assert_eq!(read_on(&scene.disk, 3, third).unwrap().1, [4, 5], "the segment has become shorter");
 }
+
+/// Who went on behind it would miss the group that takes its number.
+#[test]
+fn who_reads_on_is_told_that_a_group_was_taken_back() {
+    let scene = Scene::new();
+    (1..=3).for_each(|epoch| scene.append(epoch, LATER));
+    let (third, _) = read_on(&scene.disk, 0, None).unwrap();
+    let told = || {
+        let error = read_on(&scene.disk, 3, third).unwrap_err().to_string();
+        assert!(error.contains("commit 3, which was read before, was taken back"), "{error}");
+    };
+    scene.log.take_back(3).unwrap();
+    told();
+    assert!(read_on(&scene.disk, 2, None).unwrap().1.is_empty());
+    scene.log.append(3, &payload(9), LATER).unwrap();
+    told();
+    scene.append(4, LATER);
+    told();
+    // In a segment of its own, as after the database was opened again.
+    let scene = Scene::new();
+    (1..=3).for_each(|epoch| scene.append(epoch, LATER));
+    let (third, _) = read_on(&scene.disk, 0, None).unwrap();
+    scene.log.take_back(3).unwrap();
+    scene.log.rotate();
+    scene.log.append(3, &payload(9), LATER).unwrap();
+    assert!(read_on(&scene.disk, 3, third).is_err());
+    assert_eq!(read_on(&scene.disk, 2, None).unwrap().1, [3]);
+}
