@@ -322,7 +322,8 @@ impl Database {
     }
 
     /// Shows what a writer in another process has committed since the database was opened for reading, or shown last; true
-    /// where that is anything. A handle that writes knows already.
+    /// where that is anything, or the log had to be read again from the newest snapshot on. A handle that writes knows
+    /// already.
     ///
     /// # Errors
     /// As [`open_read_only`](Self::open_read_only); the handle then goes on showing what it did, or something younger.
@@ -334,12 +335,13 @@ impl Database {
         let _refreshing = self.refreshing.lock().unwrap_or_else(PoisonError::into_inner);
         let before = self.live.epoch();
         let has_changed = self.store.refresh()?;
-        self.catch_up()?;
-        Ok(has_changed || self.live.epoch() != before)
+        let was_read_again = self.catch_up()?;
+        Ok(has_changed || was_read_again || self.live.epoch() != before)
     }
 
-    /// Shows what the log has. A writer may make a snapshot of it meanwhile and remove it: then that is shown.
-    fn catch_up(&self) -> Result<()> {
+    /// Shows what the log has. A writer may make a snapshot of it meanwhile and remove it: then that is shown. Says whether
+    /// what was read of the log before did not hold, and all of it was read again.
+    fn catch_up(&self) -> Result<bool> {
         let mut fault = None;
         for _ in 0..MAX_RETRIES {
             self.live.rest_on_newest(&self.store);
@@ -350,14 +352,14 @@ impl Database {
             }
             let Err(error) = followed else {
                 self.live.show_what_is_below();
-                return Ok(());
+                return Ok(fault.is_some());
             };
             // What is being written or removed while it is read looks wrong in another place each time: damage stays.
             if fault.replace(error.to_string()).as_deref() == Some(error.to_string().as_str()) {
                 return Err(error);
             }
         }
-        self.live.follow(&self.store).map(drop)
+        self.live.follow(&self.store).map(|_| true)
     }
 
     /// Makes a snapshot of what is committed, also where that is nothing new.
