@@ -410,7 +410,7 @@ impl Reading<'_> {
     fn require_known_end(&self) -> Result<()> {
         match (self.known, self.found.segments.last()) {
             (Some(known), Some(last)) if last.last_epoch < known.epoch => {
-                Err(taken_back(&last.path, known.offset, known.epoch))
+                Err(taken_back(&last.path, known.start, known.epoch))
             }
             _ => Ok(()),
         }
