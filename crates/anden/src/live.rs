@@ -3,13 +3,26 @@
 use std::time::Instant;
 
 use base::VertexId;
-use engine::{Applied, CommitStats, Durability, EdgeWeight, Fate, LiveStats, Missing, NewValue, Update};
+use engine::{
+    Applied, CommitStats, Durability, EdgeWeight, Fate, GraphOptions, KeyScheme, LiveStats, Missing, NewValue, Update,
+    integer_key,
+};
 use graph::WeightType;
 use graph::formats::{InputPath, LineValue, UpdateLine, Updates, weight_range};
 use graph::property::OwnedValue;
+use lama::Key;
 
+use crate::session::WRITER_BYTES;
 use crate::versions::require_short;
 use crate::{Database, Error, Result, SnapshotInfo};
+
+/// What an update of a file takes until it is applied, its text left out: as it is read, as it is sorted, and in the
+/// container.
+const UPDATE_BYTES: u64 = 256;
+/// Its text is there as it is read, as a key of the graph, and in the log.
+const TEXT_COPIES: u64 = 3;
+/// After so many bytes it is looked whether a batch still fits in memory.
+const LOOK_BYTES: u64 = 1 << 20;
 
 /// How a file of updates is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -212,6 +225,17 @@ impl Database {
         Ok(report)
     }
 
+    /// Refuses a batch that takes more memory than there may be.
+    fn require_batch(&self, num_updates: usize, num_bytes: u64) -> Result<()> {
+        match self.session().memory() {
+            Some(_) => {
+                let what = format!("a batch of {num_updates} updates");
+                self.session().require_memory(&what, WRITER_BYTES + num_bytes)
+            }
+            None => Ok(()),
+        }
+    }
+
     fn replay(
         &self,
         input: &InputPath,
@@ -229,13 +253,19 @@ impl Database {
             progress.check()?;
             batch.clear();
             lines.clear();
+            let (mut num_bytes, mut next_look) = (0, LOOK_BYTES);
             while batch.len() < options.batch.max(1) {
                 let Some(line) = updates.next_update()? else { break };
-                match update_of(line, self.options().weight_type) {
+                match update_of(line, self.options()) {
                     Ok(update) => batch.push(update),
                     Err(what) => return Err(updates.error(what).into()),
                 }
                 lines.push(updates.line_number());
+                num_bytes += UPDATE_BYTES + TEXT_COPIES * updates.line_bytes() as u64;
+                if num_bytes >= next_look {
+                    self.require_batch(batch.len(), num_bytes)?;
+                    next_look = num_bytes + LOOK_BYTES;
+                }
             }
             // Where the input ends for the same reason, its last line may be half of one.
             progress.check()?;
@@ -267,8 +297,14 @@ impl Database {
     }
 }
 
-/// The update that a line asks for of a graph with such weights.
-fn update_of(line: UpdateLine<'_>, weight_type: Option<WeightType>) -> Result<Update, String> {
+/// The update that a line asks for of such a graph.
+fn update_of(line: UpdateLine<'_>, options: &GraphOptions) -> Result<Update, String> {
+    let weight_type = options.weight_type;
+    let key = |text: &str| match options.keys {
+        KeyScheme::String => Key::from(text),
+        // Text that is no number is told so later.
+        _ => integer_key(text).map_or_else(|| text.into(), Key::Integer),
+    };
     let weight = |text: &str| -> Result<EdgeWeight, String> {
         let weight = match weight_type {
             Some(WeightType::U32) => text.parse().ok().map(|weight: u32| EdgeWeight::Integer(weight.into())),
@@ -281,17 +317,21 @@ fn update_of(line: UpdateLine<'_>, weight_type: Option<WeightType>) -> Result<Up
         weight.ok_or_else(|| format!("expected {expected}, found '{text}'"))
     };
     Ok(match line {
-        UpdateLine::AddEdge { source, target, weight: None } => Update::add_edge(source, target),
+        UpdateLine::AddEdge { source, target, weight: None } => Update::add_edge(key(source), key(target)),
         UpdateLine::AddEdge { source, target, weight: Some(text) } => {
-            Update::add_weighted_edge(source, target, weight(text)?)
+            Update::add_weighted_edge(key(source), key(target), weight(text)?)
         }
-        UpdateLine::SetWeight { source, target, weight: text } => Update::set_weight(source, target, weight(text)?),
-        UpdateLine::RemoveEdge { source, target } => Update::remove_edge(source, target),
-        UpdateLine::AddVertex(vertex) => Update::AddVertex(vertex.into()),
-        UpdateLine::RemoveVertex(vertex) => Update::RemoveVertex(vertex.into()),
-        UpdateLine::SetVertexProperty { vertex, name, value } => Update::set_vertex(vertex, name, new_value(value)),
+        UpdateLine::SetWeight { source, target, weight: text } => {
+            Update::set_weight(key(source), key(target), weight(text)?)
+        }
+        UpdateLine::RemoveEdge { source, target } => Update::remove_edge(key(source), key(target)),
+        UpdateLine::AddVertex(vertex) => Update::AddVertex(key(vertex)),
+        UpdateLine::RemoveVertex(vertex) => Update::RemoveVertex(key(vertex)),
+        UpdateLine::SetVertexProperty { vertex, name, value } => {
+            Update::set_vertex(key(vertex), name, new_value(value))
+        }
         UpdateLine::SetEdgeProperty { source, target, name, value } => {
-            Update::set_edge(source, target, name, new_value(value))
+            Update::set_edge(key(source), key(target), name, new_value(value))
         }
     })
 }

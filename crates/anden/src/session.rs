@@ -16,7 +16,7 @@ const PATCH_SHARE: u64 = 4;
 const PROGRAM_BYTES: u64 = 8 << 20;
 
 /// What whoever writes to a database has in memory besides: the buffers of the files. The engine adds what it writes.
-const WRITER_BYTES: u64 = 16 << 20;
+pub(crate) const WRITER_BYTES: u64 = 16 << 20;
 
 /// Without a budget, one in so many bytes of what is free stays so: files are read through it.
 const FREE_SHARE: u64 = 8;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use anden::generate::{Generator, GridParams, RmatParams, UniformParams};
 use anden::{
-    AppendOptions, Database, Durability, Error, InputPath, Job, Key, KeyScheme, LoadOptions, Maintenance, Options,
-    Parameters, Result, Session, Spread, Update, WeightType, write_file,
+    AppendOptions, ApplyOptions, Database, Durability, Error, InputPath, Job, Key, KeyScheme, LoadOptions, Maintenance,
+    Options, Parameters, Result, Session, Spread, Update, WeightType, write_file,
 };
 use base::memory::{CountingAllocator, heap_peak, reset_heap_peak, resident_beside_files};
 
@@ -93,6 +93,23 @@ fn within_budget<R>(name: &str, body: impl FnOnce() -> Result<R>) -> R {
 
 fn session(memory: u64) -> Session {
     Session::new(2).unwrap().with_memory(Some(memory))
+}
+
+/// Batches of a file that fit in the budget are applied within it, and others refused.
+fn check_batches(database: &Database, file: &Path) {
+    let mut random = Random(9);
+    let update = |_| format!("+ {} {} 3\n", random.vertex(), random.vertex());
+    std::fs::write(file, (0..240_000).map(update).collect::<String>()).unwrap();
+    let apply = |batch| {
+        let options = ApplyOptions { batch, ..ApplyOptions::default() };
+        database.apply_file(&InputPath::File(file.to_owned()), &options, |_| Ok(()))
+    };
+    let before = database.view().unwrap().num_edges();
+    let error = apply(100_000).unwrap_err();
+    assert!(matches!(error, Error::Memory { needed, budget: BUDGET, .. } if needed > BUDGET), "{error}");
+    assert_eq!(database.view().unwrap().num_edges(), before);
+    let report = within_budget("apply of large batches", || apply(60_000));
+    assert_eq!((report.updates, report.transactions), (240_000, 4));
 }
 
 fn check_kernels(path: &Path) {
@@ -269,6 +286,7 @@ fn budgets_are_kept_or_refused() {
     });
     assert!(database.snapshots().len() > snapshots, "with so little memory, snapshots are made soon");
     within_budget("checkpoint", || database.checkpoint(None));
+    check_batches(&database, &more);
     drop(database);
     check_checkpoints(&path);
     let view = open(BUDGET).unwrap();

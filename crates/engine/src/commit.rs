@@ -295,7 +295,10 @@ impl Database {
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
     use std::time::Duration;
+
+    use base::storage::FaultStorage;
 
     use super::*;
 
@@ -323,6 +326,31 @@ mod tests {
         db.commits().abandon(0);
         assert!(db.commits().lock_failures().abandoned.is_empty());
         assert!(submit(5).wait().is_err());
+    }
+
+    /// Whoever asks for less than others in the group gets what those ask for, and nobody gets less.
+    #[test]
+    fn a_group_is_as_durable_as_the_strictest_in_it_asks() {
+        let pool = Pool::new(1).unwrap();
+        for durabilities in [[Durability::Sync, Durability::None], [Durability::None, Durability::Sync]] {
+            let disk = FaultStorage::default();
+            let open = |disk: FaultStorage| Database::open_in(Arc::new(disk), Path::new("db")).unwrap();
+            let db = Database::create_in(Arc::new(disk.clone()), Path::new("db"), Default::default()).unwrap();
+            let request = |(key, durability): (u64, Durability)| Request {
+                updates: Updates::One(Update::add_edge(key, 3)),
+                durability,
+                reads: None,
+                outcome: None,
+                has_failed: false,
+            };
+            let mut requests: Vec<_> = (1..).zip(durabilities).map(request).collect();
+            let _alone = db.be_alone().unwrap();
+            db.commit_requests(0, &mut requests, &pool);
+            for seed in 0..20 {
+                let left = open(disk.after_crash(seed)).view().unwrap();
+                assert_eq!(graph::Graph::num_edges(&left), 2, "{durabilities:?}, seed {seed}");
+            }
+        }
     }
 
     #[test]

@@ -270,7 +270,9 @@ impl Database {
     /// database after a crash sees them too. They stay there until a snapshot is made of them: by
     /// [`checkpoint`](Self::checkpoint), by [`close`](Self::close), and in the background once they take enough memory
     /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). Who commits faster than that is written waits.
-    /// A batch for a multigraph, or a graph whose edges have properties, becomes a snapshot at once, as an append does.
+    /// A batch for a multigraph, or a graph whose edges have properties, becomes a snapshot at once, as an append does; so
+    /// does one of more updates than are left waiting for a snapshot (16 bytes of memory each: 16.8 million at first), and
+    /// it is in no log.
     ///
     /// Cost: a search in the newest snapshot for each edge, and copies of the nodes of the changed lists; a vertex
     /// that goes costs its edges, and in a directed graph without in-lists a look at the whole graph.

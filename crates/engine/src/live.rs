@@ -278,6 +278,11 @@ impl Live {
         self.durability.set(durability);
     }
 
+    /// Whether commits are written to a log.
+    pub(crate) fn has_log(&self) -> bool {
+        self.log.is_some()
+    }
+
     /// Removes what the log has of commits that are in a snapshot.
     fn trim_log(&self, store: &Store) {
         if let Some(log) = &self.log {
@@ -453,12 +458,16 @@ impl SnapshotTurn<'_> {
     /// # Errors
     /// As [`append`](Self::append).
     fn append_noted(&self, store: &Store, changes: &LevelChanges<'_>, name: Option<&str>) -> Result<SnapshotInfo> {
-        let live = self.turn.live;
-        let epoch = live.epoch() + 1;
+        let epoch = self.turn.live.epoch() + 1;
         let snapshot = store.append(&LevelChanges { epoch, ..*changes }, name)?;
-        live.set_epoch(epoch);
-        live.trim_log(store);
+        self.show(store, epoch);
         Ok(snapshot)
+    }
+
+    /// The newest snapshot is the commit of this epoch.
+    fn show(&self, store: &Store, epoch: u64) {
+        self.turn.live.set_epoch(epoch);
+        self.turn.live.trim_log(store);
     }
 }
 
@@ -618,4 +627,41 @@ fn empty_delta(options: &GraphOptions, bound: usize) -> Result<Delta> {
     let mut delta = Delta::new(options.weight_type, &terrace_options)?;
     delta.grow(bound.min(MAX_VERTICES))?;
     Ok(delta)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// A mutex alone is taken by whoever has just given it back, most often.
+    #[test]
+    fn who_waits_for_its_turn_is_not_passed_again_and_again() {
+        let (live, num_turns, is_done) = (Live::default(), AtomicUsize::new(0), AtomicBool::new(false));
+        let mut passed: Vec<usize> = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(Ordering::Relaxed) {
+                    let _turn = live.turn();
+                    num_turns.fetch_add(1, Ordering::Relaxed);
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+            });
+            let wait = |_| {
+                let before = num_turns.load(Ordering::Relaxed);
+                drop(live.turn());
+                let after = num_turns.load(Ordering::Relaxed);
+                while num_turns.load(Ordering::Relaxed) == after {
+                    std::thread::yield_now();
+                }
+                after - before
+            };
+            let passed = (0..30).map(wait).collect();
+            is_done.store(true, Ordering::Relaxed);
+            passed
+        });
+        passed.sort_unstable();
+        // One who is not scheduled in time counts turns of before it waits.
+        assert_eq!(passed[15], 0, "{passed:?}");
+    }
 }

@@ -106,8 +106,6 @@ struct State {
     /// The last group that is in a file, and the last one that is durable.
     written_through: u64,
     synced_through: u64,
-    /// How many groups were taken back: who was syncing meanwhile does not know which one it was.
-    num_taken_back: u64,
     /// When what was written is to be durable.
     sync_at: Option<Instant>,
     /// When the thread looks next; `None`: when it is woken.
@@ -364,7 +362,6 @@ impl State {
         self.pending.truncate(self.pending.len().saturating_sub(num_bytes));
         self.place = Some(before);
         self.last_epoch = epoch - 1;
-        self.num_taken_back += 1;
         self.written_through = self.written_through.min(epoch - 1);
         self.synced_through = self.synced_through.min(epoch - 1);
         Some(before)
@@ -461,10 +458,7 @@ impl Shared {
         self.require_sound()?;
         let files = self.files();
         let unsynced = files.unsynced();
-        let (through, num_taken_back) = {
-            let state = self.state();
-            (state.written_through, state.num_taken_back)
-        };
+        let through = self.state().written_through;
         drop(files);
         self.num_syncs.fetch_add(1, Ordering::Relaxed);
         unsynced.sync().inspect_err(|error| {
@@ -474,11 +468,10 @@ impl Shared {
         let mut files = self.files();
         files.has_synced(&unsynced);
         let mut state = self.state();
-        if state.num_taken_back == num_taken_back {
-            state.synced_through = state.synced_through.max(through);
-            drop(state);
-            files.mark(through);
-        }
+        debug_assert!(through <= state.written_through, "what was written is not taken back while it is synced");
+        state.synced_through = state.synced_through.max(through);
+        drop(state);
+        files.mark(through);
         Ok(())
     }
 

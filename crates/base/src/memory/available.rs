@@ -1,5 +1,5 @@
-//! How much memory there is to have: what the system has free, and what the groups of processes that this one is in
-//! allow.
+//! How much memory there is to have: what the system has free, and what the groups of processes that this one is in, and
+//! its own limit of addresses, allow.
 //!
 //! A group counts the pages of files that its processes read; those can be had at once, so they count as free here,
 //! as they do in the system's own figure.
@@ -48,7 +48,15 @@ fn look(proc: &Path, groups: &Path) -> u64 {
     let system = in_kib(&text(proc.join("meminfo")), "MemAvailable:").unwrap_or(UNKNOWN);
     let membership = text(proc.join("self/cgroup"));
     let allowed = membership.lines().filter_map(|line| Hierarchy::of(line, groups)).filter_map(|group| group.allows());
-    allowed.fold(system, u64::min)
+    allowed.chain(addresses(&proc.join("self"))).fold(system, u64::min)
+}
+
+/// The addresses that this process may have in addition; `None` where they have no limit.
+fn addresses(process: &Path) -> Option<u64> {
+    let limits = text(process.join("limits"));
+    let limit = limits.lines().find_map(|line| line.strip_prefix("Max address space"))?;
+    let limit: u64 = limit.split_whitespace().next()?.parse().ok()?;
+    Some(limit.saturating_sub(in_kib(&text(process.join("status")), "VmSize:")?))
 }
 
 /// A group and those around it, in one of the two forms that Linux has.
@@ -169,6 +177,20 @@ mod tests {
             ],
         );
         assert_eq!(look_in(&root), 1_500_000);
+    }
+
+    #[test]
+    fn a_limit_of_addresses_counts() {
+        let line =
+            |limit: &str| format!("Max stack size   8  8  bytes\nMax address space   {limit}   unlimited  bytes\n");
+        for (limit, expected) in [("3000000", 952_000), ("1000", 0), ("unlimited", 4 << 20)] {
+            let files = [
+                ("proc/meminfo", "MemAvailable: 4096 kB"),
+                ("proc/self/limits", &line(limit)),
+                ("proc/self/status", "Name: x\nVmPeak: 9000 kB\nVmSize:\t  2000 kB\n"),
+            ];
+            assert_eq!(look_in(&tree("addresses", &files)), expected, "{limit}");
+        }
     }
 
     #[test]

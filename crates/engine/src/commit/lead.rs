@@ -70,6 +70,10 @@ impl Database {
     /// Applies a batch as a group of its own, once nobody else commits.
     fn commit_alone(&self, given: Given<'_>, durability: Durability, pool: &Pool) -> Result<Applied> {
         let start = self.commits().counters.start(0);
+        if self.becomes_level(given) {
+            // Others commit until a snapshot is there that is being made just now.
+            self.live().wait_for_snapshot();
+        }
         let alone = self.be_alone()?;
         let applied = self.commit_one(given, durability, pool);
         drop(alone);
@@ -90,6 +94,12 @@ impl Database {
             self.maintain_level(pool);
             return Ok(applied);
         }
+        if self.becomes_level(given) {
+            let applied = self.live().append_very_large(self.store(), given, pool)?;
+            self.commits().counters.count_group(1);
+            self.maintain_level(pool);
+            return Ok(applied);
+        }
         let mut turn = self.turn_to_commit();
         let applied = turn.apply(self.store(), given, durability, pool)?;
         self.commits().counters.count_group(1);
@@ -97,6 +107,11 @@ impl Database {
         drop(turn);
         self.background().has_pending(num_pending_bytes);
         Ok(applied)
+    }
+
+    /// Whether a batch is so large that it is made a snapshot at once, where it would have to be logged before.
+    fn becomes_level(&self, given: Given<'_>) -> bool {
+        self.live().has_log() && self.background().is_very_large(given.len())
     }
 
     /// Commits requests, in their order, the tickets of which begin with `first`; the caller leads.

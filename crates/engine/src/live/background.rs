@@ -46,6 +46,10 @@ const WRITE_RATE: u64 = 100 << 20;
 const USED_SHARE: u64 = 4;
 /// Who waits to write looks after this time whether anybody waits for what is written.
 const LOOK_AGAIN: Duration = Duration::from_millis(10);
+/// What an update takes in memory, as a rule, until it is in a snapshot.
+const UPDATE_BYTES: u64 = 16;
+/// A batch of so many updates is worth while to be kept, however early snapshots are made.
+const LARGE_BATCH: usize = 1 << 18;
 /// Stands for no limit.
 const UNLIMITED: u64 = u64::MAX;
 
@@ -138,6 +142,12 @@ impl Background {
     /// The bytes that may wait behind a snapshot that is being written.
     pub(crate) fn most_bytes(&self) -> Option<u64> {
         Some(self.work.room()).filter(|&room| room != UNLIMITED)
+    }
+
+    /// Whether a batch of so many updates takes more than a snapshot is ever left waiting for.
+    pub(crate) fn is_very_large(&self, num_updates: usize) -> bool {
+        let most_bytes = self.work.checkpoint_bytes.load(Ordering::Relaxed).saturating_mul(MUCH);
+        num_updates > LARGE_BATCH && num_updates as u64 > most_bytes / UPDATE_BYTES
     }
 
     /// Whether a snapshot is ordered and somebody makes it.

@@ -32,21 +32,33 @@ impl Live {
     /// # Errors
     /// [`Error::Memory`], with what it takes.
     pub(crate) fn require_memory(&self, store: &Store) -> Result<()> {
-        let (Some(budget), Some(newest)) = (store.memory(), self.newest()) else { return Ok(()) };
+        let Some(newest) = self.newest() else { return Ok(()) };
         // What is frozen already is written for itself; until then it is there too.
-        let planes = [Plane::Out, Plane::In, Plane::OutRemoved, Plane::InRemoved];
-        let num_arcs = |version: &LiveVersion| planes.iter().map(|&plane| version.delta.num_arcs(plane)).sum::<u64>();
-        let most_arcs = newest.frozen.as_ref().map_or(0, |frozen| num_arcs(frozen)).max(num_arcs(&newest));
-        let needed = FIXED_BYTES + self.stats().delta_bytes + ARC_BYTES * most_arcs;
-        if needed > budget {
-            let what = "a snapshot of what was committed, which must be in memory,".into();
-            return Err(Error::Memory { what, needed, budget });
+        let most_arcs =
+            newest.frozen.as_ref().map_or(0, |frozen| frozen.num_changed_arcs()).max(newest.num_changed_arcs());
+        require_memory(store, "a snapshot of what was committed", self.stats().delta_bytes, most_arcs)
+    }
+}
+
+/// Refuses a snapshot of so many arcs, beside so many bytes that hold what is committed, that takes more memory than
+/// there may be.
+pub(super) fn require_memory(store: &Store, what: &str, delta_bytes: u64, num_arcs: u64) -> Result<()> {
+    let needed = FIXED_BYTES + delta_bytes + ARC_BYTES * num_arcs;
+    match store.memory() {
+        Some(budget) if needed > budget => {
+            Err(Error::Memory { what: format!("{what}, which must be in memory,"), needed, budget })
         }
-        Ok(())
+        _ => Ok(()),
     }
 }
 
 impl LiveVersion {
+    /// Arcs that it adds and removes, on all sides.
+    pub(super) fn num_changed_arcs(&self) -> u64 {
+        let planes = [Plane::Out, Plane::In, Plane::OutRemoved, Plane::InRemoved];
+        planes.iter().map(|&plane| self.delta.num_arcs(plane)).sum()
+    }
+
     /// Makes a snapshot of this version, which lies over the newest one, with nothing frozen between them; tells
     /// `progress` what it writes.
     ///

@@ -460,6 +460,32 @@ mod tests {
         assert!(edges(&live.view().unwrap()) == expected);
     }
 
+    /// Where the new snapshot could not be looked at, say.
+    #[test]
+    fn what_is_a_snapshot_already_is_not_made_one_again() {
+        let settle = |live: &Live, store: &Store| drop(live.turn_at_snapshot(store).unwrap());
+        let checkpoint = |live: &Live, store: &Store| drop(live.checkpoint_pending(store, &Silent).unwrap());
+        for (way, make_next) in [settle as fn(&Live, &Store), checkpoint].into_iter().enumerate() {
+            for is_followed in [false, true] {
+                let place = format!("way {way}, {is_followed}");
+                let (mut scene, live) = (Scene::new(way as u64), Live::default());
+                scene.commit(&live, &place);
+                let writing = live.turn().freeze().unwrap().unwrap();
+                writing.write(&scene.store, None, &Silent).unwrap().unwrap();
+                let num_snapshots = scene.store.snapshots().len();
+                if is_followed {
+                    scene.commit(&live, &place);
+                }
+                drop(writing);
+                scene.look(&live, &place);
+                make_next(&live, &scene.store);
+                scene.look(&live, &place);
+                assert_eq!(scene.store.snapshots().len(), num_snapshots + usize::from(is_followed), "{place}");
+                scene.commit(&live, &place);
+            }
+        }
+    }
+
     #[test]
     fn commits_between_the_steps_of_a_snapshot_stay() {
         for seed in 0..5 {

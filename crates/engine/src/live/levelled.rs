@@ -4,6 +4,9 @@
 //! a graph whose edges have properties, is therefore worked through in memory, update by update, and what it comes to is
 //! appended as a level. Every pair that it touches is looked up once, before; nothing has happened until the level is
 //! written.
+//!
+//! A batch of any graph that takes more memory than is ever left waiting for a snapshot becomes one, too. It is applied to
+//! a container of its own, which nobody sees, and goes from there to a level, not to the log.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,14 +17,16 @@ use graph::property::{OwnedValue, PropertyColumn, PropertyType, PropertyValue};
 use graph::{Direction, Graph};
 use lama::{ChangedArc, GraphOptions, LevelChanges, NewRows, SnapshotInfo, Store, View};
 
-use super::apply::{EdgeUpdate, Plan, PlannedEdgeValue, Step};
-use super::checkpoint::LevelVertices;
+use super::apply::{EdgeUpdate, Logging, Plan, PlannedEdgeValue, Step};
+use super::checkpoint::{LevelVertices, require_memory};
+use super::pairs::Given;
 use super::properties::LevelProperties;
 use super::update::{Applied, Missing, Update};
 use super::{Live, SnapshotTurn, Writer};
 use crate::append::{entries_of, turned};
 use crate::commit::{Failure, Item, Stripes, stored_ends};
 use crate::load::VertexKeys;
+use crate::log::Durability;
 use crate::{Error, Result};
 
 /// Whether batches of updates become a snapshot each.
@@ -195,6 +200,25 @@ impl Live {
         level.changed.iter().for_each(|&item| stripes.change(item, epoch));
         drop(stripes);
         Ok(Applied { epoch: self.epoch(), vertices: snapshot.num_vertices, edges: snapshot.num_edges })
+    }
+}
+
+impl Live {
+    /// Applies a very large batch as a snapshot of its own, behind one of what was committed before.
+    ///
+    /// # Errors
+    /// As [`Turn::apply`](super::Turn::apply); the disk failed. Nothing has happened then.
+    pub(crate) fn append_very_large(&self, store: &Store, given: Given<'_>, pool: &Pool) -> Result<Applied> {
+        store.require_sound()?;
+        let turn = self.turn_at_snapshot(store)?;
+        let unlogged = Logging { log: None, durability: Durability::None };
+        let mut writer = Writer::new(store, self.epoch())?;
+        let version = writer.apply(given, unlogged, pool, None)?;
+        require_memory(store, "a batch that becomes a snapshot", writer.num_bytes(), version.num_changed_arcs())?;
+        version.write_level(store, None, &Silent)?;
+        turn.show(store, version.epoch);
+        self.stripes().change_everything(version.epoch);
+        Ok(version.applied())
     }
 }
 

@@ -26,3 +26,4 @@ mod prefetch;
 mod transactions;
 mod versions;
 mod vertex_properties;
+mod very_large_batches;

@@ -120,6 +120,11 @@ impl Updates {
         self.number
     }
 
+    /// The bytes of this line.
+    pub fn line_bytes(&self) -> usize {
+        self.line.len()
+    }
+
     /// The next update; `None` at the end.
     ///
     /// # Errors
