@@ -31,6 +31,7 @@ mod live;
 mod pinned;
 mod properties;
 mod query;
+mod replay;
 mod session;
 mod sliding_window;
 mod stats;

@@ -3,26 +3,12 @@
 use std::time::Instant;
 
 use base::VertexId;
-use engine::{
-    Applied, CommitStats, Durability, EdgeWeight, Fate, GraphOptions, KeyScheme, LiveStats, Missing, NewValue, Update,
-    integer_key,
-};
-use graph::WeightType;
-use graph::formats::{InputPath, LineValue, UpdateLine, Updates, weight_range};
-use graph::property::OwnedValue;
-use lama::Key;
+use engine::{Applied, CommitStats, Durability, Fate, LiveStats, Missing, Update};
+use graph::formats::InputPath;
 
-use crate::session::WRITER_BYTES;
+use crate::replay::Replay;
 use crate::versions::require_short;
-use crate::{Database, Error, Result, SnapshotInfo};
-
-/// What an update of a file takes until it is applied, its text left out: as it is read, as it is sorted, and in the
-/// container.
-const UPDATE_BYTES: u64 = 256;
-/// Its text is there as it is read, as a key of the graph, and in the log.
-const TEXT_COPIES: u64 = 3;
-/// After so many bytes it is looked whether a batch still fits in memory.
-const LOOK_BYTES: u64 = 1 << 20;
+use crate::{Database, Result, SnapshotInfo};
 
 /// How a file of updates is applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -218,131 +204,9 @@ impl Database {
         self.session().require_writer("applying updates")?;
         let start = Instant::now();
         let automatic_before = self.live_stats().automatic_checkpoints;
-        let mut report = ApplyReport::default();
-        self.replay(input, options, answered, &mut report)?;
+        let mut report = Replay::new(self, input, options, answered)?.run()?;
         report.seconds = start.elapsed().as_secs_f64();
         report.automatic_checkpoints = self.live_stats().automatic_checkpoints - automatic_before;
         Ok(report)
-    }
-
-    /// Refuses a batch that takes more memory than there may be.
-    fn require_batch(&self, num_updates: usize, num_bytes: u64) -> Result<()> {
-        match self.session().memory() {
-            Some(_) => {
-                let what = format!("a batch of {num_updates} updates");
-                self.session().require_memory(&what, WRITER_BYTES + num_bytes)
-            }
-            None => Ok(()),
-        }
-    }
-
-    fn replay(
-        &self,
-        input: &InputPath,
-        options: &ApplyOptions,
-        mut answered: impl FnMut(u64) -> Result<()>,
-        report: &mut ApplyReport,
-    ) -> Result<()> {
-        let durability = options.durability.unwrap_or_else(|| self.durability());
-        let mut at_checkpoint = 0;
-        let mut updates = Updates::open(input)?;
-        let (mut batch, mut lines) = (Vec::new(), Vec::new());
-        let progress = self.session().progress();
-        progress.stage("apply", None);
-        loop {
-            progress.check()?;
-            batch.clear();
-            lines.clear();
-            let (mut num_bytes, mut next_look) = (0, LOOK_BYTES);
-            while batch.len() < options.batch.max(1) {
-                let Some(line) = updates.next_update()? else { break };
-                match update_of(line, self.options()) {
-                    Ok(update) => batch.push(update),
-                    Err(what) => return Err(updates.error(what).into()),
-                }
-                lines.push(updates.line_number());
-                num_bytes += UPDATE_BYTES + TEXT_COPIES * updates.line_bytes() as u64;
-                if num_bytes >= next_look {
-                    self.require_batch(batch.len(), num_bytes)?;
-                    next_look = num_bytes + LOOK_BYTES;
-                }
-            }
-            // Where the input ends for the same reason, its last line may be half of one.
-            progress.check()?;
-            let Some(&last) = lines.last() else { return Ok(()) };
-            let applied = if options.strict { Missing::Strict } else { Missing::Lenient };
-            self.inner().apply_with(&batch, applied, durability, self.session().pool()).map_err(
-                |error| match error {
-                    engine::Error::Update { index, error } => {
-                        let line = graph::Error::Line {
-                            path: input.path().to_owned(),
-                            line: lines[index],
-                            what: error.to_string(),
-                        };
-                        Error::from(line)
-                    }
-                    error => error.into(),
-                },
-            )?;
-            report.updates += batch.len() as u64;
-            report.transactions += 1;
-            progress.advance(batch.len() as u64);
-            answered(last)?;
-            if options.checkpoint_every.is_some_and(|every| report.updates - at_checkpoint >= every) {
-                // Where every batch is a snapshot, there is none to be made.
-                self.inner().checkpoint_pending()?;
-                at_checkpoint = report.updates;
-            }
-        }
-    }
-}
-
-/// The update that a line asks for of such a graph.
-fn update_of(line: UpdateLine<'_>, options: &GraphOptions) -> Result<Update, String> {
-    let weight_type = options.weight_type;
-    let key = |text: &str| match options.keys {
-        KeyScheme::String => Key::from(text),
-        // Text that is no number is told so later.
-        _ => integer_key(text).map_or_else(|| text.into(), Key::Integer),
-    };
-    let weight = |text: &str| -> Result<EdgeWeight, String> {
-        let weight = match weight_type {
-            Some(WeightType::U32) => text.parse().ok().map(|weight: u32| EdgeWeight::Integer(weight.into())),
-            Some(WeightType::I64) => text.parse().ok().map(EdgeWeight::Integer),
-            Some(WeightType::F32) => finite(text).filter(|&weight| (weight as f32).is_finite()).map(EdgeWeight::Real),
-            // That the graph has none is said later.
-            Some(WeightType::F64) | None => finite(text).map(EdgeWeight::Real),
-        };
-        let expected = weight_type.map_or("a number as the weight", weight_range);
-        weight.ok_or_else(|| format!("expected {expected}, found '{text}'"))
-    };
-    Ok(match line {
-        UpdateLine::AddEdge { source, target, weight: None } => Update::add_edge(key(source), key(target)),
-        UpdateLine::AddEdge { source, target, weight: Some(text) } => {
-            Update::add_weighted_edge(key(source), key(target), weight(text)?)
-        }
-        UpdateLine::SetWeight { source, target, weight: text } => {
-            Update::set_weight(key(source), key(target), weight(text)?)
-        }
-        UpdateLine::RemoveEdge { source, target } => Update::remove_edge(key(source), key(target)),
-        UpdateLine::AddVertex(vertex) => Update::AddVertex(key(vertex)),
-        UpdateLine::RemoveVertex(vertex) => Update::RemoveVertex(key(vertex)),
-        UpdateLine::SetVertexProperty { vertex, name, value } => {
-            Update::set_vertex(key(vertex), name, new_value(value))
-        }
-        UpdateLine::SetEdgeProperty { source, target, name, value } => {
-            Update::set_edge(key(source), key(target), name, new_value(value))
-        }
-    })
-}
-
-fn finite(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|weight: &f64| weight.is_finite())
-}
-
-fn new_value(value: LineValue<'_>) -> NewValue {
-    match value {
-        LineValue::Null => NewValue::Value(OwnedValue::Null),
-        LineValue::Text { text, is_quoted } => NewValue::Text { text: text.to_owned(), is_quoted },
     }
 }

@@ -13,7 +13,7 @@ mod stripes;
 mod sync;
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
@@ -52,8 +52,27 @@ pub(crate) struct Request {
     pub(crate) reads: Option<Box<Reads>>,
     /// Where the caller looks for when it happened.
     pub(crate) outcome: Option<Arc<OnceLock<Committed>>>,
+    /// It happens only if those of its sequence before it have.
+    pub(crate) sequence: Option<Sequence>,
     /// It was refused.
     pub(crate) has_failed: bool,
+}
+
+/// Commits of which each happens only if all those before it have: what is behind one that is refused is refused, too.
+///
+/// Whoever [submits](Database::submit_next) many without waiting for each so commits no more than whoever waits.
+#[derive(Clone, Debug, Default)]
+pub struct Sequence {
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Sequence {
+    fn require_unbroken(&self) -> Result<()> {
+        match self.has_ended.load(Ordering::Relaxed) {
+            true => Err(Error::Option("a commit before it was refused".into())),
+            false => Ok(()),
+        }
+    }
 }
 
 /// The updates of a request: most often one.
@@ -61,6 +80,19 @@ pub(crate) struct Request {
 pub(crate) enum Updates {
     One(Update),
     Many(Vec<Update>),
+}
+
+impl Request {
+    /// Of a caller who read nothing.
+    fn blind(updates: Updates, durability: Durability) -> Self {
+        Self { updates, durability, reads: None, outcome: None, sequence: None, has_failed: false }
+    }
+
+    /// # Errors
+    /// One of its sequence before it has not happened.
+    fn require_next(&self) -> Result<()> {
+        self.sequence.as_ref().map_or(Ok(()), Sequence::require_unbroken)
+    }
 }
 
 impl Updates {
@@ -116,6 +148,16 @@ struct Failures {
 }
 
 impl Commits {
+    /// A request has not happened.
+    fn refuse(&self, ticket: Ticket, request: &mut Request, failure: Failure) {
+        request.has_failed = true;
+        if let Some(sequence) = &request.sequence {
+            // Who leads next learns of it with the right to lead.
+            sequence.has_ended.store(true, Ordering::Relaxed);
+        }
+        self.fail(ticket, failure);
+    }
+
     fn count_error(&self, error: &Error) {
         Counters::count(match error.kind() {
             ErrorKind::InvalidInput => &self.counters.invalid,
@@ -276,8 +318,23 @@ impl Database {
         pool: &'db Pool,
     ) -> Result<Pending<'db>> {
         self.require_writer()?;
-        let request = Request { updates: updates.into(), durability, reads: None, outcome: None, has_failed: false };
-        self.enqueue(request, pool)
+        self.enqueue(Request::blind(updates.into(), durability), pool)
+    }
+
+    /// As [`submit_with`](Self::submit_with), to happen only if all those of the sequence before it have.
+    ///
+    /// # Errors
+    /// As [`submit`](Self::submit).
+    pub fn submit_next<'db>(
+        &'db self,
+        sequence: &Sequence,
+        updates: Vec<Update>,
+        durability: Durability,
+        pool: &'db Pool,
+    ) -> Result<Pending<'db>> {
+        self.require_writer()?;
+        let sequence = Some(sequence.clone());
+        self.enqueue(Request { sequence, ..Request::blind(Updates::Many(updates), durability) }, pool)
     }
 
     pub(crate) fn enqueue<'db>(&'db self, request: Request, pool: &'db Pool) -> Result<Pending<'db>> {
@@ -336,12 +393,8 @@ mod tests {
             let disk = FaultStorage::default();
             let open = |disk: FaultStorage| Database::open_in(Arc::new(disk), Path::new("db")).unwrap();
             let db = Database::create_in(Arc::new(disk.clone()), Path::new("db"), Default::default()).unwrap();
-            let request = |(key, durability): (u64, Durability)| Request {
-                updates: Updates::One(Update::add_edge(key, 3)),
-                durability,
-                reads: None,
-                outcome: None,
-                has_failed: false,
+            let request = |(key, durability): (u64, Durability)| {
+                Request::blind(Updates::One(Update::add_edge(key, 3)), durability)
             };
             let mut requests: Vec<_> = (1..).zip(durabilities).map(request).collect();
             let _alone = db.be_alone().unwrap();

@@ -20,7 +20,7 @@ mod workers;
 pub use append::{
     AppendOptions, AppendReport, Changes, EdgeWeight, ExpectedGraph, ExpectedWeights, Maintenance, integer_key,
 };
-pub use commit::{CommitStats, Committed, Pending};
+pub use commit::{CommitStats, Committed, Pending, Sequence};
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use lama::{

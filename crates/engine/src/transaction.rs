@@ -412,7 +412,7 @@ fn request(
     };
     // Who writes nothing has read one version, whatever changed since.
     let reads = (!is_empty).then(|| Box::new(reads));
-    Request { updates, durability, reads, outcome, has_failed: false }
+    Request { updates, durability, reads, outcome, sequence: None, has_failed: false }
 }
 
 /// Why a transaction was not committed.

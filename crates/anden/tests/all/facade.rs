@@ -252,17 +252,18 @@ fn values_are_changed_live() {
 fn files_are_applied_while_snapshots_are_made() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("db");
-    let updates: String = (0..6_000).map(|i| format!("+ {} {}\n", i % 1_000, i * 7 % 997)).collect();
+    let updates: String = (0..30_000).map(|i| format!("+ {} {}\n", i % 1_000, i * 7 % 997)).collect();
     let input = folder.path().join("updates.txt");
     std::fs::write(&input, updates).unwrap();
     let db = Database::create(&path, Options::default()).unwrap();
     // The first batch is more, and who commits the third waits for the snapshot of the first.
     db.set_checkpoint_bytes(Some(10_000));
     db.set_background_write_rate(None);
-    let report = db.apply_file(&InputPath::File(input), &ApplyOptions::default(), |_| Ok(())).unwrap();
+    let options = ApplyOptions { batch: 5_000, ..ApplyOptions::default() };
+    let report = db.apply_file(&InputPath::File(input), &options, |_| Ok(())).unwrap();
     db.checkpoint(None).unwrap();
     let (stats, num_edges) = (db.live_stats(), db.view().unwrap().num_edges());
-    assert_eq!((report.updates, report.transactions, stats.background_error), (6_000, 6, None));
+    assert_eq!((report.updates, report.transactions, stats.background_error), (30_000, 6, None));
     let num_snapshots = db.snapshots().len();
     assert!(num_snapshots > 2 && report.automatic_checkpoints <= 6, "{num_snapshots} snapshots");
     assert_eq!((stats.delta_bytes, stats.added, stats.is_checkpoint_running), (0, 0, false), "all is in snapshots");

@@ -1,5 +1,6 @@
 //! The library as its users meet it.
 
+mod apply_file;
 mod beside_each_other;
 mod edge_properties;
 mod facade;

@@ -128,8 +128,9 @@ impl Database {
                 Ok(num_committed) => done += num_committed,
                 Err(error) => {
                     // Nothing was begun: nobody else will do better.
-                    let tickets = first..first + rest.len() as u64;
-                    tickets.for_each(|ticket| self.commits().fail(ticket, error.clone().into()));
+                    for (ticket, request) in (first..).zip(rest) {
+                        self.commits().refuse(ticket, request, error.clone().into());
+                    }
                     return;
                 }
             }
@@ -157,10 +158,7 @@ impl Database {
                     durability = durability.strongest(request.durability);
                     num_added += 1;
                 }
-                Err(failure) => {
-                    request.has_failed = true;
-                    commits.fail(first + num_taken as u64, failure);
-                }
+                Err(failure) => commits.refuse(first + num_taken as u64, request, failure),
             }
             num_taken += 1;
             if group.is_full() {
@@ -179,8 +177,10 @@ impl Database {
             Ok(()) => commits.counters.count_group(num_added.into()),
             Err(error) => {
                 stripes.take_back(epoch);
-                let added = requests[..num_taken].iter().enumerate().filter(|(_, request)| !request.has_failed);
-                added.for_each(|(index, _)| commits.fail(first + index as u64, error.clone().into()));
+                let taken = (first..).zip(&mut requests[..num_taken]);
+                for (ticket, request) in taken.filter(|(_, request)| !request.has_failed) {
+                    commits.refuse(ticket, request, error.clone().into());
+                }
             }
         }
         drop(stripes);
@@ -194,9 +194,12 @@ impl Database {
     fn commit_level(&self, ticket: Ticket, requests: &mut [Request], pool: &Pool) -> Result<usize> {
         let commits = self.commits();
         let Some(request) = requests.first_mut() else { return Ok(0) };
-        let is_valid = |stripes: &Stripes| match &request.reads {
-            Some(reads) => reads.validate(stripes, |key| self.has_id(key)),
-            None => Ok(()),
+        let is_valid = |stripes: &Stripes| {
+            request.require_next()?;
+            match &request.reads {
+                Some(reads) => reads.validate(stripes, |key| self.has_id(key)),
+                None => Ok(()),
+            }
         };
         let updates = request.updates.as_slice();
         match self.live().append_valid(self.store(), updates, Missing::Lenient, pool, is_valid) {
@@ -207,7 +210,7 @@ impl Database {
                 commits.counters.count_group(1);
                 self.maintain_level(pool);
             }
-            Err(failure) => commits.fail(ticket, failure),
+            Err(failure) => commits.refuse(ticket, request, failure),
         }
         Ok(1)
     }
@@ -225,6 +228,7 @@ impl Database {
 
 /// Adds a request to a group, if what it read is still so.
 fn join(group: &mut Group<'_>, stripes: &mut Stripes, request: &Request) -> Result<(), Failure> {
+    request.require_next()?;
     if let Some(reads) = &request.reads {
         reads.validate(stripes, |key| group.has_id(key))?;
     }

@@ -23,6 +23,7 @@ mod log_recovery;
 mod log_refusals;
 mod model;
 mod prefetch;
+mod sequences;
 mod transactions;
 mod versions;
 mod vertex_properties;

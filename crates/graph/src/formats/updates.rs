@@ -17,6 +17,8 @@ use crate::{Error, Result};
 
 /// The longest line.
 const MAX_LINE_BYTES: usize = 1 << 20;
+/// Text that is read at once: more than a pipe holds.
+const READ_BYTES: usize = 128 << 10;
 
 /// One update, as it stands in a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +80,8 @@ pub enum UpdateLine<'a> {
 pub struct Updates {
     path: PathBuf,
     reader: BufReader<Box<dyn Read + Send>>,
+    /// Whether all of it is there: nobody writes it meanwhile.
+    is_whole: bool,
     line: Vec<u8>,
     columns: Columns,
     number: u64,
@@ -99,7 +103,9 @@ impl Updates {
         match input {
             InputPath::Stdin => Self::of_bytes(path, StandardInput::open(path)?),
             InputPath::File(path) => {
-                Self::of_bytes(path, File::open(path).map_err(|error| base::Error::io("open", path, error))?)
+                let file = File::open(path).map_err(|error| base::Error::io("open", path, error))?;
+                let is_whole = file.metadata().is_ok_and(|metadata| metadata.is_file());
+                Ok(Self { is_whole, ..Self::of_bytes(path, file)? })
             }
         }
     }
@@ -111,8 +117,14 @@ impl Updates {
     pub fn of_bytes(path: &Path, bytes: impl Read + Send + 'static) -> Result<Self> {
         let mut bytes = BufReader::new(bytes);
         let head = bytes.fill_buf().map_err(|error| base::Error::io("read", path, error))?.to_vec();
-        let reader = BufReader::new(decoded(path, &head, bytes)?);
-        Ok(Self { path: path.to_owned(), reader, line: Vec::new(), columns: Columns::default(), number: 0 })
+        let reader = BufReader::with_capacity(READ_BYTES, decoded(path, &head, bytes)?);
+        let (path, line, columns) = (path.to_owned(), Vec::new(), Columns::default());
+        Ok(Self { path, reader, is_whole: false, line, columns, number: 0 })
+    }
+
+    /// Whether the next line may have to be waited for, because somebody has not written it yet.
+    pub fn may_wait(&self) -> bool {
+        !self.is_whole && !self.reader.buffer().contains(&b'\n')
     }
 
     /// The number of the line that was read last, from 1; 0 before the first.

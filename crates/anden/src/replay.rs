@@ -1,0 +1,241 @@
+//! From a file of updates to commits.
+//!
+//! Small batches are submitted one after the other and waited for together, up to [`MOST_IN_FLIGHT`] updates: they make
+//! one group, with one sync, and each is a transaction of its own all the same. Before the next line has to be waited for,
+//! as that of a pipe, what is in flight is answered.
+
+use base::progress::Progress;
+use engine::{
+    Durability, EdgeWeight, GraphOptions, KeyScheme, Missing, NewValue, Pending, Sequence, Update, integer_key,
+};
+use graph::WeightType;
+use graph::formats::{InputPath, LineValue, UpdateLine, Updates, weight_range};
+use graph::property::OwnedValue;
+use lama::Key;
+
+use crate::live::{ApplyOptions, ApplyReport};
+use crate::session::WRITER_BYTES;
+use crate::{Database, Error, Result};
+
+/// Batches of more updates are committed at once, by all cores and without a copy.
+const SMALL_BATCH: usize = 4 << 10;
+/// With so many updates in flight they are waited for.
+const MOST_IN_FLIGHT: usize = 32 << 10;
+/// What an update of a file takes until it is applied, its text left out: as it is read, as it is sorted, and in the
+/// container.
+const UPDATE_BYTES: u64 = 256;
+/// Its text is there as it is read, as a key of the graph, and in the log.
+const TEXT_COPIES: u64 = 3;
+/// After so many bytes it is looked whether a batch still fits in memory.
+const LOOK_BYTES: u64 = 1 << 20;
+
+/// A file of updates that is being applied.
+pub(crate) struct Replay<'db, F> {
+    database: &'db Database,
+    options: &'db ApplyOptions,
+    durability: Durability,
+    updates: Updates,
+    input: &'db InputPath,
+    answered: F,
+    sequence: Sequence,
+    /// Submitted and not answered, in their order.
+    in_flight: Vec<InFlight<'db>>,
+    num_in_flight: usize,
+    report: ApplyReport,
+}
+
+/// A batch that is submitted.
+struct InFlight<'db> {
+    pending: Pending<'db>,
+    lines: Vec<u64>,
+}
+
+/// Updates and the numbers of their lines.
+#[derive(Default)]
+struct Batch {
+    updates: Vec<Update>,
+    lines: Vec<u64>,
+}
+
+impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
+    /// # Errors
+    /// The input cannot be read.
+    pub(crate) fn new(
+        database: &'db Database,
+        input: &'db InputPath,
+        options: &'db ApplyOptions,
+        answered: F,
+    ) -> Result<Self> {
+        Ok(Self {
+            database,
+            options,
+            durability: options.durability.unwrap_or_else(|| database.durability()),
+            updates: Updates::open(input)?,
+            input,
+            answered,
+            sequence: Sequence::default(),
+            in_flight: Vec::new(),
+            num_in_flight: 0,
+            report: ApplyReport::default(),
+        })
+    }
+
+    /// Applies all of it.
+    ///
+    /// # Errors
+    /// As [`Database::apply_file`].
+    pub(crate) fn run(mut self) -> Result<ApplyReport> {
+        self.progress().stage("apply", None);
+        let done = self.read_and_commit();
+        // What is before a line that is wrong has happened.
+        self.settle()?;
+        done.map(|()| self.report)
+    }
+
+    fn progress(&self) -> &'db dyn Progress {
+        self.database.session().progress()
+    }
+
+    fn read_and_commit(&mut self) -> Result<()> {
+        let (mut num_read, mut at_checkpoint) = (0, 0);
+        loop {
+            self.progress().check()?;
+            let batch = self.next_batch()?;
+            // Where the input ends for the same reason, its last line may be half of one.
+            self.progress().check()?;
+            if batch.updates.is_empty() {
+                return Ok(());
+            }
+            num_read += batch.updates.len() as u64;
+            self.commit(batch)?;
+            if self.options.checkpoint_every.is_some_and(|every| num_read - at_checkpoint >= every) {
+                self.settle()?;
+                // Where every batch is a snapshot, there is none to be made.
+                self.database.inner().checkpoint_pending()?;
+                at_checkpoint = num_read;
+            }
+        }
+    }
+
+    fn next_batch(&mut self) -> Result<Batch> {
+        let mut batch = Batch::default();
+        let (mut num_bytes, mut next_look) = (0, LOOK_BYTES);
+        while batch.updates.len() < self.options.batch.max(1) {
+            if self.updates.may_wait() {
+                self.settle()?;
+            }
+            let Some(line) = self.updates.next_update()? else { break };
+            match update_of(line, self.database.options()) {
+                Ok(update) => batch.updates.push(update),
+                Err(what) => return Err(self.updates.error(what).into()),
+            }
+            batch.lines.push(self.updates.line_number());
+            num_bytes += UPDATE_BYTES + TEXT_COPIES * self.updates.line_bytes() as u64;
+            if num_bytes >= next_look {
+                self.require_memory(batch.updates.len(), num_bytes)?;
+                next_look = num_bytes + LOOK_BYTES;
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Refuses a batch that takes more memory than there may be.
+    fn require_memory(&self, num_updates: usize, num_bytes: u64) -> Result<()> {
+        let session = self.database.session();
+        match session.memory() {
+            Some(_) => session.require_memory(&format!("a batch of {num_updates} updates"), WRITER_BYTES + num_bytes),
+            None => Ok(()),
+        }
+    }
+
+    fn commit(&mut self, batch: Batch) -> Result<()> {
+        let Batch { updates, lines } = batch;
+        let (database, pool) = (self.database.inner(), self.database.session().pool());
+        // With a budget, nothing waits beside what is read.
+        let can_wait = updates.len() <= SMALL_BATCH && self.database.session().memory().is_none();
+        if can_wait && !self.options.strict {
+            let pending = database.submit_next(&self.sequence, updates, self.durability, pool)?;
+            self.num_in_flight += lines.len();
+            self.in_flight.push(InFlight { pending, lines });
+            return if self.num_in_flight < MOST_IN_FLIGHT { Ok(()) } else { self.settle() };
+        }
+        self.settle()?;
+        let missing = if self.options.strict { Missing::Strict } else { Missing::Lenient };
+        let applied = database.apply_with(&updates, missing, self.durability, pool).map(|_| ());
+        self.answer(applied, &lines)
+    }
+
+    /// Waits for what is in flight, and answers it.
+    fn settle(&mut self) -> Result<()> {
+        self.num_in_flight = 0;
+        for InFlight { pending, lines } in std::mem::take(&mut self.in_flight) {
+            self.answer(pending.wait().map(|_| ()), &lines)?;
+        }
+        Ok(())
+    }
+
+    /// A batch of these lines was committed, or not.
+    fn answer(&mut self, committed: Result<(), engine::Error>, lines: &[u64]) -> Result<()> {
+        committed.map_err(|error| match error {
+            engine::Error::Update { index, error } => {
+                let (path, what) = (self.input.path().to_owned(), error.to_string());
+                graph::Error::Line { path, line: lines[index], what }.into()
+            }
+            error => Error::from(error),
+        })?;
+        self.report.updates += lines.len() as u64;
+        self.report.transactions += 1;
+        self.progress().advance(lines.len() as u64);
+        lines.last().map_or(Ok(()), |&last| (self.answered)(last))
+    }
+}
+
+/// The update that a line asks for of such a graph.
+fn update_of(line: UpdateLine<'_>, options: &GraphOptions) -> Result<Update, String> {
+    let weight_type = options.weight_type;
+    let key = |text: &str| match options.keys {
+        KeyScheme::String => Key::from(text),
+        // Text that is no number is told so later.
+        _ => integer_key(text).map_or_else(|| text.into(), Key::Integer),
+    };
+    let weight = |text: &str| -> Result<EdgeWeight, String> {
+        let weight = match weight_type {
+            Some(WeightType::U32) => text.parse().ok().map(|weight: u32| EdgeWeight::Integer(weight.into())),
+            Some(WeightType::I64) => text.parse().ok().map(EdgeWeight::Integer),
+            Some(WeightType::F32) => finite(text).filter(|&weight| (weight as f32).is_finite()).map(EdgeWeight::Real),
+            // That the graph has none is said later.
+            Some(WeightType::F64) | None => finite(text).map(EdgeWeight::Real),
+        };
+        let expected = weight_type.map_or("a number as the weight", weight_range);
+        weight.ok_or_else(|| format!("expected {expected}, found '{text}'"))
+    };
+    Ok(match line {
+        UpdateLine::AddEdge { source, target, weight: None } => Update::add_edge(key(source), key(target)),
+        UpdateLine::AddEdge { source, target, weight: Some(text) } => {
+            Update::add_weighted_edge(key(source), key(target), weight(text)?)
+        }
+        UpdateLine::SetWeight { source, target, weight: text } => {
+            Update::set_weight(key(source), key(target), weight(text)?)
+        }
+        UpdateLine::RemoveEdge { source, target } => Update::remove_edge(key(source), key(target)),
+        UpdateLine::AddVertex(vertex) => Update::AddVertex(key(vertex)),
+        UpdateLine::RemoveVertex(vertex) => Update::RemoveVertex(key(vertex)),
+        UpdateLine::SetVertexProperty { vertex, name, value } => {
+            Update::set_vertex(key(vertex), name, new_value(value))
+        }
+        UpdateLine::SetEdgeProperty { source, target, name, value } => {
+            Update::set_edge(key(source), key(target), name, new_value(value))
+        }
+    })
+}
+
+fn finite(text: &str) -> Option<f64> {
+    text.parse().ok().filter(|weight: &f64| weight.is_finite())
+}
+
+fn new_value(value: LineValue<'_>) -> NewValue {
+    match value {
+        LineValue::Null => NewValue::Value(OwnedValue::Null),
+        LineValue::Text { text, is_quoted } => NewValue::Text { text: text.to_owned(), is_quoted },
+    }
+}
