@@ -190,9 +190,10 @@ impl Database {
     /// Applies the updates of a file, batch after batch; `answered` is called with the number of the last line of each
     /// batch once that is committed, and as durable as it is to be.
     ///
-    /// Small batches are committed together, and synced once; each is a transaction all the same. Before a line of a pipe
-    /// has to be waited for, all that was read before is answered. Where a line is wrong, its batch has not happened, nor
-    /// has any behind it; those before it have.
+    /// Small batches are committed together, and synced once; each is a transaction all the same. With a memory budget, or
+    /// where nothing may be missing, they are committed one by one. Before a line of a pipe has to be waited for, all that
+    /// was read before is answered. Where a line is wrong, its batch has not happened, nor has any behind it; those before
+    /// it have.
     ///
     /// # Errors
     /// As [`apply`](Self::apply), with file and line; what `answered` returns; the work was cancelled; the budget is too

@@ -73,6 +73,8 @@ fn a_call_that_fails_ends_writing_by_name_and_loses_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let database = folder.path().join("db");
     create(&database);
+    // With a budget, transactions are committed one by one.
+    let one_by_one = ["--memory", "1G"];
     for (injection, expected) in [
         ("fdatasync:error=EIO:when=3", "cannot sync"),
         ("fdatasync:error=ENOSPC:when=3", "cannot sync"),
@@ -81,7 +83,7 @@ fn a_call_that_fails_ends_writing_by_name_and_loses_nothing() {
         // A call that writes nothing and says so; files that may not grow meet one that writes a part.
         ("pwrite64:retval=0:when=8", "cannot write"),
     ] {
-        let (answered, is_well, said) = tampered_writer(&database, injection, &[]).end();
+        let (answered, is_well, said) = tampered_writer(&database, injection, &one_by_one).end();
         assert!(!is_well && said.contains(expected) && said.contains("wal-"), "{injection}: {said}");
         let found = num_edges(&database, injection);
         assert!(found == answered || found == answered + 1, "{injection}: {found} edges, {answered} were answered");
@@ -89,7 +91,7 @@ fn a_call_that_fails_ends_writing_by_name_and_loses_nothing() {
     // An interrupted call and a short one are made again.
     for injection in ["pwrite64:error=EINTR:when=8", "fdatasync:error=EINTR:when=3"] {
         let before = num_edges(&database, injection);
-        let (answered, is_well, said) = tampered_writer(&database, injection, &[]).end();
+        let (answered, is_well, said) = tampered_writer(&database, injection, &one_by_one).end();
         assert!(is_well, "{injection}: {said}");
         let expected = before + NUM_EDGES;
         assert_eq!((answered, num_edges(&database, injection)), (expected, expected), "{injection}");
