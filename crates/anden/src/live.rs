@@ -150,7 +150,7 @@ impl Database {
         require_short(name)?;
         if self.live_stats().delta_bytes == 0 {
             // With something to write, the engine asks for all that it takes.
-            self.session().require_writer("a snapshot")?;
+            self.session().require_writer("a snapshot", 0)?;
         }
         Ok(self.inner().checkpoint(name)?)
     }
@@ -196,15 +196,15 @@ impl Database {
     /// it have.
     ///
     /// # Errors
-    /// As [`apply`](Self::apply), with file and line; what `answered` returns; the work was cancelled; the budget is too
-    /// small for any update.
+    /// As [`apply`](Self::apply), with file and line; what `answered` returns, when batches behind the one that was to be
+    /// answered may have happened; the work was cancelled; the budget is too small for a batch.
     pub fn apply_file(
         &self,
         input: &InputPath,
         options: &ApplyOptions,
         answered: impl FnMut(u64) -> Result<()>,
     ) -> Result<ApplyReport> {
-        self.session().require_writer("applying updates")?;
+        self.session().require_writer("applying updates", 0)?;
         let start = Instant::now();
         let automatic_before = self.live_stats().automatic_checkpoints;
         let mut report = Replay::new(self, input, options, answered)?.run()?;

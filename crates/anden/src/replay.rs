@@ -14,7 +14,6 @@ use graph::property::OwnedValue;
 use lama::Key;
 
 use crate::live::{ApplyOptions, ApplyReport};
-use crate::session::WRITER_BYTES;
 use crate::{Database, Error, Result};
 
 /// Batches of more updates are committed at once, by all cores and without a copy.
@@ -132,20 +131,12 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
             batch.lines.push(self.updates.line_number());
             num_bytes += UPDATE_BYTES + TEXT_COPIES * self.updates.line_bytes() as u64;
             if num_bytes >= next_look {
-                self.require_memory(batch.updates.len(), num_bytes)?;
+                let what = format!("a batch of {} updates", batch.updates.len());
+                self.database.session().require_writer(&what, num_bytes)?;
                 next_look = num_bytes + LOOK_BYTES;
             }
         }
         Ok(batch)
-    }
-
-    /// Refuses a batch that takes more memory than there may be.
-    fn require_memory(&self, num_updates: usize, num_bytes: u64) -> Result<()> {
-        let session = self.database.session();
-        match session.memory() {
-            Some(_) => session.require_memory(&format!("a batch of {num_updates} updates"), WRITER_BYTES + num_bytes),
-            None => Ok(()),
-        }
     }
 
     fn commit(&mut self, batch: Batch) -> Result<()> {

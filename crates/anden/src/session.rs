@@ -16,7 +16,7 @@ const PATCH_SHARE: u64 = 4;
 const PROGRAM_BYTES: u64 = 8 << 20;
 
 /// What whoever writes to a database has in memory besides: the buffers of the files. The engine adds what it writes.
-pub(crate) const WRITER_BYTES: u64 = 16 << 20;
+const WRITER_BYTES: u64 = 16 << 20;
 
 /// Without a budget, one in so many bytes of what is free stays so: files are read through it.
 const FREE_SHARE: u64 = 8;
@@ -158,9 +158,9 @@ impl Session {
         }
     }
 
-    /// Refuses a budget in which nothing can be written, whatever there is to write.
-    pub(crate) fn require_writer(&self, what: &str) -> Result<()> {
-        if self.memory.is_some() { self.require_memory(what, WRITER_BYTES) } else { Ok(()) }
+    /// Refuses a budget in which `what` cannot be written, which holds `num_bytes` beside the buffers of the files.
+    pub(crate) fn require_writer(&self, what: &str, num_bytes: u64) -> Result<()> {
+        if self.memory.is_some() { self.require_memory(what, WRITER_BYTES + num_bytes) } else { Ok(()) }
     }
 
     /// The part of the budget for pages of views that are not in the files as they are.

@@ -157,7 +157,7 @@ impl Database {
         let report = self.inner().merge(scope, self.session().pool(), self.session().progress())?;
         if report.bytes_written == 0 {
             // Nobody asked for memory, since nothing was to be done.
-            self.session().require_writer("a merge")?;
+            self.session().require_writer("a merge", 0)?;
         }
         Ok(report)
     }

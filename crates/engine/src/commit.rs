@@ -385,6 +385,16 @@ mod tests {
         assert!(submit(5).wait().is_err());
     }
 
+    /// As the documents say.
+    #[test]
+    fn more_than_sixteen_million_updates_are_very_many() {
+        let db = Database::in_memory(Default::default()).unwrap();
+        let is_very_large = |num_updates| db.background().is_very_large(num_updates);
+        assert!(!is_very_large(1 << 24) && is_very_large((1 << 24) + 1));
+        db.set_checkpoint_bytes(None);
+        assert!(!is_very_large(1 << 40));
+    }
+
     /// Whoever asks for less than others in the group gets what those ask for, and nobody gets less.
     #[test]
     fn a_group_is_as_durable_as_the_strictest_in_it_asks() {

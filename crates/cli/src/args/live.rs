@@ -30,6 +30,7 @@ each batch is a snapshot of its own: choose a large --batch.";
 /// Updates are applied in batches, each of them whole or not at all. Each is answered once it is as durable as
 /// --durability says, and a snapshot is made of them at the end; what was applied before a line that is wrong stays.
 /// After a crash, whoever opens the database next finds what was answered.
+/// Small ones are committed and synced together, but for --strict and --memory.
 #[derive(Args, Debug)]
 #[command(after_help = APPLY_EXAMPLES)]
 pub struct ApplyArgs {

@@ -201,9 +201,7 @@ impl Live {
         drop(stripes);
         Ok(Applied { epoch: self.epoch(), vertices: snapshot.num_vertices, edges: snapshot.num_edges })
     }
-}
 
-impl Live {
     /// Applies a very large batch as a snapshot of its own, behind one of what was committed before.
     ///
     /// # Errors
