@@ -3,10 +3,14 @@
 //! Small batches are submitted one after the other and waited for together, up to [`MOST_IN_FLIGHT`] updates: they make
 //! one group, with one sync, and each is a transaction of its own all the same. Before the next line has to be waited for,
 //! as that of a pipe, what is in flight is answered.
+//!
+//! With a budget of memory, what else goes on beside a large batch is done before it: what was committed becomes a snapshot
+//! where the batch finds no room beside it, and merges wait until the batch is committed.
 
 use base::progress::Progress;
 use engine::{
-    Durability, EdgeWeight, GraphOptions, KeyScheme, Missing, NewValue, Pending, Sequence, Update, integer_key,
+    Durability, EdgeWeight, GraphOptions, KeyScheme, Missing, NewValue, Pending, Sequence, Update, UpkeepHold,
+    integer_key,
 };
 use graph::WeightType;
 use graph::formats::{InputPath, LineValue, UpdateLine, Updates, weight_range};
@@ -20,13 +24,15 @@ use crate::{Database, Error, Result};
 const SMALL_BATCH: usize = 4 << 10;
 /// With so many updates in flight they are waited for.
 const MOST_IN_FLIGHT: usize = 32 << 10;
-/// What an update of a file takes until it is applied, its text left out: as it is read, as it is sorted, and in the
-/// container.
-const UPDATE_BYTES: u64 = 256;
+/// What an update of a file takes until it is applied, its text left out: as it is read, sorted and logged, with room to
+/// grow, and in the container, where it may be the only one of two vertices, with weights.
+const UPDATE_BYTES: u64 = 640;
 /// Its text is there as it is read, as a key of the graph, and in the log.
 const TEXT_COPIES: u64 = 3;
-/// After so many bytes it is looked whether a batch still fits in memory.
+/// After so many bytes it is looked whether a batch still fits in memory. With fewer it is none that others make room for.
 const LOOK_BYTES: u64 = 1 << 20;
+/// What is committed and in no snapshot takes half as much again while one is made of it.
+const SNAPSHOT_SHARE: u64 = 2;
 
 /// A file of updates that is being applied.
 pub(crate) struct Replay<'db, F> {
@@ -51,9 +57,11 @@ struct InFlight<'db> {
 
 /// Updates and the numbers of their lines.
 #[derive(Default)]
-struct Batch {
+struct Batch<'db> {
     updates: Vec<Update>,
     lines: Vec<u64>,
+    /// Of one that others make room for.
+    upkeep: Option<UpkeepHold<'db>>,
 }
 
 impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
@@ -116,7 +124,7 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
         }
     }
 
-    fn next_batch(&mut self) -> Result<Batch> {
+    fn next_batch(&mut self) -> Result<Batch<'db>> {
         let mut batch = Batch::default();
         let (mut num_bytes, mut next_look) = (0, LOOK_BYTES);
         while batch.updates.len() < self.options.batch.max(1) {
@@ -131,16 +139,31 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
             batch.lines.push(self.updates.line_number());
             num_bytes += UPDATE_BYTES + TEXT_COPIES * self.updates.line_bytes() as u64;
             if num_bytes >= next_look {
-                let what = format!("a batch of {} updates", batch.updates.len());
-                self.database.session().require_writer(&what, num_bytes)?;
+                self.make_room(&mut batch, num_bytes)?;
                 next_look = num_bytes + LOOK_BYTES;
             }
         }
         Ok(batch)
     }
 
-    fn commit(&mut self, batch: Batch) -> Result<()> {
-        let Batch { updates, lines } = batch;
+    /// Refuses a batch that takes so many bytes in all, where the budget has no room for it.
+    fn make_room(&mut self, batch: &mut Batch<'db>, num_bytes: u64) -> Result<()> {
+        let (database, session) = (self.database.inner(), self.database.session());
+        if session.memory().is_none() {
+            return Ok(());
+        }
+        let what = format!("a batch of {} updates", batch.updates.len());
+        batch.upkeep.get_or_insert_with(|| database.hold_upkeep());
+        let committed = database.live_stats().delta_bytes;
+        if session.require_writer(&what, num_bytes + committed + committed / SNAPSHOT_SHARE).is_err() {
+            self.settle()?;
+            database.checkpoint_pending()?;
+        }
+        session.require_writer(&what, num_bytes)
+    }
+
+    fn commit(&mut self, batch: Batch<'db>) -> Result<()> {
+        let Batch { updates, lines, upkeep } = batch;
         let (database, pool) = (self.database.inner(), self.database.session().pool());
         // With a budget, nothing waits beside what is read.
         let can_wait = updates.len() <= SMALL_BATCH && self.database.session().memory().is_none();
@@ -153,7 +176,12 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
         self.settle()?;
         let missing = if self.options.strict { Missing::Strict } else { Missing::Lenient };
         let applied = database.apply_with(&updates, missing, self.durability, pool).map(|_| ());
-        self.answer(applied, &lines)
+        self.answer(applied, &lines)?;
+        if let Some(upkeep) = upkeep {
+            drop((updates, upkeep));
+            database.maintain(pool, self.progress())?;
+        }
+        Ok(())
     }
 
     /// Waits for what is in flight, and answers it.

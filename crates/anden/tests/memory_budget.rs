@@ -108,8 +108,8 @@ fn check_batches(database: &Database, file: &Path) {
     let error = apply(100_000).unwrap_err();
     assert!(matches!(error, Error::Memory { needed, budget: BUDGET, .. } if needed > BUDGET), "{error}");
     assert_eq!(database.view().unwrap().num_edges(), before);
-    let report = within_budget("apply of large batches", || apply(48_000));
-    assert_eq!((report.updates, report.transactions), (240_000, 5));
+    let report = within_budget("apply of large batches", || apply(24_000));
+    assert_eq!((report.updates, report.transactions), (240_000, 10));
 }
 
 fn check_kernels(path: &Path) {

@@ -18,7 +18,7 @@ use terrace::Fate;
 
 use crate::append::{AppendOptions, AppendReport, Changes};
 use crate::commit::{CommitStats, Commits};
-use crate::live::{Applied, Background, EdgePairs, Live, LiveStats, Missing, Turn, Update};
+use crate::live::{Applied, Background, EdgePairs, Live, LiveStats, Missing, Turn, Update, UpkeepHold};
 use crate::load::{LoadOptions, LoadReport};
 use crate::log::Durability;
 use crate::{Error, Io, Result};
@@ -566,6 +566,23 @@ impl Database {
     pub fn merge(&self, scope: MergeScope, pool: &Pool, progress: &dyn Progress) -> Result<MergeReport> {
         self.require_writer()?;
         Ok(self.store.merge(scope, pool, progress)?)
+    }
+
+    /// Merges what is due, as is done in the background after each snapshot that is made there; nothing where somebody
+    /// merges just now, or [holds](Self::hold_upkeep) others from it.
+    ///
+    /// # Errors
+    /// As [`merge`](Self::merge), but for the memory: where half of it does not suffice, nothing is due.
+    pub fn maintain(&self, pool: &Pool, progress: &dyn Progress) -> Result<Option<MergeReport>> {
+        self.require_writer()?;
+        let Some(_upkeep) = self.background.try_hold_upkeep() else { return Ok(None) };
+        Ok(self.store.maintain(pool, progress)?)
+    }
+
+    /// Keeps merges of what is due from beginning until it is dropped, and waits for one that goes on: they take up to half
+    /// of the memory ([`set_memory`](Self::set_memory)).
+    pub fn hold_upkeep(&self) -> UpkeepHold<'_> {
+        self.background.hold_upkeep()
     }
 
     /// Drops snapshots, all of them or none. What the newest changed stays committed: it is in the

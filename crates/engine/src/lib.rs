@@ -27,7 +27,7 @@ pub use lama::{
     ChangedArc, DatabaseId, Dictionary, Diff, GraphOptions, Identity, Key, KeyRef, KeyScheme, MergeReport, MergeScope,
     Retention, Side, SnapshotInfo, Stats, VerifyReport, View,
 };
-pub use live::{Applied, LiveStats, Missing, NewValue, Update};
+pub use live::{Applied, LiveStats, Missing, NewValue, Update, UpkeepHold};
 pub use load::{Duplicates, LoadOptions, LoadReport, Spread};
 pub use log::Durability;
 pub use prefetch::{Advisor, Io, PolicyStats, Prefetch, PrefetchStats};

@@ -47,6 +47,7 @@ use lama::{GraphOptions, LevelChanges, Side, SnapshotInfo, Store, Underlay, View
 use terrace::Plane;
 
 pub(crate) use apply::EdgeUpdate;
+pub use background::UpkeepHold;
 pub(crate) use background::{Background, checkpoint_bytes};
 pub(crate) use group::Group;
 pub(crate) use levelled::needs_levels;

@@ -215,9 +215,10 @@ impl Database {
         Ok(1)
     }
 
-    /// Merges what is due after a commit. That stands whatever becomes of upkeep, which the next one tries again.
+    /// Merges what is due after a commit, where nobody else does. That stands whatever becomes of upkeep, which the next
+    /// one tries again.
     fn maintain_level(&self, pool: &Pool) {
-        let _ = self.store().maintain(pool, &Silent);
+        let _ = self.maintain(pool, &Silent);
     }
 
     /// Whether the newest snapshot knows a key.

@@ -15,7 +15,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
 use base::parallel::Pool;
@@ -83,6 +83,10 @@ struct Work {
     is_ordered: AtomicBool,
     /// Whether there would be one if the thread did not rest.
     is_resting: AtomicBool,
+    /// Held by who merges beside commits, and by who keeps others from it.
+    upkeep: Mutex<()>,
+    /// Whether somebody waits for a merge to end.
+    is_upkeep_awaited: AtomicBool,
     orders: Mutex<Orders>,
     /// Something is ordered.
     ordered: Condvar,
@@ -96,6 +100,10 @@ struct Orders {
     budget: Budget,
     report: BackgroundReport,
 }
+
+/// A time in which nothing is merged beside commits; dropped, it is again.
+#[derive(Debug)]
+pub struct UpkeepHold<'db>(#[expect(dead_code, reason = "held")] MutexGuard<'db, ()>);
 
 /// What was done in the background since the database was opened.
 #[derive(Clone, Debug, Default)]
@@ -128,6 +136,8 @@ impl Background {
             failed_bytes: AtomicU64::new(0),
             is_ordered: AtomicBool::new(false),
             is_resting: AtomicBool::new(false),
+            upkeep: Mutex::default(),
+            is_upkeep_awaited: AtomicBool::new(false),
             orders: Mutex::new(orders),
             ordered: Condvar::new(),
         };
@@ -200,6 +210,23 @@ impl Background {
             *has_threads = true;
             // And without this one nothing is merged but when it is asked for.
             let _ = spawn("anden-upkeep", Work::keep_up);
+        }
+    }
+
+    /// Waits for a merge that goes on, and keeps others from beginning.
+    pub(crate) fn hold_upkeep(&self) -> UpkeepHold<'_> {
+        self.work.is_upkeep_awaited.store(true, Ordering::Relaxed);
+        let held = lock(&self.work.upkeep);
+        self.work.is_upkeep_awaited.store(false, Ordering::Relaxed);
+        UpkeepHold(held)
+    }
+
+    /// The same, where nobody merges and nobody keeps others from it.
+    pub(crate) fn try_hold_upkeep(&self) -> Option<UpkeepHold<'_>> {
+        match self.work.upkeep.try_lock() {
+            Ok(held) => Some(UpkeepHold(held)),
+            Err(TryLockError::Poisoned(held)) => Some(UpkeepHold(held.into_inner())),
+            Err(TryLockError::WouldBlock) => None,
         }
     }
 
@@ -289,14 +316,23 @@ impl Work {
                 });
                 self.rest(begin.elapsed().saturating_sub(paused).saturating_mul(REST));
             }
-            self.is_ordered.store(false, Ordering::Relaxed);
-            self.live.look_again();
+            self.end_order();
         }
+    }
+
+    /// Nobody makes a snapshot for now, and nobody waits for one.
+    fn end_order(&self) {
+        let orders = lock(&self.orders);
+        if orders.is_closing || !orders.is_snapshot_wanted {
+            self.is_ordered.store(false, Ordering::Relaxed);
+        }
+        drop(orders);
+        self.live.look_again();
     }
 
     /// Gives how long it waited to keep to the budget.
     fn make_snapshot(&self) -> Duration {
-        let _working = Working::begin(self);
+        self.is_ordered.store(true, Ordering::Relaxed);
         let pace = Pace {
             work: self,
             num_bytes: self.live.num_pending_bytes(),
@@ -331,8 +367,11 @@ impl Work {
         let end = Instant::now() + time;
         lock(&self.orders).is_snapshot_wanted = false;
         self.is_resting.store(true, Ordering::Relaxed);
-        // Those who wait to commit do not order anything.
+        // Those who wait to commit do not order anything. They wait on, where the next one is made at once.
         let is_much = self.live.num_pending_bytes() > self.due_bytes().saturating_mul(MUCH);
+        if !is_much {
+            self.end_order();
+        }
         let mut orders = lock(&self.orders);
         while !is_much
             && !orders.is_closing
@@ -348,9 +387,13 @@ impl Work {
     fn keep_up(&self) {
         while self.is_wanted(|orders| &mut orders.is_merge_wanted) {
             let merged = self.merge_if_due();
-            let report = &mut lock(&self.orders).report;
+            let Orders { report, is_merge_wanted, .. } = &mut *lock(&self.orders);
             match merged {
-                Ok(merged) => report.num_merges += u64::from(merged),
+                Ok(merged) => {
+                    report.num_merges += u64::from(merged);
+                    // Whoever made a snapshot meanwhile left it at that.
+                    *is_merge_wanted |= merged;
+                }
                 Err(error) if error.kind() == ErrorKind::Cancelled => {}
                 Err(error) => report.error = Some(error),
             }
@@ -358,6 +401,7 @@ impl Work {
     }
 
     fn merge_if_due(&self) -> Result<bool> {
+        let _upkeep = lock(&self.upkeep);
         Ok(self.store.maintain(&Pool::new(1)?, &Upkeep(self))?.is_some())
     }
 
@@ -373,23 +417,6 @@ impl Work {
             }
             orders = self.ordered.wait(orders).unwrap_or_else(PoisonError::into_inner);
         }
-    }
-}
-
-/// Somebody makes the snapshots that are ordered; dropped, nobody does, and nobody waits for them.
-struct Working<'a>(&'a Work);
-
-impl<'a> Working<'a> {
-    fn begin(work: &'a Work) -> Self {
-        work.is_ordered.store(true, Ordering::Relaxed);
-        Self(work)
-    }
-}
-
-impl Drop for Working<'_> {
-    fn drop(&mut self) {
-        self.0.is_ordered.store(false, Ordering::Relaxed);
-        self.0.live.look_again();
     }
 }
 
@@ -430,10 +457,67 @@ struct Upkeep<'a>(&'a Work);
 
 impl Progress for Upkeep<'_> {
     fn wrote(&self, num_bytes: u64) {
-        self.0.keep_to_budget(num_bytes, || false);
+        self.0.keep_to_budget(num_bytes, || self.0.is_upkeep_awaited.load(Ordering::Relaxed));
     }
 
     fn is_cancelled(&self) -> bool {
         lock(&self.0.orders).is_closing
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use base::progress::Silent;
+
+    use super::*;
+    use crate::{Database, Missing, Update};
+
+    fn is_ordered_after(work: &Work, end: impl FnOnce(&Work)) -> bool {
+        work.is_ordered.store(true, Ordering::Relaxed);
+        end(work);
+        work.is_ordered.load(Ordering::Relaxed)
+    }
+
+    #[test]
+    fn an_order_stands_while_the_next_snapshot_is_due() {
+        let db = Database::in_memory(Default::default()).unwrap();
+        db.set_checkpoint_bytes(None);
+        let pool = Pool::new(1).unwrap();
+        let updates: Vec<Update> = (0..1000).map(|vertex| Update::add_edge(vertex, vertex + 1)).collect();
+        db.apply(&updates, Missing::Lenient, &pool).unwrap();
+        let work = &*db.background().work;
+        let at_rest = |work: &Work| work.rest(Duration::ZERO);
+        work.checkpoint_bytes.store(db.live_stats().delta_bytes / (MUCH + 1), Ordering::Relaxed);
+        assert!(is_ordered_after(work, at_rest), "what waits becomes a snapshot at once");
+        work.checkpoint_bytes.store(db.live_stats().delta_bytes, Ordering::Relaxed);
+        assert!(!is_ordered_after(work, at_rest), "nobody makes one");
+
+        lock(&work.orders).is_snapshot_wanted = true;
+        assert!(is_ordered_after(work, Work::end_order), "who makes them has not begun");
+        lock(&work.orders).is_closing = true;
+        assert!(!is_ordered_after(work, Work::end_order), "nobody makes one any more");
+    }
+
+    #[test]
+    fn nothing_is_merged_while_upkeep_is_held() {
+        let db = Database::in_memory(Default::default()).unwrap();
+        let pool = Pool::new(1).unwrap();
+        for first in [0, 5000] {
+            let updates: Vec<Update> =
+                (first..first + 5000).map(|vertex| Update::add_edge(vertex, vertex + 1)).collect();
+            db.apply(&updates, Missing::Lenient, &pool).unwrap();
+            db.checkpoint_pending().unwrap();
+        }
+        let held = db.hold_upkeep();
+        assert_eq!(db.maintain(&pool, &Silent).unwrap(), None);
+        let is_merged = std::thread::scope(|scope| {
+            let merging = scope.spawn(|| db.background().work.merge_if_due());
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(!merging.is_finished(), "it waits");
+            drop(held);
+            merging.join().unwrap()
+        });
+        assert!(is_merged.unwrap());
+        assert_eq!(db.maintain(&pool, &Silent).unwrap(), None, "nothing is due");
     }
 }
