@@ -10,6 +10,7 @@ mod ground;
 mod mixed;
 mod navigation;
 mod recovery;
+mod replay;
 #[cfg(feature = "rivals")]
 mod rivals;
 mod stage;
@@ -22,7 +23,7 @@ use ground::Ground;
 use navigation::Question;
 
 /// What can be measured alone.
-const PARTS: [&str; 6] = ["navigation", "mixed", CHECKED, "commits", "conflicts", "recovery"];
+const PARTS: [&str; 7] = ["navigation", "mixed", CHECKED, "commits", "conflicts", "recovery", "replay"];
 
 /// Runs only where it is asked for: it takes as long as all analyses that it checks would alone, several times.
 const CHECKED: &str = "checked";
@@ -76,6 +77,9 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
     }
     if is_wanted("recovery") {
         recovery::lines(setting, is_quick, report)?;
+    }
+    if is_wanted("replay") {
+        replay::lines(setting, is_quick, report)?;
     }
     Ok(())
 }
