@@ -4,6 +4,7 @@
 //! up the rest. A body learns the index of its worker, which lets it keep scratch space per worker.
 //! Loops must not be nested; what a body finds to be too much for one worker it [shares](Pool::share).
 
+mod helped;
 mod in_order;
 
 use std::ops::Range;

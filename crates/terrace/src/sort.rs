@@ -16,6 +16,8 @@ use crate::node::{FANOUT_BITS, PAGE_BITS};
 /// Changes of a bucket, as far as there are enough and not too many buckets.
 const BUCKET_CHANGES: usize = 1024;
 const MAX_BUCKET_BITS: u32 = 10;
+/// Of a smaller batch there are some for each of a few workers.
+const MIN_BUCKET_BITS: u32 = 3;
 /// Up to this many changes are cut by one thread: others would not be awake in time.
 const SERIAL_CHANGES: usize = 1 << 16;
 /// The most bits of a digit.
@@ -91,7 +93,8 @@ impl<C: Copy + Send + Sync> SortSpace<C> {
     {
         let Some(some) = changes.first() else { return Vec::new() };
         let bits = id_bits(bound);
-        let wanted = (changes.len() / BUCKET_CHANGES).next_power_of_two().ilog2().min(MAX_BUCKET_BITS);
+        let wanted = (changes.len() / BUCKET_CHANGES).next_power_of_two().ilog2();
+        let wanted = wanted.clamp(MIN_BUCKET_BITS, MAX_BUCKET_BITS);
         let shift = bits.saturating_sub(wanted).max(PAGE_BITS + FANOUT_BITS);
         let num_buckets = ((bound.max(1) - 1) >> shift) + 1;
         self.front.resize(changes.len().max(self.front.len()), some);

@@ -26,8 +26,8 @@ use crate::state::{NUM_PLANES, Plane, State, WORDS};
 use crate::version::{Reader, Shared, Version};
 use crate::{Error, Result, Value};
 
-/// Batches up to this size are applied by the calling thread: others would not be awake in time.
-const SERIAL_BATCH: usize = 2000;
+/// Batches up to this size are applied by the calling thread alone: others would not be awake in time.
+const SERIAL_BATCH: usize = 500;
 /// While so few older versions are pinned, each group looks at all of them; of more, now and then.
 const FEW_PINNED: usize = 64;
 /// More directories than this are not left to be made later: who has to wait for them shall not wait for long.
@@ -311,8 +311,9 @@ impl<W: Value> Terrace<W> {
         self.require_whole()?;
         let bound = self.vertex_bound();
         require_below(pool, changes, bound)?;
-        if self.workers.len() < pool.num_threads() {
-            self.workers.resize_with(pool.num_threads(), Mutex::default);
+        if self.workers.len() <= pool.num_threads() {
+            // And one for who calls and is none of them.
+            self.workers.resize_with(pool.num_threads() + 1, Mutex::default);
             self.helpers.resize_with(pool.num_threads(), Mutex::default);
         }
         self.begin(Some(pool))?;
@@ -322,7 +323,7 @@ impl<W: Value> Terrace<W> {
             let buckets = space.sort.buckets(pool, changes, bound);
             let parts = Mutex::new(Vec::with_capacity(buckets.len()));
             let buckets: Vec<_> = buckets.into_iter().enumerate().collect();
-            pool.for_each_item(buckets, |worker, (i, bucket)| {
+            pool.for_each_item_helped(buckets, |worker, (i, bucket)| {
                 let part = body(self, Hand { pool, worker }, bucket.sort());
                 lock(&parts).push((i, part));
             });

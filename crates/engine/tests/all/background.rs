@@ -204,7 +204,8 @@ fn merges_follow_and_nobody_waits_for_them() {
     let storage = HookedStorage::default();
     let mut writer = Writer::new(&storage, 13);
     writer.commit_until(|database| database.live_stats().automatic_merges >= 2);
-    // The next merge would take for ever.
+    // The next merge would take for ever; one that goes on may be about to end.
+    let held = writer.database.hold_upkeep();
     writer.database.set_background_write_rate(Some(1));
     let is_merging = Arc::new(AtomicBool::new(false));
     let has_begun = Arc::clone(&is_merging);
@@ -212,6 +213,7 @@ fn merges_follow_and_nobody_waits_for_them() {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
         has_begun.fetch_or(name.starts_with("tmp-run-"), Ordering::Relaxed);
     });
+    drop(held);
     writer.commit_until(|_| is_merging.load(Ordering::Relaxed));
     let before = writer.database.live_stats();
     writer.commit_until(|database| database.live_stats().automatic_checkpoints >= before.automatic_checkpoints + 2);
