@@ -24,7 +24,8 @@ struct AtWork;
 impl AtWork {
     /// `None`: it is at work already.
     fn begin() -> Option<Self> {
-        (!IS_AT_WORK.replace(true)).then_some(Self)
+        // Made only where it is wanted: dropped, it would end the time of who is at work.
+        (!IS_AT_WORK.replace(true)).then(|| Self)
     }
 }
 
@@ -167,22 +168,37 @@ mod tests {
 
     #[test]
     fn who_waits_in_the_midst_of_an_item_begins_no_other() {
-        let pool = Pool::new(4).unwrap();
-        for is_worker in [false, true] {
+        // Workers that do not come leave their part to whoever waits.
+        for (num_away, is_worker) in [(2, false), (0, false), (2, true), (0, true)] {
+            let pool = Pool::new(4).unwrap();
+            let are_back = Arc::new(AtomicBool::new(false));
+            for _ in 0..num_away {
+                let are_back = Arc::clone(&are_back);
+                pool.workers().unwrap().spawn(move || {
+                    while !are_back.load(Ordering::SeqCst) {
+                        std::thread::yield_now();
+                    }
+                });
+            }
             let scratch: Vec<Mutex<()>> = (0..5).map(|_| Mutex::default()).collect();
             let sum = AtomicUsize::new(0);
+            let part_of = |_: usize, part: usize| {
+                std::thread::sleep(std::time::Duration::from_micros(20));
+                part
+            };
             let work = |worker: usize, item: usize| {
                 let _own = scratch[worker].try_lock().expect("one item at a time");
-                let parts = pool.share((0..50).collect(), |_, part: usize| part + item);
-                sum.fetch_add(parts.into_iter().sum(), Ordering::Relaxed);
+                let parts = pool.share((0..8).collect(), part_of);
+                sum.fetch_add(parts.into_iter().sum::<usize>() + item, Ordering::Relaxed);
             };
-            let run = || (0..300).for_each(|_| pool.for_each_item_helped((0..20).collect(), work));
+            let run = || (0..50).for_each(|_| pool.for_each_item_helped((0..8).collect(), work));
             if is_worker {
                 pool.enter(run)
             } else {
                 run()
             }
-            assert_eq!(sum.into_inner(), 300 * (20 * 1225 + 50 * 190));
+            assert_eq!(sum.into_inner(), 50 * (8 * 28 + 28));
+            are_back.store(true, Ordering::SeqCst);
         }
     }
 
