@@ -19,7 +19,7 @@ const MAX_BUCKET_BITS: u32 = 10;
 /// Of a smaller batch there are some for each of a few workers.
 const MIN_BUCKET_BITS: u32 = 3;
 /// Up to this many changes are cut by one thread: others would not be awake in time.
-const SERIAL_CHANGES: usize = 1 << 16;
+pub(crate) const SERIAL_CHANGES: usize = 1 << 16;
 /// The most bits of a digit.
 const WIDEST: u32 = 11;
 /// Up to this many are sorted by comparing.

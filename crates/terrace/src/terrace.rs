@@ -20,7 +20,7 @@ use crate::node::{PAGE_BITS, PAGE_VERTICES};
 use crate::options::Options;
 use crate::overlay::{Base, Listed, Mirror, touch_lists};
 use crate::pins::Publisher;
-use crate::sort::SortSpace;
+use crate::sort::{Bucket, SERIAL_CHANGES, SortSpace};
 use crate::stale::Stale;
 use crate::state::{NUM_PLANES, Plane, State, WORDS};
 use crate::version::{Reader, Shared, Version};
@@ -28,6 +28,9 @@ use crate::{Error, Result, Value};
 
 /// Batches up to this size are applied by the calling thread alone: others would not be awake in time.
 const SERIAL_BATCH: usize = 500;
+/// And up to this size by the calling thread and whoever wakes meanwhile. Of larger ones the workers are awake: they cut
+/// them.
+const HELPED_BATCH: usize = SERIAL_CHANGES;
 /// While so few older versions are pinned, each group looks at all of them; of more, now and then.
 const FEW_PINNED: usize = 64;
 /// More directories than this are not left to be made later: who has to wait for them shall not wait for long.
@@ -323,10 +326,14 @@ impl<W: Value> Terrace<W> {
             let buckets = space.sort.buckets(pool, changes, bound);
             let parts = Mutex::new(Vec::with_capacity(buckets.len()));
             let buckets: Vec<_> = buckets.into_iter().enumerate().collect();
-            pool.for_each_item_helped(buckets, |worker, (i, bucket)| {
+            let apply = |worker: usize, (i, bucket): (usize, Bucket<'_, C>)| {
                 let part = body(self, Hand { pool, worker }, bucket.sort());
                 lock(&parts).push((i, part));
-            });
+            };
+            match changes.len() <= HELPED_BATCH {
+                true => pool.for_each_item_helped(buckets, apply),
+                false => pool.for_each_item(buckets, apply),
+            }
             let mut parts = parts.into_inner().unwrap_or_else(|e| e.into_inner());
             parts.sort_unstable_by_key(|&(i, _)| i);
             parts.into_iter().map(|(_, part)| part).collect()
