@@ -157,7 +157,7 @@ impl<'a> Append<'a> {
             snapshot_bytes: snapshot.bytes,
             skipped: summary.num_skipped,
             first_skipped: summary.first_skipped,
-            guess: summary.guess,
+            notes: summary.notes,
             ..AppendReport::default()
         };
         drop(change);
@@ -270,7 +270,7 @@ fn joined(first: &SourceSummary, second: &SourceSummary) -> SourceSummary {
         num_edges: first.num_edges + second.num_edges,
         num_skipped: first.num_skipped + second.num_skipped,
         first_skipped: first.first_skipped.clone().or_else(|| second.first_skipped.clone()),
-        guess: first.guess.clone().or_else(|| second.guess.clone()),
+        notes: first.notes.iter().chain(&second.notes).cloned().collect(),
         num_listed: None,
     }
 }

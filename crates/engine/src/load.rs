@@ -113,7 +113,11 @@ pub(crate) fn load(
         progress,
     };
     let built = match source.serialized().filter(|graph| serialized::fits(graph, &options)) {
-        Some(graph) => by_weight_type(&load, SerializedStep(graph))?,
+        Some(graph) => {
+            let mut built = by_weight_type(&load, SerializedStep(graph))?;
+            built.summary.notes.clone_from(&source.facts().notes);
+            built
+        }
         None => by_weight_type(&load, SourceStep(&mut source))?,
     };
     progress.check()?;
@@ -136,7 +140,7 @@ pub(crate) fn load(
         bytes: store.stats().bytes,
         skipped: built.summary.num_skipped,
         first_skipped: built.summary.first_skipped,
-        guess: built.summary.guess,
+        notes: built.summary.notes,
         peak_bytes: base::memory::resident_peak(),
     };
     Ok((store, report))

@@ -7,7 +7,7 @@ use anden::{
 use serde_json::json;
 
 use super::load::{
-    duplicates, format, input, key_scheme, require_one_stdin, say_guess, say_skipped, sources, weight_type_of,
+    duplicates, format, input, key_scheme, require_one_stdin, say_notes, say_skipped, sources, weight_type_of,
 };
 use super::{open_to_write, session};
 use crate::args::{AppendArgs, Global, KindArgs};
@@ -29,7 +29,7 @@ pub fn execute(global: &Global, args: &AppendArgs) -> Result {
     watch.clear();
     let report = appended?;
     say_skipped(global, report.skipped, report.first_skipped.as_deref());
-    say_guess(global, report.guess.as_deref());
+    say_notes(global, &report.notes);
     if let Some(error) = report.maintenance_error.as_ref().filter(|_| !global.quiet) {
         complain(&format!("note: the snapshot is there, but not the merge that is due after it: {error}"));
     }
@@ -51,6 +51,7 @@ fn object(report: &AppendReport) -> serde_json::Value {
         "seconds": report.seconds,
         "bytes": report.bytes,
         "skipped": report.skipped,
+        "notes": report.notes,
         "peak_bytes": report.peak_bytes,
         "added": report.added,
         "removed": report.removed,

@@ -24,7 +24,7 @@ pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     watch.clear();
     let (database, report) = loaded?;
     say_skipped(global, report.skipped, report.first_skipped.as_deref());
-    say_guess(global, report.guess.as_deref());
+    say_notes(global, &report.notes);
     let mut console = Console::after("the database was made");
     if global.json {
         console.object(&object(&report))?;
@@ -51,10 +51,10 @@ pub(super) fn say_skipped(global: &Global, num_skipped: u64, first: Option<&str>
     }
 }
 
-/// Says which line was taken as a row although it may be a header.
-pub(super) fn say_guess(global: &Global, guess: Option<&str>) {
-    if let Some(guess) = guess.filter(|_| !global.quiet) {
-        complain(&format!("note: {guess}"));
+/// Prints what users should know about the inputs, a line each.
+pub(super) fn say_notes(global: &Global, notes: &[String]) {
+    for note in notes.iter().filter(|_| !global.quiet) {
+        complain(&format!("note: {note}"));
     }
 }
 
@@ -66,6 +66,7 @@ fn object(report: &LoadReport) -> serde_json::Value {
         "seconds": report.seconds,
         "bytes": report.bytes,
         "skipped": report.skipped,
+        "notes": report.notes,
         "peak_bytes": report.peak_bytes,
     })
 }

@@ -9,7 +9,7 @@ fn a_load_reports_what_it_did() {
     let scene = Scene::new();
     scene.write("small.txt", crate::scene::SMALL);
     let report = scene.json(&["load", "db", "small.txt"]);
-    assert_eq!(keys(&report), ["vertices", "edges", "snapshot", "seconds", "bytes", "skipped", "peak_bytes"]);
+    assert_eq!(keys(&report), ["vertices", "edges", "snapshot", "seconds", "bytes", "skipped", "notes", "peak_bytes"]);
     assert_eq!((&report["vertices"], &report["edges"], &report["snapshot"]), (&json!(6), &json!(6), &json!(1)));
     assert!(report["bytes"].as_u64().unwrap() > 0 && report["peak_bytes"].as_u64().unwrap() > 0);
     let verified = scene.json(&["verify", "db"]);

@@ -17,8 +17,8 @@ pub struct LoadReport {
     pub skipped: u64,
     /// What was wrong with the first of them, with file and line.
     pub first_skipped: Option<String>,
-    /// The first line of an input that was taken as an edge or a vertex and may be a header, with its file.
-    pub guess: Option<String>,
+    /// What users should know about the inputs, in their order: `FILE: …`.
+    pub notes: Vec<String>,
     /// The most memory that was resident at once, in bytes, the program included.
     pub peak_bytes: u64,
 }

@@ -191,6 +191,8 @@ pub struct SourceFacts {
     pub edge_properties: PropertySchema,
     /// The properties of vertices, likewise.
     pub vertex_properties: PropertySchema,
+    /// What users should know about the inputs, in their order: `FILE: …`, such as a column that is left out.
+    pub notes: Vec<String>,
 }
 
 impl SourceFacts {
@@ -220,8 +222,8 @@ pub struct SourceSummary {
     pub num_skipped: u64,
     /// What was wrong with the first of them, with file and line.
     pub first_skipped: Option<String>,
-    /// The first line of an input that was taken as an edge or a vertex and may be a header, with its file.
-    pub guess: Option<String>,
+    /// What users should know about the inputs: see [`SourceFacts::notes`]; and first lines that may be headers.
+    pub notes: Vec<String>,
     /// The vertices that are listed, where the inputs list all that there are (Graphalytics); with
     /// more than these, [`Source::unlisted`](super::Source::unlisted) tells which edge is wrong.
     pub num_listed: Option<u64>,

@@ -175,7 +175,7 @@ impl Outcomes {
             num_edges: self.counts.iter().map(|c| c.num_edges).sum(),
             num_skipped: self.counts.iter().map(|c| c.num_skipped).sum(),
             first_skipped,
-            guess: None,
+            notes: Vec::new(),
             num_listed: None,
         }
     }

@@ -206,15 +206,16 @@ pub(super) struct Stream<'a> {
     spare: Vec<Vec<u8>>,
     /// By input: the edges that its header promised.
     problems: Vec<Option<Problem>>,
-    /// The first line that may be a header and was taken as a row, in words.
-    guess: Option<String>,
+    /// First lines that may be headers and were taken as rows, in words.
+    notes: Vec<String>,
 }
 
 impl<'a> Stream<'a> {
     pub(super) fn new(parts: &'a mut [Part], options: &'a SourceOptions, bytes_read: &'a Arc<AtomicU64>) -> Self {
         let problems = vec![None; parts.len()];
         let position = Position::Before;
-        Self { parts, options, bytes_read, part: 0, position, sequence: 0, spare: Vec::new(), problems, guess: None }
+        let (spare, notes) = (Vec::new(), Vec::new());
+        Self { parts, options, bytes_read, part: 0, position, sequence: 0, spare, problems, notes }
     }
 
     /// Ends the pieces: something is wrong.
@@ -247,9 +248,9 @@ impl<'a> Stream<'a> {
         &self.problems
     }
 
-    /// The first line that may be a header and was taken as a row, with its file.
-    pub(super) fn guess(&self) -> Option<&str> {
-        self.guess.as_deref()
+    /// First lines that may be headers and were taken as rows, each with its file.
+    pub(super) fn notes(&self) -> &[String] {
+        &self.notes
     }
 
     /// The next piece, or none after the last.
@@ -358,9 +359,7 @@ impl<'a> Stream<'a> {
             let begin = block.start;
             if let (None, PartKind::Text(kind)) = (*layout, &part.kind) {
                 let guess = find_header(&mut block, *kind, self.options, layout, problem, cutter.is_at_end())?;
-                if let (None, Some(guess)) = (&self.guess, guess) {
-                    self.guess = Some(format!("{}: {guess}", part.path.display()));
-                }
+                self.notes.extend(guess.map(|guess| format!("{}: {guess}", part.path.display())));
                 self.problems[self.part] = *problem;
             }
             let end = match *layout {

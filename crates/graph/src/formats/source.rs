@@ -327,7 +327,7 @@ impl Run<'_> {
             }
         }
         let mut summary = outcomes.summary(|part| paths[part].clone());
-        summary.guess = stream.guess().map(str::to_owned);
+        summary.notes = self.facts.notes.iter().chain(stream.notes()).cloned().collect();
         if lists_all {
             summary.num_listed = Some((0..paths.len()).map(|part| outcomes.counts(part).num_vertices).sum());
         }

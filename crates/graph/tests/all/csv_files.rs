@@ -174,11 +174,11 @@ fn a_first_line_of_strings_is_never_guessed_silently() {
     let folder = Folder::new();
     let read = read_strings(&folder, "a.csv", "# names\nann,bob\n").unwrap();
     assert_eq!(read.edges.len(), 1);
-    let guess = read.summary.guess.unwrap();
+    let [guess] = &read.summary.notes[..] else { panic!("{:?}", read.summary) };
     let expected = "a.csv: the first line 'ann,bob' is taken as an edge: if it is a header, --source-column and";
     assert!(guess.contains(expected), "{guess}");
     for known in ["source,target\na,b\n", "ann,7\n", "ann,bob,0.5\n"] {
-        assert_eq!(read_strings(&folder, "a.csv", known).unwrap().summary.guess, None, "{known}");
+        assert_eq!(read_strings(&folder, "a.csv", known).unwrap().summary.notes, [""; 0], "{known}");
     }
     let result = read_strings(&folder, "a.csv", "src_name,dst_name,km\na,b,1\n").unwrap_err();
     let expected = "a.csv:1: expected names of columns or an edge, found 'src_name,dst_name,km', which may be either: ";
@@ -187,13 +187,13 @@ fn a_first_line_of_strings_is_never_guessed_silently() {
     let options = SourceOptions { keys: KeyKind::String, columns, ..SourceOptions::default() };
     let path = folder.file("a.csv", "ann,bob,friend\nx,y,z\n");
     let read = read_files::<Span, u32>(&[&path], &options).unwrap();
-    assert_eq!((read.edges.len(), read.summary.guess), (2, None));
+    assert_eq!((read.edges.len(), read.summary.notes.len()), (2, 0));
     // The same of vertices.
     let edges = folder.file("edges.txt", "a b\n");
     let vertices = |text: &str, vertex_properties: WantedProperties| {
         let vertices = Some(folder.file("v.csv", text));
         let options = SourceOptions { vertices, vertex_properties, keys: KeyKind::String, ..SourceOptions::default() };
-        read_files::<Span, u32>(&[&edges], &options).map(|read| (read.vertices.len(), read.summary.guess.is_some()))
+        read_files::<Span, u32>(&[&edges], &options).map(|read| (read.vertices.len(), !read.summary.notes.is_empty()))
     };
     let refused = vertices("package,size\na,1\n", WantedProperties::All).unwrap_err();
     assert!(refused.contains("v.csv:1: expected names of columns or a vertex, found 'package,size'"), "{refused}");
