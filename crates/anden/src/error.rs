@@ -3,6 +3,7 @@
 use std::io::ErrorKind;
 
 use base::VertexId;
+use base::size::{size_at_least, size_at_most};
 
 use crate::Key;
 
@@ -34,7 +35,7 @@ pub enum Error {
     #[error("{0}")]
     Io(String),
     /// The memory that may be used does not suffice: nothing was done.
-    #[error("a budget of {budget} bytes of memory is too small: {what} needs at least {needed}")]
+    #[error("a memory budget of {} is too small: {what} needs at least {}", size_at_most(*budget), size_at_least(*needed))]
     Memory {
         /// What it is for.
         what: String,

@@ -45,6 +45,7 @@ mod work;
 pub use base::mapped::{fail_beyond_file_limits, say_where_pages_are_lost};
 pub use base::memory::{CountingAllocator, resident_peak};
 pub use base::progress::Progress;
+pub use base::size::{size, size_at_least};
 pub use base::standard_input::StandardInput;
 pub use base::{NO_VERTEX, VertexId};
 pub use database::Database;

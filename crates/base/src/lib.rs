@@ -16,6 +16,7 @@ pub mod parallel;
 pub mod process;
 pub mod progress;
 pub mod simd;
+pub mod size;
 pub mod standard_input;
 pub mod storage;
 pub mod table;

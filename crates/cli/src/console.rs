@@ -2,6 +2,7 @@
 
 use std::io::{self, BufWriter, StdoutLock, Write};
 
+pub use anden::size;
 use serde_json::Value;
 
 use crate::failure::{Failure, Result};
@@ -124,18 +125,6 @@ pub fn count(number: u64) -> String {
     text
 }
 
-/// `12.4 MiB`
-pub fn size(bytes: u64) -> String {
-    const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
-    let mut value = bytes as f64;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    if unit == 0 { format!("{bytes} B") } else { format!("{value:.1} {}", UNITS[unit]) }
-}
-
 /// `12.4 ms`, `3.21 s`
 pub fn duration(seconds: f64) -> String {
     match seconds {
@@ -177,7 +166,6 @@ mod tests {
     #[test]
     fn numbers_are_readable() {
         assert_eq!([count(0), count(999), count(1000), count(1_342_296)], ["0", "999", "1,000", "1,342,296"]);
-        assert_eq!([size(0), size(1023), size(1536), size(5 << 30)], ["0 B", "1023 B", "1.5 KiB", "5.0 GiB"]);
         assert_eq!([duration(2.5e-5), duration(0.0124), duration(3.214)], ["25 us", "12.4 ms", "3.21 s"]);
         assert_eq!(duration(125.0), "2 min 05 s");
         assert_eq!([real(1.0), real(0.0123456789), real(2.5e-7)], ["1", "0.0123457", "2.5000e-7"]);

@@ -2,6 +2,8 @@
 
 use std::io::{self, Write};
 
+use anden::size_at_least;
+
 /// Why a command ends early.
 #[derive(Debug)]
 pub enum Failure {
@@ -82,11 +84,15 @@ pub fn complain(text: &str) {
 }
 
 /// What to do about an error that does not say so itself.
-fn advice(error: &anden::Error) -> Option<&'static str> {
+fn advice(error: &anden::Error) -> Option<String> {
     match error {
-        anden::Error::Corrupt(_) => Some("restore the database from a copy, or load it again from its source"),
-        anden::Error::Memory { .. } => Some("give it that much with --memory, or close what has it"),
-        anden::Error::Locked(_) => Some("wait until the other process has closed it"),
+        anden::Error::Corrupt(_) => Some("restore the database from a copy, or load it again from its source".into()),
+        // One word, so that a shell takes it as it is.
+        anden::Error::Memory { needed, .. } => {
+            let needed = size_at_least(*needed).replace(' ', "");
+            Some(format!("give it --memory {needed}, or free memory"))
+        }
+        anden::Error::Locked(_) => Some("wait until the other process has closed it".into()),
         _ => None,
     }
 }

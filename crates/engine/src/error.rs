@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use base::size::{size_at_least, size_at_most};
+
 /// A result with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -65,7 +67,7 @@ pub enum Error {
     #[error("{0}")]
     Option(String),
     /// The memory budget is too small.
-    #[error("a budget of {budget} bytes of memory is too small: {what} needs at least {needed}")]
+    #[error("a memory budget of {} is too small: {what} needs at least {}", size_at_most(*budget), size_at_least(*needed))]
     Memory {
         /// What the memory is for.
         what: String,

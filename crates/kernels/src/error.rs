@@ -1,6 +1,7 @@
 //! The error of this crate.
 
 use base::VertexId;
+use base::size::{size_at_least, size_at_most};
 
 /// A result with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -60,7 +61,7 @@ pub enum Error {
     #[error("{0}")]
     Parameter(String),
     /// The memory budget is too small.
-    #[error("{kernel} needs {needed} bytes of memory, and the budget is {budget}")]
+    #[error("a memory budget of {} is too small: {kernel} needs at least {}", size_at_most(*budget), size_at_least(*needed))]
     Memory {
         /// The kernel.
         kernel: &'static str,

@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use base::size::{size_at_least, size_at_most};
+
 /// A result with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -77,7 +79,7 @@ pub enum Error {
         num_edges: u64,
     },
     /// The memory that may be used does not suffice.
-    #[error("a budget of {budget} bytes of memory is too small: {what} needs at least {needed}")]
+    #[error("a memory budget of {} is too small: {what} needs at least {}", size_at_most(*budget), size_at_least(*needed))]
     Memory {
         /// What it is for.
         what: String,

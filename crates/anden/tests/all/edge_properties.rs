@@ -279,7 +279,7 @@ fn what_is_no_weight_is_told() {
     let small = Session::new(1).unwrap().with_memory(Some(100));
     drop(db);
     let view = Database::open_read_only_in(scene.path("db"), &small).unwrap().view().unwrap();
-    assert!(refused(&view, "delay").contains("a budget of 100 bytes of memory is too small"));
+    assert!(refused(&view, "delay").contains("a memory budget of 100 B is too small"));
 }
 
 #[test]

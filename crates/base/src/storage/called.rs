@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::{DiskStorage, Storage, StorageFile};
 use crate::mapped::FileBytes;
+use crate::size::{size_at_least, size_at_most};
 use crate::{Error, Result};
 
 /// The most bytes that one call reads.
@@ -22,7 +23,8 @@ impl CalledStorage {
     fn read_open(file: &File, path: &Path, available: u64) -> Result<FileBytes> {
         let len = file.metadata().map_err(|e| Error::io("look at", path, e))?.len();
         if len > available {
-            let what = format!("reading it without a map takes {len} bytes of memory, and {available} are free");
+            let (needed, free) = (size_at_least(len), size_at_most(available));
+            let what = format!("reading it without a map takes {needed} of memory, and {free} are free");
             return Err(Error::io("read", path, std::io::Error::new(std::io::ErrorKind::OutOfMemory, what)));
         }
         Self::read_len(file, path, len)
@@ -118,7 +120,7 @@ mod tests {
         let file = File::open(&path).unwrap();
         let error = CalledStorage::read_open(&file, &path, 1 << 20).unwrap_err().to_string();
         assert!(
-            error.contains("anden-called-") && error.contains("takes 2097157 bytes of memory, and 1048576"),
+            error.contains("anden-called-") && error.contains("takes 2.1 MiB of memory, and 1.0 MiB are free"),
             "{error}"
         );
         std::fs::remove_file(&path).unwrap();

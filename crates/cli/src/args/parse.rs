@@ -20,10 +20,12 @@ pub fn count_or_all(text: &str) -> Result<u64, String> {
     }
 }
 
-/// `800`, `64K`, `512M`, `4G`, `1T` in bytes; a unit may be spelled out as in `4GB` or `4GiB`.
+/// `800`, `64K`, `512M`, `4G`, `1T` in bytes; a unit may be spelled out as in `4GB` or `4GiB`, behind a blank as messages
+/// show sizes.
 pub fn bytes(text: &str) -> Result<u64, String> {
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
     let (number, unit) = text.split_at(digits);
+    let unit = unit.trim_start();
     let shift = match unit.to_ascii_lowercase().trim_end_matches('b').trim_end_matches('i') {
         "" => 0,
         "k" => 10,
@@ -113,8 +115,24 @@ mod tests {
         assert_eq!(bytes("4GiB"), Ok(4 << 30));
         assert_eq!(bytes("1.5k"), Ok(1536));
         assert_eq!(bytes("800"), Ok(800));
+        assert_eq!(bytes("104.9 MiB"), Ok(109_995_622));
         for bad in ["", "M", "0", "-1G", "4Q", "1..2", "99999999999999999999G"] {
             assert!(bytes(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn shown_needs_are_taken_back() {
+        let mut needed = 1_u64;
+        // Past every unit, and beside every border.
+        while needed < 1 << 50 {
+            for needed in [needed - 1, needed, needed + 1].into_iter().filter(|&needed| needed > 0) {
+                let shown = anden::size_at_least(needed);
+                let given = bytes(&shown).unwrap_or_else(|what| panic!("{shown}: {what}"));
+                assert!(given >= needed && given - needed <= needed / 10 + 1, "{needed}: {shown} is {given}");
+                assert_eq!(bytes(&shown.replace(' ', "")), Ok(given));
+            }
+            needed += needed / 13 + 1;
         }
     }
 

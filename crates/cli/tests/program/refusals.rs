@@ -32,7 +32,7 @@ fn generating_keeps_to_its_memory() {
         shell.args(["-c", generate, env!("CARGO_BIN_EXE_anden")]).current_dir(scene.path(".")).output().unwrap();
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1), "{stderr}");
-    assert_eq!(stderr, "anden: the system refuses 2147483656 bytes of memory\n");
+    assert_eq!(stderr, "anden: the system refuses 2.0 GiB of memory\n");
     for kind in [
         &["rmat", "--scale", "14", "-o", "x.sg"][..],
         &["uniform", "--scale", "14", "--weights", "1..9", "-o", "x.wsg"],
@@ -42,7 +42,7 @@ fn generating_keeps_to_its_memory() {
     ] {
         let arguments = [&["generate"], kind, &["--threads", "2", "--memory"]].concat();
         let refused =
-            scene.anden(&[&arguments[..], &["4M"]].concat()).failed(&["4194304 bytes of memory is too small"]);
+            scene.anden(&[&arguments[..], &["4M"]].concat()).failed(&["a memory budget of 4.0 MiB is too small"]);
         assert!(scene.names().is_empty(), "{:?}", scene.names());
         let needed = needed(&refused);
         let ran = scene.anden(&[&arguments[..], &[&needed]].concat()).succeeded();
@@ -217,7 +217,7 @@ fn a_budget_below_the_program_is_refused_where_nothing_is_to_be_done() {
     for arguments in [&["checkpoint", "db"][..], &["merge", "db"], &["apply", "db", "updates.txt"]] {
         for memory in ["1M", "8M"] {
             let with = |memory: &str| scene.anden(&[arguments, &["--memory", memory]].concat());
-            assert_eq!(needed(&with(memory).failed(&["is too small"])), "25165824", "{arguments:?}");
+            assert_eq!(needed(&with(memory).failed(&["is too small"])), "24.0 MiB", "{arguments:?}");
         }
         assert_eq!(scene.json(&["info", "db"])["edges"], 6);
     }

@@ -389,7 +389,10 @@ fn a_snapshot_that_does_not_fit_is_refused_before_it_begins() {
         let text = error.to_string();
         assert!(text.contains("a snapshot of what was committed, which must be in memory,"), "{text}");
         let Error::Memory { needed, budget, .. } = error else { panic!("{text}") };
-        assert!(budget == memory && text.contains(&format!("needs at least {needed}")), "{text}");
+        assert!(
+            budget == memory && text.contains(&format!("needs at least {}", base::size::size_at_least(needed))),
+            "{text}"
+        );
         needed
     };
     let needed = refused_with(&database, 1000);

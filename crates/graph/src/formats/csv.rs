@@ -254,9 +254,10 @@ impl Row<'_> {
             };
             if field.end - field.start > MAX_FIELD_BYTES {
                 return Err(format!(
-                    "column {}: expected at most {MAX_FIELD_BYTES} bytes, found {}",
+                    "column {}: expected at most {}, found {}",
                     column + 1,
-                    field.end - field.start
+                    base::size::size(MAX_FIELD_BYTES as u64),
+                    base::size::size_at_least((field.end - field.start) as u64)
                 ));
             }
             if column == layout.source {

@@ -308,7 +308,8 @@ pub(super) fn properties_of(
         at = end + 1;
     }
     if header.is_none() && text.len() as u64 >= SAMPLE_BYTES {
-        let what = format!("expected a line of columns among the first {SAMPLE_BYTES} bytes, found only comments");
+        let what =
+            format!("expected a line of columns in the first {}, found only comments", base::size::size(SAMPLE_BYTES));
         return Err(Error::Input { path: path.to_owned(), what });
     }
     let properties = header.map(|header| header.properties).unwrap_or_default();

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use base::size::{size, size_at_least};
+
 use super::message::shown;
 use super::number::parse_u64;
 use crate::{Direction, Error, Result};
@@ -65,9 +67,10 @@ pub(super) fn find_files(path: &Path) -> Result<GraphalyticsFiles> {
 type Names = (Option<PathBuf>, Option<PathBuf>);
 
 fn read_properties(path: &Path, files: &mut GraphalyticsFiles) -> Result<Names> {
-    let size = std::fs::metadata(path).map_err(|e| base::Error::io("look at", path, e))?.len();
-    if size > MAX_PROPERTIES_BYTES {
-        let what = format!("expected at most {MAX_PROPERTIES_BYTES} bytes of properties, found {size}");
+    let num_bytes = std::fs::metadata(path).map_err(|e| base::Error::io("look at", path, e))?.len();
+    if num_bytes > MAX_PROPERTIES_BYTES {
+        let (most, found) = (size(MAX_PROPERTIES_BYTES), size_at_least(num_bytes));
+        let what = format!("expected at most {most} of properties, found {found}");
         return Err(Error::Input { path: path.to_owned(), what });
     }
     let text = std::fs::read(path).map_err(|e| base::Error::io("read", path, e))?;

@@ -352,7 +352,7 @@ impl<'a> Stream<'a> {
                 CutError::Read(error) => Fatal::Whole(error),
                 CutError::LongLine(limit) => Fatal::Line(LineFault {
                     line: 0,
-                    what: format!("expected lines of at most {limit} bytes, found a longer one"),
+                    what: format!("expected lines of at most {}, found a longer one", base::size::size(limit as u64)),
                 }),
             })?;
             let Some(mut block) = block else { return Ok(None) };

@@ -151,9 +151,8 @@ impl Updates {
             }
             self.number += 1;
             if self.line.len() > MAX_LINE_BYTES {
-                return Err(
-                    self.error(format!("expected a line of at most {MAX_LINE_BYTES} bytes, found a longer one"))
-                );
+                let most = base::size::size(MAX_LINE_BYTES as u64);
+                return Err(self.error(format!("expected a line of at most {most}, found a longer one")));
             }
             let line = self.line.trim_ascii();
             if !line.is_empty() && !is_comment(line) {

@@ -4,6 +4,7 @@ use base::VertexId;
 use base::mapped::{FileBytes, MappedSlice};
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
+use base::size::size;
 
 use super::Generator;
 use crate::formats::{OUTPUT_BUFFER_BYTES, Output, SerializedWeights, push_u64, write_gapbs};
@@ -189,8 +190,9 @@ impl Generator {
 /// # Errors
 /// The system promises no such memory.
 fn room<T: bytemuck::Zeroable>(len: usize) -> Result<Vec<T>> {
-    let refused =
-        |()| Error::Parameter(format!("the system refuses {} bytes of memory", len.saturating_mul(size_of::<T>())));
+    let refused = |()| {
+        Error::Parameter(format!("the system refuses {} of memory", size(len.saturating_mul(size_of::<T>()) as u64)))
+    };
     let mut values = bytemuck::try_zeroed_vec(len).map_err(refused)?;
     base::memory::prefer_huge_pages(&mut values);
     Ok(values)

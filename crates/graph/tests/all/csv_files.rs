@@ -226,7 +226,7 @@ fn fields_have_a_limit() {
     let options = SourceOptions { keys: KeyKind::String, ..SourceOptions::default() };
     let path = folder.file("long.csv", text);
     let error = reading::read_once::<Span, u32>(&[&path], &options, 1).unwrap_err().to_string();
-    assert!(error.ends_with("long.csv:1: column 2: expected at most 65536 bytes, found 70000"), "{error}");
+    assert!(error.ends_with("long.csv:1: column 2: expected at most 64.0 KiB, found 68.4 KiB"), "{error}");
 }
 
 #[test]

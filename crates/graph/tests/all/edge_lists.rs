@@ -174,7 +174,7 @@ fn a_line_that_does_not_fit_is_refused() {
     let path = folder.file("long.txt", format!("1 2\n1 2 {}\n", "x".repeat(300)));
     let options = SourceOptions { block_bytes: 200, ..SourceOptions::default() };
     let error = reading::read_once::<u64, u32>(&[&path], &options, 2).unwrap_err().to_string();
-    assert!(error.ends_with("long.txt:2: expected lines of at most 200 bytes, found a longer one"), "{error}");
+    assert!(error.ends_with("long.txt:2: expected lines of at most 200 B, found a longer one"), "{error}");
 }
 
 #[test]

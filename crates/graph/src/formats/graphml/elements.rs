@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::ops::Range;
 use std::path::Path;
 
+use base::size::size;
 use quick_xml::Reader;
 use quick_xml::events::{BytesStart, Event};
 
@@ -300,7 +301,7 @@ impl ElementReader {
                 _ => {}
             }
             if text.len() - start > MAX_ELEMENT_BYTES {
-                return Err(self.wrong(format!("data are longer than {MAX_ELEMENT_BYTES} bytes")));
+                return Err(self.wrong(format!("data are longer than {}", size(MAX_ELEMENT_BYTES as u64))));
             }
         }
     }
@@ -361,7 +362,7 @@ impl ElementReader {
             },
             Ok(event) => Ok(event),
             Err(quick_xml::Error::Io(_)) if self.xml.get_ref().num_bytes > MAX_ELEMENT_BYTES => {
-                Err(self.wrong(format!("an element is longer than {MAX_ELEMENT_BYTES} bytes")))
+                Err(self.wrong(format!("an element is longer than {}", size(MAX_ELEMENT_BYTES as u64))))
             }
             Err(quick_xml::Error::Io(error)) => Err(XmlFault::Read(io::Error::new(error.kind(), error.to_string()))),
             Err(error) => Err(self.wrong(format!("the XML is not well formed: {error}"))),

@@ -121,7 +121,7 @@ pub(super) fn delta_texts(
             num_bytes += len;
         }
         if num_bytes > MAX_DELTA_BYTES {
-            return Err(format!("the values of a page take more than {MAX_DELTA_BYTES} bytes"));
+            return Err(format!("the values of a page take more than {}", base::size::size(MAX_DELTA_BYTES as u64)));
         }
         if i >= window.start {
             let value = if has_prefixes { &before[..] } else { value };

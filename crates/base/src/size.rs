@@ -1,0 +1,52 @@
+//! Sizes in bytes, for people: `12.4 MiB`.
+//!
+//! `--memory` takes a size back in this form. What is needed is therefore rounded up, and what may be used down, so that
+//! a message never shows a budget that covers the need.
+
+const UNITS: [&str; 5] = ["B", "KiB", "MiB", "GiB", "TiB"];
+
+/// The size with one decimal, to the nearest: `12.4 MiB`.
+pub fn size(num_bytes: u64) -> String {
+    shown(num_bytes, |numerator, unit| (numerator + unit / 2) / unit)
+}
+
+/// The size with one decimal, rounded up: this much is enough where `num_bytes` are.
+pub fn size_at_least(num_bytes: u64) -> String {
+    shown(num_bytes, u128::div_ceil)
+}
+
+/// The size with one decimal, rounded down: this much is there where `num_bytes` are.
+pub fn size_at_most(num_bytes: u64) -> String {
+    shown(num_bytes, |numerator, unit| numerator / unit)
+}
+
+/// `divide` gives the tenths of a unit.
+fn shown(num_bytes: u64, divide: impl Fn(u128, u128) -> u128) -> String {
+    let unit = (num_bytes.max(1).ilog2() / 10).min(UNITS.len() as u32 - 1);
+    if unit == 0 {
+        return format!("{num_bytes} B");
+    }
+    let tenths = divide(u128::from(num_bytes) * 10, 1 << (10 * unit));
+    format!("{}.{} {}", tenths / 10, tenths % 10, UNITS[unit as usize])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_a_unit_and_one_decimal() {
+        let sizes = [0, 1, 1023, 1024, 1536, 52_428_800, 5 << 30, 3 << 40, u64::MAX].map(size);
+        let expected =
+            ["0 B", "1 B", "1023 B", "1.0 KiB", "1.5 KiB", "50.0 MiB", "5.0 GiB", "3.0 TiB", "16777216.0 TiB"];
+        assert_eq!(sizes, expected);
+    }
+
+    #[test]
+    fn needs_are_rounded_up_and_budgets_down() {
+        let (exact, more) = (50 << 20, (50 << 20) + 1);
+        assert_eq!([size_at_least(exact), size_at_most(exact), size(exact)], ["50.0 MiB"; 3]);
+        assert_eq!([size_at_least(more), size_at_most(more), size(more)], ["50.1 MiB", "50.0 MiB", "50.0 MiB"]);
+        assert_eq!(size_at_least((1 << 20) - 1), "1024.0 KiB");
+    }
+}
