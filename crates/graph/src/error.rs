@@ -30,6 +30,30 @@ pub enum Error {
         /// What was expected and what was found.
         what: String,
     },
+    /// An input is of a format that is not read.
+    #[error("cannot read {}: {found}, which is not read; {hint}", path.display())]
+    Foreign {
+        /// The input; `-` is standard input.
+        path: PathBuf,
+        /// What it is, as in "this is a GEXF file".
+        found: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// The ending of an output's name asks for a format that is not written there.
+    #[error("cannot write {content}: '.{ending}' is the ending of {format}, which is not written ({}); use {written}", path.display())]
+    Ending {
+        /// What the file was to hold.
+        content: &'static str,
+        /// The output.
+        path: PathBuf,
+        /// Its ending, lower case.
+        ending: String,
+        /// The format that the ending names, with its article.
+        format: &'static str,
+        /// The endings of the formats that are written.
+        written: String,
+    },
     /// A parameter is outside what is allowed.
     #[error("{0}")]
     Parameter(String),

@@ -22,6 +22,8 @@ mod csv_rows;
 mod detect;
 mod dimacs;
 mod edge_rows;
+mod endings;
+mod foreign;
 mod graphalytics;
 mod graphml;
 mod key;
@@ -55,6 +57,7 @@ use crate::property::PropertyColumn;
 
 pub use edge_rows::{NoProperties, WrittenProperties};
 pub use key::{FieldKey, Span};
+pub use endings::{OutputContent, OutputFormat, output_format, require_uncompressed};
 pub use options::{Format, KeyKind, LoneKeys, OnError, SourceFacts, SourceOptions, SourceSummary, WantedProperties};
 pub use serialized::SerializedGraph;
 pub use source::Source;

@@ -276,3 +276,38 @@ fn replace(path: &std::path::Path, bytes: &[u8]) {
     std::fs::remove_file(path).unwrap();
     std::fs::write(path, bytes).unwrap();
 }
+
+/// Every input that the program is given is looked at, also on standard input and with any text as keys.
+#[test]
+fn foreign_inputs_are_named_before_any_hint() {
+    let scene = Scene::new();
+    let col = "c FILE: a.col\np col 3 2\ne 1 2\ne 2 3\n";
+    let inputs = [
+        ("a.col", col, "this is a DIMACS file of another problem than shortest paths"),
+        ("a.txt", col, "this is a DIMACS file"),
+        ("a.zip", "PK\x03\x04\x14\0\0\0", "this is a zip archive"),
+        ("a.net", "*Vertices 2\n1 \"a\"\n2 \"b\"\n*Edges\n1 2\n", "this is a Pajek file"),
+        ("a.gexf", "<?xml version='1.0'?><gexf><graph/></gexf>", "this is a GEXF file"),
+        ("a.csv", "{\"source\": 1, \"target\": 2}\n{\"source\": 2, \"target\": 3}\n", "this is a file of JSON lines"),
+        ("b.json", "a b\n", "the ending '.json' is that of a JSON file"),
+    ];
+    scene.write("good.txt", "1 2\n");
+    scene.anden(&["load", "good", "good.txt"]).succeeded();
+    for (name, text, found) in inputs {
+        scene.write(name, text);
+        for options in [&[][..], &["--ids", "string"], &["--ids", "string", "--on-error", "skip"]] {
+            let ran = scene.anden(&[&["load", "db", name], options].concat());
+            ran.failed(&["cannot read ", name, found, ", which is not read; "]);
+            if found.starts_with("this") {
+                let ran = scene.anden_with_input(&[&["load", "db", "-"], options].concat(), text.as_bytes());
+                ran.failed(&["cannot read -: ", found]);
+            }
+        }
+        scene.anden(&["load", "db", "good.txt", "--vertices", name]).failed(&[name, found]);
+        scene.anden(&["append", "good", name]).failed(&[name, found]);
+        scene.anden(&["append", "good", "good.txt", "--remove", name]).failed(&[name, found]);
+    }
+    assert!(!scene.path("db").exists());
+    // What the caller says of the format counts more.
+    scene.anden(&["load", "db", "b.json", "--ids", "string", "--format", "edgelist"]).succeeded();
+}

@@ -3,28 +3,11 @@
 use std::io::{Cursor, Read};
 use std::path::Path;
 
-use super::compression::{Compression, decoded};
+use super::compression::decoded;
 use super::lines::is_comment;
 use super::options::Format;
 use super::parquet::ParquetFile;
 use crate::Result;
-
-/// The format that a name tells, under a suffix of compression.
-pub(super) fn by_name(path: &Path) -> Option<Format> {
-    let (_, name) = Compression::of_name(path);
-    let extension = name.extension()?.to_str()?.to_lowercase();
-    Some(match &extension[..] {
-        "csv" | "tsv" => Format::Csv,
-        "sg" | "wsg" | "el" | "wel" => Format::Gapbs,
-        "gr" => Format::Dimacs,
-        "v" | "e" | "properties" => Format::Graphalytics,
-        "mtx" => Format::Mtx,
-        "metis" | "graph" => Format::Metis,
-        "parquet" => Format::Parquet,
-        "graphml" => Format::GraphMl,
-        _ => return None,
-    })
-}
 
 /// The beginning of the text behind the first bytes of an input.
 ///
@@ -80,11 +63,12 @@ fn text_has_problem(text: &[u8]) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use super::super::endings::input_format;
     use super::*;
 
     #[test]
     fn names_tell_under_compression() {
-        let format = |name: &str| by_name(name.as_ref());
+        let format = |name: &str| input_format(name.as_ref());
         assert_eq!(format("a/b.csv"), Some(Format::Csv));
         assert_eq!(format("b.CSV.zst"), Some(Format::Csv));
         assert_eq!(format("b.wsg"), Some(Format::Gapbs));

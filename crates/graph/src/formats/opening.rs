@@ -11,6 +11,8 @@ use super::InputPath;
 use super::compression::{Compression, decoded};
 use super::csv_header::properties_of;
 use super::detect;
+use super::endings::input_format;
+use super::foreign;
 use super::graphalytics::find_files;
 use super::graphml::{ElementReader, GraphMlLayout};
 use super::matrix_market::{Field, Matrix};
@@ -109,7 +111,10 @@ impl<'a> Opening<'a> {
 
     /// The format that is given, or that name or content tell.
     fn format_of(&self, path: &Path, looked: &Looked) -> Result<Format> {
-        let format = self.options.format.or_else(|| detect::by_name(path));
+        if self.options.format.is_none() {
+            foreign::refuse(path, &looked.head)?;
+        }
+        let format = self.options.format.or_else(|| input_format(path));
         let format = format.unwrap_or_else(|| detect::by_content(path, &looked.head));
         match self.options.lone_keys {
             LoneKeys::Refuse => Ok(format),
@@ -188,7 +193,8 @@ impl<'a> Opening<'a> {
             true => Looked::at_stdin(path)?,
             false => Looked::at_file(path)?,
         };
-        let format = detect::by_name(path).unwrap_or_else(|| detect::by_content(path, &looked.head));
+        foreign::refuse(path, &looked.head)?;
+        let format = input_format(path).unwrap_or_else(|| detect::by_content(path, &looked.head));
         let kind = match format {
             Format::Csv => TextKind::VertexCsv,
             Format::Parquet => {

@@ -11,8 +11,8 @@ use std::path::{Path, PathBuf};
 use base::VertexId;
 use base::progress::{Progress, Silent};
 
-use super::detect::by_name;
 use super::edge_rows::{EdgeRows, WrittenProperties};
+use super::endings::input_format;
 use super::options::Format;
 use crate::property::{PropertySchema, PropertyValue};
 use crate::{Direction, Error, Result, Weight, WeightType, WeightedEdges};
@@ -178,7 +178,7 @@ pub fn write_edge_list<E: From<Error>>(
     key: impl FnMut(VertexId, &mut Vec<u8>) -> Result<(), E>,
     output: &mut Output<'_>,
 ) -> Result<u64, E> {
-    let is_told_by_content = !matches!(by_name(&output.path), Some(Format::Gapbs | Format::Graphalytics));
+    let is_told_by_content = !matches!(input_format(&output.path), Some(Format::Gapbs | Format::Graphalytics));
     write_lines(graph, key, output, &Style { delimiter: b' ', may_quote: false, is_told_by_content })
 }
 

@@ -47,7 +47,9 @@ fn a_header_that_lies_is_refused() {
     let arc = "expected an arc 'a source target weight' or a comment 'c'";
     refused("p sp 2 1\np sp 2 1\n", &format!("bad.gr:2: {arc}, found 'p sp 2 1'"));
     refused("p sp 2 1\n1 2 3\n", &format!("bad.gr:2: {arc}, found '1 2 3'"));
-    refused("p max 2 1\n", &format!("bad.gr:1: {problem} or a comment 'c', found 'p max 2 1'"));
+    refused("p xyz 2 1\n", &format!("bad.gr:1: {problem} or a comment 'c', found 'p xyz 2 1'"));
+    let message = read(&folder, "bad.gr", "p max 2 1\n").unwrap_err();
+    assert!(message.contains("this is a DIMACS file of another problem than shortest paths, which"), "{message}");
     let weight =
         "expected a weight of type u32, a whole number from 0 to 4294967295 (others with another --weight-type)";
     let result = read_weighted::<u32>(&folder, "bad.gr", "p sp 2 1\na 1 2\n");
