@@ -311,3 +311,18 @@ fn foreign_inputs_are_named_before_any_hint() {
     // What the caller says of the format counts more.
     scene.anden(&["load", "db", "b.json", "--ids", "string", "--format", "edgelist"]).succeeded();
 }
+
+#[test]
+fn parquet_columns_that_are_left_out_are_noted() {
+    let scene = Scene::new();
+    let notes = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../graph/tests/parquet/notes/types.parquet");
+    std::fs::copy(notes, scene.path("types.parquet")).unwrap();
+    let ran = scene.anden(&["load", "db", "types.parquet", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+    let noted: Vec<&str> = report["notes"].as_array().unwrap().iter().map(|note| note.as_str().unwrap()).collect();
+    let first =
+        "types.parquet: column 'tags' is left out: it holds lists, and only columns with one value a row are read";
+    assert_eq!((noted.len(), noted[0]), (7, first));
+    let lines: Vec<String> = noted.iter().map(|note| format!("anden: note: {note}")).collect();
+    assert_eq!(ran.stderr.lines().collect::<Vec<_>>(), lines);
+}

@@ -167,6 +167,7 @@ impl<'a> Opening<'a> {
     fn parquet(&mut self, path: &Path, looked: Looked) -> Result<()> {
         let file = Arc::new(ParquetFile::open(path, looked.into_file(path)?)?);
         let (layout, properties) = RowLayout::of_edges(&file, self.options)?;
+        self.facts.notes.extend(layout.notes(&file));
         self.direction_known(path, None)?;
         self.push_rows(path, file, layout);
         self.say_properties(0, properties);
@@ -201,6 +202,7 @@ impl<'a> Opening<'a> {
                 self.count_bytes(&looked);
                 let file = Arc::new(ParquetFile::open(path, looked.into_file(path)?)?);
                 let (layout, properties) = RowLayout::of_vertices(&file, self.options)?;
+                self.facts.notes.extend(layout.notes(&file));
                 self.push_rows(path, file, layout);
                 self.say_properties(1, properties);
                 return Ok(());

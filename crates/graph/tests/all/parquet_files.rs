@@ -265,3 +265,71 @@ fn other_files_are_no_parquet() {
     let long = read("d.parquet", b"PAR1\xff\xff\xff\xffPAR1");
     assert_refused(long, "d.parquet: the footer claims 4294967295 bytes of a file of 12");
 }
+
+#[test]
+fn columns_that_lose_something_are_noted() {
+    let path = fixture("notes/types.parquet");
+    let wanted = |edge_properties| SourceOptions { edge_properties, ..SourceOptions::default() };
+    let notes = |options: &SourceOptions| {
+        let read = read_files::<u64, f64>(&[&path], options).unwrap();
+        let prefix = format!("{}: column ", path.display());
+        let notes = read.summary.notes.iter().map(|note| note.strip_prefix(&prefix).unwrap().to_owned());
+        (notes.collect::<Vec<_>>(), read)
+    };
+    let left_out = |name: &str, kind: &str| {
+        format!("'{name}' is left out: it holds {kind}, and only columns with one value a row are read")
+    };
+    let lists = [left_out("tags", "lists"), left_out("grades", "maps"), left_out("place.tags", "lists")];
+    let decimal = |name: &str| format!("'{name}' holds decimal numbers, which are read as f64 and may lose digits");
+    let (found, read) = notes(&wanted(WantedProperties::All));
+    let of_values = [
+        decimal("price"),
+        decimal("wide"),
+        "'nanos' holds timestamps in nanoseconds, which are cut to microseconds".to_owned(),
+        "'clock' holds times of day, which are read as i64".to_owned(),
+    ];
+    assert_eq!(found, [&lists[..], &of_values].concat());
+    // `place.x`, `price`, `count`, `wide`, `nanos` and `clock`.
+    let row = |row: usize| read.properties.iter().map(|column| column.get(row).to_string()).collect::<Vec<_>>();
+    assert_eq!(row(0)[..4], ["7", "0.1", "7", "1.0"]);
+    assert_eq!((&*row(1)[1], &*row(1)[2]), ("1.2345678901234568e16", ""));
+    // Columns that are not read lose nothing.
+    assert_eq!(notes(&wanted(WantedProperties::None)).0, lists);
+    let named = wanted(WantedProperties::Named(vec!["count".into()]));
+    assert_eq!(notes(&named).0, lists);
+    let weights =
+        SourceOptions { weights: Some(f64::TYPE), weight_column: Some("price".into()), ..SourceOptions::default() };
+    assert_eq!(notes(&weights).0, [&lists[..], &[decimal("price")]].concat());
+    // The same of a file of vertices.
+    let folder = Folder::new();
+    let edges = folder.file("edges.txt", "1 2\n");
+    let vertices = Some(path.clone());
+    let options = SourceOptions { vertices, vertex_properties: WantedProperties::All, ..SourceOptions::default() };
+    let read = read_files::<u64, f64>(&[&edges], &options).unwrap();
+    assert_eq!(read.summary.notes.len(), 7, "{:?}", read.summary.notes);
+}
+
+#[test]
+fn whole_decimals_are_exact_keys() {
+    let path = fixture("notes/decimal_ids.parquet");
+    let numbers = read_files::<u64, f64>(&[&path], &SourceOptions::default()).unwrap();
+    let large = "18446744073709551615";
+    let expected = [("1", "2"), (large, "3")].map(|(source, target)| (source.to_owned(), target.to_owned()));
+    assert_eq!((&numbers.edges[..], numbers.summary.notes.len()), (&expected[..], 0));
+    let strings = SourceOptions { keys: KeyKind::String, ..SourceOptions::default() };
+    let texts = read_files::<Span, f64>(&[&path], &strings).unwrap();
+    assert_eq!(texts.edges, expected);
+    let path = fixture("notes/negative_ids.parquet");
+    assert_refused(
+        read_files::<u64, f64>(&[&path], &SourceOptions::default()),
+        "negative_ids.parquet:2: expected a source, an integer from 0 to 18446744073709551615 (any text with --ids \
+         string), found -5",
+    );
+    assert_eq!(read_files::<Span, f64>(&[&path], &strings).unwrap().edges[1].0, "-5");
+    let path = fixture("notes/types.parquet");
+    let priced = SourceOptions { source_column: Some("price".into()), ..SourceOptions::default() };
+    assert_refused(
+        read_files::<u64, f64>(&[&path], &priced),
+        "column 'price': expected whole numbers as keys of sources, found decimal numbers",
+    );
+}

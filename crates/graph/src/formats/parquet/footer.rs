@@ -54,8 +54,18 @@ pub(super) struct Leaf {
     pub(super) logical: Logical,
     /// The definition level of a value that is there.
     pub(super) max_definition: u32,
-    /// Whether a row may have several values.
-    pub(super) is_repeated: bool,
+    /// The column of lists or maps that it is a part of, where a row may have several values.
+    pub(super) repeated: Option<Repeated>,
+    /// What values mean that are read as what they are stored as, such as "times of day".
+    pub(super) meaning: Option<&'static str>,
+}
+
+/// A column with several values a row, which is not read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Repeated {
+    pub(super) column: String,
+    /// What its rows hold: "lists" or "maps".
+    pub(super) kind: &'static str,
 }
 
 /// Where the values of a column lie for the rows of a row group.
@@ -91,6 +101,7 @@ struct Element {
     converted: Option<i32>,
     scale: i32,
     logical: Option<Logical>,
+    meaning: Option<&'static str>,
 }
 
 impl Footer {
@@ -138,7 +149,7 @@ fn element(reader: &mut Reader<'_>) -> Read<Element> {
             (5, Kind::I32) => element.num_children = reader.i32()?,
             (6, Kind::I32) => element.converted = Some(reader.i32()?),
             (7, Kind::I32) => element.scale = reader.i32()?,
-            (10, Kind::STRUCT) => element.logical = logical(reader)?,
+            (10, Kind::STRUCT) => (element.logical, element.meaning) = logical(reader)?,
             _ => return Ok(false),
         }
         Ok(true)
@@ -146,9 +157,9 @@ fn element(reader: &mut Reader<'_>) -> Read<Element> {
     Ok(element)
 }
 
-/// A logical type, where it is one that makes a difference.
-fn logical(reader: &mut Reader<'_>) -> Read<Option<Logical>> {
-    let mut found = None;
+/// A logical type, where it is one that makes a difference; and what values mean of one that does not.
+fn logical(reader: &mut Reader<'_>) -> Read<(Option<Logical>, Option<&'static str>)> {
+    let (mut found, mut meaning) = (None, None);
     reader.fields(|reader, id, kind| {
         if kind != Kind::STRUCT {
             return Ok(false);
@@ -157,6 +168,9 @@ fn logical(reader: &mut Reader<'_>) -> Read<Option<Logical>> {
             1 | 4 | 12 => found = Some(Logical::Text),
             6 => found = Some(Logical::Date),
             15 => found = Some(Logical::Float16),
+            7 => meaning = Some(TIMES),
+            13 => meaning = Some(DOCUMENTS),
+            14 => meaning = Some("UUIDs"),
             5 => {
                 let mut scale = 0;
                 reader.fields(|reader, id, kind| {
@@ -201,8 +215,21 @@ fn logical(reader: &mut Reader<'_>) -> Read<Option<Logical>> {
         }
         Ok(false)
     })?;
-    Ok(found)
+    Ok((found, meaning))
 }
+
+/// What values mean by their converted type, of those that are read as what they are stored as.
+fn converted_meaning(element: &Element) -> Option<&'static str> {
+    match element.converted {
+        Some(7 | 8) => Some(TIMES),
+        Some(20) => Some(DOCUMENTS),
+        Some(21) => Some("intervals of time"),
+        _ => None,
+    }
+}
+
+const TIMES: &str = "times of day";
+const DOCUMENTS: &str = "BSON documents";
 
 fn row_group(reader: &mut Reader<'_>, num_data_bytes: u64) -> Read<RowGroup> {
     let mut group = RowGroup { num_rows: 0, chunks: Vec::new() };
@@ -258,21 +285,31 @@ fn chunk(reader: &mut Reader<'_>, num_data_bytes: u64) -> Read<Chunk> {
     }
 }
 
+/// A group of the schema some of whose children are to come.
+struct Open {
+    num_left: i32,
+    /// Of the path of the group.
+    name_len: usize,
+    level: u32,
+    repeated: Option<Repeated>,
+    /// What it holds, where it is marked as lists or maps.
+    kind: Option<&'static str>,
+}
+
 /// The columns of a schema: its leaves.
 fn leaves(elements: &[Element]) -> Read<Vec<Leaf>> {
     let wrong = Err(Fault::Wrong("the schema is no tree"));
     let Some((root, rest)) = elements.split_first() else { return wrong };
-    // What is open: the children that are to come, the length of the name, the level, whether it is repeated.
-    let mut open = vec![(root.num_children, 0, 0, false)];
+    let mut open = vec![Open { num_left: root.num_children, name_len: 0, level: 0, repeated: None, kind: None }];
     let mut leaves = Vec::new();
     let mut path = String::new();
     for element in rest {
-        while open.last().is_some_and(|group| group.0 == 0) {
+        while open.last().is_some_and(|group| group.num_left == 0) {
             open.pop();
         }
-        let Some((left, len, level, is_repeated)) = open.last_mut() else { return wrong };
-        *left -= 1;
-        path.truncate(*len);
+        let Some(parent) = open.last_mut() else { return wrong };
+        parent.num_left -= 1;
+        path.truncate(parent.name_len);
         if !path.is_empty() {
             path.push('.');
         }
@@ -280,21 +317,31 @@ fn leaves(elements: &[Element]) -> Read<Vec<Leaf>> {
         if path.len() > MAX_NAME_BYTES || leaves.len() == MAX_COLUMNS {
             return Err(Fault::Wrong("it has too many columns, or too long names of columns"));
         }
-        let level = *level + u32::from(element.repetition != 0);
-        let is_repeated = *is_repeated || element.repetition == 2;
+        let level = parent.level + u32::from(element.repetition != 0);
+        let repeated = parent.repeated.clone().or_else(|| {
+            // The column is the group that is marked as a list or map, around what is repeated.
+            let (len, kind) = parent.kind.map_or((path.len(), "lists"), |kind| (parent.name_len, kind));
+            (element.repetition == 2).then(|| Repeated { column: path[..len].to_owned(), kind })
+        });
         if element.num_children > 0 {
             if open.len() > 64 {
                 return Err(Fault::Wrong("structures are nested too deep"));
             }
-            open.push((element.num_children, path.len(), level, is_repeated));
+            let kind = match element.converted {
+                Some(1 | 2) => Some("maps"),
+                Some(3) => Some("lists"),
+                _ => None,
+            };
+            open.push(Open { num_left: element.num_children, name_len: path.len(), level, repeated, kind });
             continue;
         }
         let Some(physical) = element.physical else { continue };
         let physical = physical_type(physical, element.len)?;
         let logical = logical_type(element, physical);
-        leaves.push(Leaf { name: path.clone(), physical, logical, max_definition: level, is_repeated });
+        let meaning = element.meaning.or_else(|| converted_meaning(element));
+        leaves.push(Leaf { name: path.clone(), physical, logical, max_definition: level, repeated, meaning });
     }
-    while open.last().is_some_and(|group| group.0 == 0) {
+    while open.last().is_some_and(|group| group.num_left == 0) {
         open.pop();
     }
     if open.is_empty() { Ok(leaves) } else { wrong }

@@ -1,8 +1,8 @@
 //! Which columns of a file are keys, weights and properties.
 
 use super::ParquetFile;
-use super::footer::{Leaf, Logical, Physical};
-use super::property::property_type;
+use super::footer::{Leaf, Logical, Physical, Repeated};
+use super::property::{loss, property_type};
 use crate::formats::csv_header::{SOURCE_NAMES, TARGET_NAMES, VERTEX_NAMES, WEIGHT_NAMES};
 use crate::formats::options::{KeyKind, SourceOptions, WantedProperties};
 use crate::formats::part::PartProperties;
@@ -99,6 +99,29 @@ impl RowLayout {
         Ok(properties)
     }
 
+    /// What users should know about the columns, with the name of the file: which are left out because a row of them
+    /// holds several values, and which are not read as what they are.
+    pub(in crate::formats) fn notes(&self, file: &ParquetFile) -> Vec<String> {
+        let mut notes: Vec<String> = Vec::new();
+        let mut note = |name: &str, what: String| {
+            let note = format!("{}: column {} {what}", file.path.display(), shown(name.as_bytes()));
+            // The keys and values of maps are two columns here.
+            if notes.last() != Some(&note) {
+                notes.push(note);
+            }
+        };
+        for (place, leaf) in file.leaves().iter().enumerate() {
+            if let Some(Repeated { column, kind }) = &leaf.repeated {
+                note(column, format!("is left out: it holds {kind}, and only columns with one value a row are read"));
+            } else if self.properties.contains(&place) || self.weight == Some(place) {
+                if let Some(what) = loss(leaf) {
+                    note(&leaf.name, what);
+                }
+            }
+        }
+        notes
+    }
+
     /// All columns that are read.
     pub(super) fn all(&self) -> impl Iterator<Item = usize> {
         let keys = [Some(self.source), self.target, self.weight].into_iter().flatten();
@@ -116,7 +139,7 @@ impl Columns<'_> {
 
     /// The places of columns with one value a row.
     fn places(&self) -> impl Iterator<Item = usize> {
-        self.0.leaves().iter().enumerate().filter(|(_, leaf)| !leaf.is_repeated).map(|(place, _)| place)
+        self.0.leaves().iter().enumerate().filter(|(_, leaf)| leaf.repeated.is_none()).map(|(place, _)| place)
     }
 
     /// The column that is usual, or else the first: but not this one.
@@ -149,13 +172,13 @@ impl Columns<'_> {
         Err(self.refuse(what))
     }
 
-    /// Keys are whole numbers or text.
+    /// Keys are whole numbers, decimal ones without places included, or text.
     fn require_keys(&self, place: usize, role: &str, options: &SourceOptions) -> Result<()> {
         let leaf = self.leaf(place);
         let is_whole = matches!(leaf.physical, Physical::Int32 | Physical::Int64);
         let can_be = match leaf.logical {
             Logical::Plain => is_whole || leaf.physical == Physical::Bytes,
-            Logical::Unsigned | Logical::Text => true,
+            Logical::Unsigned | Logical::Text | Logical::Decimal { scale: 0 } => true,
             _ => false,
         };
         if can_be {

@@ -35,10 +35,28 @@ impl Leaf {
     }
 }
 
-/// The type that the values of a column are as a property: decimal numbers floating ones, timestamps to
-/// the microsecond.
+/// What of the values of a column is lost as a property or weight, in words.
+pub(super) fn loss(leaf: &Leaf) -> Option<String> {
+    let is_nanos = leaf.logical == Logical::Timestamp(Unit::Nanos);
+    match (leaf.logical, leaf.meaning) {
+        (Logical::Decimal { .. }, _) if property_type(leaf) == PropertyType::F64 => {
+            Some("holds decimal numbers, which are read as f64 and may lose digits".to_owned())
+        }
+        _ if is_nanos => Some("holds timestamps in nanoseconds, which are cut to microseconds".to_owned()),
+        (Logical::Plain, Some(meaning)) => {
+            Some(format!("holds {meaning}, which are read as {}", property_type(leaf).name()))
+        }
+        _ => None,
+    }
+}
+
+/// The type that the values of a column are as a property: decimal numbers floating ones unless they are whole and fit
+/// 64 bits, timestamps to the microsecond.
 pub(super) fn property_type(leaf: &Leaf) -> PropertyType {
     match (leaf.logical, leaf.physical) {
+        (Logical::Decimal { scale: 0 }, Physical::Int32 | Physical::Int64 | Physical::FixedBytes(..=8)) => {
+            PropertyType::I64
+        }
         (Logical::Text, _) => PropertyType::String,
         (Logical::Date, _) => PropertyType::Date,
         (Logical::Timestamp(_), _) => PropertyType::Timestamp,
@@ -58,7 +76,7 @@ pub(super) fn float_at(leaf: &Leaf, column: &Column, row: usize) -> Option<f64> 
         (Values::Integers(values), Logical::Unsigned) => Some(values[row] as u64 as f64),
         (Values::Integers(values), _) => Some(values[row] as f64),
         (Values::Texts(texts), Logical::Decimal { scale }) => {
-            Some(big_endian(texts.entry(texts.indices[row]))? / 10_f64.powi(scale))
+            Some(big_endian(texts.entry(texts.indices[row]))? as f64 / 10_f64.powi(scale))
         }
         (Values::Texts(texts), Logical::Float16) => {
             let bytes = texts.entry(texts.indices[row]).try_into().ok()?;
@@ -69,10 +87,9 @@ pub(super) fn float_at(leaf: &Leaf, column: &Column, row: usize) -> Option<f64> 
 }
 
 /// A signed number of up to 16 bytes.
-fn big_endian(bytes: &[u8]) -> Option<f64> {
+pub(super) fn big_endian(bytes: &[u8]) -> Option<i128> {
     let (&first, rest) = bytes.split_first().filter(|_| bytes.len() <= 16)?;
-    let value = rest.iter().fold(i128::from(first as i8), |value, &byte| value << 8 | i128::from(byte));
-    Some(value as f64)
+    Some(rest.iter().fold(i128::from(first as i8), |value, &byte| value << 8 | i128::from(byte)))
 }
 
 /// A floating number of 16 bits.
@@ -103,6 +120,12 @@ pub(super) fn property(leaf: &Leaf, column: Column) -> Result<PropertyColumn> {
             PropertyValues::F64(floats.collect::<Option<_>>().ok_or("a decimal number has more than 16 bytes")?)
         }
         Values::Integers(values) => integers(leaf, wanted, values)?,
+        // At most eight bytes, which 64 bits hold.
+        Values::Texts(texts) if wanted == PropertyType::I64 => {
+            let is_valid = |row: usize| column.validity.is_valid(row);
+            let whole = |row: usize| big_endian(texts.entry(texts.indices[row])).unwrap_or(0) as i64;
+            PropertyValues::I64((0..num_rows).map(|row| if is_valid(row) { whole(row) } else { 0 }).collect())
+        }
         Values::Floats(values) => PropertyValues::F64(values),
         Values::Texts(texts) => {
             let mut offsets = Vec::with_capacity(num_rows + 1);
@@ -159,8 +182,8 @@ mod tests {
 
     #[test]
     fn decimals_have_a_sign() {
-        assert_eq!(big_endian(&[0xff, 0x85]), Some(-123.0));
-        assert_eq!(big_endian(&[0, 0, 1, 0]), Some(256.0));
+        assert_eq!(big_endian(&[0xff, 0x85]), Some(-123));
+        assert_eq!(big_endian(&[0, 0, 1, 0]), Some(256));
         assert_eq!((big_endian(&[]), big_endian(&[1; 17])), (None, None));
     }
 }

@@ -3,7 +3,7 @@
 use super::column::{Column, Values};
 use super::footer::{Leaf, Logical};
 use super::layout::RowLayout;
-use super::property::{float_at, property};
+use super::property::{big_endian, float_at, property};
 use super::{ParquetFile, RowRange};
 use crate::formats::key::FieldKey;
 use crate::formats::lines::Parsed;
@@ -109,6 +109,8 @@ fn in_column(file: &ParquetFile, place: usize, what: String) -> Error {
 struct KeyColumn<K> {
     column: Column,
     is_unsigned: bool,
+    /// Whether its bytes are those of decimal numbers.
+    is_decimal: bool,
     /// The keys of the entries of a column of bytes, or of the rows of a column of numbers that are
     /// text here.
     entries: Vec<Option<K>>,
@@ -119,8 +121,19 @@ impl<K: FieldKey> KeyColumn<K> {
         let column = read_column(file, place, range)?;
         let leaf = &file.leaves()[place];
         let is_unsigned = leaf.logical == Logical::Unsigned;
-        let mut keys = Self { column, is_unsigned, entries: Vec::new() };
+        let is_decimal = matches!(leaf.logical, Logical::Decimal { .. });
+        let mut keys = Self { column, is_unsigned, is_decimal, entries: Vec::new() };
         match &mut keys.column.values {
+            Values::Texts(texts) if is_decimal => {
+                let mut key = |index: u32| {
+                    let number = big_endian(texts.entry(index))?;
+                    match K::from_digits(0) {
+                        Some(_) => u64::try_from(number).ok().and_then(K::from_digits),
+                        None => K::from_owned(number.to_string().as_bytes(), 0, text),
+                    }
+                };
+                keys.entries = (0..texts.entries.len() as u32).map(&mut key).collect();
+            }
             Values::Texts(texts) => {
                 // The text of the column follows that of the one before it.
                 let base = text.len();
@@ -171,6 +184,10 @@ impl<K: FieldKey> KeyColumn<K> {
         let found = match &self.column.values {
             _ if !self.column.validity.is_valid(row) => "null".to_owned(),
             Values::Integers(values) => values[row].to_string(),
+            Values::Texts(texts) if self.is_decimal => {
+                let number = big_endian(texts.entry(texts.indices[row]));
+                number.map_or("a number of more than 16 bytes".to_owned(), |number| number.to_string())
+            }
             _ => "other bytes".to_owned(),
         };
         format!("expected a {name}, {}, found {found}", K::RANGE)
