@@ -5,10 +5,13 @@ use std::path::Path;
 use base::VertexId;
 use base::progress::Progress;
 use graph::Graph;
-use graph::formats::{self, Aside, KeyKind, Output, SerializedWeights, VertexLines, WrittenProperties};
+use graph::formats::{
+    self, Aside, KeyKind, Output, OutputFormat, SerializedWeights, ValueColumn, ValueKind, VertexLines, VertexValue,
+    WrittenProperties,
+};
 use graph::property::{PropertyColumn, PropertySchema};
 
-use crate::{Error, Key, KeyRef, KeyScheme, Result, View};
+use crate::{Error, Key, KeyRef, KeyScheme, Result, Values, View};
 
 /// The formats that a graph can be written in.
 ///
@@ -113,6 +116,27 @@ impl WrittenProperties<Error> for Properties<'_> {
     }
 }
 
+fn kind_of(values: &Values<'_>) -> ValueKind {
+    match values {
+        Values::Vertices(_) => ValueKind::Vertex,
+        Values::Reals(_) => ValueKind::Real,
+        Values::Hops(_) | Values::Numbers(_) | Values::Counts(_) | Values::Distances(_) => ValueKind::Integer,
+    }
+}
+
+/// The value of a vertex, without the marks of those that were not reached.
+fn cell(values: &Values<'_>, vertex: usize) -> VertexValue {
+    match values {
+        Values::Hops(hops) if hops[vertex] == u32::MAX => VertexValue::Null,
+        Values::Vertices(vertices) if vertices[vertex] == u32::MAX => VertexValue::Null,
+        Values::Distances(distances) if distances[vertex] == u64::MAX => VertexValue::Null,
+        Values::Hops(numbers) | Values::Numbers(numbers) => VertexValue::Integer(numbers[vertex].into()),
+        Values::Vertices(vertices) => VertexValue::Vertex(vertices[vertex]),
+        Values::Counts(numbers) | Values::Distances(numbers) => VertexValue::Integer(numbers[vertex]),
+        Values::Reals(numbers) => VertexValue::Real(numbers[vertex]),
+    }
+}
+
 impl View {
     /// Writes the graph; an undirected edge once. Returns how many edges.
     ///
@@ -160,6 +184,64 @@ impl View {
             }
         };
         formats::write_vertices(&self.matrix_rows()?.vertices(), lines, key, &Properties(self), output)
+    }
+
+    /// What an export in these formats leaves out of the properties of the graph: weights, and properties of edges and
+    /// vertices, in words. `vertices` is the format of a file of vertices beside it.
+    pub fn left_out(&self, format: ExportFormat, vertices: Option<VertexFormat>) -> Vec<String> {
+        use ExportFormat::{Csv, EdgeList, Gapbs, GraphMl, Mtx, Parquet, WeightedGapbs};
+        let mut left_out = Vec::new();
+        if format == Gapbs && self.weight_type().is_some() {
+            left_out.push("the weights".to_owned());
+        }
+        if matches!(format, EdgeList | Mtx | Gapbs | WeightedGapbs) {
+            let names = self.edge_schema().iter().map(|(name, _)| format!("the edge property {name:?}"));
+            left_out.extend(names);
+        }
+        let has_vertices = match (format, vertices) {
+            (GraphMl, _) | (_, Some(VertexFormat::Csv | VertexFormat::Parquet)) => true,
+            (EdgeList | Csv | Mtx | Parquet | Gapbs | WeightedGapbs, _) => false,
+        };
+        if !has_vertices {
+            let names = self.vertex_schema().iter().map(|(name, _)| format!("the vertex property {name:?}"));
+            left_out.extend(names);
+        }
+        left_out
+    }
+
+    /// Writes `key` and the value of each vertex, in a column of this name, ascending by key. A vertex without a value, as
+    /// one that a search does not reach, has null; CSV has nothing between the commas.
+    ///
+    /// ```
+    /// use anden::{Database, Job, Options, OutputFormat, Parameters, Update, write_file};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("hops.csv");
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2), Update::AddVertex(3.into())])?;
+    /// let view = db.view()?;
+    /// let job = Job::new("bfs", Parameters { source: vec![1.into()], ..Parameters::default() })?;
+    /// let output = view.run(&job)?;
+    /// let hops = output.values().unwrap();
+    /// write_file(&path, |file| view.export_values(job.value_name(), &hops, OutputFormat::Csv, file))?;
+    /// assert_eq!(std::fs::read_to_string(&path)?, "key,distance\n1,0\n2,1\n3,\n");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A format that is neither CSV nor Parquet nor JSON lines; the output's; damage met on the way; cancellation.
+    pub fn export_values(
+        &self,
+        name: &str,
+        values: &Values<'_>,
+        format: OutputFormat,
+        output: &mut Output<'_>,
+    ) -> Result<()> {
+        let vertices = self.vertices_by_key()?;
+        let value = |vertex: VertexId| cell(values, vertex as usize);
+        let column = ValueColumn { name, kind: kind_of(values), vertices: &vertices, value };
+        let key = |vertex, text: &mut Vec<u8>| self.push_key(vertex, text);
+        formats::write_values(format, &column, self.key_kind()?, key, output)
     }
 
     /// Whether the rows of a matrix are the keys of their vertices, and of dense keys one more; where not, only

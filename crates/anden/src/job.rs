@@ -32,6 +32,8 @@ pub struct Kernel {
     pub name: &'static str,
     /// What it gives, in a few words.
     pub about: &'static str,
+    /// What the value of a vertex is called, as in a column of a table.
+    pub value: &'static str,
     /// What it takes; everything else is refused.
     pub parameters: &'static [Parameter],
     /// The algorithms that it can be told to use, the default first; empty where there is one only.
@@ -189,6 +191,12 @@ impl Job {
     /// The kernel.
     pub fn kernel(&self) -> &'static Kernel {
         self.kernel
+    }
+
+    /// What the value of a vertex is called: `parent` where a search gives parents, else the kernel's
+    /// [`value`](Kernel::value).
+    pub fn value_name(&self) -> &'static str {
+        if self.parameters.parents { "parent" } else { self.kernel.value }
     }
 
     /// Runs the kernel.

@@ -59,8 +59,8 @@ pub use engine::{
 pub use error::{Error, Result};
 pub use export::{ExportFormat, VertexFormat, write_aside, write_file};
 pub use graph::formats::{
-    Aside, Format, InputPath, KeyKind, OnError, Output, SourceOptions, WantedProperties, push_update_column,
-    push_update_value,
+    Aside, Format, InputPath, KeyKind, OnError, Output, OutputContent, OutputFormat, SourceOptions, WantedProperties,
+    output_format, push_update_column, push_update_value, require_uncompressed,
 };
 pub use graph::generate;
 pub use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};

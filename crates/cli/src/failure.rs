@@ -28,11 +28,6 @@ impl Failure {
         Self::Failed(anyhow::Error::msg(message.into()))
     }
 
-    /// Something of CONTRACT's that this version does not do.
-    pub fn not_yet(what: impl std::fmt::Display) -> Self {
-        Self::failed(format!("{what}: not in this version yet"))
-    }
-
     /// What happened to standard output.
     pub fn stdout(error: io::Error) -> Self {
         match error.kind() {

@@ -19,7 +19,10 @@ mod versions;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden::{Aside, Database, Output, PolicyStats, PrefetchStats, Progress, Session, View, write_aside};
+use anden::{
+    Aside, Database, Output, OutputContent, OutputFormat, PolicyStats, PrefetchStats, Progress, Session, View,
+    write_aside,
+};
 use serde_json::json;
 
 use crate::args::{Cli, Global, Selection, Verb};
@@ -57,14 +60,12 @@ fn session(global: &Global) -> Result<(Session, Arc<Watch>)> {
     Ok((session.with_memory(global.memory).with_progress(watch.clone()), watch))
 }
 
-/// Refuses to write to a file whose name promises that it is compressed.
-fn require_plain(path: &Path) -> Result {
-    match path.extension().and_then(|e| e.to_str()) {
-        Some(packed @ ("gz" | "zst" | "bz2" | "xz")) => {
-            Err(Failure::not_yet(format!("{}: writing .{packed}", path.display())))
-        }
-        _ => Ok(()),
-    }
+/// The format that the name of an output asks for.
+///
+/// # Errors
+/// The name is that of a format in which this content is not written: nothing has been done.
+fn output_format(path: &Path, content: OutputContent) -> Result<OutputFormat> {
+    anden::output_format(path, content).map_err(|error| Failure::Usage(error.to_string()))
 }
 
 /// Refuses to write to what is read or written already; `option` names `path`.

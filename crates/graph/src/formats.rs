@@ -50,14 +50,15 @@ mod write_gapbs;
 mod write_graphml;
 mod write_mtx;
 mod write_parquet;
+mod write_values;
 
 use std::path::PathBuf;
 
 use crate::property::PropertyColumn;
 
 pub use edge_rows::{NoProperties, WrittenProperties};
-pub use key::{FieldKey, Span};
 pub use endings::{OutputContent, OutputFormat, output_format, require_uncompressed};
+pub use key::{FieldKey, Span};
 pub use options::{Format, KeyKind, LoneKeys, OnError, SourceFacts, SourceOptions, SourceSummary, WantedProperties};
 pub use serialized::SerializedGraph;
 pub use source::Source;
@@ -69,6 +70,7 @@ pub use write_gapbs::{SerializedWeights, write_gapbs};
 pub use write_graphml::write_graphml;
 pub use write_mtx::{MatrixRows, matrix_rows, write_mtx};
 pub use write_parquet::{WrittenKeys, write_parquet_edges, write_parquet_vertices};
+pub use write_values::{ValueColumn, ValueKind, VertexValue, write_values};
 
 pub(crate) use message::shown;
 pub(crate) use number::push_u64;

@@ -7,7 +7,8 @@ use crate::{Result, View};
 
 pub(super) const KERNEL: Kernel = Kernel {
     name: "bc",
-    about: "how often every vertex lies on shortest paths (betweenness)",
+    about: "how often every vertex lies on shortest paths (betweenness); parallel edges are paths of their own",
+    value: "score",
     parameters: &[Parameter::Source, Parameter::Sources, Parameter::Seed],
     algorithms: &[],
     excludes: &[],

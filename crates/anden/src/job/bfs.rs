@@ -8,6 +8,7 @@ use crate::{Result, View};
 pub(super) const KERNEL: Kernel = Kernel {
     name: "bfs",
     about: "the number of steps from a source to every vertex",
+    value: "distance",
     parameters: &[Parameter::Source, Parameter::Parents],
     algorithms: &[],
     excludes: &[],

@@ -8,6 +8,7 @@ use crate::{Result, View};
 pub(super) const KERNEL: Kernel = Kernel {
     name: "cdlp",
     about: "communities: vertices that take the label that most of their neighbours have",
+    value: "community",
     parameters: &[Parameter::Iterations],
     algorithms: &[],
     excludes: &[],

@@ -8,6 +8,7 @@ use crate::{Result, View};
 pub(super) const KERNEL: Kernel = Kernel {
     name: "kcore",
     about: "how dense the densest part is that every vertex belongs to (coreness)",
+    value: "core",
     parameters: &[],
     algorithms: &[],
     excludes: &[],

@@ -8,6 +8,7 @@ use crate::{Result, View};
 pub(super) const KERNEL: Kernel = Kernel {
     name: "lcc",
     about: "how near the neighbours of every vertex come to being all joined (clustering coefficient)",
+    value: "coefficient",
     parameters: &[],
     algorithms: &[],
     excludes: &[],

@@ -11,6 +11,7 @@ use crate::{Result, View};
 pub(super) const KERNEL: Kernel = Kernel {
     name: "pagerank",
     about: "how much weight the edges give to every vertex; with sources, seen from them",
+    value: "score",
     parameters: &[
         Parameter::Source,
         Parameter::Iterations,

@@ -8,6 +8,7 @@ use crate::{Result, View};
 pub(super) const KERNEL: Kernel = Kernel {
     name: "scc",
     about: "the parts in which paths lead from each vertex to every other",
+    value: "component",
     parameters: &[],
     algorithms: &[],
     excludes: &[],

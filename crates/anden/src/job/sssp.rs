@@ -11,6 +11,7 @@ use crate::{Result, View};
 pub(super) const KERNEL: Kernel = Kernel {
     name: "sssp",
     about: "the least sum of weights from a source to every vertex",
+    value: "distance",
     parameters: &[Parameter::Source, Parameter::Delta, Parameter::Algorithm, Parameter::Weight],
     algorithms: &["delta-stepping", BELLMAN_FORD],
     excludes: &[(BELLMAN_FORD, Parameter::Delta)],

@@ -8,6 +8,7 @@ use crate::{Result, View};
 pub(super) const KERNEL: Kernel = Kernel {
     name: "triangles",
     about: "the number of sets of three vertices that are joined pairwise; by vertex, those that it is in",
+    value: "triangles",
     parameters: &[],
     algorithms: &[],
     excludes: &[],

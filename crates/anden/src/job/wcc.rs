@@ -8,6 +8,7 @@ use crate::{Result, View};
 pub(super) const KERNEL: Kernel = Kernel {
     name: "wcc",
     about: "the parts that hang together when edges lead both ways",
+    value: "component",
     parameters: &[],
     algorithms: &[],
     excludes: &[],

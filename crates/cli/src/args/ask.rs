@@ -181,6 +181,10 @@ Examples:
 
 /// Write a graph to a file
 #[derive(Args, Debug)]
+///
+/// The ending of FILE names the format: .csv, .parquet, .graphml, .mtx, .sg, .wsg, else a text of edges. The ending of a
+/// format that is not written is refused, unless --format says which to write. Properties that the format does not hold
+/// are named in a note.
 #[command(after_help = EXPORT_EXAMPLES)]
 pub struct ExportArgs {
     /// The database: a directory
@@ -189,7 +193,7 @@ pub struct ExportArgs {
     /// The file to write; `-` for standard output
     #[arg(value_name = "FILE")]
     pub file: PathBuf,
-    /// The format [default: by the file's name, else edgelist]; a matrix (mtx) has rows from 1, which --ids dense
+    /// The format [default: by the ending of the file's name, else edgelist]; a matrix (mtx) has rows from 1, which --ids dense
     /// reads as ids from 0
     #[arg(long, value_enum, value_name = "FORMAT")]
     pub format: Option<ExportFormat>,

@@ -12,6 +12,7 @@ const EXAMPLES: &str = "\
 Examples:
   anden run social.anden pagerank                           the ten highest ranks
   anden run social.anden pagerank --iterations 20 --output ranks.txt
+  anden run social.anden wcc --output components.parquet    a table: key, component
   anden run social.anden bfs --source 12 --check            with the independent verifier
   anden run roads.anden sssp --source 1 --delta 5000 --repeat 5 --json
   anden run social.anden wcc --snapshot tuesday
@@ -38,7 +39,9 @@ pub struct RunArgs {
     /// Run it so many times, and report the median
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000), allow_negative_numbers = true)]
     pub repeat: u32,
-    /// Write `key value`, one line a vertex, ascending by key; `-` for standard output
+    /// Write the value of each vertex, ascending by key, in the format that the name ends in: `.csv`, `.parquet`, `.jsonl`
+    /// (a table with the columns `key` and, for example, `distance`; a vertex without a value has null), else text,
+    /// `key value` a line as Graphalytics has it; `-` for text on standard output
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,
     /// Check the result with an independent serial verifier (slow)

@@ -1,15 +1,14 @@
 //! `anden export`.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anden::{Aside, ExportFormat as Format, Output, VertexFormat, View};
+use anden::{Aside, ExportFormat as Format, Output, OutputContent, OutputFormat, VertexFormat, require_uncompressed};
 use serde_json::json;
 
-use super::{open_selected, require_apart, require_plain, session, view, write_aside_watched};
+use super::{open_selected, output_format, require_apart, session, view, write_aside_watched};
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::console::{Console, count, duration, size};
 use crate::failure::{Failure, Result, complain};
-use crate::watch::Watch;
 
 /// Writes the graph to a file or to standard output.
 pub fn execute(global: &Global, args: &ExportArgs) -> Result {
@@ -17,9 +16,8 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     if to_stdout && global.json {
         return Err(Failure::Usage("export to - and --json both want standard output: give a file".into()));
     }
-    for path in [Some(&args.file), args.vertices.as_ref()].into_iter().flatten() {
-        require_plain(path)?;
-    }
+    let format = format(args)?;
+    let vertex_format = args.vertices.as_deref().map(vertex_format).transpose()?;
     if let Some(vertices) = &args.vertices {
         if vertices == Path::new("-") {
             return Err(Failure::Usage("--vertices - is no file: name one".into()));
@@ -27,17 +25,21 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
         require_apart(&args.file, vertices, "--vertices")?;
     }
     let (session, watch) = session(global)?;
-    let format = format(args)?;
     let database = open_selected(&args.database, &session, &args.selection)?;
     let view = view(&database, &args.selection)?;
     let start = std::time::Instant::now();
     watch.clean_up_from_here();
     // Both files are whole before the first is at its place: of a graph in parts, one alone is of no use.
-    let vertices = args.vertices.as_ref().map(|path| vertices_aside(&view, path, &watch)).transpose()?;
+    let vertices_aside = |(path, format): (&PathBuf, VertexFormat)| -> Result<Aside> {
+        Ok(write_aside_watched(path, &watch, |output| Ok(view.export_vertices(format, output)?))?.1)
+    };
+    let vertices = args.vertices.as_ref().zip(vertex_format).map(vertices_aside).transpose()?;
+    let left_out = view.left_out(format, vertex_format);
     if to_stdout {
         let written = view.export(format, &mut Output::stopping(&args.file, std::io::stdout(), &*watch));
         watch.clear();
         written?;
+        say_left_out(global, &left_out);
         return publish(vertices);
     }
     let (num_edges, file) = write_aside_watched(&args.file, &watch, |output| Ok(view.export(format, output)?))?;
@@ -46,6 +48,7 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     watch.clear();
     let bytes = std::fs::metadata(&args.file).map_or(0, |metadata| metadata.len());
     let seconds = start.elapsed().as_secs_f64();
+    say_left_out(global, &left_out);
     let mut console = Console::after("the file was written");
     if global.json {
         console.object(&json!({
@@ -53,6 +56,7 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
             "edges": num_edges,
             "bytes": bytes,
             "seconds": seconds,
+            "left_out": left_out,
         }))?;
     } else if !global.quiet {
         let (edges, bytes, time) = (count(num_edges), size(bytes), duration(seconds));
@@ -67,14 +71,22 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     console.finish()
 }
 
-/// Writes the keys of all vertices, in the format that the name says.
-fn vertices_aside(view: &View, path: &Path, watch: &Watch) -> Result<Aside> {
-    let format = match path.extension().and_then(|e| e.to_str()) {
-        Some("csv") => VertexFormat::Csv,
-        Some("parquet") => VertexFormat::Parquet,
+/// Says which properties the files do not hold.
+fn say_left_out(global: &Global, left_out: &[String]) {
+    if !left_out.is_empty() && !global.quiet {
+        let what = left_out.join(", ");
+        let hint =
+            "GraphML holds all properties, CSV and Parquet those of edges, --vertices FILE.csv those of vertices";
+        complain(&format!("note: the export leaves out {what}; {hint}"));
+    }
+}
+
+fn vertex_format(path: &Path) -> Result<VertexFormat> {
+    Ok(match output_format(path, OutputContent::Vertices)? {
+        OutputFormat::Csv => VertexFormat::Csv,
+        OutputFormat::Parquet => VertexFormat::Parquet,
         _ => VertexFormat::List,
-    };
-    Ok(write_aside_watched(path, watch, |output| Ok(view.export_vertices(format, output)?))?.1)
+    })
 }
 
 fn publish(file: Option<Aside>) -> Result {
@@ -82,23 +94,31 @@ fn publish(file: Option<Aside>) -> Result {
 }
 
 fn format(args: &ExportArgs) -> Result<Format> {
-    let extension = args.file.extension().and_then(|e| e.to_str()).unwrap_or_default();
-    let chosen = args.format.unwrap_or(match extension {
-        "csv" => ExportFormat::Csv,
-        "sg" | "wsg" | "el" | "wel" => ExportFormat::Gapbs,
-        "mtx" => ExportFormat::Mtx,
-        "parquet" => ExportFormat::Parquet,
-        "graphml" => ExportFormat::Graphml,
-        _ => ExportFormat::Edgelist,
-    });
-    Ok(match chosen {
-        ExportFormat::Csv => Format::Csv,
-        ExportFormat::Edgelist => Format::EdgeList,
-        ExportFormat::Gapbs if ["el", "wel"].contains(&extension) => Format::EdgeList,
-        ExportFormat::Gapbs if extension == "wsg" => Format::WeightedGapbs,
-        ExportFormat::Gapbs => Format::Gapbs,
-        ExportFormat::Mtx => Format::Mtx,
-        ExportFormat::Parquet => Format::Parquet,
-        ExportFormat::Graphml => Format::GraphMl,
+    let path = &args.file;
+    let of_name = anden::output_format(path, OutputContent::Edges);
+    let Some(chosen) = args.format else {
+        let format = of_name.map_err(|error| Failure::Usage(format!("{error}, or choose one with --format")))?;
+        return Ok(match format {
+            OutputFormat::Csv => Format::Csv,
+            OutputFormat::Parquet => Format::Parquet,
+            OutputFormat::GraphMl => Format::GraphMl,
+            OutputFormat::Mtx => Format::Mtx,
+            OutputFormat::Gapbs => Format::Gapbs,
+            OutputFormat::WeightedGapbs => Format::WeightedGapbs,
+            OutputFormat::Text | OutputFormat::JsonLines => Format::EdgeList,
+        });
+    };
+    // No option makes a compressed file.
+    require_uncompressed(path, OutputContent::Edges).map_err(|error| Failure::Usage(error.to_string()))?;
+    let extension = path.extension().and_then(|e| e.to_str()).unwrap_or_default().to_lowercase();
+    Ok(match (chosen, of_name) {
+        (ExportFormat::Csv, _) => Format::Csv,
+        (ExportFormat::Edgelist, _) => Format::EdgeList,
+        (ExportFormat::Gapbs, _) if ["el", "wel"].contains(&&*extension) => Format::EdgeList,
+        (ExportFormat::Gapbs, Ok(OutputFormat::WeightedGapbs)) => Format::WeightedGapbs,
+        (ExportFormat::Gapbs, _) => Format::Gapbs,
+        (ExportFormat::Mtx, _) => Format::Mtx,
+        (ExportFormat::Parquet, _) => Format::Parquet,
+        (ExportFormat::Graphml, _) => Format::GraphMl,
     })
 }

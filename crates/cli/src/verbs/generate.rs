@@ -4,10 +4,10 @@ use std::io;
 use std::path::Path;
 
 use anden::generate::{Generator, GridParams, RmatParams, UniformParams};
-use anden::{Output, Session};
+use anden::{Output, OutputContent, OutputFormat, Session};
 use serde_json::json;
 
-use super::{require_plain, session, write_aside_watched};
+use super::{output_format, session, write_aside_watched};
 use crate::args::{GenerateArgs, GenerateCommon, Global, Shape};
 use crate::console::{Console, count, duration, size};
 use crate::failure::{Failure, Result};
@@ -82,19 +82,15 @@ enum Form {
 
 impl Form {
     fn of(path: &Path, generator: &Generator) -> Result<Self> {
-        match path.extension().and_then(|extension| extension.to_str()) {
-            Some("sg") if generator.has_weights() => {
+        match output_format(path, OutputContent::RandomEdges)? {
+            OutputFormat::Gapbs if generator.has_weights() => {
                 Err(Failure::failed(format!("{}: a .sg file holds no weights: call it .wsg", path.display())))
             }
-            Some("wsg") if !generator.has_weights() => {
+            OutputFormat::WeightedGapbs if !generator.has_weights() => {
                 Err(Failure::failed(format!("{}: a .wsg file needs --weights", path.display())))
             }
-            Some("sg" | "wsg") => Ok(Self::Serialized),
-            Some(other @ ("csv" | "tsv" | "mtx" | "graph" | "metis" | "parquet" | "graphml")) => {
-                let what = format!("{}: a .{other} file is not made: expected .txt, .sg or .wsg", path.display());
-                Err(Failure::failed(what))
-            }
-            _ => require_plain(path).map(|()| Self::Text),
+            OutputFormat::Gapbs | OutputFormat::WeightedGapbs => Ok(Self::Serialized),
+            _ => Ok(Self::Text),
         }
     }
 

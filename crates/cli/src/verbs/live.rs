@@ -5,12 +5,12 @@ use std::io::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use anden::ApplyOptions;
+use anden::{ApplyOptions, OutputContent};
 use serde_json::json;
 
 use super::info::commits_json;
 use super::load::input;
-use super::{open_to_write, require_apart, session};
+use super::{open_to_write, output_format, require_apart, session};
 use crate::args::{ApplyArgs, CheckpointArgs, Global};
 use crate::console::{Console, Table, count, duration};
 use crate::failure::{Failure, Result};
@@ -22,6 +22,7 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
     }
     if let Some(acks) = &args.acks {
         require_apart(&args.input, acks, "--acks")?;
+        output_format(acks, OutputContent::LineNumbers)?;
     }
     let mut acks = args.acks.as_deref().map(Acks::open).transpose()?;
     let (session, watch) = session(global)?;

@@ -2,10 +2,10 @@
 
 use std::path::Path;
 
-use anden::{Job, JobOutput, Key, Output, Parameters, Value, Values, View, write_file};
+use anden::{Job, JobOutput, Key, Output, OutputContent, OutputFormat, Parameters, Value, Values, View, write_file};
 use serde_json::{Map, json};
 
-use super::{add_prefetch_json, open_selected, require_plain, session, view};
+use super::{add_prefetch_json, open_selected, output_format, session, view};
 use crate::args::{Global, RunArgs};
 use crate::console::{Console, Table, count, duration, scores, size};
 use crate::failure::{Failure, Result};
@@ -18,9 +18,7 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
     if to_stdout && global.json {
         return Err(Failure::Usage("--output - and --json both want standard output: give --output a file".into()));
     }
-    if let Some(path) = &args.output {
-        require_plain(path)?;
-    }
+    let format = args.output.as_deref().map(|path| output_format(path, OutputContent::Values)).transpose()?;
     let (session, watch) = session(global)?;
     let database = open_selected(&args.database, &session, &args.selection)?;
     let view = view(&database, &args.selection)?;
@@ -33,9 +31,9 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
             Failure::failed(format!("the result of {} is wrong: {what}; please report this", args.kernel))
         })?;
     }
-    if let Some(path) = &args.output {
+    if let (Some(path), Some(format)) = (&args.output, format) {
         watch.clean_up_from_here();
-        write_values(&job, &output, &view, path)?;
+        write_values(&job, &output, &view, path, format)?;
     }
     let mut console = Console::new();
     if global.json {
@@ -176,8 +174,8 @@ fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Writes `key value`, one line a vertex, ascending by key.
-fn write_values(job: &Job, output: &JobOutput, view: &View, path: &Path) -> Result {
+/// Writes the key and the value of each vertex, ascending by key.
+fn write_values(job: &Job, output: &JobOutput, view: &View, path: &Path, format: OutputFormat) -> Result {
     let Some(values) = output.values() else {
         let kernel = job.kernel().name;
         return Err(Failure::failed(format!("--output: {kernel} gives no value for each vertex")));
@@ -185,9 +183,13 @@ fn write_values(job: &Job, output: &JobOutput, view: &View, path: &Path) -> Resu
     if path == Path::new("-") {
         return write_lines(&mut Output::new(path, std::io::stdout()), &values, view);
     }
-    write_file(path, |output| write_lines(output, &values, view))
+    write_file(path, |output| match format {
+        OutputFormat::Text => write_lines(output, &values, view),
+        _ => Ok(view.export_values(job.value_name(), &values, format, output)?),
+    })
 }
 
+/// Writes `key value` lines, as Graphalytics has them.
 fn write_lines(output: &mut Output<'_>, values: &Values<'_>, view: &View) -> Result {
     let progress = view.context().progress;
     let mut line = String::new();

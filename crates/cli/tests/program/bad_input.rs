@@ -210,7 +210,9 @@ fn names_that_promise_something_else() {
         .succeeded();
     scene.anden(&["verify", "edges.txt"]).failed(&["edges.txt: is no database"]);
     let generated = ["generate", "uniform", "--scale", "3", "--degree", "2", "-o"];
-    scene.anden(&[&generated[..], &["x.csv"]].concat()).failed(&["x.csv: a .csv file is not made"]);
+    scene
+        .anden(&[&generated[..], &["x.csv"]].concat())
+        .refused(&["'.csv' is the ending of CSV, which is not written (x.csv)"]);
     scene.anden(&[&generated[..], &["x.txt"]].concat()).succeeded();
 }
 

@@ -282,7 +282,7 @@ fn every_format_of_export_is_one_of_load() {
     assert!(ran.stderr.contains("--vertices FILE writes the key of each row"), "{}", ran.stderr);
     let report = scene.json(&["load", "mtx", "a.mtx", "--weights"]);
     assert_eq!((report["vertices"].as_u64(), report["edges"].as_u64()), (Some(4), Some(2)));
-    scene.anden(&["export", "mtx", "a.sg"]).succeeded();
+    scene.anden(&["export", "mtx", "a.sg", "--quiet"]).succeeded();
     let weighted = scene.anden(&["export", "mtx", "-", "--format", "mtx"]).succeeded().stdout;
     assert_eq!(weighted, "%%MatrixMarket matrix coordinate real general\n4 4 2\n1 2 0.5\n2 3 2\n");
     let piped = scene

@@ -10,6 +10,7 @@ mod edge_properties;
 mod graphalytics;
 mod live;
 mod loading;
+mod outputs;
 mod properties;
 mod refusals;
 mod scene;

@@ -159,7 +159,7 @@ pub fn write_aside<T, E: From<Error>>(
 }
 
 /// How a line of text is put together.
-struct Style {
+pub(super) struct Style {
     delimiter: u8,
     may_quote: bool,
     /// Whether a list with commas or semicolons in it would be taken for CSV.
@@ -194,7 +194,7 @@ pub fn write_csv<E: From<Error>>(
     properties: &impl WrittenProperties<E>,
     output: &mut Output<'_>,
 ) -> Result<u64, E> {
-    let style = Style { delimiter: b',', may_quote: true, is_told_by_content: false };
+    let style = Style::CSV;
     let mut header = b"source,target".to_vec();
     if graph.weight_type().is_some() {
         header.extend_from_slice(b",weight");
@@ -358,6 +358,9 @@ const VERTICES_AT_ONCE: usize = 4 << 10;
 const EDGES_AT_ONCE: usize = 16 << 10;
 
 impl Style {
+    /// Commas, and quotes where a value needs them.
+    pub(super) const CSV: Self = Self { delimiter: b',', may_quote: true, is_told_by_content: false };
+
     /// Appends a value of a property behind a delimiter; of null, nothing.
     fn push_cell(&self, line: &mut Vec<u8>, value: PropertyValue<'_>, output: &Output<'_>) -> Result<()> {
         match value {
@@ -378,7 +381,7 @@ impl Style {
     }
 
     /// Puts the key at the end of a line in quotes where it needs them.
-    fn fit_key(&self, line: &mut Vec<u8>, start: usize, output: &Output<'_>) -> Result<()> {
+    pub(super) fn fit_key(&self, line: &mut Vec<u8>, start: usize, output: &Output<'_>) -> Result<()> {
         let key = &line[start..];
         let is_plain = |&byte: &u8| {
             byte > b' '
@@ -430,7 +433,7 @@ pub fn write_vertices<E: From<Error>>(
 ) -> Result<(), E> {
     let style = match lines {
         VertexLines::List => Style { delimiter: b',', may_quote: false, is_told_by_content: true },
-        VertexLines::Csv => Style { delimiter: b',', may_quote: true, is_told_by_content: false },
+        VertexLines::Csv => Style::CSV,
     };
     let mut line = Vec::new();
     if lines == VertexLines::Csv {

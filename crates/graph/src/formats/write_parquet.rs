@@ -18,7 +18,7 @@ use crate::property::PropertySchema;
 use crate::{Error, Graph, Result, Weight, WeightType, WeightedEdges};
 
 /// Rows of a row group, about.
-const GROUP_ROWS: usize = 256 << 10;
+pub(super) const GROUP_ROWS: usize = 256 << 10;
 
 /// How the keys of vertices are got: as text, appended to what is given.
 pub trait WrittenKeys<E>: Fn(VertexId, &mut Vec<u8>) -> Result<(), E> + Sync {}
@@ -121,7 +121,7 @@ fn write_edges<W: Weight, E: From<Error> + Send>(
 }
 
 /// Appends row groups to a file.
-struct GroupWriter<'a, 'o> {
+pub(super) struct GroupWriter<'a, 'o> {
     output: &'a mut Output<'o>,
     at: u64,
     num_rows: u64,
@@ -129,12 +129,14 @@ struct GroupWriter<'a, 'o> {
 }
 
 impl<'a, 'o> GroupWriter<'a, 'o> {
-    fn new(output: &'a mut Output<'o>) -> Result<Self> {
+    /// Begins the file.
+    pub(super) fn new(output: &'a mut Output<'o>) -> Result<Self> {
         output.write(super::parquet::MAGIC)?;
         Ok(Self { output, at: super::parquet::MAGIC.len() as u64, num_rows: 0, groups: Vec::new() })
     }
 
-    fn add(&mut self, group: Group) -> Result<()> {
+    /// Appends a group, if it has rows.
+    pub(super) fn add(&mut self, group: Group) -> Result<()> {
         if group.num_rows == 0 {
             return Ok(());
         }
@@ -146,7 +148,8 @@ impl<'a, 'o> GroupWriter<'a, 'o> {
         Ok(())
     }
 
-    fn finish(self, fields: &[Field]) -> Result<u64> {
+    /// Appends the footer. Returns how many rows there are.
+    pub(super) fn finish(self, fields: &[Field]) -> Result<u64> {
         self.output.write(&footer(fields, &self.groups))?;
         self.output.flush()?;
         Ok(self.num_rows)
@@ -261,7 +264,7 @@ impl<F> ColumnKeys<F> {
 }
 
 /// The keys of vertices as a dictionary and places in it.
-fn dictionary<E: From<Error>>(vertices: &[VertexId], keys: &impl WrittenKeys<E>) -> Result<Cells, E> {
+pub(super) fn dictionary<E: From<Error>>(vertices: &[VertexId], keys: &impl WrittenKeys<E>) -> Result<Cells, E> {
     let (mut entries, mut num_entries) = (Vec::new(), 0_u32);
     let mut places: HashMap<VertexId, u32> = HashMap::new();
     let mut indices = Vec::with_capacity(vertices.len());

@@ -35,6 +35,8 @@ pub(in crate::formats) enum FieldKind {
     Text,
     /// A property, which may be null.
     Property(PropertyType),
+    /// Whole numbers of 64 bits without a sign, which may be null: a property of type `i64` by its bits.
+    OptionalUnsigned,
 }
 
 /// The values of a column for the rows of a group.
@@ -354,7 +356,7 @@ pub(in crate::formats) fn footer(fields: &[Field], groups: &[GroupPlace]) -> Vec
 impl Field {
     fn physical(&self) -> i32 {
         match self.kind {
-            FieldKind::Integer { .. } => 2,
+            FieldKind::Integer { .. } | FieldKind::OptionalUnsigned => 2,
             FieldKind::Unsigned32 => 1,
             FieldKind::Float32 => 4,
             FieldKind::Float64 => 5,
@@ -372,7 +374,8 @@ impl Field {
     fn write(&self, writer: &mut Writer) {
         writer.open();
         writer.i32(1, self.physical());
-        writer.i32(3, i32::from(matches!(self.kind, FieldKind::Property(_))));
+        let is_optional = matches!(self.kind, FieldKind::Property(_) | FieldKind::OptionalUnsigned);
+        writer.i32(3, i32::from(is_optional));
         writer.text(4, &self.name);
         let unsigned = |writer: &mut Writer, bits: u8, converted: i32| {
             writer.i32(6, converted);
@@ -390,7 +393,7 @@ impl Field {
             writer.close();
         };
         match self.kind {
-            FieldKind::Integer { is_unsigned: true } => unsigned(writer, 64, 14),
+            FieldKind::Integer { is_unsigned: true } | FieldKind::OptionalUnsigned => unsigned(writer, 64, 14),
             FieldKind::Unsigned32 => unsigned(writer, 32, 13),
             FieldKind::Text | FieldKind::Property(PropertyType::String) => marked(writer, 0, 1),
             FieldKind::Property(PropertyType::Date) => marked(writer, 6, 6),
