@@ -131,6 +131,26 @@ impl Database {
         Ok(self.inner().log_bytes()?)
     }
 
+    /// The bytes of all files in the directory of the database: snapshots, the log with its room for more, the manifest.
+    ///
+    /// ```
+    /// use anden::{Database, Options, Update};
+    ///
+    /// # let folder = tempfile::tempdir()?;
+    /// # let path = folder.path().join("calls.anden");
+    /// let db = Database::create(&path, Options::default())?;
+    /// db.apply(&[Update::add_edge(1, 2)])?;
+    /// let on_disk = std::fs::read_dir(&path)?.map(|entry| entry?.metadata().map(|file| file.len()));
+    /// assert_eq!(db.disk_bytes()?, on_disk.sum::<Result<u64, _>>()?);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The disk fails.
+    pub fn disk_bytes(&self) -> Result<u64> {
+        Ok(self.inner().disk_bytes()?)
+    }
+
     /// As [`apply`](Self::apply), but vertices of an edge must be there before it, and what is removed as well.
     ///
     /// # Errors

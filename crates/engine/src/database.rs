@@ -657,14 +657,28 @@ impl Database {
         Ok(self.log_files()?.1)
     }
 
+    /// The bytes of all files in the directory: those of snapshots, the log with its room for more, the manifest, and
+    /// what is being written.
+    ///
+    /// # Errors
+    /// The disk failed.
+    pub fn disk_bytes(&self) -> Result<u64> {
+        Ok(self.files(|_| true)?.1)
+    }
+
     /// How many files the log has, and their bytes.
     fn log_files(&self) -> Result<(usize, u64)> {
+        self.files(|name| lama::log_number(name).is_some())
+    }
+
+    /// How many files there are with such names, and their bytes.
+    fn files(&self, is_meant: impl Fn(&str) -> bool) -> Result<(usize, u64)> {
         let storage = self.store.storage();
-        let names = storage.list(self.path())?.into_iter().filter(|name| lama::log_number(name).is_some());
+        let names = storage.list(self.path())?.into_iter().filter(|name| is_meant(name));
         let (mut num_files, mut num_bytes) = (0, 0);
         for name in names {
             match storage.file_len(&self.path().join(name)) {
-                // A snapshot has it now.
+                // The writer has removed it since: a snapshot has what a log had, a merge what a snapshot had.
                 Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => {}
                 len => (num_files, num_bytes) = (num_files + 1, num_bytes + len?),
             }

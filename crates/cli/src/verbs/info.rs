@@ -42,7 +42,7 @@ fn object(database: &Database, view: &View) -> Result<Value> {
         "snapshots": snapshots_json(&database.snapshots()),
         "runs": storage.runs,
         "levels": storage.levels,
-        "bytes": storage.bytes + log_bytes,
+        "bytes": database.disk_bytes()?,
         "bytes_per_edge": storage.bytes_per_edge,
         "pages": {
             "dense": storage.dense_pages,
@@ -169,7 +169,7 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         .pair("pieces a vertex", format!("at most {}, mean {}", count(pieces.max), real(pieces.mean)))
         .pair(
             "bytes",
-            format!("{} ({} an edge and direction)", size(stats.bytes + log_bytes), real(stats.bytes_per_edge)),
+            format!("{} ({} an edge and direction)", size(database.disk_bytes()?), real(stats.bytes_per_edge)),
         );
     if log_bytes > 0 {
         table.pair("  of these, the log", size(log_bytes));

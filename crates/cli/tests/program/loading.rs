@@ -1,8 +1,11 @@
 //! `load`, `export`, `generate` and `verify`.
 
+use std::io::{BufRead, BufReader, Write};
+use std::process::Stdio;
+
 use serde_json::json;
 
-use crate::scene::{Scene, keys};
+use crate::scene::{Scene, files_below, keys};
 
 #[test]
 fn a_load_reports_what_it_did() {
@@ -288,4 +291,50 @@ fn every_format_of_export_is_one_of_load() {
     let piped = scene
         .anden_with_input(&["load", "piped", "-", "--format", "gapbs"], &std::fs::read(scene.path("a.sg")).unwrap());
     assert!(piped.succeeded().stdout.contains("4"));
+}
+
+/// The lengths of all files of a database, as `du --apparent-size` counts them without the directory.
+fn bytes_on_disk(scene: &Scene, database: &str) -> u64 {
+    let lengths = files_below(&scene.path(database)).into_iter().map(|file| file.metadata().unwrap().len());
+    lengths.sum()
+}
+
+#[test]
+fn info_counts_the_bytes_of_all_files() {
+    let scene = Scene::with_small(&[]);
+    scene.write("more.txt", "1 6\n");
+    scene.write("edges.csv", "source,target,kind\n1,2,a\n2,3,b\n");
+    let count = |database: &str, what: &str| {
+        let bytes = scene.json(&["info", database])["bytes"].clone();
+        assert_eq!(bytes, bytes_on_disk(&scene, database), "{what}");
+    };
+    count("db", "one snapshot");
+    scene.anden(&["append", "db", "more.txt", "--no-maintenance"]).succeeded();
+    count("db", "two snapshots");
+    scene.anden_with_input(&["apply", "db", "-", "--durability", "none"], b"+ 1 9\n").succeeded();
+    count("db", "updates");
+    scene.anden(&["merge", "db"]).succeeded();
+    count("db", "a merge");
+    scene.anden(&["load", "words", "small.txt", "--ids", "string", "--snapshots", "3"]).succeeded();
+    count("words", "string keys");
+    scene.anden(&["load", "rows", "edges.csv", "--multigraph"]).succeeded();
+    count("rows", "edge properties");
+    scene.write("db/notes.txt", "kept by hand");
+    count("db", "a file of the user");
+}
+
+/// The log of a writer that is killed has room for more, which counts.
+#[test]
+fn info_counts_the_log_with_its_room() {
+    let scene = Scene::with_small(&[]);
+    let mut writer = scene.command(&["apply", "db", "-", "--batch", "1", "--acks", "-"]);
+    let mut writer = writer.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    writer.stdin.as_mut().unwrap().write_all(b"+ 1 9\n").unwrap();
+    let mut answer = String::new();
+    BufReader::new(writer.stdout.take().unwrap()).read_line(&mut answer).unwrap();
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    let info = scene.json(&["info", "db"]);
+    assert!(info["log"]["bytes"].as_u64().unwrap() > 0, "{info}");
+    assert_eq!(info["bytes"], bytes_on_disk(&scene, "db"));
 }
