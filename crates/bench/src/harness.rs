@@ -80,6 +80,11 @@ impl Pairs {
         Self { ours: self.other.clone(), other: others.other.clone() }
     }
 
+    /// Whether no pair ran.
+    pub fn is_empty(&self) -> bool {
+        self.ours.is_empty()
+    }
+
     /// The median of our side.
     pub fn ours(&self) -> f64 {
         median(&self.ours)

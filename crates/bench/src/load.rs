@@ -115,7 +115,7 @@ fn external_lines(setting: &Setting, text: &Path, report: &mut Report) -> Result
             }
             // Vertices must fit in memory; a tiny graph's quarter does not hold even the program.
             Err(error) => {
-                report.line(Line::figure(format!("in a quarter of the memory, {name}"), "s", 0.0, error.to_string()))
+                report.line(Line::not_run(format!("in a quarter of the memory, {name}"), "s", error.to_string()));
             }
         }
     }

@@ -85,7 +85,7 @@ impl Ground<'_> {
     fn unless_it_fits<T>(&self, name: &str, measured: Result<T>, report: &mut Report) -> Result<Option<T>> {
         match measured {
             Err(error) if !self.is_quick && error.is::<Ended>() => {
-                report.line(Line::figure(format!("{name}, not measured"), "", 0.0, error.to_string()));
+                report.line(Line::not_run(name, "", error.to_string()));
                 Ok(None)
             }
             measured => measured.map(Some),
@@ -124,7 +124,7 @@ pub fn run(setting: &Setting, graphs: &Graphs<'_>, is_quick: bool, report: &mut 
     match limited_to(1 << 30) {
         Ok(group) => drop(group),
         Err(error) if is_quick => {
-            report.line(Line::figure("skipped", "", 0.0, format!("{error:#}")));
+            report.line(Line::not_run("outofcore", "", format!("{error:#}")));
             return Ok(());
         }
         // Only the disk is measured.

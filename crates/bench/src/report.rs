@@ -6,6 +6,9 @@ use serde_json::{Value, json};
 
 use crate::harness::Pairs;
 
+/// In place of the time of a side that did not run.
+pub const NOT_RUN: &str = "not run";
+
 /// One comparison, or one figure of ours alone.
 #[derive(Clone, Debug)]
 pub struct Line {
@@ -13,10 +16,10 @@ pub struct Line {
     pub name: String,
     /// The unit of both sides.
     pub unit: &'static str,
-    /// Our median.
-    pub ours: f64,
-    /// The other side's median, with its name.
-    pub other: Option<(f64, String)>,
+    /// Our median; `None` where our side did not run.
+    pub ours: Option<f64>,
+    /// The other side's median, `None` where that side did not run, and its name.
+    pub other: Option<(Option<f64>, String)>,
     /// The ratio ours ÷ other, and its interval.
     pub ratio: Option<(f64, f64, f64)>,
     /// The bytes or operations that bound it, or the target.
@@ -24,21 +27,47 @@ pub struct Line {
 }
 
 impl Line {
-    /// A comparison of seconds.
+    /// A comparison of seconds. Without a pair, neither side ran.
     pub fn compared(name: impl Into<String>, pairs: &Pairs, other_name: &str, bound: impl Into<String>) -> Self {
+        let has_run = !pairs.is_empty();
         Self {
             name: name.into(),
             unit: "s",
-            ours: pairs.ours(),
-            other: Some((pairs.other(), other_name.to_owned())),
-            ratio: Some(pairs.ratio()),
+            ours: has_run.then(|| pairs.ours()),
+            other: Some((has_run.then(|| pairs.other()), other_name.to_owned())),
+            ratio: has_run.then(|| pairs.ratio()),
             bound: bound.into(),
         }
     }
 
     /// A figure without another side.
     pub fn figure(name: impl Into<String>, unit: &'static str, ours: f64, bound: impl Into<String>) -> Self {
-        Self { name: name.into(), unit, ours, other: None, ratio: None, bound: bound.into() }
+        Self { name: name.into(), unit, ours: Some(ours), other: None, ratio: None, bound: bound.into() }
+    }
+
+    /// A figure that was not measured, and why.
+    pub fn not_run(name: impl Into<String>, unit: &'static str, reason: impl Into<String>) -> Self {
+        Self { ours: None, ..Self::figure(name, unit, 0.0, reason) }
+    }
+
+    /// The other side, as a part of a line.
+    pub fn beside(other: f64, name: impl Into<String>) -> Option<(Option<f64>, String)> {
+        Some((Some(other), name.into()))
+    }
+
+    /// The line for people.
+    fn text(&self) -> String {
+        let figure =
+            |value: Option<f64>| value.map_or(NOT_RUN.into(), |value| format!("{} {}", number(value), self.unit));
+        let other = self.other.as_ref().map_or(String::new(), |(value, _)| figure(*value));
+        let ratio = self.ratio.map_or(String::new(), |(r, ..)| format!("{r:.3}"));
+        let interval = self.ratio.map_or(String::new(), |(_, l, h)| format!("[{l:.3}, {h:.3}]"));
+        let name = match &self.other {
+            Some((_, other_name)) => format!("{} vs {other_name}", self.name),
+            None => self.name.clone(),
+        };
+        let ours = figure(self.ours);
+        format!("{name:<42} {ours:>11} {other:>11} {ratio:>8}  {interval:<17} {}", self.bound)
     }
 
     fn json(&self) -> Value {
@@ -47,7 +76,7 @@ impl Line {
             "name": self.name,
             "unit": self.unit,
             "ours": self.ours,
-            "other": self.other.as_ref().map(|(value, _)| value),
+            "other": self.other.as_ref().and_then(|(value, _)| *value),
             "other_name": self.other.as_ref().map(|(_, name)| name),
             "ratio": ratio,
             "low": low,
@@ -84,16 +113,7 @@ impl Report {
     /// Adds and prints a line.
     pub fn line(&mut self, line: Line) {
         if !self.json {
-            let other =
-                line.other.as_ref().map_or(String::new(), |(value, _)| format!("{} {}", number(*value), line.unit));
-            let ratio = line.ratio.map_or(String::new(), |(r, ..)| format!("{r:.3}"));
-            let interval = line.ratio.map_or(String::new(), |(_, l, h)| format!("[{l:.3}, {h:.3}]"));
-            let name = match &line.other {
-                Some((_, other_name)) => format!("{} vs {other_name}", line.name),
-                None => line.name.clone(),
-            };
-            let ours = format!("{} {}", number(line.ours), line.unit);
-            println!("{name:<42} {ours:>11} {other:>11} {ratio:>8}  {interval:<17} {}", line.bound);
+            println!("{}", line.text());
         }
         self.lines.push(line);
     }
@@ -184,5 +204,14 @@ mod tests {
             assert!(!json[name].is_null(), "{name}");
         }
         assert!(Line::figure("bytes", "B", 4.1, "").json()["ratio"].is_null());
+    }
+
+    #[test]
+    fn a_side_that_did_not_run_has_no_time() {
+        for line in [Line::compared("bfs", &Pairs::default(), "GAPBS", ""), Line::not_run("bfs", "s", "no memory")] {
+            assert!(!line.text().contains("0.0") && line.text().contains(NOT_RUN), "{}", line.text());
+            let json = line.json();
+            assert!(["ours", "other", "ratio", "low", "high"].iter().all(|name| json[name].is_null()), "{json}");
+        }
     }
 }

@@ -480,8 +480,8 @@ fn ratio_line(name: &str, unit: &'static str, ours: f64, (other, other_name): (f
     Line {
         name: name.to_owned(),
         unit,
-        ours,
-        other: Some((other, other_name.to_owned())),
+        ours: Some(ours),
+        other: Line::beside(other, other_name),
         ratio: Some((ratio, ratio, ratio)),
         bound: bound.to_owned(),
     }

@@ -7,7 +7,7 @@ use anyhow::Result;
 use serde_json::Value;
 
 use crate::compare::{lines, read};
-use crate::report::number;
+use crate::report::{NOT_RUN, number};
 
 const HEAD: &str = "\
 # Benchmarks
@@ -71,13 +71,16 @@ fn section(text: &mut String, title: &mut String, report: &Value) -> Result<()> 
     writeln!(text, "| --- | --- | ---: | ---: | --- | ---: | --- | --- |")?;
     for line in lines(report)? {
         let figure = |name: &str| line[name].as_f64().map_or(String::new(), number);
+        let side = |name: &str| line[name].as_f64().map_or(NOT_RUN.into(), number);
         let word = |name: &str| line[name].as_str().unwrap_or("");
         let interval = match line["ratio"].is_null() {
             true => String::new(),
             false => format!("{} – {}", figure("low"), figure("high")),
         };
         let (name, unit, other_name, bound) = (word("name"), word("unit"), word("other_name"), word("bound"));
-        let (ours, other, ratio) = (figure("ours"), figure("other"), figure("ratio"));
+        let has_other = !line["other_name"].is_null();
+        let (ours, ratio) = (side("ours"), figure("ratio"));
+        let other = if has_other { side("other") } else { String::new() };
         writeln!(text, "| {name} | {unit} | {ours} | {other} | {other_name} | {ratio} | {interval} | {bound} |")?;
     }
     Ok(())
@@ -99,6 +102,10 @@ mod tests {
         let row = "| bfs | s | 0.00001234 | 2.000 | GAPBS | 0.5000 | 0.4000 – 0.6000 | ≤ 0.9 |";
         assert!(text.lines().any(|line| line == row), "{text}");
         assert!(!text.contains("Rows are named"), "{text}");
+        let missing = json!({"name": "bc", "unit": "s", "ours": 1.0, "other": null, "other_name": "GAPBS"});
+        section(&mut text, &mut String::new(), &json!({"benchmark": "kernels", "threads": 2, "lines": [missing]}))
+            .unwrap();
+        assert!(text.contains("| bc | s | 1.000 | not run | GAPBS |"), "{text}");
         section(&mut text, &mut String::new(), &json!({"benchmark": "tiers", "threads": 2, "lines": []})).unwrap();
         assert!(text.contains("## tiers on ?\n\nRows are named for"), "{text}");
     }

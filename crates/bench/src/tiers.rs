@@ -211,7 +211,7 @@ impl Side<'_> {
         let mean = geometric_mean(&ratios);
         self.report.line(Line {
             ratio: Some((mean, low, high)),
-            other: Some((1.0, "the defaults".into())),
+            other: Line::beside(1.0, "the defaults"),
             ..Line::figure(
                 self.compared.row(what),
                 "",
@@ -227,7 +227,7 @@ impl Side<'_> {
         let (ours, other) = (an_arc(ours), an_arc(default));
         let ratio = ours / other;
         self.report.line(Line {
-            other: Some((other, "the defaults".into())),
+            other: Line::beside(other, "the defaults"),
             ratio: Some((ratio, ratio, ratio)),
             ..Line::figure(self.compared.row("bytes an arc"), "B", ours, "nodes, not their tables")
         });

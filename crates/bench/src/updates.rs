@@ -203,7 +203,7 @@ fn report_batches(report: &mut Report, name: &str, len: usize, pairs: &Pairs) {
     let (ratio, low, high) = pairs.ratio();
     report.line(Line {
         ratio: Some((1.0 / ratio, 1.0 / high, 1.0 / low)),
-        other: Some((rate(pairs.other()), "insert".to_owned())),
+        other: Line::beside(rate(pairs.other()), "insert"),
         ..Line::figure(format!("{name}, remove {len}"), "M/s", rate(pairs.ours()), "≥ 0.8")
     });
 }

@@ -108,8 +108,11 @@ fn compare(name: &str, rounds: &[Vec<Outcome>], length: usize, report: &mut Repo
             let (mut num_ours, mut num_others) = (Vec::new(), Vec::new());
             for outcomes in rounds {
                 let (on, beside) = (outcomes[0].phases[place], outcomes[other].phases[place]);
-                let micros = |seconds: f64, num_done: u64| 1e6 * seconds / num_done.max(1) as f64;
-                pairs.push(micros(on.seconds, on.num_done), micros(beside.seconds, beside.num_done));
+                let micros = |seconds: f64, num_done: u64| 1e6 * seconds / num_done as f64;
+                // A side that answered nothing in its time has no time a query.
+                if on.num_done.min(beside.num_done) > 0 {
+                    pairs.push(micros(on.seconds, on.num_done), micros(beside.seconds, beside.num_done));
+                }
                 num_ours.push(on.num_done as f64);
                 num_others.push(beside.num_done as f64);
             }

@@ -182,7 +182,7 @@ fn rivals(
             _ => "",
         };
         report.line(Line {
-            other: Some((theirs / 1e3, name.to_owned())),
+            other: Line::beside(theirs / 1e3, name),
             ratio: Some((ratio, ratio, ratio)),
             ..Line::figure(format!("{durability}, {num_clients} clients, one at a time"), "k/s", ours / 1e3, target)
         });

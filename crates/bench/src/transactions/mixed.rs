@@ -238,7 +238,7 @@ pub(super) fn lines(setting: &Setting, ground: &Ground, is_quick: bool, report: 
         for (name, unit, ours, share) in pairs {
             let ratio = ours / share;
             report.line(Line {
-                other: Some((share, "alone on these cores".to_owned())),
+                other: Line::beside(share, "alone on these cores"),
                 ratio: Some((ratio, ratio, ratio)),
                 ..Line::figure(name, unit, ours, "≥ 0.8")
             });

@@ -88,7 +88,7 @@ fn report_best(report: &mut Report, ours: &Side, rivals: &[Side], len: usize) {
     // Of rates, so that more is better.
     let (ratio, low, high) = best.times.beside(&ours.times).ratio();
     report.line(Line {
-        other: Some((rate(best.times.other()), "the best rival".to_owned())),
+        other: Line::beside(rate(best.times.other()), "the best rival"),
         ratio: Some((ratio, low, high)),
         ..Line::figure(
             format!("{}, insert {len} in turn", ours.name),

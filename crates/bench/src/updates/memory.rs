@@ -68,7 +68,7 @@ fn line(name: &str, bytes: f64, csr: &Csr, most: Option<f64>) -> Line {
         None => an_arc,
     };
     Line {
-        other: Some((csr_bytes / 1e6, "plain csr".to_owned())),
+        other: Line::beside(csr_bytes / 1e6, "plain csr"),
         ratio: Some((ratio, ratio, ratio)),
         ..Line::figure(name, "MB", bytes / 1e6, bound)
     }
