@@ -113,7 +113,8 @@ pub enum Query {
         #[arg(allow_hyphen_values = true)]
         v: String,
     },
-    /// A shortest path from U to V: its length, then its vertices
+    /// A shortest path from U to V: its length, then its vertices. A path is a sequence of vertices: parallel edges make
+    /// no other path, and the lightest of them counts
     Path {
         /// Where it starts
         #[arg(allow_hyphen_values = true)]
@@ -127,10 +128,10 @@ pub enum Query {
         /// By the sum of this property of the edges; `weight` for those of a graph that was loaded with --weights
         #[arg(long, value_name = "PROPERTY")]
         weight: Option<String>,
-        /// Every path of the fewest edges
+        /// Every path of the fewest edges; parallel edges make no other path
         #[arg(long, conflicts_with_all = ["weighted", "weight"])]
         all: bool,
-        /// The first N of the paths of the fewest edges, and how many there are
+        /// The first N of the paths of the fewest edges, and how many there are; parallel edges make no other path
         #[arg(long, value_name = "N", conflicts_with_all = ["weighted", "weight", "all"], allow_negative_numbers = true)]
         count: Option<usize>,
     },
@@ -180,11 +181,11 @@ Examples:
   anden export social.anden - --format edgelist | wc -l";
 
 /// Write a graph to a file
-#[derive(Args, Debug)]
 ///
 /// The ending of FILE names the format: .csv, .parquet, .graphml, .mtx, .sg, .wsg, else a text of edges. The ending of a
 /// format that is not written is refused, unless --format says which to write. Properties that the format does not hold
 /// are named in a note.
+#[derive(Args, Debug)]
 #[command(after_help = EXPORT_EXAMPLES)]
 pub struct ExportArgs {
     /// The database: a directory

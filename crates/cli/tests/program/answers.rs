@@ -299,3 +299,32 @@ fn a_snapshot_by_number() {
     scene.anden(&["run", "db", "wcc", "--snapshot", "2"]).failed(&["snapshot 2"]);
     scene.anden(&["run", "db", "wcc", "--snapshot", "easter"]).failed(&["easter"]);
 }
+
+/// A diamond whose left side has an edge twice.
+#[test]
+fn parallel_edges_are_paths_of_betweenness_alone() {
+    let scene = Scene::new();
+    scene.write("diamond.txt", "1 2 5\n1 2 3\n1 3 4\n2 4 1\n3 4 1\n");
+    let scores = |database: &str| {
+        let ran = scene.anden(&["run", database, "bc", "--source", "1", "--output", "-", "--check"]).succeeded();
+        let score = |key: &str| -> f64 {
+            let line = ran.stdout.lines().find(|line| line.starts_with(&format!("{key} "))).unwrap();
+            line.split(' ').nth(1).unwrap().parse().unwrap()
+        };
+        [score("2"), score("3")]
+    };
+    scene.anden(&["load", "twice", "diamond.txt", "--multigraph", "--weights"]).succeeded();
+    scene.anden(&["load", "once", "diamond.txt", "--duplicates", "min", "--weights"]).succeeded();
+    // Two of the three shortest paths from 1 to 4 lead through 2; without the second edge, one of two.
+    let twice = scores("twice");
+    assert!((twice[0] - 2.0 / 3.0).abs() < 1e-9 && (twice[1] - 1.0 / 3.0).abs() < 1e-9, "{twice:?}");
+    assert_eq!(scores("once"), [0.5, 0.5]);
+    for database in ["twice", "once"] {
+        let all = scene.json(&["query", database, "path", "1", "4", "--all"])["result"].clone();
+        assert_eq!(all, json!({ "length": 2, "count": 2, "paths": [[1, 2, 4], [1, 3, 4]] }));
+        let first = scene.json(&["query", database, "path", "1", "4", "--count", "1"])["result"].clone();
+        assert_eq!(first, json!({ "length": 2, "count": 2, "paths": [[1, 2, 4]] }));
+        let lightest = scene.json(&["query", database, "path", "1", "4", "--weighted"])["result"].clone();
+        assert_eq!(lightest, json!({ "vertices": [1, 2, 4], "length": 4.0 }));
+    }
+}
