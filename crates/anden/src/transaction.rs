@@ -14,8 +14,8 @@ use crate::{Database, Error, Key, Path, PathLength, Result, Session, Side, View}
 ///
 /// A transaction reads everything that was committed when it began, and what it writes itself. When it is
 /// [committed](Self::commit), what it wrote happens as a whole, if nothing changed meanwhile that it read; it is as if it
-/// had run at that moment, alone. What it looked for in vain counts as read too. `add` and `remove` read nothing, so that
-/// they never conflict; `insert`, `has`, `set` and all questions read.
+/// had run at that moment, alone. What it looked for in vain counts as read too. `add`, `remove` and `set` read nothing, so
+/// that they never conflict; `insert`, `has`, `set_weight`, `set_edge` and all questions read.
 ///
 /// Reading takes `&self`, also from several threads; writing takes `&mut self`; a commit takes the transaction itself:
 ///
@@ -393,10 +393,20 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.vertex_value(&vertex.into(), name)?)
     }
 
-    /// Gives a vertex that is there a value; null takes it away. A property that is not there yet is made.
+    /// Gives a vertex a value, and makes the vertex where it is not there, as [`Update::set_vertex`] does. Null takes the
+    /// value away and makes no vertex. A property that is not there yet is made. Reads nothing.
+    ///
+    /// ```
+    /// use anden::{Database, Options};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.transact(|tx| tx.set(7, "name", "seven"))?;
+    /// assert_eq!(db.view()?.num_vertices(), 1);
+    /// # Ok::<(), anden::Error>(())
+    /// ```
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is no such vertex; the value is none of the property's type.
+    /// See above; the value is none of the property's type.
     pub fn set(&mut self, vertex: impl Into<Key>, name: &str, value: impl Into<OwnedValue>) -> Result<()> {
         Ok(self.inner.set_vertex_value(&vertex.into(), name, value.into())?)
     }
@@ -410,10 +420,11 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.edge_value(&source.into(), &target.into(), name)?)
     }
 
-    /// Gives an edge that is there a value, in a graph whose edges have properties; null takes it away.
+    /// Gives an edge that is there a value, in a graph whose edges have properties; null takes it away, and does nothing
+    /// where there is no edge.
     ///
     /// # Errors
-    /// [`Error::NotFound`]: there is no such edge; edges have no properties; the value is none of the property's type.
+    /// [`Error::NotFound`]: there is no such edge to have the value; edges have no properties; the value is none of the property's type.
     pub fn set_edge(
         &mut self,
         source: impl Into<Key>,

@@ -55,7 +55,7 @@ pub enum Error {
         /// What it was called.
         key: String,
     },
-    /// A transaction named an edge that is not there.
+    /// A transaction or an update named an edge that is not there.
     #[error("there is no edge from {source_key} to {target_key}")]
     NoEdge {
         /// Where it would start.
@@ -99,6 +99,11 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// There is no such edge.
+    pub(crate) fn no_edge(source: &lama::Key, target: &lama::Key) -> Self {
+        Self::NoEdge { source_key: source.to_string(), target_key: target.to_string() }
+    }
+
     /// The category of this error.
     pub fn kind(&self) -> ErrorKind {
         match self {

@@ -5,7 +5,8 @@
 //! happens, as if the whole transaction had run at that moment. Otherwise nothing happens, and it can be tried again.
 //! What was not there counts as read too: an edge that was looked for in vain, a key that named no vertex.
 //!
-//! `add` and `remove` read nothing and so conflict with nothing; `insert`, `has` and `set` read.
+//! `add`, `remove` and setting a value of a vertex read nothing and so conflict with nothing; `insert`, `has`, setting a
+//! weight or a value of an edge, and all questions read.
 
 mod edges;
 mod graph;

@@ -14,7 +14,8 @@ Examples:
 
 Lines: `+ u v [weight]` an edge is there, `- u v` it is not, `= u v weight` it has this weight,
 `v+ u` a vertex is there, `v- u` it is not, nor its edges and values, `p u NAME VALUE` a vertex has a
-value of a property, `p u v NAME VALUE` an edge. Empty lines and comments (#) are left out.
+value of a property and is there, `p u v NAME VALUE` an edge, which must be there, has one. Empty
+lines and comments (#) are left out.
 
 A value is read as its property's type: true or false, numbers, dates (2024-02-29), timestamps
 (2024-02-29T12:30:00Z), text, bytes (0x00ff); `null` takes it away. A new property gets the narrowest
@@ -50,7 +51,7 @@ pub struct ApplyArgs {
     /// Make a snapshot after each N updates too
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub checkpoint_every: Option<u64>,
-    /// An edge to a vertex that does not exist, or a removal of what is not there, is an error
+    /// An edge to a vertex that does not exist, a value of one, or a removal of what is not there, is an error
     #[arg(long)]
     pub strict: bool,
     /// Write, after each transaction is answered, the number of its last line; `-` for standard output

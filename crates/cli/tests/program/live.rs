@@ -335,7 +335,7 @@ fn properties_of_edges_are_updated() {
         scene.write(
             "updates.txt",
             "p SEA JFK delay 11\n+ SEA LAX\np SEA LAX distance 954\np SEA LAX carrier \"Alaska Air\"\n- ORD JFK\n\
-             + ORD JFK\np ORD SEA distance 1\np ORD SEA distance null\np SEA ORD delay null\np SEA size 3\n",
+             + ORD JFK\n+ ORD SEA\np ORD SEA distance null\np SEA ORD delay null\np SEA size 3\n",
         );
         let report =
             scene.json(&arguments(&["updates.txt", "--batch", "4", "--acks", "acks.txt", "--checkpoint-every", "4"]));
@@ -390,4 +390,26 @@ fn multigraphs_with_weights_are_updated() {
     assert_eq!(scene.anden(&["diff", "db", "2", "2", "--with", "copy"]).succeeded().stdout, "");
     scene.write("updates.txt", "+ 1 2 7\np 1 2 kind x\n");
     scene.anden(&arguments(&["updates.txt"])).failed(&["updates.txt:2", "loaded without properties of edges"]);
+}
+
+#[test]
+fn values_follow_one_rule_on_the_command_line() {
+    let scene = Scene::with_small(&[]);
+    scene.write("value.upd", "p 9 size 3\n");
+    scene.anden(&["apply", "db", "value.upd", "--strict"]).failed(&["value.upd:1: vertex 9 does not exist"]);
+    assert_eq!(scene.json(&["info", "db"])["vertices"], 6);
+    scene.anden(&["apply", "db", "value.upd"]).succeeded();
+    assert_eq!(scene.json(&["query", "db", "vertex", "9"])["result"]["properties"], json!({ "size": 3 }));
+    scene.anden(&["apply", "db", "value.upd", "--strict"]).succeeded();
+    scene.write("edges.csv", "source,target,kind\n1,2,a\n");
+    scene.anden(&["load", "rows", "edges.csv"]).succeeded();
+    for line in ["p 2 1 kind b\n", "p 1 7 kind b\n", "p 1 1 kind b\n"] {
+        scene.write("edge.upd", line);
+        let ends: Vec<&str> = line.split(' ').collect();
+        let expected = format!("edge.upd:1: there is no edge from {} to {}", ends[1], ends[2]);
+        scene.anden(&["apply", "rows", "edge.upd"]).failed(&[&expected]);
+    }
+    assert_eq!(scene.json(&["info", "rows"])["edges"], 1);
+    scene.write("edge.upd", "p 1 2 kind b\np 2 1 kind null\n");
+    scene.anden(&["apply", "rows", "edge.upd"]).succeeded();
 }

@@ -438,7 +438,7 @@ impl Writer {
         Ok(id.map(|_| Step::SetValue(plan.values.len() - 1)))
     }
 
-    /// Plans a value of an edge. To take one away makes no vertices.
+    /// Plans a value of an edge, which must be there unless the value is taken away.
     fn edge_value(
         &self,
         updates: &[Update],
@@ -457,11 +457,13 @@ impl Writer {
         });
         let (place, property_type) = plan.edge_properties.find(name, said_of_it)?;
         let value = typed(name, value, property_type).map_err(wrong)?;
-        let ends = match value.as_value().is_null() && strict.is_none() {
-            true => self.id(source, plan)?.zip(self.id(target, plan)?),
-            false => Some((self.id_to_be(source, plan, strict)?, self.id_to_be(target, plan, strict)?)),
+        let ends = match strict {
+            Some(_) => Some((self.id_to_be(source, plan, strict)?, self.id_to_be(target, plan, strict)?)),
+            None => self.id(source, plan)?.zip(self.id(target, plan)?),
         };
-        let Some((source, target)) = ends else { return Ok(None) };
+        let Some((source, target)) = ends else {
+            return if value.as_value().is_null() { Ok(None) } else { Err(Error::no_edge(source, target)) };
+        };
         plan.edge_values.push(PlannedEdgeValue { index, source, target, place, value });
         Ok(Some(Step::SetEdgeValue(plan.edge_values.len() - 1)))
     }

@@ -209,8 +209,6 @@ impl Writer {
                 }
                 Step::SetEdgeValue(place) => {
                     let value = &plan.edge_values[place];
-                    self.comes(value.source, changed);
-                    self.comes(value.target, changed);
                     Item::for_each_of_edge(options, value.source, value.target, &mut *changed);
                 }
             }

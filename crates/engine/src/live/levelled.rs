@@ -290,7 +290,8 @@ impl Writer {
                 Step::SetWeight(edge) => self.change_pair(&mut pairs, edge, Parallel::Replace),
                 Step::SetEdgeValue(place) => {
                     let planned = &plan.edge_values[place];
-                    if !self.set_edge_value(&mut pairs, planned)? && missing == Missing::Strict {
+                    let must_be_there = missing == Missing::Strict || !planned.value.as_value().is_null();
+                    if !self.set_edge_value(&mut pairs, planned)? && must_be_there {
                         return Err(missing_value(planned.index, &updates[planned.index]));
                     }
                 }
@@ -320,16 +321,16 @@ impl Writer {
     }
 }
 
-/// What is to be taken away is not there, or what is to be changed.
+/// The edge that is to have a value is not there, or the value that is to be taken away.
 fn missing_value(index: usize, update: &Update) -> Error {
-    let what = match update {
+    let error = match update {
         Update::SetEdgeProperty { source, target, name, value } if value.is_null() => {
-            format!("there is no {name:?} of an edge from {source} to {target} to remove")
+            Error::Option(format!("there is no {name:?} of an edge from {source} to {target} to remove"))
         }
-        Update::SetEdgeProperty { source, target, .. } => format!("there is no edge from {source} to {target}"),
-        _ => "there is no such edge".to_owned(),
+        Update::SetEdgeProperty { source, target, .. } => Error::no_edge(source, target),
+        _ => Error::Option("there is no such edge".to_owned()),
     };
-    Error::Update { index, error: Box::new(Error::Option(what)) }
+    Error::Update { index, error: Box::new(error) }
 }
 
 /// What becomes of the edges that a pair has when one is added.
@@ -365,21 +366,14 @@ impl Writer {
         }
     }
 
-    /// Gives the edge of a pair that was added last a value; where there is none, one is made, unless it would have no
-    /// value. Whether what is to change, or is to be taken away, was there.
+    /// Gives the edge of a pair that was added last a value. Whether there is an edge, and a value where one is taken
+    /// away.
     fn set_edge_value(&mut self, pairs: &mut Pairs, planned: &PlannedEdgeValue) -> Result<bool> {
         let PlannedEdgeValue { source, target, place, ref value, .. } = *planned;
-        let is_null = value.as_value().is_null();
         let view = self.underlay.view().clone();
-        let Some((pair, num_new)) = pairs.get(&view, (source, target)).filter(|(pair, _)| pair.len() > 0 || !is_null)
-        else {
-            if !is_null {
-                // A loop that the graph leaves out: its end comes all the same.
-                self.revive(source);
-            }
+        let Some((pair, num_new)) = pairs.get(&view, (source, target)).filter(|(pair, _)| pair.len() > 0) else {
             return Ok(false);
         };
-        let was_there = pair.len() > 0;
         if pair.new.is_empty() {
             let instead_of = pair.old.pop();
             pair.gone.extend(instead_of);
@@ -392,9 +386,7 @@ impl Writer {
             edge.values.resize(place + 1, OwnedValue::Null);
         }
         let before = std::mem::replace(&mut edge.values[place], value.clone());
-        self.revive(source);
-        self.revive(target);
-        Ok(was_there && !(is_null && before.as_value().is_null()))
+        Ok(!(value.as_value().is_null() && before.as_value().is_null()))
     }
 }
 

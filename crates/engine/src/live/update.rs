@@ -38,8 +38,8 @@ pub enum Update {
     AddVertex(Key),
     /// A vertex is to be gone, with all its edges and values.
     RemoveVertex(Key),
-    /// A vertex is to have a value of a property, and comes with it; a property that is not there yet is made. Null takes
-    /// the value away.
+    /// A vertex is to have a value of a property. The vertex is made where it is not there, unless the batch is strict,
+    /// and a property too. Null takes the value away, and makes no vertex.
     SetVertexProperty {
         /// The vertex.
         vertex: Key,
@@ -48,9 +48,9 @@ pub enum Update {
         /// Its value.
         value: NewValue,
     },
-    /// An edge is to have a value of a property, in a graph whose edges have some; a property that is not there yet is
-    /// made, and so is the edge. Null takes the value away. Of several edges of a pair, it is the one that was added
-    /// last.
+    /// An edge that is there is to have a value of a property, in a graph whose edges have some. A property that is not
+    /// there yet is made, an edge is not: that is an error. Null takes the value away, and does nothing where there is no
+    /// edge, unless the batch is strict. Of several edges of a pair, it is the one that was added last.
     SetEdgeProperty {
         /// Where it starts.
         source: Key,
@@ -131,7 +131,8 @@ impl Update {
 /// How updates are taken that name what is not there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Missing {
-    /// Vertices of an edge that is added are made; what is to be removed and is not there is gone already.
+    /// Vertices of an edge that is added are made, and those that get a value; what is to be removed and is not there is
+    /// gone already.
     #[default]
     Lenient,
     /// They are errors.

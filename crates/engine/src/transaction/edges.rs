@@ -108,7 +108,7 @@ impl Transaction<'_> {
     /// There is none.
     pub(super) fn require_edge(&self, source: &Key, target: &Key) -> Result<usize> {
         match self.find_edge(source, target)? {
-            0 => Err(Error::NoEdge { source_key: source.to_string(), target_key: target.to_string() }),
+            0 => Err(Error::no_edge(source, target)),
             num_edges => Ok(num_edges),
         }
     }
@@ -118,7 +118,8 @@ impl Transaction<'_> {
         self.own.change_edge(edge, self.view.options());
     }
 
-    fn id(&self, place: Place) -> Option<VertexId> {
+    /// The id that a key leads to.
+    pub(super) fn id(&self, place: Place) -> Option<VertexId> {
         match place {
             Place::View(vertex) | Place::Own(vertex) => Some(vertex),
             Place::Nowhere => None,

@@ -32,20 +32,26 @@ impl Transaction<'_> {
         }
     }
 
-    /// Gives a vertex that is there a value; null takes it away. A property that is not there yet is made.
+    /// Gives a vertex a value, and makes the vertex where it is not there. Null takes the value away and makes no vertex.
+    /// A property that is not there yet is made. Reads nothing, unless null is set of a property that is not there.
     ///
     /// # Errors
-    /// There is no such vertex; the value is none of the property's type; damage met on the way.
+    /// The key is none of this graph; the value is none of the property's type; damage in the dictionary.
     pub fn set_vertex_value(&mut self, key: &Key, name: &str, value: OwnedValue) -> Result<()> {
-        let vertex = self.require_vertex(key)?;
+        let key = self.fitting(key)?;
         let value = fitting_value(self.view.properties().schema(), name, value)
             .map_err(|what| Error::Option(format!("vertex {key}: {what}")))?;
-        let is_known = !value.as_value().is_null() || self.knows_vertex_property(name);
-        self.own.values.insert((vertex, name.to_owned()), value.clone());
-        match is_known {
-            true => self.updates.push(Update::set_vertex(self.fitting(key)?, name, value)),
-            // Nothing is written, as long as nobody makes the property.
-            false => self.note_of(vertex, Item::Properties(vertex)),
+        let is_null = value.as_value().is_null();
+        let vertex = if is_null { self.id(self.place(&key)?) } else { Some(self.make(&key)?) };
+        let is_known = !is_null || self.knows_vertex_property(name);
+        if let Some(vertex) = vertex {
+            self.own.values.insert((vertex, name.to_owned()), value.clone());
+        }
+        match vertex {
+            _ if is_known => self.updates.push(Update::set_vertex(key, name, value)),
+            // Nothing is written, as long as no other commit makes the property.
+            Some(vertex) => self.note_of(vertex, Item::Properties(vertex)),
+            None => self.note_absent(&key),
         }
         Ok(())
     }
@@ -74,14 +80,18 @@ impl Transaction<'_> {
         }
     }
 
-    /// Gives an edge that is there a value; null takes it away. A property that is not there yet is made.
+    /// Gives an edge that is there a value. Null takes it away, and does nothing where there is no edge. A property that
+    /// is not there yet is made. Reads whether the edge is there.
     ///
     /// # Errors
-    /// There is no such edge; edges have no properties; the value is none of the property's type; damage met on the way.
+    /// There is no such edge to have the value; edges have no properties; the value is none of the property's type; damage met on the way.
     pub fn set_edge_value(&mut self, source: &Key, target: &Key, name: &str, value: OwnedValue) -> Result<()> {
         let wrong = |what| Error::Option(format!("the edge from {source} to {target}: {what}"));
         if !self.view.options().edge_properties {
             return Err(wrong("the graph was loaded without properties of edges".into()));
+        }
+        if value.as_value().is_null() && !self.has_edge(source, target)? {
+            return Ok(());
         }
         self.require_edge(source, target)?;
         let schema = self.view.edge_properties().schema();

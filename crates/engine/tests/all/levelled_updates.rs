@@ -72,18 +72,14 @@ impl Truth {
         }
     }
 
+    fn has_edge(&self, u: u64, v: u64) -> bool {
+        let ends = self.ends(u, v);
+        self.edges.iter().any(|edge| Some(edge.ends) == ends)
+    }
+
     fn set_edge(&mut self, u: u64, v: u64, name: &'static str, value: OwnedValue) {
-        let Some(ends) = self.ends(u, v) else {
-            if value != OwnedValue::Null {
-                self.add_edge(u, v, 0);
-            }
-            return;
-        };
-        let is_there = self.edges.iter().any(|edge| edge.ends == ends);
-        if !is_there && value != OwnedValue::Null {
-            self.add_edge(u, v, 0);
-        }
-        if let Some(edge) = self.edges.iter_mut().rfind(|edge| edge.ends == ends) {
+        let ends = self.ends(u, v);
+        if let Some(edge) = self.edges.iter_mut().rfind(|edge| Some(edge.ends) == ends) {
             match value {
                 OwnedValue::Null => edge.values.remove(name),
                 value => edge.values.insert(name, value),
@@ -128,6 +124,11 @@ impl Truth {
             }
             30..60 if self.options.edge_properties => {
                 let value = Self::value(name, random);
+                // A value makes no edge: to set one of an edge that is not there is an error.
+                if value != OwnedValue::Null && !self.has_edge(u, v) {
+                    self.add_edge(u, v, 0);
+                    return Update::add_edge(u, v);
+                }
                 self.set_edge(u, v, name, value.clone());
                 Update::set_edge(u, v, name, value)
             }
@@ -261,6 +262,8 @@ fn what_is_seen_is_what_was_asked_for() {
         let of_vertex = Values::from([("size", 1.into()), ("kind", "x".into())]);
         let mut truth = Truth { options, vertices: BTreeMap::from([(0, of_vertex)]), edges: Vec::new() };
         if options.edge_properties {
+            db.apply(&[Update::add_edge(1, 2)], Missing::Lenient, &pool).unwrap();
+            truth.add_edge(1, 2, 0);
             for (name, value) in [("size", OwnedValue::I64(1)), ("kind", "y".into())] {
                 db.apply(&[Update::set_edge(1, 2, name, value.clone())], Missing::Lenient, &pool).unwrap();
                 truth.set_edge(1, 2, name, value);
@@ -316,7 +319,7 @@ fn where_a_batch_ends_does_not_matter() {
         let (whole, split) = (create(), create());
         let mut truth = Truth { options, vertices: BTreeMap::new(), edges: Vec::new() };
         let first = [Update::set_vertex(0, "size", 1), Update::set_vertex(0, "kind", "x")].into_iter();
-        let of_edges = [Update::set_edge(0, 1, "size", 1), Update::set_edge(0, 1, "kind", "x")];
+        let of_edges = [Update::add_edge(0, 1), Update::set_edge(0, 1, "size", 1), Update::set_edge(0, 1, "kind", "x")];
         let mut updates: Vec<_> = first.chain(of_edges.into_iter().filter(|_| options.edge_properties)).collect();
         updates.push(Update::RemoveVertex(0.into()));
         updates.extend((0..150).map(|_| truth.update(random)));
@@ -334,7 +337,8 @@ fn what_is_wrong_happens_not_at_all() {
     let pool = Pool::new(1).unwrap();
     let options = GraphOptions { edge_properties: true, keys: KeyScheme::String, ..GraphOptions::default() };
     let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
-    db.apply(&[Update::set_edge("a", "b", "size", 1), Update::AddVertex("c".into())], Missing::Lenient, &pool).unwrap();
+    let first = [Update::add_edge("a", "b"), Update::set_edge("a", "b", "size", 1), Update::AddVertex("c".into())];
+    db.apply(&first, Missing::Lenient, &pool).unwrap();
     let refused = |missing, update: Update| {
         let before = (db.snapshots().len(), db.view().unwrap().num_edges());
         let updates = [Update::add_edge("a", "c"), update];
@@ -375,9 +379,13 @@ fn what_is_wrong_happens_not_at_all() {
     // What changes nothing makes no snapshot.
     let num_snapshots = db.snapshots().len();
     db.apply(&[Update::set_edge("b", "a", "size", null())], Missing::Lenient, &pool).unwrap();
-    db.apply(&[Update::remove_edge("a", "b"), Update::set_edge("a", "b", "size", 1)], Missing::Strict, &pool)
-        .unwrap_err();
-    db.apply(&[Update::remove_edge("a", "b"), Update::set_edge("a", "b", "size", 1)], Missing::Lenient, &pool).unwrap();
+    for missing in [Missing::Strict, Missing::Lenient] {
+        let removed = [Update::remove_edge("a", "b"), Update::set_edge("a", "b", "size", 1)];
+        let error = db.apply(&removed, missing, &pool).unwrap_err();
+        assert_eq!(error.to_string(), "there is no edge from a to b");
+    }
+    let again = [Update::remove_edge("a", "b"), Update::add_edge("a", "b"), Update::set_edge("a", "b", "size", 1)];
+    db.apply(&again, Missing::Lenient, &pool).unwrap();
     assert_eq!(db.snapshots().len(), num_snapshots);
     let plain = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), GraphOptions::default()).unwrap();
     let error = plain.apply(&[Update::set_edge(1, 2, "size", 1)], Missing::Lenient, &pool).unwrap_err();

@@ -23,6 +23,7 @@ mod log_recovery;
 mod log_refusals;
 mod model;
 mod prefetch;
+mod property_doors;
 mod sequences;
 mod transactions;
 mod versions;

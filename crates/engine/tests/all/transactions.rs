@@ -120,16 +120,20 @@ fn a_transaction_sees_what_it_writes_and_nobody_else_does() {
             let (before, view) = (truth.clone(), db.view().unwrap());
             for _ in 0..random.below(12) {
                 if random.below(4) == 0 {
-                    // Only of what is there: a value does not bring its vertex.
                     let number = u64::from(random.below(NUM_KEYS));
-                    if truth.vertices.contains(&number) {
-                        let name = ["size", "name"][random.below(2) as usize];
-                        let value = match name {
-                            "size" => OwnedValue::I64(random.below(9).into()),
-                            _ => OwnedValue::String("x".repeat(1 + random.below(3) as usize)),
-                        };
-                        tx.set_vertex_value(&truth.key(number), name, value.clone()).unwrap();
-                        truth.values.insert((number, name.into()), value);
+                    let name = ["size", "name"][random.below(2) as usize];
+                    let value = match (name, random.below(5)) {
+                        (_, 0) => OwnedValue::Null,
+                        ("size", value) => OwnedValue::I64(value.into()),
+                        (_, value) => OwnedValue::String("x".repeat(value as usize)),
+                    };
+                    tx.set_vertex_value(&truth.key(number), name, value.clone()).unwrap();
+                    match value {
+                        OwnedValue::Null => drop(truth.values.remove(&(number, name.to_owned()))),
+                        value => {
+                            truth.add_vertex(number);
+                            truth.values.insert((number, name.into()), value);
+                        }
                     }
                     continue;
                 }
@@ -438,7 +442,7 @@ fn values_of_edges_are_those_that_the_commit_leaves() {
         |t: &Transaction<'_>| [("a", "b"), ("b", "a")].map(|(u, v)| t.edge_value(&key(u), &key(v), "p").unwrap());
     for (what, options, expected, step) in cases {
         let db = database(options);
-        db.apply(&[Update::set_edge("a", "b", "p", 9)], Default::default(), &pool).unwrap();
+        db.apply(&[Update::add_edge("a", "b"), Update::set_edge("a", "b", "p", 9)], Default::default(), &pool).unwrap();
         let mut tx = db.begin(&pool).unwrap();
         step(&mut tx).unwrap();
         assert_eq!(values(&tx), expected, "{what}, in the transaction");
@@ -485,20 +489,27 @@ fn a_request_that_is_wrong_hurts_nobody_and_burns_no_id() {
 }
 
 #[test]
-fn a_vertex_that_was_removed_meanwhile_is_named() {
+fn a_set_value_brings_back_a_removed_vertex() {
     let pool = Pool::new(1).unwrap();
     let db = database(strings());
-    db.apply(&[Update::AddVertex(key("a"))], Default::default(), &pool).unwrap();
+    db.apply(&[Update::add_edge("a", "b"), Update::set_vertex("a", "old", 1)], Default::default(), &pool).unwrap();
     let mut tx = db.begin(&pool).unwrap();
     tx.set_vertex_value(&key("a"), "size", 3.into()).unwrap();
+    let mut reader = db.begin(&pool).unwrap();
+    assert_eq!(reader.vertex_value(&key("a"), "old").unwrap(), 1.into());
+    reader.set_vertex_value(&key("a"), "size", 4.into()).unwrap();
     db.apply(&[Update::RemoveVertex(key("a"))], Default::default(), &pool).unwrap();
-    let error = tx.commit().unwrap_err();
+    // Only what was read conflicts: the value alone is written blindly.
+    let error = reader.commit().unwrap_err();
     assert!(matches!(&error, Error::Conflict { what } if what == "the existence of vertex a"), "{error}");
+    tx.commit().unwrap();
+    let tx = db.begin(&pool).unwrap();
+    let values = ["size", "old"].map(|name| tx.vertex_value(&key("a"), name).unwrap());
+    assert_eq!(values, [3.into(), OwnedValue::Null]);
+    assert_eq!(tx.degree(&key("a"), Side::Out).unwrap(), 0);
     let mut tx = db.begin(&pool).unwrap();
-    let error = tx.set_vertex_value(&key("a"), "size", 3.into()).unwrap_err();
-    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::NotFound, "vertex a does not exist"));
-    let error = tx.set_weight(&key("a"), &key("b"), EdgeWeight::Integer(1)).unwrap_err();
-    assert_eq!(error.to_string(), "there is no edge from a to b");
+    let error = tx.set_weight(&key("a"), &key("c"), EdgeWeight::Integer(1)).unwrap_err();
+    assert_eq!((error.kind(), error.to_string().as_str()), (ErrorKind::NotFound, "there is no edge from a to c"));
 }
 
 #[test]
@@ -666,14 +677,13 @@ fn appends_wait_for_who_is_alone() {
     assert_eq!((num_tries, db.commit_stats().admitted_alone), (9, 4));
 }
 
-/// Makes a vertex and gives it a value.
+/// Gives a vertex a value.
 trait Count {
     fn set_vertex_value_or_make(&mut self, name: &str, value: u64) -> Result<(), Error>;
 }
 
 impl Count for Transaction<'_> {
     fn set_vertex_value_or_make(&mut self, name: &str, value: u64) -> Result<(), Error> {
-        self.add_vertex(&name.into())?;
         self.set_vertex_value(&name.into(), "value", (value as i64).into())
     }
 }
