@@ -14,6 +14,7 @@ mod outputs;
 mod properties;
 mod refusals;
 mod scene;
+mod signals;
 mod streams;
 mod variants;
 mod versions;
