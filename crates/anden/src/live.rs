@@ -1,6 +1,6 @@
 //! Updates of the live graph, and snapshots of it.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base::VertexId;
 use engine::{Applied, CommitStats, Durability, Fate, LiveStats, Missing, Update};
@@ -15,6 +15,10 @@ use crate::{Database, Result, SnapshotInfo};
 pub struct ApplyOptions {
     /// The updates that are applied together, all or none: at least 1.
     pub batch: usize,
+    /// A batch that a pipe, FIFO, socket or terminal leaves unfilled is committed this long after its first update was
+    /// read, once the input stalls. Zero commits what was read as soon as nothing more can be read without waiting. A
+    /// regular file never stalls.
+    pub flush: Duration,
     /// A snapshot is made after each batch that fills so many updates.
     pub checkpoint_every: Option<u64>,
     /// Whether vertices of an edge must be there before it, and what is removed as well.
@@ -25,7 +29,8 @@ pub struct ApplyOptions {
 
 impl Default for ApplyOptions {
     fn default() -> Self {
-        Self { batch: 1000, checkpoint_every: None, strict: false, durability: None }
+        let flush = Duration::from_millis(100);
+        Self { batch: 1000, flush, checkpoint_every: None, strict: false, durability: None }
     }
 }
 
@@ -211,9 +216,10 @@ impl Database {
     /// batch once that is committed, and as durable as it is to be.
     ///
     /// Small batches are committed together, and synced once; each is a transaction all the same. With a memory budget, or
-    /// where nothing may be missing, they are committed one by one. Before a line of a pipe has to be waited for, all that
-    /// was read before is answered. Where a line is wrong, its batch has not happened, nor has any behind it; those before
-    /// it have.
+    /// where nothing may be missing, they are committed one by one. Before a line of a pipe has to be waited for, all whole
+    /// batches are answered; the last, unfilled one is committed after [`flush`](ApplyOptions::flush). Where a line is
+    /// wrong, its batch has not happened, nor has any behind it; those before it have. The same holds for a cancelled
+    /// replay: a batch that was being read has not happened.
     ///
     /// # Errors
     /// As [`apply`](Self::apply), with file and line; what `answered` returns, when batches behind the one that was to be

@@ -1,11 +1,14 @@
 //! From a file of updates to commits.
 //!
 //! Small batches are submitted one after the other and waited for together, up to [`MOST_IN_FLIGHT`] updates: they make
-//! one group, with one sync, and each is a transaction of its own all the same. Before the next line has to be waited for,
-//! as that of a pipe, what is in flight is answered.
+//! one group, with one sync, and each is a transaction of its own all the same. Before the next line of a pipe has to be
+//! waited for, what is in flight is answered. A batch that the pipe does not fill is committed after
+//! [`ApplyOptions::flush`].
 //!
 //! With a budget of memory, what else goes on beside a large batch is done before it: what was committed becomes a snapshot
 //! where the batch finds no room beside it, and merges wait until the batch is committed.
+
+use std::time::Instant;
 
 use base::progress::Progress;
 use engine::{
@@ -13,7 +16,7 @@ use engine::{
     integer_key,
 };
 use graph::WeightType;
-use graph::formats::{InputPath, LineValue, UpdateLine, Updates, weight_range};
+use graph::formats::{InputPath, LineValue, NextUpdate, UpdateLine, Updates, weight_range};
 use graph::property::OwnedValue;
 use lama::Key;
 
@@ -40,6 +43,8 @@ pub(crate) struct Replay<'db, F> {
     options: &'db ApplyOptions,
     durability: Durability,
     updates: Updates,
+    /// Whether the input may have to be waited for.
+    may_stall: bool,
     input: &'db InputPath,
     answered: F,
     sequence: Sequence,
@@ -62,6 +67,8 @@ struct Batch<'db> {
     lines: Vec<u64>,
     /// Of one that others make room for.
     upkeep: Option<UpkeepHold<'db>>,
+    /// The moment since which the batch waits for its commit, where the input may stall.
+    waits_since: Option<Instant>,
 }
 
 impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
@@ -73,11 +80,14 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
         options: &'db ApplyOptions,
         answered: F,
     ) -> Result<Self> {
+        let updates = Updates::open(input)?;
         Ok(Self {
             database,
             options,
             durability: options.durability.unwrap_or_else(|| database.durability()),
-            updates: Updates::open(input)?,
+            // No line is read yet, so only a regular file needs no waiting.
+            may_stall: updates.may_wait(),
+            updates,
             input,
             answered,
             sequence: Sequence::default(),
@@ -129,14 +139,30 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
         let (mut num_bytes, mut next_look) = (0, LOOK_BYTES);
         while batch.updates.len() < self.options.batch.max(1) {
             if self.updates.may_wait() {
-                self.settle()?;
+                self.updates.set_deadline(self.deadline(&mut batch));
             }
-            let Some(line) = self.updates.next_update()? else { break };
+            let line = match self.updates.next_update()? {
+                NextUpdate::Found(line) => line,
+                NextUpdate::End => break,
+                NextUpdate::Late if !self.in_flight.is_empty() => {
+                    self.settle()?;
+                    continue;
+                }
+                NextUpdate::Late if batch.waits_since.is_some_and(|since| since.elapsed() >= self.options.flush) => {
+                    break;
+                }
+                // The deadline was that of another batch.
+                NextUpdate::Late => continue,
+            };
             match update_of(line, self.database.options()) {
                 Ok(update) => batch.updates.push(update),
                 Err(what) => return Err(self.updates.error(what).into()),
             }
             batch.lines.push(self.updates.line_number());
+            if self.may_stall && batch.updates.len() == 1 {
+                // A comment may follow it, and nothing behind that.
+                self.updates.set_deadline(self.deadline(&mut batch));
+            }
             num_bytes += UPDATE_BYTES + TEXT_COPIES * self.updates.line_bytes() as u64;
             if num_bytes >= next_look {
                 self.make_room(&mut batch, num_bytes)?;
@@ -144,6 +170,17 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
             }
         }
         Ok(batch)
+    }
+
+    /// The moment up to which the next line is waited for; `None` for ever.
+    fn deadline(&self, batch: &mut Batch<'db>) -> Option<Instant> {
+        match () {
+            // Answers do not wait for input.
+            () if !self.in_flight.is_empty() => Some(Instant::now()),
+            () if batch.updates.is_empty() => None,
+            // From the first update on: a line now and then does not put the commit off.
+            () => batch.waits_since.get_or_insert_with(Instant::now).checked_add(self.options.flush),
+        }
     }
 
     /// Refuses a batch that takes so many bytes in all, where the budget has no room for it.
@@ -163,7 +200,7 @@ impl<'db, F: FnMut(u64) -> Result<()>> Replay<'db, F> {
     }
 
     fn commit(&mut self, batch: Batch<'db>) -> Result<()> {
-        let Batch { updates, lines, upkeep } = batch;
+        let Batch { updates, lines, upkeep, .. } = batch;
         let (database, pool) = (self.database.inner(), self.database.session().pool());
         // With a budget, nothing waits beside what is read.
         let can_wait = updates.len() <= SMALL_BATCH && self.database.session().memory().is_none();

@@ -3,14 +3,14 @@
 
 use std::io::Cursor;
 
-use graph::formats::{LineValue, UpdateLine, Updates, push_update_column, push_update_value};
+use graph::formats::{LineValue, NextUpdate, UpdateLine, Updates, push_update_column, push_update_value};
 use graph::property::PropertyValue;
 
 const MAX_LINE_BYTES: usize = 1 << 20;
 
 libfuzzer_sys::fuzz_target!(|input: &[u8]| {
     let Ok(mut updates) = Updates::of_bytes("updates".as_ref(), Cursor::new(input.to_vec())) else { return };
-    while let Ok(Some(update)) = updates.next_update() {
+    while let Ok(NextUpdate::Found(update)) = updates.next_update() {
         let UpdateLine::SetVertexProperty { vertex, name, value } = update else { continue };
         let mut line = String::from("p");
         for text in [vertex, name] {
@@ -28,8 +28,11 @@ libfuzzer_sys::fuzz_target!(|input: &[u8]| {
             continue;
         }
         let mut again = Updates::of_bytes("again".as_ref(), Cursor::new(line.into_bytes())).unwrap();
-        let Ok(Some(UpdateLine::SetVertexProperty { vertex: again_vertex, name: again_name, value: found })) =
-            again.next_update()
+        let Ok(NextUpdate::Found(UpdateLine::SetVertexProperty {
+            vertex: again_vertex,
+            name: again_name,
+            value: found,
+        })) = again.next_update()
         else {
             panic!("what was written is no update");
         };

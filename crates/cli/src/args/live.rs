@@ -6,11 +6,14 @@ use std::time::Duration;
 use anden::Durability;
 use clap::Args;
 
+use super::parse;
+
 const APPLY_EXAMPLES: &str = "\
 Examples:
   anden apply social.anden updates.txt
   anden apply social.anden updates.txt.gz --batch 10000 --durability batched:20 --strict
   anden diff social.anden 3 5 | anden apply copy.anden - --durability none --acks -
+  tail -f updates.txt | anden apply social.anden - --flush 20ms --acks -
 
 Lines: `+ u v [weight]` an edge is there, `- u v` it is not, `= u v weight` it has this weight,
 `v+ u` a vertex is there, `v- u` it is not, nor its edges and values, `p u NAME VALUE` a vertex has a
@@ -24,7 +27,7 @@ quotes it is text. A column in double quotes may hold blanks, and \\\" \\\\ \\n 
 
 Of a multigraph, `+` adds one more edge, `-` removes all of the pair, `=` changes all of it, and
 `p u v` changes the edge that was added last. On multigraphs and graphs whose edges have properties
-each batch is a snapshot of its own: choose a large --batch.";
+each batch is a snapshot of its own: choose a large --batch, and for a pipe a long --flush.";
 
 /// Replay updates, one a line
 ///
@@ -32,6 +35,9 @@ each batch is a snapshot of its own: choose a large --batch.";
 /// --durability says, and a snapshot is made of them at the end; what was applied before a line that is wrong stays.
 /// After a crash, whoever opens the database next finds what was answered.
 /// Small ones are committed and synced together, but for --strict and --memory.
+///
+/// Where a pipe or a terminal has nothing more to say, an unfilled batch is committed and answered after --flush. Ctrl-C
+/// and a wrong line drop the batch that was being read; what was answered stays.
 #[derive(Args, Debug)]
 #[command(after_help = APPLY_EXAMPLES)]
 pub struct ApplyArgs {
@@ -44,6 +50,10 @@ pub struct ApplyArgs {
     /// Updates a transaction
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub batch: u32,
+    /// Where a pipe, FIFO, socket or terminal stalls, commit an unfilled batch this long after its first update, as
+    /// 100ms or 2s; a bare number is milliseconds, 0 commits what was read as soon as the input stalls
+    #[arg(long, value_name = "TIME", default_value = "100ms", value_parser = parse::time, allow_negative_numbers = true)]
+    pub flush: Duration,
     /// What an answered transaction survives: sync (a power cut), batched[:MS] (the end of the process; a power cut
     /// costs at most the last MS milliseconds, 5 unless said, and one sync), none (nothing until it is written, soon after)
     #[arg(long, value_name = "WHAT", default_value = "sync", value_parser = durability)]
@@ -66,10 +76,7 @@ fn durability(text: &str) -> Result<Durability, String> {
         None if text == "sync" => Ok(Durability::Sync),
         None if text == "none" => Ok(Durability::None),
         None if text == "batched" => Ok(Durability::batched()),
-        Some(("batched", ms)) => {
-            let ms = ms.parse::<u32>().map_err(|_| expected())?;
-            Ok(Durability::Batched(Duration::from_millis(ms.into())))
-        }
+        Some(("batched", time)) => parse::time(time).map(Durability::Batched).map_err(|_| expected()),
         _ => Err(expected()),
     }
 }

@@ -1,6 +1,7 @@
 //! Values on the command line that are more than a number or a word.
 
 use std::ops::RangeInclusive;
+use std::time::Duration;
 
 use anden::{PropertyType, WantedProperties};
 
@@ -40,6 +41,20 @@ pub fn bytes(text: &str) -> Result<u64, String> {
         Err(_) => number.parse::<f64>().ok().map(|x| (x * (1_u64 << shift) as f64) as u64),
     };
     bytes.filter(|&n| n > 0).ok_or_else(|| "expected a size such as 512M or 4G".into())
+}
+
+/// `100ms`, `1.5s`, `20`: a bare number is milliseconds.
+pub fn time(text: &str) -> Result<Duration, String> {
+    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.').len();
+    let (number, unit) = text.split_at(digits);
+    let seconds_each = match unit {
+        "" | "ms" => 1e-3,
+        "s" => 1.0,
+        _ => f64::NAN,
+    };
+    let seconds = number.parse::<f64>().map(|number| number * seconds_each);
+    let time = seconds.ok().and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    time.ok_or_else(|| "expected a time such as 100ms, 2s, or a number of milliseconds".into())
 }
 
 /// `1..255`, inclusive at both ends.
@@ -133,6 +148,19 @@ mod tests {
                 assert_eq!(bytes(&shown.replace(' ', "")), Ok(given));
             }
             needed += needed / 13 + 1;
+        }
+    }
+
+    #[test]
+    fn times_are_milliseconds_unless_said() {
+        let [ms, s] = [Duration::from_millis, Duration::from_secs];
+        for (text, expected) in
+            [("0", ms(0)), ("100", ms(100)), ("100ms", ms(100)), ("2s", s(2)), ("1.5s", ms(1500)), ("0.5", ms(1) / 2)]
+        {
+            assert_eq!(time(text), Ok(expected), "{text}");
+        }
+        for bad in ["", "ms", "s", "-1", "1m", "1 s", "1e3", "1..2", "nan", "inf", "99999999999999999999s"] {
+            assert!(time(bad).is_err(), "{bad}");
         }
     }
 

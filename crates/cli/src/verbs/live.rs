@@ -30,6 +30,7 @@ pub fn apply(global: &Global, args: &ApplyArgs) -> Result {
     watch.clean_up_from_here();
     let options = ApplyOptions {
         batch: args.batch as usize,
+        flush: args.flush,
         checkpoint_every: args.checkpoint_every,
         strict: args.strict,
         durability: Some(args.durability),

@@ -96,6 +96,9 @@ fn what_is_wrong_is_told_with_its_line() {
     for durability in ["some", "batched:", "batched:x", "sync:3"] {
         scene.anden(&["apply", "db", "updates.txt", "--durability", durability]).refused(&[durability, "batched[:MS]"]);
     }
+    for time in ["", "soon", "-1", "5m"] {
+        scene.anden(&["apply", "db", "updates.txt", "--flush", time]).refused(&["--flush", "expected a time such as"]);
+    }
     scene.anden(&arguments(&["updates.txt", "--batch", "0"])).refused(&["--batch"]);
 }
 
@@ -241,7 +244,7 @@ fn what_is_read_is_not_written_to() {
 fn updates_are_as_durable_as_asked_for() {
     let scene = Scene::with_small(&[]);
     let before = scene.json(&["info", "db"])["edges"].as_u64().unwrap();
-    let durabilities: [&[&str]; 5] = [&[], &["sync"], &["batched"], &["batched:20"], &["none"]];
+    let durabilities: [&[&str]; 6] = [&[], &["sync"], &["batched"], &["batched:20"], &["batched:0.1s"], &["none"]];
     for (i, durability) in durabilities.iter().enumerate() {
         scene.write("updates.txt", format!("+ 1 {}\n", 200 + i));
         let option = durability.iter().flat_map(|durability| ["--durability", durability]);
@@ -263,7 +266,7 @@ fn updates_are_as_durable_as_asked_for() {
         assert!(commits["latency_ns_p50"].as_u64().unwrap() > 0, "{report}");
     }
     let info = scene.json(&["info", "db"]);
-    assert_eq!(info["edges"], before + 5);
+    assert_eq!(info["edges"], before + 6);
     assert_eq!(info["log"]["bytes"], 0, "a snapshot was made at the end");
     assert!(!scene.names_in("db").iter().any(|name| name.starts_with("wal-")));
 }

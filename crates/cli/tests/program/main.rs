@@ -8,6 +8,7 @@ mod bad_input;
 mod command_line;
 mod edge_properties;
 mod graphalytics;
+mod idle_input;
 mod live;
 mod loading;
 mod outputs;

@@ -109,7 +109,7 @@ impl Read for Named {
             let name = self.compression.name();
             match e.kind() {
                 io::ErrorKind::Interrupted => e,
-                _ if StandardInput::was_stopped(&e) => e,
+                _ if StandardInput::was_stopped(&e) || StandardInput::has_timed_out(&e) => e,
                 io::ErrorKind::UnexpectedEof => {
                     let what = format!("the {name} data is cut short, or followed by what is none");
                     io::Error::new(e.kind(), what)

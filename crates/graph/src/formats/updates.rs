@@ -5,8 +5,9 @@
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
-use base::standard_input::StandardInput;
+use base::standard_input::{Deadline, StandardInput};
 
 use super::InputPath;
 use super::compression::decoded;
@@ -74,15 +75,28 @@ pub enum UpdateLine<'a> {
     },
 }
 
+/// What [`Updates::next_update`] found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NextUpdate<'a> {
+    /// An update.
+    Found(UpdateLine<'a>),
+    /// No whole line was there before the [deadline](Updates::set_deadline); the next call reads on.
+    Late,
+    /// The end of the input.
+    End,
+}
+
 /// The updates of a file, one after the other; compressed files are read through.
 ///
 /// Of a pipe, no more is waited for than a whole line.
 pub struct Updates {
     path: PathBuf,
     reader: BufReader<Box<dyn Read + Send>>,
-    /// Whether all of it is there: nobody writes it meanwhile.
-    is_whole: bool,
+    /// Of an input that may have to be waited for; a regular file never is.
+    deadline: Option<Deadline>,
+    /// The line that was read last; the beginning of one after [`NextUpdate::Late`].
     line: Vec<u8>,
+    is_partial: bool,
     columns: Columns,
     number: u64,
 }
@@ -100,17 +114,17 @@ impl Updates {
     /// It cannot be read, or is compressed and damaged.
     pub fn open(input: &InputPath) -> Result<Self> {
         let path = input.path();
-        match input {
-            InputPath::Stdin => Self::of_bytes(path, StandardInput::open(path)?),
+        let bytes = match input {
+            InputPath::Stdin => StandardInput::open(path)?,
             InputPath::File(path) => {
-                let file = File::open(path).map_err(|error| base::Error::io("open", path, error))?;
-                let is_whole = file.metadata().is_ok_and(|metadata| metadata.is_file());
-                Ok(Self { is_whole, ..Self::of_bytes(path, file)? })
+                StandardInput::of_file(File::open(path).map_err(|error| base::Error::io("open", path, error))?)
             }
-        }
+        };
+        let deadline = (!bytes.is_regular()).then(|| bytes.deadline());
+        Ok(Self { deadline, ..Self::of_bytes(path, bytes)? })
     }
 
-    /// The updates in these bytes; errors call them `path`.
+    /// The updates in these bytes, which are never waited for; errors call them `path`.
     ///
     /// # Errors
     /// As [`open`](Self::open).
@@ -119,12 +133,19 @@ impl Updates {
         let head = bytes.fill_buf().map_err(|error| base::Error::io("read", path, error))?.to_vec();
         let reader = BufReader::with_capacity(READ_BYTES, decoded(path, &head, bytes)?);
         let (path, line, columns) = (path.to_owned(), Vec::new(), Columns::default());
-        Ok(Self { path, reader, is_whole: false, line, columns, number: 0 })
+        Ok(Self { path, reader, deadline: None, line, is_partial: false, columns, number: 0 })
     }
 
-    /// Whether the next line may have to be waited for, because somebody has not written it yet.
+    /// Whether the next line may have to be waited for, because it is not written yet.
     pub fn may_wait(&self) -> bool {
-        !self.is_whole && !self.reader.buffer().contains(&b'\n')
+        self.deadline.is_some() && !self.reader.buffer().contains(&b'\n')
+    }
+
+    /// From now on [`next_update`](Self::next_update) waits until `deadline` at most; `None`, as at first, for ever.
+    pub fn set_deadline(&self, until: Option<Instant>) {
+        if let Some(deadline) = &self.deadline {
+            deadline.set(until);
+        }
     }
 
     /// The number of the line that was read last, from 1; 0 before the first.
@@ -137,19 +158,18 @@ impl Updates {
         self.line.len()
     }
 
-    /// The next update; `None` at the end.
+    /// The next update.
     ///
     /// # Errors
     /// The line is no update (with file and line), or the input cannot be read.
-    pub fn next_update(&mut self) -> Result<Option<UpdateLine<'_>>> {
+    pub fn next_update(&mut self) -> Result<NextUpdate<'_>> {
         loop {
-            self.line.clear();
-            let mut limited = (&mut self.reader).take(MAX_LINE_BYTES as u64 + 1);
-            let read = limited.read_until(b'\n', &mut self.line);
-            if read.map_err(|error| base::Error::io("read", &self.path, error))? == 0 {
-                return Ok(None);
+            match self.read_line() {
+                Ok(true) => {}
+                Ok(false) => return Ok(NextUpdate::End),
+                Err(error) if StandardInput::has_timed_out(&error) => return Ok(NextUpdate::Late),
+                Err(error) => return Err(base::Error::io("read", &self.path, error).into()),
             }
-            self.number += 1;
             if self.line.len() > MAX_LINE_BYTES {
                 let most = base::size::size(MAX_LINE_BYTES as u64);
                 return Err(self.error(format!("expected a line of at most {most}, found a longer one")));
@@ -164,8 +184,23 @@ impl Updates {
             Err(_) => Err("UTF-8"),
         };
         found
-            .map(Some)
+            .map(NextUpdate::Found)
             .map_err(|expected| self.error(format!("expected {expected}, found {}", shown(self.line.trim_ascii()))))
+    }
+
+    /// Reads a line, or the rest of one; `false` at the end.
+    fn read_line(&mut self) -> std::io::Result<bool> {
+        if !self.is_partial {
+            self.line.clear();
+        }
+        // Until the line is whole: an error leaves what was read of it.
+        self.is_partial = true;
+        let most = (MAX_LINE_BYTES + 1).saturating_sub(self.line.len());
+        (&mut self.reader).take(most as u64).read_until(b'\n', &mut self.line)?;
+        self.is_partial = false;
+        let is_line = !self.line.is_empty();
+        self.number += u64::from(is_line);
+        Ok(is_line)
     }
 
     /// An error in the line that was read last.
@@ -217,11 +252,12 @@ mod tests {
         let mut found = Vec::new();
         loop {
             match updates.next_update() {
-                Ok(Some(update)) => {
+                Ok(NextUpdate::Found(update)) => {
                     let update = format!("{update:?}");
                     found.push((updates.line_number(), update));
                 }
-                Ok(None) => return Ok(found),
+                Ok(NextUpdate::Late) => panic!("bytes in memory are never late"),
+                Ok(NextUpdate::End) => return Ok(found),
                 Err(error) => return Err(error.to_string()),
             }
         }
@@ -243,10 +279,74 @@ mod tests {
         let quoted =
             "SetVertexProperty { vertex: \"x y\", name: \"size\", value: Text { text: \"null\", is_quoted: true } }";
         assert_eq!(found[9].1, quoted);
-        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
-        packed.write_all(TEXT.as_bytes()).unwrap();
-        assert_eq!(all(&packed.finish().unwrap()).unwrap(), found);
+        assert_eq!(all(&gzip(TEXT)).unwrap(), found);
         assert_eq!(all(b""), Ok(Vec::new()));
+    }
+
+    fn gzip(text: &str) -> Vec<u8> {
+        let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        packed.write_all(text.as_bytes()).unwrap();
+        packed.finish().unwrap()
+    }
+
+    fn bzip2(text: &str) -> Vec<u8> {
+        let mut packed = bzip2::write::BzEncoder::new(Vec::new(), bzip2::Compression::fast());
+        packed.write_all(text.as_bytes()).unwrap();
+        packed.finish().unwrap()
+    }
+
+    fn xz(text: &str) -> Vec<u8> {
+        let mut packed = liblzma::write::XzEncoder::new(Vec::new(), 0);
+        packed.write_all(text.as_bytes()).unwrap();
+        packed.finish().unwrap()
+    }
+
+    /// A pipe stops inside a line, inside a compressed block and between two members; nothing is lost.
+    #[test]
+    fn stalled_input_is_read_on() {
+        let kinds: [(&str, fn(&str) -> Vec<u8>); 5] = [
+            ("plain", |text| text.as_bytes().to_vec()),
+            ("gzip", gzip),
+            ("zstd", |text| zstd::encode_all(text.as_bytes(), 1).unwrap()),
+            ("bzip2", bzip2),
+            ("xz", xz),
+        ];
+        for (kind, packed) in kinds {
+            // Members end inside lines.
+            let bytes: Vec<u8> =
+                ["+ a b\n+ a", " c\n# not", "hing\n+ a d\n+ a e"].into_iter().flat_map(packed).collect();
+            let (reader, mut writer) = std::io::pipe().unwrap();
+            let input = StandardInput::of_file(File::from(std::os::fd::OwnedFd::from(reader)));
+            let deadline = Some(input.deadline());
+            // The first read decides on the compression.
+            writer.write_all(&bytes[..12]).unwrap();
+            let mut updates = Updates { deadline, ..Updates::of_bytes("u".as_ref(), input).unwrap() };
+            assert!(updates.may_wait());
+            updates.set_deadline(Some(Instant::now()));
+            let (mut found, mut num_late, mut rest) = (Vec::new(), 0, bytes[12..].iter());
+            let mut writer = Some(writer);
+            loop {
+                match updates.next_update().unwrap() {
+                    NextUpdate::Found(update) => {
+                        let update = format!("{update:?}");
+                        found.push((updates.line_number(), update));
+                    }
+                    NextUpdate::End => break,
+                    NextUpdate::Late => {
+                        num_late += 1;
+                        match (rest.next(), &mut writer) {
+                            (Some(&byte), Some(writer)) => writer.write_all(&[byte]).unwrap(),
+                            _ => drop(writer.take()),
+                        }
+                    }
+                }
+            }
+            let expected: Vec<_> = [(1, "b"), (2, "c"), (4, "d"), (5, "e")]
+                .map(|(line, target)| (line, format!("AddEdge {{ source: \"a\", target: {target:?}, weight: None }}")))
+                .into();
+            assert_eq!(found, expected, "{kind}");
+            assert_eq!(num_late, bytes.len() - 12 + 1, "{kind}");
+        }
     }
 
     #[test]
