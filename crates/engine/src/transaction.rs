@@ -24,7 +24,7 @@ use base::{MAX_VERTICES, VertexId};
 use lama::{Key, KeyScheme, Side, View};
 
 pub use self::graph::TransactionGraph;
-use self::own::Own;
+use self::own::{Own, OwnList};
 pub(crate) use self::reads::Reads;
 use crate::append::fitting_key;
 use crate::commit::{Alone, Committed, Conflict, Failure, Item, Pending, Request, Updates};
@@ -173,7 +173,7 @@ impl<'db> Transaction<'db> {
     pub fn remove_vertex(&mut self, key: &Key) -> Result<()> {
         let key = self.fitting(key)?;
         if let Place::View(vertex) | Place::Own(vertex) = self.place(&key)? {
-            self.own.remove_vertex(vertex);
+            self.own.remove_vertex(vertex, self.view.options());
         }
         self.updates.push(Update::RemoveVertex(key));
         Ok(())
@@ -394,8 +394,8 @@ impl<'db> Transaction<'db> {
     /// who else makes one of them before. Edges to a new vertex lead the other way if it is made alone, which is noted
     /// by who reads its list.
     fn note_order(&self, vertex: VertexId) {
-        let targets = self.own.list(Side::Out, vertex).map_or(&[][..], |list| &list.targets);
-        let keys = targets.iter().filter_map(|&target| self.own.key(target, self.view.options()));
+        let targets = self.own.list(Side::Out, vertex).into_iter().flat_map(OwnList::targets);
+        let keys = targets.filter_map(|target| self.own.key(target, self.view.options()));
         keys.for_each(|key| self.note_absent(&key));
     }
 }

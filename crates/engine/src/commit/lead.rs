@@ -9,7 +9,7 @@ use super::queue::{Leading, Ticket};
 use super::{Committed, Failure, Request, Stripes};
 use crate::live::{Applied, EdgePairs, Given, Group, Missing, Update, needs_levels};
 use crate::log::Durability;
-use crate::{Database, Result};
+use crate::{Database, Error, Result};
 
 /// Batches of more updates than this are committed in a group of their own, without a copy, on all workers.
 const OWN_GROUP: usize = 1 << 10;
@@ -196,10 +196,9 @@ impl Database {
         let Some(request) = requests.first_mut() else { return Ok(0) };
         let is_valid = |stripes: &Stripes| {
             request.require_next()?;
-            match &request.reads {
-                Some(reads) => reads.validate(stripes, |key| self.has_id(key)),
-                None => Ok(()),
-            }
+            let Some(reads) = &request.reads else { return Ok(()) };
+            let newest = self.store().view().map_err(Error::from)?;
+            reads.validate(stripes, |key| Ok(newest.vertex_dead_or_alive(key)?.is_some()))
         };
         let updates = request.updates.as_slice();
         match self.live().append_valid(self.store(), updates, Missing::Lenient, pool, is_valid) {
@@ -219,11 +218,6 @@ impl Database {
     /// one tries again.
     fn maintain_level(&self, pool: &Pool) {
         let _ = self.maintain(pool, &Silent);
-    }
-
-    /// Whether the newest snapshot knows a key.
-    fn has_id(&self, key: &lama::Key) -> Result<bool> {
-        Ok(self.store().view()?.vertex_dead_or_alive(key)?.is_some())
     }
 }
 

@@ -3,7 +3,7 @@
 //! First every update is checked and its keys become ids, and nothing has happened yet. Then the changes
 //! are made, in groups: edges until a vertex goes, the edges that this vertex has by then, and so on.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use base::parallel::Pool;
@@ -630,18 +630,20 @@ pub(super) struct Witness<'a> {
     writer: &'a Writer,
     /// Every vertex is below it.
     vertex_bound: usize,
-    edges: HashMap<(VertexId, VertexId), bool>,
+    /// Whether there is an edge, and after how many removals of vertices that was so: later ones may take it away.
+    edges: HashMap<(VertexId, VertexId), (u64, bool)>,
     vertices: HashMap<VertexId, bool>,
-    /// By property and vertex, whether there is a value.
-    values: HashMap<(usize, VertexId), bool>,
-    /// Vertices whose edges and values all went.
-    cleared: HashSet<VertexId>,
+    /// By property and vertex, whether there is a value, as for edges.
+    values: HashMap<(usize, VertexId), (u64, bool)>,
+    /// The number of the last removal of a vertex, with which its edges and values all went.
+    cleared: HashMap<VertexId, u64>,
+    num_removals: u64,
 }
 
 impl<'a> Witness<'a> {
     fn new(writer: &'a Writer) -> Self {
-        let (edges, vertices, values) = (HashMap::new(), HashMap::new(), HashMap::new());
-        Self { writer, vertex_bound: writer.vertex_bound, edges, vertices, values, cleared: HashSet::new() }
+        let (edges, vertices, values, cleared) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
+        Self { writer, vertex_bound: writer.vertex_bound, edges, vertices, values, cleared, num_removals: 0 }
     }
 
     pub(super) fn is_live(&self, vertex: VertexId) -> bool {
@@ -661,7 +663,7 @@ impl<'a> Witness<'a> {
                 Some(Step::Edge(EdgeUpdate { source, target, addition: Some(_) }))
                 | Some(Step::SetWeight(EdgeUpdate { source, target, .. })),
             ) => {
-                self.edges.insert(self.key(source, target), true);
+                self.edges.insert(self.key(source, target), (self.num_removals, true));
             }
             (Update::RemoveEdge { source, target }, step) => {
                 let key = match step {
@@ -669,7 +671,7 @@ impl<'a> Witness<'a> {
                     _ => None,
                 };
                 match key {
-                    Some(key) if self.has_edge(key)? => self.edges.insert(key, false),
+                    Some(key) if self.has_edge(key)? => self.edges.insert(key, (self.num_removals, false)),
                     _ => return Err(Error::Option(format!("there is no edge from {source} to {target} to remove"))),
                 };
             }
@@ -686,9 +688,8 @@ impl<'a> Witness<'a> {
                     _ => return Err(Error::Option(format!("there is no vertex {key} to remove"))),
                 };
                 self.vertices.insert(vertex, false);
-                self.cleared.insert(vertex);
-                self.edges.retain(|&(source, target), _| source != vertex && target != vertex);
-                self.values.retain(|&(_, other), _| other != vertex);
+                self.num_removals += 1;
+                self.cleared.insert(vertex, self.num_removals);
             }
             _ => {}
         }
@@ -698,13 +699,19 @@ impl<'a> Witness<'a> {
     /// Whether a vertex can get this value, which it then has: what is taken away must be there.
     fn see_value(&mut self, place: usize, vertex: VertexId, value: &OwnedValue) -> Result<bool> {
         let is_null = value.as_value().is_null();
-        let has_value = match self.values.insert((place, vertex), !is_null) {
+        let cleared = self.cleared_at(vertex);
+        let has_value = match self.values.insert((place, vertex), (self.num_removals, !is_null)) {
             _ if !is_null => true,
-            Some(has_value) => has_value,
-            None if self.cleared.contains(&vertex) => false,
-            None => !self.writer.newest.value_over(place, vertex)?.is_null(),
+            Some((at, has_value)) if at >= cleared => has_value,
+            _ if cleared > 0 => false,
+            _ => !self.writer.newest.value_over(place, vertex)?.is_null(),
         };
         Ok(has_value)
+    }
+
+    /// The number of the removal of a vertex; 0 where there was none.
+    fn cleared_at(&self, vertex: VertexId) -> u64 {
+        self.cleared.get(&vertex).copied().unwrap_or(0)
     }
 
     fn key(&self, source: VertexId, target: VertexId) -> (VertexId, VertexId) {
@@ -714,11 +721,11 @@ impl<'a> Witness<'a> {
     }
 
     fn has_edge(&self, (source, target): (VertexId, VertexId)) -> Result<bool> {
-        if let Some(&is_there) = self.edges.get(&(source, target)) {
-            return Ok(is_there);
-        }
-        if self.cleared.contains(&source) || self.cleared.contains(&target) {
-            return Ok(false);
+        let cleared = self.cleared_at(source).max(self.cleared_at(target));
+        match self.edges.get(&(source, target)) {
+            Some(&(at, is_there)) if at >= cleared => return Ok(is_there),
+            _ if cleared > 0 => return Ok(false),
+            _ => {}
         }
         let newest = &self.writer.newest;
         if (source as usize).max(target as usize) >= newest.vertex_bound {

@@ -153,8 +153,8 @@ impl Transaction<'_> {
     pub(super) fn is_edge_of_view(&self, source: VertexId, target: VertexId) -> bool {
         let own = &self.own;
         (source.max(target) as usize) < own.first_new
-            && !own.gone.contains(&source)
-            && !own.gone.contains(&target)
+            && !own.is_gone(source)
+            && !own.is_gone(target)
             && !own.list(Side::Out, source).is_some_and(|list| list.is_removed(target))
     }
 

@@ -34,34 +34,20 @@ impl<'a> TransactionGraph<'a> {
     fn read(&self, side: Side, vertex: VertexId) -> (Option<&'a OwnList>, bool) {
         let Transaction { view, own, .. } = self.transaction;
         self.transaction.note_list(side, vertex);
-        let is_in_view = (vertex as usize) < view.vertex_bound() && !own.gone.contains(&vertex);
+        let is_in_view = (vertex as usize) < view.vertex_bound() && !own.is_gone(vertex);
         let side = if view.direction() == Direction::Undirected { Side::Out } else { side };
         (own.list(side, vertex), is_in_view)
     }
 
-    /// What of the view's list does not count, ascending; `None` where all does.
-    fn hidden(&self, own_list: Option<&OwnList>) -> Option<Vec<VertexId>> {
-        let own = &self.transaction.own;
-        let list = own_list.filter(|list| !(list.removed.is_empty() && list.targets.is_empty()));
-        if list.is_none() && own.gone.is_empty() {
-            return None;
-        }
-        let mut hidden: Vec<VertexId> = own.gone.iter().copied().collect();
-        if let Some(list) = list {
-            hidden.extend(&list.removed);
-            if !self.view().is_multigraph() {
-                hidden.extend(&list.targets);
-            }
-        }
-        hidden.sort_unstable();
-        hidden.dedup();
-        Some(hidden)
+    /// Whether all of a list of the view counts.
+    fn counts_whole(&self, own_list: Option<&OwnList>) -> bool {
+        own_list.is_none() && self.transaction.own.num_gone() == 0
     }
 
     fn degree(&self, side: Side, vertex: VertexId) -> usize {
         let (own, is_in_view) = self.read(side, vertex);
         let view = self.view();
-        if own.is_none() && self.transaction.own.gone.is_empty() {
+        if self.counts_whole(own) {
             return match (is_in_view, side) {
                 (false, _) => 0,
                 (true, Side::Out) => view.out_degree(vertex),
@@ -84,21 +70,21 @@ impl<'a> TransactionGraph<'a> {
     ) -> ControlFlow<()> {
         let (own, is_in_view) = self.read(side, vertex);
         let view = self.view();
-        let hidden = self.hidden(own);
         if is_in_view {
-            let kept = |targets: &[VertexId]| match &hidden {
-                None => body(targets),
-                Some(hidden) => without(targets, hidden, |kept| body(&targets[kept])),
+            let counts_whole = self.counts_whole(own);
+            let kept = |targets: &[VertexId]| match counts_whole {
+                true => body(targets),
+                false => {
+                    let hidden = self.transaction.own.hidden(own, targets, view.options());
+                    without(targets, &hidden, |kept| body(&targets[kept]))
+                }
             };
             match side {
                 Side::Out => view.for_each_out_fragment(vertex, kept)?,
                 Side::In => view.for_each_in_fragment(vertex, kept)?,
             }
         }
-        match own {
-            Some(list) if !list.targets.is_empty() => body(&list.targets),
-            _ => ControlFlow::Continue(()),
-        }
+        own.map_or(ControlFlow::Continue(()), |list| list.for_each_chunk(|targets, _| body(targets)))
     }
 
     fn for_each_weighted_fragment<W: Weight>(
@@ -112,24 +98,28 @@ impl<'a> TransactionGraph<'a> {
         }
         let (own, is_in_view) = self.read(side, vertex);
         let view = self.view();
-        let hidden = self.hidden(own);
         if is_in_view {
-            let kept = |targets: &[VertexId], weights: &[W]| match &hidden {
-                None => body(targets, weights),
-                Some(hidden) => without(targets, hidden, |kept| body(&targets[kept.clone()], &weights[kept])),
+            let counts_whole = self.counts_whole(own);
+            let kept = |targets: &[VertexId], weights: &[W]| match counts_whole {
+                true => body(targets, weights),
+                false => {
+                    let hidden = self.transaction.own.hidden(own, targets, view.options());
+                    without(targets, &hidden, |kept| body(&targets[kept.clone()], &weights[kept]))
+                }
             };
             match side {
                 Side::Out => view.for_each_weighted_out_fragment(vertex, kept)?,
                 Side::In => view.for_each_weighted_in_fragment(vertex, kept)?,
             }
         }
-        match own {
-            Some(list) if !list.targets.is_empty() => {
-                let weights: Vec<W> = list.weights.iter().map(|&bits| W::of_bits(bits)).collect();
-                body(&list.targets, &weights)
-            }
-            _ => ControlFlow::Continue(()),
-        }
+        let mut weights = Vec::new();
+        own.map_or(ControlFlow::Continue(()), |list| {
+            list.for_each_chunk(|targets, bits| {
+                weights.clear();
+                weights.extend(bits.iter().map(|&bits| W::of_bits(bits)));
+                body(targets, &weights)
+            })
+        })
     }
 
     /// How many entries, and loops among them, all out-lists have more than those of the view, in which case they are
@@ -141,7 +131,7 @@ impl<'a> TransactionGraph<'a> {
         }
         let bound = view.vertex_bound() as VertexId;
         // With a vertex, entries of any list may go.
-        let mut lists: Vec<VertexId> = match own.gone.is_empty() {
+        let mut lists: Vec<VertexId> = match own.num_gone() == 0 {
             true => own.changed_lists(Side::Out).collect(),
             false => (0..bound).chain(own.changed_lists(Side::Out).filter(|&list| list >= bound)).collect(),
         };
@@ -190,6 +180,7 @@ impl Graph for TransactionGraph<'_> {
         self.transaction.own.vertex_bound
     }
 
+    /// Cost: that of the vertices that were written.
     fn num_vertices(&self) -> usize {
         let Transaction { view, own, .. } = self.transaction;
         self.transaction.note(Item::Vertices);

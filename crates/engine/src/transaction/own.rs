@@ -3,8 +3,12 @@
 //! Lists are kept as what comes and what goes; vertices that go take whatever the view has of their edges with them, so
 //! that nobody has to look for it. Vertices that are new have ids of their own, above those of the view, that nobody else
 //! learns of; without keys, an id is what it will be.
+//!
+//! No write looks through what was written before, however much that is. A value is therefore not searched for when its
+//! vertex or edge goes: writes are numbered, and a value that is older than the removal does not count.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::ops::ControlFlow;
 
 use base::VertexId;
 use graph::property::OwnedValue;
@@ -13,70 +17,109 @@ use lama::{GraphOptions, Key, KeyScheme, Side};
 use crate::commit::stored_ends;
 use crate::live::EdgeUpdate;
 
+/// Neighbors that are given at once.
+const CHUNK: usize = 128;
+
 /// What changes in a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnList {
-    /// Ascending; of a multigraph perhaps several times the same.
-    pub(crate) targets: Vec<VertexId>,
-    /// The bits of their weights.
-    pub(crate) weights: Vec<u64>,
-    /// What the view has and is gone, ascending.
-    pub(crate) removed: Vec<VertexId>,
+    /// The bits of the weights of what comes, by neighbor; parallel edges are numbered from 0.
+    added: BTreeMap<(VertexId, u32), u64>,
+    /// What the view has and is gone.
+    removed: BTreeSet<VertexId>,
 }
 
 impl OwnList {
-    fn add(&mut self, neighbour: VertexId, weight: u64, is_parallel: bool) {
-        let place = self.targets.partition_point(|&target| target < neighbour);
-        if !is_parallel && self.targets.get(place) == Some(&neighbour) {
-            self.weights[place] = weight;
-            return;
+    fn add(&mut self, neighbor: VertexId, weight: u64, is_parallel: bool) {
+        let number = if is_parallel { self.num_added_to(neighbor) } else { 0 };
+        self.added.insert((neighbor, number), weight);
+    }
+
+    fn remove(&mut self, neighbor: VertexId) {
+        for number in 0..self.num_added_to(neighbor) {
+            self.added.remove(&(neighbor, number));
         }
-        self.targets.insert(place, neighbour);
-        self.weights.insert(place, weight);
+        self.removed.insert(neighbor);
     }
 
-    fn remove(&mut self, neighbour: VertexId) {
-        let start = self.targets.partition_point(|&target| target < neighbour);
-        let end = self.targets.partition_point(|&target| target <= neighbour);
-        self.targets.drain(start..end);
-        self.weights.drain(start..end);
-        if let Err(place) = self.removed.binary_search(&neighbour) {
-            self.removed.insert(place, neighbour);
+    fn num_added_to(&self, neighbor: VertexId) -> u32 {
+        let last = self.added.range((neighbor, 0)..=(neighbor, u32::MAX)).next_back();
+        last.map_or(0, |((_, number), _)| number + 1)
+    }
+
+    /// Ascending; of parallel edges several times the same.
+    pub(crate) fn targets(&self) -> impl Iterator<Item = VertexId> + '_ {
+        self.added.keys().map(|&(neighbor, _)| neighbor)
+    }
+
+    /// Calls `body` with [targets](Self::targets) and the bits of their weights.
+    pub(crate) fn for_each_chunk(
+        &self,
+        mut body: impl FnMut(&[VertexId], &[u64]) -> ControlFlow<()>,
+    ) -> ControlFlow<()> {
+        let (mut targets, mut weights, mut len) = ([0; CHUNK], [0; CHUNK], 0);
+        for (&(neighbor, _), &weight) in &self.added {
+            (targets[len], weights[len]) = (neighbor, weight);
+            len += 1;
+            if len == CHUNK {
+                body(&targets, &weights)?;
+                len = 0;
+            }
         }
+        if len > 0 { body(&targets[..len], &weights[..len]) } else { ControlFlow::Continue(()) }
     }
 
-    /// How many edges lead to a neighbour that come, with the weight of the last.
-    pub(crate) fn added(&self, neighbour: VertexId) -> Option<(usize, u64)> {
-        let start = self.targets.partition_point(|&target| target < neighbour);
-        let end = self.targets.partition_point(|&target| target <= neighbour);
-        (end > start).then(|| (end - start, self.weights[end - 1]))
+    /// How many edges lead to a neighbor that come, with the weight of the first.
+    pub(crate) fn added(&self, neighbor: VertexId) -> Option<(usize, u64)> {
+        let weight = self.added.get(&(neighbor, 0))?;
+        Some((self.num_added_to(neighbor) as usize, *weight))
     }
 
-    /// Whether the view's edges to a neighbour are gone.
-    pub(crate) fn is_removed(&self, neighbour: VertexId) -> bool {
-        self.removed.binary_search(&neighbour).is_ok()
+    /// Whether the view's edges to a neighbor are gone.
+    pub(crate) fn is_removed(&self, neighbor: VertexId) -> bool {
+        self.removed.contains(&neighbor)
     }
 }
 
-/// All that a transaction writes.
+/// All that a transaction writes. Most transactions write little, and empty B-trees cost nothing, hash tables a seed each.
 #[derive(Debug, Default)]
 pub(crate) struct Own {
     out: HashMap<VertexId, OwnList>,
-    /// Of a directed graph.
+    /// Of a graph whose edges are in the out-list of one end only.
     into: HashMap<VertexId, OwnList>,
     /// Whether vertices are there, where that was written: not where an id is one because there is a larger one.
     pub(crate) states: HashMap<VertexId, bool>,
-    /// Vertices that went, perhaps to come again: the view's edges and values of them do not count.
-    pub(crate) gone: HashSet<VertexId>,
+    /// Vertices that went, perhaps to come again, and the number of the write: the view's edges and values of them do not
+    /// count, nor do older ones that were written.
+    gone: BTreeMap<VertexId, u64>,
+    /// Pairs of which an edge went or came, and the number of the write: older values are not those of the last edge.
+    renewed: BTreeMap<(VertexId, VertexId), u64>,
     ids: HashMap<Key, VertexId>,
     /// Of the new vertices, from the view's bound on.
     keys: Vec<Key>,
-    pub(crate) values: HashMap<(VertexId, String), OwnedValue>,
+    values: HashMap<(VertexId, String), Numbered>,
     /// By ends in the order in which they are stored.
-    pub(crate) edge_values: HashMap<(VertexId, VertexId, String), OwnedValue>,
+    edge_values: HashMap<(VertexId, VertexId, String), Numbered>,
+    /// Names of properties that got a value, of vertices and of edges.
+    valued: [BTreeSet<String>; 2],
+    num_writes: u64,
     /// Of the view, and of what is written.
     pub(crate) first_new: usize,
     pub(crate) vertex_bound: usize,
+}
+
+/// A value, and the number of the write.
+#[derive(Debug)]
+struct Numbered {
+    number: u64,
+    value: OwnedValue,
+}
+
+/// What a property is of: the index of [`Own::valued`].
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum PropertyOf {
+    Vertices,
+    Edges,
 }
 
 impl Own {
@@ -88,6 +131,45 @@ impl Own {
     /// Whether lists may differ from the view's.
     pub(crate) fn changes_lists(&self) -> bool {
         !self.out.is_empty() || !self.gone.is_empty()
+    }
+
+    /// The number of vertices that went.
+    pub(crate) fn num_gone(&self) -> usize {
+        self.gone.len()
+    }
+
+    /// Whether a vertex went, perhaps to come again.
+    pub(crate) fn is_gone(&self, vertex: VertexId) -> bool {
+        !self.gone.is_empty() && self.gone.contains_key(&vertex)
+    }
+
+    /// What of an ascending piece of a list of the view does not count, ascending.
+    ///
+    /// Cost: that of the piece, or of what was written, whichever is less.
+    pub(crate) fn hidden(&self, list: Option<&OwnList>, targets: &[VertexId], options: &GraphOptions) -> Vec<VertexId> {
+        let mut hidden = Vec::new();
+        let (Some(&first), Some(&last)) = (targets.first(), targets.last()) else { return hidden };
+        let all = first..=last;
+        let mut push =
+            |num_written: usize, range: &mut dyn Iterator<Item = VertexId>, has: &dyn Fn(VertexId) -> bool| {
+                match num_written < targets.len() {
+                    true => hidden.extend(range),
+                    false => hidden.extend(targets.iter().copied().filter(|&target| has(target))),
+                }
+            };
+        push(self.gone.len(), &mut self.gone.range(all.clone()).map(|(&gone, _)| gone), &|target| self.is_gone(target));
+        if let Some(list) = list {
+            let removed = &list.removed;
+            push(removed.len(), &mut removed.range(all).copied(), &|target| removed.contains(&target));
+            if !options.multigraph {
+                let added = list.added.range((first, 0)..=(last, u32::MAX));
+                let has = |target| list.added.contains_key(&(target, 0));
+                push(list.added.len(), &mut added.map(|(&(target, _), _)| target), &has);
+            }
+        }
+        hidden.sort_unstable();
+        hidden.dedup();
+        hidden
     }
 
     pub(crate) fn list(&self, side: Side, vertex: VertexId) -> Option<&OwnList> {
@@ -150,13 +232,13 @@ impl Own {
     /// An edge is to be there, or to be gone.
     pub(crate) fn change_edge(&mut self, edge: EdgeUpdate, options: &GraphOptions) {
         let is_parallel = options.multigraph;
-        let has_in_lists = options.direction == graph::Direction::Directed;
+        let has_in_lists = is_in_one_list(options);
         edge.for_each_arc(options, |arc| {
-            let change = |lists: &mut HashMap<VertexId, OwnList>, list, neighbour| {
+            let change = |lists: &mut HashMap<VertexId, OwnList>, list, neighbor| {
                 let list: &mut OwnList = lists.entry(list).or_default();
                 match arc.addition {
-                    Some(weight) => list.add(neighbour, weight, is_parallel),
-                    None => list.remove(neighbour),
+                    Some(weight) => list.add(neighbor, weight, is_parallel),
+                    None => list.remove(neighbor),
                 }
             };
             change(&mut self.out, arc.list, arc.neighbour);
@@ -166,25 +248,82 @@ impl Own {
         });
         // Of parallel edges, the last one's values are asked for: one that is added has none.
         if (edge.addition.is_none() || is_parallel) && !self.edge_values.is_empty() {
-            let ends = stored_ends(options, (edge.source, edge.target));
-            self.edge_values.retain(|(source, target, _), _| (*source, *target) != ends);
+            let number = self.next_write();
+            self.renewed.insert(stored_ends(options, (edge.source, edge.target)), number);
         }
     }
 
     /// A vertex goes, with its edges and values.
-    pub(crate) fn remove_vertex(&mut self, vertex: VertexId) {
+    pub(crate) fn remove_vertex(&mut self, vertex: VertexId, options: &GraphOptions) {
+        let number = self.next_write();
         self.states.insert(vertex, false);
-        self.gone.insert(vertex);
-        self.values.retain(|(other, _), _| *other != vertex);
-        self.edge_values.retain(|(source, target, _), _| *source != vertex && *target != vertex);
-        for lists in [&mut self.out, &mut self.into] {
-            lists.remove(&vertex);
-            for list in lists.values_mut() {
-                // What the view has of it is gone with the vertex.
-                if list.added(vertex).is_some() {
+        self.gone.insert(vertex, number);
+        // What the view has of it is gone with the vertex.
+        let forget = |list: Option<OwnList>, others: &mut HashMap<VertexId, OwnList>| {
+            for neighbor in list.iter().flat_map(OwnList::targets) {
+                if let Some(list) = others.get_mut(&neighbor) {
                     list.remove(vertex);
                 }
             }
+        };
+        let list = self.out.remove(&vertex);
+        match is_in_one_list(options) {
+            true => {
+                forget(list, &mut self.into);
+                forget(self.into.remove(&vertex), &mut self.out);
+            }
+            false => forget(list, &mut self.out),
         }
     }
+
+    /// The value of a vertex that was written and counts.
+    pub(crate) fn value(&self, vertex: VertexId, name: &str) -> Option<&OwnedValue> {
+        let Numbered { number, value } = self.values.get(&(vertex, name.to_owned()))?;
+        (*number > self.gone_at(vertex)).then_some(value)
+    }
+
+    pub(crate) fn set_value(&mut self, vertex: VertexId, name: &str, value: OwnedValue) {
+        self.note_valued(PropertyOf::Vertices, name, &value);
+        let number = self.next_write();
+        self.values.insert((vertex, name.to_owned()), Numbered { number, value });
+    }
+
+    /// The value of an edge, by its ends in the order in which they are stored, that was written and counts.
+    pub(crate) fn edge_value(&self, ends: (VertexId, VertexId), name: &str) -> Option<&OwnedValue> {
+        let Numbered { number, value } = self.edge_values.get(&(ends.0, ends.1, name.to_owned()))?;
+        let renewed = self.renewed.get(&ends).copied().unwrap_or(0);
+        (*number > renewed.max(self.gone_at(ends.0)).max(self.gone_at(ends.1))).then_some(value)
+    }
+
+    pub(crate) fn set_edge_value(&mut self, ends: (VertexId, VertexId), name: &str, value: OwnedValue) {
+        self.note_valued(PropertyOf::Edges, name, &value);
+        let number = self.next_write();
+        self.edge_values.insert((ends.0, ends.1, name.to_owned()), Numbered { number, value });
+    }
+
+    /// Whether a property got a value here, which makes it at the commit, whatever becomes of the value.
+    pub(crate) fn makes_property(&self, of: PropertyOf, name: &str) -> bool {
+        self.valued[of as usize].contains(name)
+    }
+
+    fn note_valued(&mut self, of: PropertyOf, name: &str, value: &OwnedValue) {
+        if !value.as_value().is_null() && !self.makes_property(of, name) {
+            self.valued[of as usize].insert(name.to_owned());
+        }
+    }
+
+    /// The number of the write that removed a vertex last; 0 before all writes.
+    fn gone_at(&self, vertex: VertexId) -> u64 {
+        self.gone.get(&vertex).copied().unwrap_or(0)
+    }
+
+    fn next_write(&mut self) -> u64 {
+        self.num_writes += 1;
+        self.num_writes
+    }
+}
+
+/// Whether an edge is an arc of one out-list, so that its other end needs a list of its own to find it.
+fn is_in_one_list(options: &GraphOptions) -> bool {
+    options.direction == graph::Direction::Directed
 }

@@ -7,6 +7,7 @@ use graph::property::{OwnedValue, PropertySchema};
 use lama::Key;
 
 use super::Transaction;
+use super::own::PropertyOf;
 use crate::commit::{Item, stored_ends};
 use crate::live::{NewValue, Update, typed};
 use crate::{Error, Result};
@@ -18,10 +19,10 @@ impl Transaction<'_> {
     /// There is no such vertex; damage met on the way.
     pub fn vertex_value(&self, key: &Key, name: &str) -> Result<OwnedValue> {
         let vertex = self.require_vertex(key)?;
-        if let Some(value) = self.own.values.get(&(vertex, name.to_owned())) {
+        if let Some(value) = self.own.value(vertex, name) {
             return Ok(value.clone());
         }
-        if self.own.gone.contains(&vertex) {
+        if self.own.is_gone(vertex) {
             return Ok(OwnedValue::Null);
         }
         self.note_of(vertex, Item::Properties(vertex));
@@ -43,9 +44,9 @@ impl Transaction<'_> {
             .map_err(|what| Error::Option(format!("vertex {key}: {what}")))?;
         let is_null = value.as_value().is_null();
         let vertex = if is_null { self.id(self.place(&key)?) } else { Some(self.make(&key)?) };
-        let is_known = !is_null || self.knows_vertex_property(name);
+        let is_known = !is_null || self.knows_property(PropertyOf::Vertices, self.view.properties().schema(), name);
         if let Some(vertex) = vertex {
-            self.own.values.insert((vertex, name.to_owned()), value.clone());
+            self.own.set_value(vertex, name, value.clone());
         }
         match vertex {
             _ if is_known => self.updates.push(Update::set_vertex(key, name, value)),
@@ -96,29 +97,24 @@ impl Transaction<'_> {
         self.require_edge(source, target)?;
         let schema = self.view.edge_properties().schema();
         let value = fitting_value(schema, name, value).map_err(wrong)?;
-        let is_new_property = schema.find(name).is_none()
-            && !self.own.edge_values.iter().any(|((_, _, own), value)| own == name && !value.as_value().is_null());
+        let is_known = !value.as_value().is_null() || self.knows_property(PropertyOf::Edges, schema, name);
         let Some((from, to)) = self.ends(source, target)? else { return Ok(()) };
-        if value.as_value().is_null() && is_new_property {
+        if !is_known {
             self.note_edge(from, to);
             return Ok(());
         }
-        let (first, second) = stored_ends(self.view.options(), (from, to));
-        self.own.edge_values.insert((first, second, name.to_owned()), value.clone());
+        self.own.set_edge_value(stored_ends(self.view.options(), (from, to)), name, value.clone());
         self.updates.push(Update::set_edge(self.fitting(source)?, self.fitting(target)?, name, value));
         Ok(())
     }
 
-    /// Whether a property of vertices is there, or was made here.
-    fn knows_vertex_property(&self, name: &str) -> bool {
-        let is_made =
-            |((_, own), value): (&(VertexId, String), &OwnedValue)| own == name && !value.as_value().is_null();
-        self.view.properties().schema().find(name).is_some() || self.own.values.iter().any(is_made)
+    /// Whether a property is there, or was made here.
+    fn knows_property(&self, of: PropertyOf, schema: &PropertySchema, name: &str) -> bool {
+        schema.find(name).is_some() || self.own.makes_property(of, name)
     }
 
     fn own_edge_value(&self, source: VertexId, target: VertexId, name: &str) -> Option<&OwnedValue> {
-        let (first, second) = stored_ends(self.view.options(), (source, target));
-        self.own.edge_values.get(&(first, second, name.to_owned()))
+        self.own.edge_value(stored_ends(self.view.options(), (source, target)), name)
     }
 
     /// The row of the edge between two vertices that was added last.

@@ -1,5 +1,7 @@
 //! What a transaction read.
 
+use std::collections::HashSet;
+
 use lama::Key;
 
 use crate::Result;
@@ -15,7 +17,7 @@ pub(crate) struct Reads {
     epoch: u64,
     items: Vec<Item>,
     /// Keys that named no vertex, nor ever had.
-    absent: Vec<Key>,
+    absent: HashSet<Key>,
     /// When so many were read, duplicates go.
     next_clearing: usize,
 }
@@ -23,7 +25,7 @@ pub(crate) struct Reads {
 impl Reads {
     /// Nothing yet, of a view that has what was committed up to `epoch`.
     pub(crate) fn new(epoch: u64) -> Self {
-        Self { epoch, items: Vec::new(), absent: Vec::new(), next_clearing: MANY }
+        Self { epoch, items: Vec::new(), absent: HashSet::new(), next_clearing: MANY }
     }
 
     /// Something was read.
@@ -43,7 +45,7 @@ impl Reads {
     /// A key had no id.
     pub(crate) fn push_absent(&mut self, key: &Key) {
         if !self.absent.contains(key) {
-            self.absent.push(key.clone());
+            self.absent.insert(key.clone());
         }
     }
 

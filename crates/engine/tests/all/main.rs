@@ -14,6 +14,7 @@ mod failed_batches;
 mod histories;
 mod hooked;
 mod lama_model;
+mod large_transactions;
 mod levelled_updates;
 mod live;
 mod live_batches;
