@@ -269,11 +269,7 @@ impl StoreBuilder {
         if keys.num_keys != run.vertex_bound as u64 {
             return bad(format!("{} keys for {} vertices", keys.num_keys, run.vertex_bound));
         }
-        let fits = match self.options.direction {
-            Direction::Directed => num_edges == run.num_arcs,
-            Direction::Undirected => (run.num_arcs.div_ceil(2)..=run.num_arcs).contains(&num_edges),
-        };
-        if !fits {
+        if !self.options.can_have(num_edges, run.num_arcs) {
             return bad(format!("{num_edges} edges cannot have {} entries in lists", run.num_arcs));
         }
         Ok(())

@@ -12,7 +12,7 @@ mod plan;
 
 use std::collections::{HashMap, HashSet};
 
-use crate::options::Retention;
+use crate::options::{GraphOptions, Retention};
 #[cfg(test)]
 use crate::side::Sense;
 
@@ -116,6 +116,27 @@ impl Chain {
             Some(run) => wrong(format!("a delta run leads from version {} to {}", run.from, run.to)),
             None => Ok(()),
         }
+    }
+
+    /// What is wrong with the numbers of edges and arcs of versions that were read. They size memory and enter sums, where
+    /// a number near 2^64 would wrap.
+    pub fn check_counts(&self, options: &GraphOptions) -> Result<(), String> {
+        for &Version { number, num_edges, num_arcs, .. } in &self.versions {
+            if !options.can_have(num_edges, num_arcs) {
+                return Err(format!("version {number}: {num_edges} edges cannot have {num_arcs} arcs"));
+            }
+        }
+        let mut num_before = 0;
+        for &Version { number, num_edges, num_added, num_removed, .. } in self.kept() {
+            if num_added > num_edges || num_removed > num_before {
+                return Err(format!(
+                    "version {number}: {num_added} of {num_edges} edges cannot be new, with {num_removed} of \
+                     {num_before} removed before"
+                ));
+            }
+            num_before = num_edges;
+        }
+        Ok(())
     }
 
     /// The place of a version.

@@ -265,7 +265,7 @@ impl Part {
         let fits = match &self.keys {
             Keys::Range { first_key } => first_key.checked_add(self.num_keys).is_some() && self.sorted_ids.is_none(),
             Keys::Integers(keys) => keys.len() == num_keys,
-            Keys::Strings { offsets, .. } => offsets.len() == num_keys + 1,
+            Keys::Strings { offsets, .. } => num_keys.checked_add(1) == Some(offsets.len()),
         };
         let ids_fit = self.num_keys <= base::MAX_VERTICES as u64
             && self.first_id <= base::MAX_VERTICES as u64

@@ -56,6 +56,14 @@ impl GraphOptions {
         if self.edge_properties { Some(WeightType::I64) } else { self.weight_type }
     }
 
+    /// Whether so many edges can have so many arcs in out-lists: a loop of an undirected graph is one arc, not two.
+    pub(crate) fn can_have(&self, num_edges: u64, num_arcs: u64) -> bool {
+        match self.direction {
+            Direction::Directed => num_edges == num_arcs,
+            Direction::Undirected => (num_arcs.div_ceil(2)..=num_arcs).contains(&num_edges),
+        }
+    }
+
     /// Whether runs have a side of their own for in-lists.
     pub fn stores_in_lists(&self) -> bool {
         self.direction == Direction::Directed && self.in_edges

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use base::progress::{Progress, Silent};
 use base::{MAX_VERTICES, VertexId};
+use graph::Graph;
 use graph::property::{PropertyColumn, PropertySchema, PropertyType};
-use graph::{Direction, Graph};
 
 use super::draft::Draft;
 use super::levels::estimated_bytes;
@@ -329,10 +329,7 @@ pub(crate) fn check_arcs(changes: &LevelChanges<'_>, options: &GraphOptions) -> 
         (changes.num_edges_added, changes.out_added.len() as u64),
         (changes.num_edges_removed, changes.out_removed.len() as u64),
     ];
-    let fits = |(num_edges, num_arcs): &(u64, u64)| match options.direction {
-        Direction::Directed => num_edges == num_arcs,
-        Direction::Undirected => (num_arcs.div_ceil(2)..=*num_arcs).contains(num_edges),
-    };
+    let fits = |&(num_edges, num_arcs): &(u64, u64)| options.can_have(num_edges, num_arcs);
     if counts.iter().all(fits) { Ok(()) } else { bad("the number of changed edges is not that of the arcs") }
 }
 

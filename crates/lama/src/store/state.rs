@@ -156,6 +156,16 @@ impl State {
                     level.vertex_bound()
                 )));
             }
+            // The arcs of the base are counted; so no version has more than its files do.
+            let num_arcs = |number| chain.version(number).map_or(0, |version| version.num_arcs);
+            let (before, after, (added, removed)) = (num_arcs(from), num_arcs(to), level.num_arcs(graph::Side::Out));
+            if before.checked_add(added).and_then(|sum| sum.checked_sub(removed)) != Some(after) {
+                let what = format!(
+                    "version {to}: {after} arcs found, where {before} of version {from}, {added} added and {removed} \
+                     removed are expected"
+                );
+                return Err(base::Error::corrupt(&path.join(names::MANIFEST), 0, what));
+            }
             match level.property_columns().last() {
                 Some(last) if last as usize >= self.columns.len() => {
                     Err(level.corrupt(format!("column {last} changes, of {} in all", self.columns.len())))

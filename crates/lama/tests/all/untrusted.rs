@@ -8,11 +8,11 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use anden_lama::{Result, Store, View};
+use anden_lama::{GraphOptions, Result, Store, View};
 use base::checksum::{BLOCK_BYTES, crc32c};
 use base::parallel::Pool;
 use base::storage::{FaultStorage, Storage};
-use graph::{Graph, InEdges, SingleFragment, WeightedEdges};
+use graph::{Direction, Graph, InEdges, SingleFragment, WeightType, WeightedEdges};
 
 use crate::model::deaf::Deaf;
 use crate::model::samples;
@@ -258,10 +258,14 @@ fn lies_with_fitting_checksums_do_no_harm() {
 
 /// Where the section of a kind is.
 fn section(bytes: &[u8], kind: usize) -> std::ops::Range<usize> {
+    find_section(bytes, kind).unwrap()
+}
+
+fn find_section(bytes: &[u8], kind: usize) -> Option<std::ops::Range<usize>> {
     let directory = u64_at(bytes, 40);
     let mut entries = (0..u32_at(bytes, 12)).map(|i| directory + 40 * i);
-    let entry = entries.find(|&entry| u32_at(bytes, entry) == kind).unwrap();
-    u64_at(bytes, entry + 8)..u64_at(bytes, entry + 8) + u64_at(bytes, entry + 16)
+    let entry = entries.find(|&entry| u32_at(bytes, entry) == kind)?;
+    Some(u64_at(bytes, entry + 8)..u64_at(bytes, entry + 8) + u64_at(bytes, entry + 16))
 }
 
 /// Where the strings of a part of the dictionary are.
@@ -310,4 +314,132 @@ fn a_whole_file_in_the_place_of_another_is_refused() {
             assert!(error.contains("not the one that the manifest names"), "{sample}, {name}: {error}");
         }
     }
+}
+
+/// Numbers that wrap, or come near it, when something is added to them or they are multiplied.
+const HUGE: [u64; 6] = [u64::MAX, u64::MAX - 1, u64::MAX - 7, 1 << 63, (1 << 63) - 1, 1 << 62];
+
+fn put_u64(bytes: &mut [u8], at: usize, number: u64) {
+    bytes[at..at + 8].copy_from_slice(&number.to_le_bytes());
+}
+
+/// The error of opening a database, which names a file.
+#[track_caller]
+fn refused_on_opening(disk: FaultStorage, what: &str) -> String {
+    let error = match Store::open_read_only(Arc::new(disk), "db".as_ref()) {
+        Ok(store) => panic!("{what}: opened with {:?}", store.snapshots()),
+        Err(error) => error.to_string(),
+    };
+    assert!(error.contains("db/"), "{what}: {error}");
+    error
+}
+
+fn kinds_of_graphs() -> [GraphOptions; 3] {
+    let weighted = GraphOptions { weight_type: Some(WeightType::F32), ..GraphOptions::default() };
+    [
+        weighted,
+        GraphOptions { direction: Direction::Undirected, ..weighted },
+        GraphOptions { multigraph: true, edge_properties: true, ..GraphOptions::default() },
+    ]
+}
+
+#[test]
+fn huge_counts_of_a_manifest_are_refused() {
+    for options in kinds_of_graphs() {
+        let (whole, _) = samples::write_versions(options, "db");
+        let store = Store::open_read_only(Arc::new(whole.duplicate()), "db".as_ref()).unwrap();
+        let manifest = whole.contents("db/MANIFEST".as_ref()).unwrap();
+        let mut num_versions = 0;
+        for snapshot in store.snapshots() {
+            let num_arcs = store.snapshot(snapshot.number).unwrap().num_arcs();
+            let counts = [snapshot.num_edges, num_arcs, snapshot.added, snapshot.removed];
+            let record: Vec<u8> = counts.iter().flat_map(|count| count.to_le_bytes()).collect();
+            let at = manifest.windows(record.len()).position(|bytes| bytes == record).unwrap();
+            // One alone, and numbers of edges and arcs that agree with each other.
+            for places in [&[0][..], &[1], &[2], &[3], &[0, 1], &[0, 1, 2], &[0, 1, 2, 3]] {
+                for huge in HUGE {
+                    let mut lie = manifest.clone();
+                    places.iter().for_each(|place| put_u64(&mut lie, at + 8 * place, huge));
+                    seal_manifest(&mut lie);
+                    let disk = whole.duplicate();
+                    disk.set_contents("db/MANIFEST".as_ref(), &lie);
+                    refused_on_opening(disk, &format!("snapshot {}: {places:?} = {huge}", snapshot.number));
+                }
+            }
+            num_versions += 1;
+        }
+        assert!(num_versions > 5);
+    }
+}
+
+#[test]
+fn huge_counts_of_levels_are_refused() {
+    /// Bytes of an entry of the directory; before the counts are versions and the bound of ids.
+    const ENTRY: usize = 104;
+    for options in kinds_of_graphs() {
+        let (whole, _) = samples::write_versions(options, "db");
+        for name in whole.list("db".as_ref()).unwrap().into_iter().filter(|name| name.starts_with("level-")) {
+            let bytes = whole.contents(&Path::new("db").join(&name)).unwrap();
+            let old_crc = seal(&mut bytes.clone());
+            for entry in section(&bytes, 11).step_by(ENTRY) {
+                for word in (8..ENTRY).step_by(8) {
+                    for huge in HUGE {
+                        let mut lie = bytes.clone();
+                        put_u64(&mut lie, entry + word, huge);
+                        let disk = whole.duplicate();
+                        replace(&disk, &name, lie, old_crc);
+                        refused_on_opening(disk, &format!("{name}: byte {word} of an entry = {huge}"));
+                    }
+                }
+                // Arcs added and removed whose sum wraps to what it was.
+                for added in [32, 64] {
+                    let mut lie = bytes.clone();
+                    let sum = (u64_at(&lie, entry + added) + u64_at(&lie, entry + added + 8)) as u64;
+                    put_u64(&mut lie, entry + added, u64::MAX);
+                    put_u64(&mut lie, entry + added + 8, sum + 1);
+                    let disk = whole.duplicate();
+                    replace(&disk, &name, lie, old_crc);
+                    refused_on_opening(disk, &format!("{name}: counts that wrap to {sum}"));
+                }
+            }
+        }
+    }
+}
+
+/// Words that count something, by section: index of the pages, facts of the dictionary, indexes of levels, properties of
+/// levels, facts and entries of columns.
+#[test]
+fn huge_counts_of_other_files_do_no_harm() {
+    const STRIDES: [(usize, usize, &[usize]); 6] =
+        [(4, 16, &[0]), (5, 32, &[8, 16, 24]), (12, 16, &[8]), (16, 16, &[8]), (22, 16, &[8]), (26, 16, &[0, 8])];
+    let pool = Pool::new(1).unwrap();
+    let mut num_lies = 0;
+    for (whole, _) in [samples::versions(), samples::rows()] {
+        for name in whole.list("db".as_ref()).unwrap() {
+            let bytes = whole.contents(&Path::new("db").join(&name)).unwrap();
+            if name == "LOCK" || name == "MANIFEST" {
+                continue;
+            }
+            let old_crc = seal(&mut bytes.clone());
+            for (kind, stride, words) in STRIDES.into_iter().chain([(31, 24, &[16][..])]) {
+                let Some(section) = find_section(&bytes, kind) else { continue };
+                for (entry, huge) in section.step_by(stride).flat_map(|entry| HUGE.map(|huge| (entry, huge))) {
+                    for word in words {
+                        let mut lie = bytes.clone();
+                        put_u64(&mut lie, entry + word, huge);
+                        let disk = || {
+                            let disk = whole.duplicate();
+                            replace(&disk, &name, lie, old_crc);
+                            disk
+                        };
+                        let place = format!("{name}, section {kind}, word {word} = {huge}");
+                        // The first key of a range alone may be a lie that fits.
+                        assert!(is_refused(&place, &pool, disk) || (kind, *word) == (5, 24), "{place}");
+                        num_lies += 1;
+                    }
+                }
+            }
+        }
+    }
+    assert!(num_lies > 500, "{num_lies}");
 }
