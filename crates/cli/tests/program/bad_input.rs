@@ -151,6 +151,30 @@ fn headers_that_disagree_with_the_body() {
     load_fails("graph.gr", "p sp 3 1\na 1 9 3\n", &[], &["graph.gr", "9"]);
 }
 
+/// Counts that wrap when they are multiplied by the bytes of an arc, by two sides, or by two edges an entry.
+#[test]
+fn huge_header_counts_are_refused() {
+    let counts = [u64::MAX, u64::MAX - 1, 1 << 63, (1 << 63) - 1, (1 << 63) + 1, 1 << 62, (1 << 62) + 2, 1 << 61];
+    for count in counts {
+        for name in ["bad.sg", "bad.wsg"] {
+            load_fails(name, gap_file(count as i64, 2, &[0, 1, 2], &[1, 0]), &[], &[name]);
+            load_fails(name, gap_file(2, count as i64, &[0, 1, 2], &[1, 0]), &[], &[name]);
+        }
+        for banner in ["pattern general", "pattern symmetric", "integer skew-symmetric"] {
+            let entry = if banner.starts_with("integer") { "2 1 5" } else { "2 1" };
+            let matrix = |rows: u64, entries: u64| {
+                format!("%%MatrixMarket matrix coordinate {banner}\n{rows} {rows} {entries}\n{entry}\n")
+            };
+            load_fails("bad.mtx", matrix(2, count), &[], &["bad.mtx"]);
+            load_fails("bad.mtx", matrix(count, 1), &[], &["bad.mtx"]);
+        }
+        load_fails("bad.graph", format!("2 {count}\n2\n1\n"), &[], &["bad.graph"]);
+        load_fails("bad.graph", format!("{count} 1\n2\n1\n"), &[], &["bad.graph"]);
+        load_fails("bad.gr", format!("p sp 2 {count}\na 1 2 3\n"), &[], &["bad.gr"]);
+        load_fails("bad.gr", format!("p sp {count} 1\na 1 2 3\n"), &[], &["bad.gr"]);
+    }
+}
+
 #[test]
 fn a_database_that_exists() {
     let scene = Scene::with_small(&[]);
