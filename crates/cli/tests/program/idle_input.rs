@@ -79,7 +79,8 @@ fn has_edge(scene: &Scene, target: &str) -> bool {
 
 #[test]
 fn idle_updates_are_answered_and_survive_a_kill() {
-    let inputs: [(&str, fn(&Scene, &[&str]) -> Apply); 3] =
+    type Start = fn(&Scene, &[&str]) -> Apply;
+    let inputs: [(&str, Start); 3] =
         [("pipe", Apply::from_pipe), ("fifo", Apply::from_fifo), ("socket", Apply::from_socket)];
     let options: [&[&str]; 6] = [
         &[],

@@ -304,7 +304,8 @@ mod tests {
     /// A pipe stops inside a line, inside a compressed block and between two members; nothing is lost.
     #[test]
     fn stalled_input_is_read_on() {
-        let kinds: [(&str, fn(&str) -> Vec<u8>); 5] = [
+        type Pack = fn(&str) -> Vec<u8>;
+        let kinds: [(&str, Pack); 5] = [
             ("plain", |text| text.as_bytes().to_vec()),
             ("gzip", gzip),
             ("zstd", |text| zstd::encode_all(text.as_bytes(), 1).unwrap()),
