@@ -16,7 +16,7 @@ use clap::{Args, Parser, Subcommand};
 
 pub use ask::{ExportArgs, ExportFormat, InfoArgs, Query, QueryArgs, Selection, VertexSide};
 pub use live::{ApplyArgs, CheckpointArgs};
-pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
+pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
 pub use make::{GenerateArgs, GenerateCommon, Shape};
 pub use run::RunArgs;
 pub use versions::{AppendArgs, DiffArgs, DropArgs, KindArgs, MergeArgs, RetainArgs, retention_text};

@@ -7,6 +7,7 @@ mod export;
 mod fragments;
 mod generate;
 mod info;
+mod ingested;
 mod live;
 mod load;
 mod manual;

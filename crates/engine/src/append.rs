@@ -21,9 +21,9 @@ use std::time::Instant;
 
 use base::parallel::Pool;
 use base::progress::Progress;
-use graph::Graph;
 use graph::formats::{InputPath, Source, SourceSummary};
 use graph::property::PropertySchema;
+use graph::{Direction, Graph};
 use lama::{GraphOptions, KeyScheme, LevelChanges, NewRows, SnapshotInfo, View};
 
 pub use changes::{Changes, EdgeWeight, integer_key};
@@ -31,7 +31,7 @@ pub(crate) use changes::{fitting_key, weight_bits};
 pub use options::{AppendOptions, AppendReport, ExpectedGraph, ExpectedWeights, Maintenance};
 
 pub(crate) use self::arcs::turned;
-use self::arcs::{sort_arcs, sort_entries};
+use self::arcs::{num_edges_of, sort_arcs, sort_entries};
 use self::edge_rows::{AskedRows, EdgeRows};
 use self::effective::{Asked, Effective, compare};
 pub(crate) use self::ids::order;
@@ -41,7 +41,7 @@ pub(crate) use self::properties::{fitting, joined_type};
 use self::requests::{Reading, Requests, added_by, read_source, removed_by};
 use self::vertices::VertexChanges;
 pub(crate) use self::vertices::entries_of;
-use crate::load::{Budget, Expand};
+use crate::load::{Budget, Duplicates, Expand, InputReport};
 use crate::{Database, Error, Result};
 
 /// Appends files.
@@ -145,7 +145,16 @@ impl<'a> Append<'a> {
         let Self { database, pool, progress, .. } = *self;
         let store = database.store();
         let summary = joined(&added.summary, &removed.summary);
+        let duplicates = match self.options.duplicates(database.options()) {
+            Duplicates::Auto => Duplicates::Min,
+            rule => rule,
+        };
+        let comment_lines = added.input.comment_lines + removed.input.comment_lines;
+        let mut input = InputReport { duplicates, comment_lines, ..added.input.clone() };
+        let mut notes = [&added.notes[..], &removed.notes].concat();
+        notes.extend(input.note_on_loops(database.options().ordered));
         let (snapshot, change) = self.make_snapshot(added, removed, expand, name)?;
+        input.merged_to(change.num_asked, expand, database.options().direction == Direction::Directed);
         let mut report = AppendReport {
             vertices: snapshot.num_vertices,
             edges: snapshot.num_edges,
@@ -157,7 +166,8 @@ impl<'a> Append<'a> {
             snapshot_bytes: snapshot.bytes,
             skipped: summary.num_skipped,
             first_skipped: summary.first_skipped,
-            notes: summary.notes,
+            input,
+            notes,
             ..AppendReport::default()
         };
         drop(change);
@@ -194,7 +204,7 @@ impl<'a> Append<'a> {
         let change = self.change(&view, added, removed, expand)?;
         progress.check()?;
         progress.stage("write", None);
-        let Change { resolved, vertices, effective, properties, rows } = &change;
+        let Change { resolved, vertices, effective, properties, rows, .. } = &change;
         let (in_added, in_removed) = match store.options().stores_in_lists() {
             true => (turned(&effective.added, pool), turned(&effective.removed, pool)),
             false => (Vec::new(), Vec::new()),
@@ -248,11 +258,12 @@ impl<'a> Append<'a> {
         let removed = arcs::removed(removed.blocks, Expand::of(graph, false));
         let removals = sort_entries(removed.entries, of_vertices, pool);
         progress.check()?;
+        let num_asked = num_edges_of(&added, graph.direction);
         let asked = Asked { added, removed: removals };
         let mut effective = compare(view, &asked, pool, progress)?;
         effective.num_missing += removed.num_unknown;
         let rows = rows.map(|rows| rows.settle(view, &mut effective, &asked.removed)).transpose()?.unwrap_or_default();
-        Ok(Change { resolved, vertices, effective, properties, rows })
+        Ok(Change { resolved, vertices, effective, properties, rows, num_asked })
     }
 }
 
@@ -263,6 +274,8 @@ struct Change {
     effective: Effective,
     properties: PropertyEffects,
     rows: EdgeRows,
+    /// Edges that are asked for, parallel ones merged.
+    num_asked: u64,
 }
 
 fn joined(first: &SourceSummary, second: &SourceSummary) -> SourceSummary {
@@ -270,7 +283,7 @@ fn joined(first: &SourceSummary, second: &SourceSummary) -> SourceSummary {
         num_edges: first.num_edges + second.num_edges,
         num_skipped: first.num_skipped + second.num_skipped,
         first_skipped: first.first_skipped.clone().or_else(|| second.first_skipped.clone()),
-        notes: first.notes.iter().chain(&second.notes).cloned().collect(),
+        num_comments: first.num_comments + second.num_comments,
         num_listed: None,
     }
 }

@@ -28,7 +28,7 @@ pub use lama::{
     Retention, Side, SnapshotInfo, Stats, VerifyReport, View,
 };
 pub use live::{Applied, LiveStats, Missing, NewValue, Update, UpkeepHold};
-pub use load::{Duplicates, LoadOptions, LoadReport, Spread};
+pub use load::{Duplicates, InputReport, LoadOptions, LoadReport, Spread};
 pub use log::Durability;
 pub use prefetch::{Advisor, Io, PolicyStats, Prefetch, PrefetchStats};
 pub use terrace::Fate;

@@ -46,11 +46,11 @@ use base::parallel::Pool;
 use base::progress::Progress;
 use base::storage::Storage;
 use graph::formats::{InputPath, Source};
-use graph::{WeightType, formats};
+use graph::{Direction, WeightType, formats};
 use lama::{KeyScheme, Store, StoreBuilder};
 
 pub use options::{Duplicates, LoadOptions};
-pub use report::LoadReport;
+pub use report::{InputReport, LoadReport};
 pub use spread::Spread;
 
 pub(crate) use self::arcs::{Expand, KeyedArc, Payload};
@@ -113,11 +113,7 @@ pub(crate) fn load(
         progress,
     };
     let built = match source.serialized().filter(|graph| serialized::fits(graph, &options)) {
-        Some(graph) => {
-            let mut built = by_weight_type(&load, SerializedStep(graph))?;
-            built.summary.notes.clone_from(&source.facts().notes);
-            built
-        }
+        Some(graph) => by_weight_type(&load, SerializedStep(graph))?,
         None => by_weight_type(&load, SourceStep(&mut source))?,
     };
     progress.check()?;
@@ -132,6 +128,11 @@ pub(crate) fn load(
             builder.publish_many(built.run, built.dictionary, built.num_edges, levels, &names)?
         }
     };
+    let mut input = InputReport::new(source.facts(), &built.summary, built.num_loops, options.duplicates);
+    let is_directed = options.graph.direction == Direction::Directed;
+    input.merged_to(built.num_edges, Expand::of_inputs(&options.graph, source.facts())?, is_directed);
+    let mut notes = source.facts().notes.clone();
+    notes.extend(input.note_on_loops(options.graph.ordered));
     let report = LoadReport {
         vertices: built.num_vertices,
         edges: built.num_edges,
@@ -140,7 +141,8 @@ pub(crate) fn load(
         bytes: store.stats().bytes,
         skipped: built.summary.num_skipped,
         first_skipped: built.summary.first_skipped,
-        notes: built.summary.notes,
+        input,
+        notes,
         peak_bytes: base::memory::resident_peak(),
     };
     Ok((store, report))

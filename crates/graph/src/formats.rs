@@ -15,8 +15,10 @@
 //! faults, the first in the input.
 
 mod blocks;
+mod columns;
 mod compression;
 mod csv;
+mod csv_comments;
 mod csv_header;
 mod csv_rows;
 mod detect;
@@ -59,7 +61,10 @@ use crate::property::PropertyColumn;
 pub use edge_rows::{NoProperties, WrittenProperties};
 pub use endings::{OutputContent, OutputFormat, output_format, require_uncompressed};
 pub use key::{FieldKey, Span};
-pub use options::{Format, KeyKind, LoneKeys, OnError, SourceFacts, SourceOptions, SourceSummary, WantedProperties};
+pub use options::{
+    ColumnName, Format, HeaderRule, InputColumns, KeyKind, LoneKeys, OnError, SourceFacts, SourceOptions,
+    SourceSummary, WantedProperties,
+};
 pub use serialized::SerializedGraph;
 pub use source::Source;
 pub use update_columns::{LineValue, push_update_column, push_update_value};

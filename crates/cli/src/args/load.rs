@@ -41,7 +41,7 @@ pub struct LoadArgs {
     /// Keep each edge of an undirected graph once, from the smaller id to the larger, and no loops
     #[arg(long)]
     pub ordered: bool,
-    /// Read weights: the third column, or the file's own
+    /// Read weights: the file's own, the column that its name tells, or the third without a header
     #[arg(long)]
     pub weights: bool,
     /// The type of the weights; implies --weights [default: u32 for gapbs and dimacs, f64 otherwise]
@@ -79,21 +79,36 @@ pub struct ReadingArgs {
     /// The format of the inputs; auto: by name, then by content
     #[arg(long, value_enum, default_value_t = LoadFormat::Auto, value_name = "FORMAT")]
     pub format: LoadFormat,
-    /// The column of the sources in CSV [default: one with a usual name under a header, else the first]. With --ids
-    /// string a first line of other names is a header only if a column is named here, or by --target-column
+    /// The column of the sources under a header, in CSV, blank-separated text and Parquet. Default: pairs of names tell,
+    /// such as source/target, src/dst, from/to, node_1/node_2 or :START_ID/:END_ID, whatever their case and separators; or
+    /// there are two columns, or three with a weight. Other headers are refused. Without a header: the first column
     #[arg(long, value_name = "NAME")]
     pub source_column: Option<String>,
-    /// The column of the targets in CSV [default: one with a usual name under a header, else the second]
+    /// The column of the targets, likewise; without a header the second. With --ids string, a first line of unknown names
+    /// is a header only if an option names a column, or with --header first
     #[arg(long, value_name = "NAME")]
     pub target_column: Option<String>,
-    /// Names of the columns of CSV or blank-separated text without a header, perhaps with types: `u,v,time:timestamp`
+    /// Which inputs of CSV and blank-separated text have a header. auto: the first line of each tells, and an input without
+    /// a header behind one with a header is refused; first: the first input alone, and the others have its columns; none
+    #[arg(long, value_enum, default_value_t = LoadHeader::Auto, value_name = "RULE")]
+    pub header: LoadHeader,
+    /// The character that comments in CSV begin with, on any line [default: # and %, before the header only]. Lists of
+    /// edges always have comments that begin with #, % or //
+    #[arg(long, value_name = "CHAR", value_parser = parse::mark)]
+    pub comment: Option<u8>,
+    /// Leave out blanks around the fields of CSV, which are part of them otherwise: `x ` and `x` are two keys
+    #[arg(long)]
+    pub trim: bool,
+    /// Names of the columns of CSV or blank-separated text without a header, perhaps with types: `u,v,time:timestamp`.
+    /// With --header first, in place of the names in the header
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
     /// A file that names vertices, one a line, `-` for standard input: those without edges are vertices too. Of CSV, the
     /// other columns become properties of the vertices
     #[arg(long, value_name = "FILE")]
     pub vertices: Option<PathBuf>,
-    /// The column of the keys in the file of vertices [default: one with a usual name, or the first]
+    /// The column of the keys in the file of vertices. Default: one with a usual name, such as id or name, or the only one;
+    /// without a header the first
     #[arg(long, value_name = "NAME", requires = "vertices")]
     pub vertex_column: Option<String>,
     /// Which columns of the file of vertices become properties: all, none, or their names
@@ -110,10 +125,11 @@ pub struct ReadingArgs {
     /// Number vertices as they come up in the input, not by key
     #[arg(long)]
     pub io_order: bool,
-    /// What to do at a line that is no edge
+    /// What to do at a line that is no edge; an input of which every line would be skipped is refused
     #[arg(long, value_enum, default_value_t = LoadOnError::Stop, value_name = "RULE")]
     pub on_error: LoadOnError,
-    /// The column of the weights in CSV; implies --weights
+    /// The column of the weights under a header; implies --weights. Default: one named weight, w, cost or distance, or the
+    /// only one beside source and target
     #[arg(long, value_name = "NAME")]
     pub weight_column: Option<String>,
 }
@@ -131,6 +147,14 @@ pub enum LoadFormat {
     Graphalytics,
     Parquet,
     Graphml,
+}
+
+/// `--header`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LoadHeader {
+    Auto,
+    First,
+    None,
 }
 
 /// `--weight-type`.

@@ -77,11 +77,20 @@ pub fn window(text: &str) -> Result<RangeInclusive<u32>, String> {
 pub fn wanted(text: &str) -> Result<WantedProperties, String> {
     match text {
         "all" => Ok(WantedProperties::All),
-        "none" => Ok(WantedProperties::None),
+        // Chosen, so that columns are left out without a note.
+        "none" => Ok(WantedProperties::Named(Vec::new())),
         names if names.split(',').all(|name| !name.is_empty()) => {
             Ok(WantedProperties::Named(names.split(',').map(str::to_owned).collect()))
         }
         _ => Err("expected all, none, or names as in size,name".into()),
+    }
+}
+
+/// `#`: a character that no field begins with.
+pub fn mark(text: &str) -> Result<u8, String> {
+    match text.as_bytes() {
+        [mark] if mark.is_ascii_punctuation() && *mark != b'"' => Ok(*mark),
+        _ => Err("expected one character of punctuation, such as #, and no quote".into()),
     }
 }
 
@@ -193,6 +202,9 @@ mod tests {
     #[test]
     fn columns_and_their_types() {
         assert_eq!(wanted("all"), Ok(WantedProperties::All));
+        assert_eq!(wanted("none"), Ok(WantedProperties::Named(Vec::new())));
+        assert_eq!((mark("#"), mark(";")), (Ok(b'#'), Ok(b';')));
+        assert!(["", "a", "1", "\"", " ", "//", "§"].iter().all(|text| mark(text).is_err()));
         assert_eq!(wanted("a,b"), Ok(WantedProperties::Named(vec!["a".into(), "b".into()])));
         assert!(wanted("").is_err() && wanted("a,,b").is_err());
         assert_eq!(property_type("a:b:text"), Ok(("a:b".into(), PropertyType::String)));

@@ -6,9 +6,8 @@ use anden::{
 };
 use serde_json::json;
 
-use super::load::{
-    duplicates, format, input, key_scheme, require_one_stdin, say_notes, say_skipped, sources, weight_type_of,
-};
+use super::ingested::{add_input, add_rows, say_notes, say_skipped};
+use super::load::{duplicates, format, input, key_scheme, require_one_stdin, sources, weight_type_of};
 use super::{open_to_write, session};
 use crate::args::{AppendArgs, Global, KindArgs};
 use crate::console::{Console, Table, count, duration, size};
@@ -44,14 +43,13 @@ pub fn execute(global: &Global, args: &AppendArgs) -> Result {
 }
 
 fn object(report: &AppendReport) -> serde_json::Value {
-    json!({
+    let mut object = json!({
         "vertices": report.vertices,
         "edges": report.edges,
         "snapshot": report.snapshot,
         "seconds": report.seconds,
         "bytes": report.bytes,
         "skipped": report.skipped,
-        "notes": report.notes,
         "peak_bytes": report.peak_bytes,
         "added": report.added,
         "removed": report.removed,
@@ -60,7 +58,9 @@ fn object(report: &AppendReport) -> serde_json::Value {
         "snapshot_bytes": report.snapshot_bytes,
         "maintenance_bytes": report.maintenance_bytes,
         "maintenance_error": report.maintenance_error,
-    })
+    });
+    add_input(&mut object, &report.input, &report.notes);
+    object
 }
 
 fn table(database: &Database, report: &AppendReport) -> Table {
@@ -76,6 +76,7 @@ fn table(database: &Database, report: &AppendReport) -> Table {
     if report.missing > 0 {
         table.pair("  not there to be removed", count(report.missing));
     }
+    add_rows(&mut table, &report.input, report.skipped);
     table
         .pair("  snapshots", count(database.snapshots().len() as u64))
         .pair("  time", duration(report.seconds))

@@ -3,15 +3,18 @@
 use std::path::{Path, PathBuf};
 
 use anden::{
-    Database, Direction, Duplicates, Format, InputPath, KeyKind, KeyScheme, LoadOptions, LoadReport, OnError, Options,
-    SourceOptions, Spread, WantedProperties, WeightType,
+    Database, Direction, Duplicates, Format, HeaderRule, InputPath, KeyKind, KeyScheme, LoadOptions, LoadReport,
+    OnError, Options, SourceOptions, Spread, WantedProperties, WeightType,
 };
 use serde_json::json;
 
+use super::ingested::{add_input, add_rows, say_notes, say_skipped};
 use super::session;
-use crate::args::{Global, LoadArgs, LoadDuplicates, LoadFormat, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
+use crate::args::{
+    Global, LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs,
+};
 use crate::console::{Console, Table, count, duration, size};
-use crate::failure::{Failure, Result, complain};
+use crate::failure::{Failure, Result};
 
 /// Creates a database from files.
 pub fn execute(global: &Global, args: &LoadArgs) -> Result {
@@ -44,31 +47,18 @@ pub(super) fn require_one_stdin<'a>(inputs: impl IntoIterator<Item = &'a InputPa
     }
 }
 
-/// Says how many lines were left out, and what was wrong with the first.
-pub(super) fn say_skipped(global: &Global, num_skipped: u64, first: Option<&str>) {
-    if let Some(line) = first.filter(|_| !global.quiet) {
-        complain(&format!("skipped {} lines, the first: {line}", count(num_skipped)));
-    }
-}
-
-/// Prints what users should know about the inputs, a line each.
-pub(super) fn say_notes(global: &Global, notes: &[String]) {
-    for note in notes.iter().filter(|_| !global.quiet) {
-        complain(&format!("note: {note}"));
-    }
-}
-
 fn object(report: &LoadReport) -> serde_json::Value {
-    json!({
+    let mut object = json!({
         "vertices": report.vertices,
         "edges": report.edges,
         "snapshot": report.snapshot,
         "seconds": report.seconds,
         "bytes": report.bytes,
         "skipped": report.skipped,
-        "notes": report.notes,
         "peak_bytes": report.peak_bytes,
-    })
+    });
+    add_input(&mut object, &report.input, &report.notes);
+    object
 }
 
 fn table(database: &Database, report: &LoadReport) -> Table {
@@ -80,9 +70,9 @@ fn table(database: &Database, report: &LoadReport) -> Table {
         Direction::Directed => "directed",
     };
     let rate = count((report.edges as f64 / report.seconds.max(1e-9)) as u64);
+    table.pair("  vertices", count(report.vertices)).pair("  edges", format!("{}, {direction}", count(report.edges)));
+    add_rows(&mut table, &report.input, report.skipped);
     table
-        .pair("  vertices", count(report.vertices))
-        .pair("  edges", format!("{}, {direction}", count(report.edges)))
         .pair("  time", format!("{} ({rate} edges a second)", duration(report.seconds)))
         .pair("  bytes", size(report.bytes))
         .pair("  peak memory", size(report.peak_bytes));
@@ -132,6 +122,13 @@ pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedPro
         source_column: args.source_column.clone(),
         target_column: args.target_column.clone(),
         weight_column: args.weight_column.clone(),
+        header: match args.header {
+            LoadHeader::Auto => HeaderRule::Auto,
+            LoadHeader::First => HeaderRule::First,
+            LoadHeader::None => HeaderRule::None,
+        },
+        comment: args.comment,
+        trim: args.trim,
         columns: args.columns.clone(),
         edge_properties: args.properties.clone().unwrap_or(properties),
         vertices: args.vertices.clone(),

@@ -227,7 +227,7 @@ fn a_budget_that_is_too_small() {
 fn names_that_promise_something_else() {
     let scene = Scene::with_small(&[]);
     scene.write("edges.txt", "1 2\n");
-    let no_names = "edges.txt: the column \"from\" is asked for, but an edge list has no names";
+    let no_names = "edges.txt:1: cannot find the column 'from' of --source-column: the columns are '1' and '2'";
     scene.anden(&["load", "new", "edges.txt", "--source-column", "from"]).failed(&[no_names]);
     scene
         .anden(&["load", "new", "edges.txt", "--columns", "a,b", "--source-column", "b", "--target-column", "a"])

@@ -57,7 +57,7 @@ fn columns_are_chosen() {
     let types = ["--property-types", "distance:f64,day:string"];
     assert_eq!(schema(&[&["--duplicates", "last"][..], &types].concat()), ["distance f64", "delay f64", "day string"]);
     // A weight takes the place of properties, unless they are asked for.
-    assert!(schema(&["--weight-column", "distance"]).is_empty());
+    assert!(schema(&["--weight-column", "distance", "--quiet"]).is_empty());
     let scene = Scene::new();
     scene.write("flights.csv", FLIGHTS);
     let both = ["--weight-column", "distance", "--properties", "delay", "--multigraph"];
@@ -165,7 +165,7 @@ fn files_come_back() {
 fn graphs_without_properties_leave_columns_out() {
     let scene = flights(&["--properties", "none"]);
     scene.write("more.csv", "source,target,distance\nJFK,SEA,soon\n");
-    assert_eq!(scene.json(&["append", "db", "more.csv"])["added"], 1);
+    assert_eq!(scene.json(&["append", "db", "more.csv", "--quiet"])["added"], 1);
     scene
         .anden(&["append", "db", "more.csv", "--properties", "all"])
         .failed(&["was loaded without properties of edges"]);
@@ -173,6 +173,6 @@ fn graphs_without_properties_leave_columns_out() {
     scene.anden(&["load", "timed", "timed.txt", "--columns", "u,v,time,kind"]).succeeded();
     let edge = scene.json(&["query", "timed", "edge", "2", "1"]);
     assert_eq!(edge["properties"], json!([{ "time": 1217573801, "kind": "MT" }]));
-    scene.anden(&["load", "plain", "timed.txt"]).succeeded();
+    scene.anden(&["load", "plain", "timed.txt", "--quiet"]).succeeded();
     assert!(scene.json(&["query", "plain", "edge", "2", "1"]).get("properties").is_none());
 }

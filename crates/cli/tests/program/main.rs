@@ -9,6 +9,7 @@ mod command_line;
 mod edge_properties;
 mod graphalytics;
 mod idle_input;
+mod inputs;
 mod live;
 mod loading;
 mod outputs;

@@ -63,7 +63,10 @@ fn bad_columns_are_told_with_their_place() {
     scene.write("bad.csv", "name,born\nann,1980\nbob,soon\n");
     let expected = "bad.csv:3: column 'born': expected a whole number of type i64, found 'soon'";
     refused(&["append", "db", "--vertices", "bad.csv"], expected);
-    refused(&["append", "db", "--vertices", "bad.csv", "--vertex-column", "key"], "bad.csv:1: expected a column 'key'");
+    refused(
+        &["append", "db", "--vertices", "bad.csv", "--vertex-column", "key"],
+        "bad.csv:1: cannot find the column 'key'",
+    );
     let missing = ["append", "db", "--vertices", "bad.csv", "--vertex-properties", "size"];
     refused(&missing, "bad.csv: expected the column 'size' that --vertex-properties names, found none");
     scene.write("twice.csv", "name,born,born\nann,1,2\n");

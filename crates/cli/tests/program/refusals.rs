@@ -122,7 +122,7 @@ fn work_that_was_done_is_told_where_its_report_cannot_be() {
     scene.write("more.txt", "1 6\n");
     scene.write("updates.txt", "+ 1 7\n");
     for (arguments, done) in [
-        (&["load", "new", "small.txt"][..], "the database was made"),
+        (&["load", "new", "more.txt"][..], "the database was made"),
         (&["append", "db", "more.txt"], "the snapshot was made"),
         (&["apply", "db", "updates.txt"], "the updates were applied"),
         (&["checkpoint", "db"], "the snapshot was made"),
@@ -247,7 +247,7 @@ fn messages_say_it_once_and_shortly() {
     scene.write("edges.csv", "source,target,size\n1,2,3\n");
     let no_column = ["edges.csv: expected the column 'nosuch' that --properties names"];
     scene.anden(&["load", "x", "edges.csv", "--properties", "nosuch"]).failed(&no_column);
-    let vertices = ["--vertices", "edges.csv", "--vertex-properties", "nosuch"];
+    let vertices = ["--vertices", "edges.csv", "--vertex-column", "source", "--vertex-properties", "nosuch"];
     let no_column = ["edges.csv: expected the column 'nosuch' that --vertex-properties names"];
     scene.anden(&[&["load", "x", "small.txt"], &vertices[..]].concat()).failed(&no_column);
     let ran = scene.anden(&["checkpoint", "db", "--name", &"n".repeat(70_000)]).failed(&["nnn", "70000 bytes"]);

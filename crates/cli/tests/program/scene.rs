@@ -35,11 +35,11 @@ impl Scene {
         Self { folder: tempfile::tempdir().unwrap() }
     }
 
-    /// A scene with the database `db` of [`SMALL`], loaded with `options`.
+    /// A scene with the database `db` of [`SMALL`], loaded with `options` and without notes.
     pub fn with_small(options: &[&str]) -> Self {
         let scene = Self::new();
         scene.write("small.txt", SMALL);
-        scene.anden(&[&["load", "db", "small.txt"], options].concat()).succeeded();
+        scene.anden(&[&["load", "db", "small.txt", "--quiet"], options].concat()).succeeded();
         scene
     }
 

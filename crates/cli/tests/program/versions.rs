@@ -343,6 +343,6 @@ fn strings_and_columns() {
         "v+ nano\n- vim libc6\n+ nano libc6\nv- vim\n"
     );
     scene.write("back.txt", "vim bash\n");
-    scene.anden(&["append", "db", "back.txt"]).succeeded();
+    scene.anden(&["append", "db", "back.txt", "--header", "none"]).succeeded();
     assert_eq!(scene.json(&["query", "db", "neighbors", "vim"])["result"], json!(["bash"]));
 }

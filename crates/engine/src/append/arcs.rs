@@ -2,8 +2,8 @@
 
 use base::parallel::Pool;
 use base::{NO_VERTEX, VertexId};
-use graph::WeightType;
 use graph::formats::InputPath;
+use graph::{Direction, WeightType};
 use lama::ChangedArc;
 
 use super::requests::Block;
@@ -77,6 +77,17 @@ pub(crate) fn sort_arcs(
         Some(WeightType::F64) => merge_parallel::<f64>(&mut arcs, duplicates, inputs)?,
     }
     Ok(arcs)
+}
+
+/// The edges that entries stand for; without a direction, each but a loop has two.
+pub(crate) fn num_edges_of(arcs: &[ChangedArc], direction: Direction) -> u64 {
+    match direction {
+        Direction::Directed => arcs.len() as u64,
+        Direction::Undirected => {
+            let num_loops = arcs.iter().filter(|arc| arc.list == arc.neighbour).count();
+            ((arcs.len() + num_loops) / 2) as u64
+        }
+    }
 }
 
 /// A number whose order is that of list and neighbour: one comparison in place of two.

@@ -1,11 +1,11 @@
 //! What an append is told, and what it did.
 
-use graph::formats::{InputPath, KeyKind, LoneKeys, SourceOptions};
+use graph::formats::{HeaderRule, InputPath, KeyKind, LoneKeys, SourceOptions};
 use graph::property::{PropertySchema, PropertyType};
 use graph::{Direction, WeightType};
 use lama::{GraphOptions, KeyScheme, View};
 
-use crate::load::Duplicates;
+use crate::load::{Duplicates, InputReport};
 use crate::{Error, Result};
 
 /// How inputs become a new snapshot.
@@ -160,6 +160,13 @@ impl AppendOptions {
             on_error: self.source.on_error,
             source_column: self.source.source_column.clone(),
             target_column: self.source.target_column.clone(),
+            // A header of the inputs says nothing of these files.
+            header: match self.source.header {
+                HeaderRule::None => HeaderRule::None,
+                HeaderRule::Auto | HeaderRule::First => HeaderRule::Auto,
+            },
+            comment: self.source.comment,
+            trim: self.source.trim,
             block_bytes: self.source.block_bytes,
             lone_keys: LoneKeys::Vertices,
             ..SourceOptions::default()
@@ -214,6 +221,8 @@ pub struct AppendReport {
     pub skipped: u64,
     /// What was wrong with the first of them, with file and line.
     pub first_skipped: Option<String>,
+    /// What became of the inputs; of those that name what is removed, comments are counted.
+    pub input: InputReport,
     /// What users should know about the inputs, in their order: `FILE: …`.
     pub notes: Vec<String>,
     /// The most memory that was resident at once, in bytes, the program included.

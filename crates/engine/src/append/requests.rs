@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
-use graph::formats::{EdgeBlock, FieldKey, Source, SourceSummary, Span};
+use graph::formats::{EdgeBlock, FieldKey, Source, SourceFacts, SourceSummary, Span};
 use graph::property::{PropertyColumn, PropertySchema};
 use graph::{Weight, WeightType};
 use lama::{GraphOptions, Key, KeyScheme, View};
 
 use super::changes::{Changes, fitting_key, weight_bits};
 use super::properties::{ValueRows, edge_values, value_rows};
-use crate::load::{Budget, InputKey, Joined, KeyTable, Payload, VertexKeys};
+use crate::load::{Budget, Duplicates, InputKey, InputReport, Joined, KeyTable, Payload, VertexKeys};
 use crate::{Error, Result};
 
 /// What an edge takes at most at once, from the text to the level: its numbers, its entries in the
@@ -38,6 +38,9 @@ pub(crate) struct Requests {
     /// The properties of edges that blocks come with.
     pub(crate) edge_schema: PropertySchema,
     pub(crate) summary: SourceSummary,
+    pub(crate) input: InputReport,
+    /// What users should know about the inputs.
+    pub(crate) notes: Vec<String>,
 }
 
 /// One block of the input.
@@ -108,8 +111,7 @@ fn read_blocks<K: InputKey, P: Payload>(reading: Reading<'_>, source: &mut Sourc
         collector.take(worker, block.sequence, &block, values)
     })?;
     collector.name_below(num_vertices)?;
-    let facts = source.facts();
-    collector.finish(summary, facts.vertex_properties.clone(), facts.edge_properties.clone())
+    collector.finish(summary, source.facts().clone())
 }
 
 /// Takes what a program made up: edges and vertices to be added, and properties, some of which `view` has already.
@@ -195,7 +197,10 @@ fn take_as<K: InputKey>(
         let of_vertices = vec![(rows.place, rows.column)];
         take(&[], &rows.vertices, BlockValues { of_vertices, ..BlockValues::default() })?;
     }
-    collector.finish(SourceSummary::default(), given.schema, given.edge_schema)
+    let summary = SourceSummary { num_edges: edges.len() as u64, ..SourceSummary::default() };
+    let facts =
+        SourceFacts { vertex_properties: given.schema, edge_properties: given.edge_schema, ..SourceFacts::default() };
+    collector.finish(summary, facts)
 }
 
 /// A key as blocks hold it.
@@ -231,6 +236,7 @@ struct Collector<'a, K: InputKey> {
     workers: Vec<Mutex<Worker<K::Table>>>,
     key_bytes: AtomicU64,
     num_edges: AtomicU64,
+    num_loops: AtomicU64,
 }
 
 struct Worker<T> {
@@ -248,6 +254,7 @@ impl<'a, K: InputKey> Collector<'a, K> {
             workers: (0..reading.pool.num_threads()).map(worker).collect(),
             key_bytes: AtomicU64::new(0),
             num_edges: AtomicU64::new(0),
+            num_loops: AtomicU64::new(0),
         }
     }
 
@@ -257,7 +264,12 @@ impl<'a, K: InputKey> Collector<'a, K> {
         let mut edges = Vec::with_capacity(block.edges.len());
         // The place in the input: blocks have far fewer keys than 2^32.
         let mut position = sequence << 32;
-        table.intern_edges(&block.edges, &block.text, position, |_, source, target| edges.push((source, target)));
+        let mut num_loops = 0;
+        table.intern_edges(&block.edges, &block.text, position, |_, source, target| {
+            edges.push((source, target));
+            num_loops += u64::from(source == target);
+        });
+        self.num_loops.fetch_add(num_loops, Ordering::Relaxed);
         position += 2 * block.edges.len() as u64;
         let vertices = (position..).zip(&block.vertices);
         let vertices = vertices.map(|(position, &key)| table.intern(key, &block.text, position)).collect();
@@ -298,7 +310,10 @@ impl<'a, K: InputKey> Collector<'a, K> {
     }
 
     /// Joins the tables of all workers.
-    fn finish(self, summary: SourceSummary, schema: PropertySchema, edge_schema: PropertySchema) -> Result<Requests> {
+    fn finish(self, summary: SourceSummary, facts: SourceFacts) -> Result<Requests> {
+        let num_loops = self.num_loops.load(Ordering::Relaxed);
+        let input = InputReport::new(&facts, &summary, num_loops, Duplicates::Auto);
+        let SourceFacts { vertex_properties: schema, edge_properties: edge_schema, notes, .. } = facts;
         let Reading { pool, graph, .. } = self.reading;
         let (mut tables, mut blocks) = (Vec::new(), Vec::new());
         for worker in self.workers {
@@ -314,7 +329,7 @@ impl<'a, K: InputKey> Collector<'a, K> {
                 block.map(|number| places[number as usize]);
             });
         }
-        Ok(Requests { keys, blocks, schema, edge_schema, summary })
+        Ok(Requests { keys, blocks, schema, edge_schema, summary, input, notes })
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Built {
     pub(crate) dictionary: FinishedDictionary,
     pub(crate) num_vertices: u64,
     pub(crate) num_edges: u64,
+    /// Loops that were read.
+    pub(crate) num_loops: u64,
     pub(crate) summary: SourceSummary,
 }
 
@@ -100,7 +102,7 @@ pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Sourc
     let num_vertices = keys.len();
     write_properties(load, &keys, std::mem::take(&mut ingested.rows), &source.facts().vertex_properties)?;
     let bounds = ingested.buckets.as_ref().map(|buckets| buckets.bounds(num_vertices, |key| keys.num_below(key)));
-    let Ingested { buckets, edges, tables, summary, .. } = ingested;
+    let Ingested { buckets, edges, tables, num_loops, summary, .. } = ingested;
     drop((keys, tables));
 
     let writer = load.builder.run_writer(num_vertices as usize)?;
@@ -115,7 +117,7 @@ pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Sourc
     };
     load.progress.stage("write", None);
     load.progress.check()?;
-    Ok(Built { run: writer.finish()?, dictionary, num_vertices, num_edges, summary })
+    Ok(Built { run: writer.finish()?, dictionary, num_vertices, num_edges, num_loops, summary })
 }
 
 /// Memory to spread edges in, of which only what is used is there; none where the system does not

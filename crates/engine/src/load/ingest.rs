@@ -4,7 +4,7 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use graph::Weight;
-use graph::formats::{EdgeBlock, FieldKey, Source, SourceSummary, Span};
+use graph::formats::{EdgeBlock, FieldKey, KeyKind, Source, SourceSummary, Span};
 use lama::KeyScheme;
 
 use super::Load;
@@ -49,6 +49,8 @@ pub(crate) struct Ingested<'a, P: Payload, T> {
     pub(crate) rows: Vec<VertexRows>,
     /// Properties of edges, which carry their places in their blocks.
     pub(crate) edge_rows: Option<RowStore>,
+    /// Edges from a vertex to itself.
+    pub(crate) num_loops: u64,
     pub(crate) summary: SourceSummary,
 }
 
@@ -110,6 +112,7 @@ struct Worker<'a, 'b, P: Payload, T> {
     vertices: Vec<u32>,
     max_number: Option<u64>,
     rows: Vec<VertexRows>,
+    num_loops: u64,
 }
 
 /// Reads the whole input. Where edges may be spread at once, `arena` is there.
@@ -131,7 +134,8 @@ pub(crate) fn ingest<'a, K: InputKey, P: Payload>(
         .map(|_| {
             let (slab, table) = (OpenSlab::default(), K::Table::new(plan.io_order));
             let (vertices, rows) = (Vec::new(), Vec::new());
-            Mutex::new(Worker { slab, spreader: None, table, table_bytes: 0, vertices, max_number: None, rows })
+            let (spreader, table_bytes, max_number, num_loops) = (None, 0, None, 0);
+            Mutex::new(Worker { slab, spreader, table, table_bytes, vertices, max_number, rows, num_loops })
         })
         .collect();
     let (bytes_read, bytes_told) = (source.bytes_read(), AtomicU64::new(0));
@@ -183,7 +187,8 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             room = room.saturating_sub(rows.held());
         }
         let limit = room / (self.plan.copies * size_of::<KeyedArc<P>>() as u64);
-        let largest = largest_number(&block);
+        let (largest, num_loops) = survey(&block);
+        state.num_loops += num_loops;
         let form = match (self.plan.scheme, largest) {
             (KeyScheme::Dense, _) => KeyForm::Numbers,
             (KeyScheme::Integer, Some(_)) if !self.plan.io_order => KeyForm::Numbers,
@@ -210,13 +215,16 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
                 })
             }
             KeyForm::Interned(_) => {
-                let Worker { slab, table, .. } = state;
+                let Worker { slab, table, num_loops, .. } = state;
+                let is_text = K::KIND == KeyKind::String;
                 if block.edges.is_empty() {
                     intern_block(table, &block, |_, _, _| {});
                 }
                 self.slabs.add(slab, target, block.edges.len(), limit as usize, |arcs| {
                     intern_block(table, &block, |i, source, target| {
                         arcs[i] = KeyedArc::new(source, target, payload(i));
+                        // Text is compared by its number.
+                        *num_loops += u64::from(is_text && source == target);
                     });
                 })?;
                 self.account(state)
@@ -286,8 +294,9 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             workers.iter_mut().try_for_each(|worker| self.dump(&mut worker.slab, &mut worker.spreader))?;
         }
         let (mut slabs, mut tables, mut vertices, mut spreaders) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        let mut rows = Vec::new();
+        let (mut rows, mut num_loops) = (Vec::new(), 0);
         for mut worker in workers {
+            num_loops += worker.num_loops;
             rows.append(&mut worker.rows);
             slabs.push(worker.slab);
             tables.push(worker.table);
@@ -306,7 +315,7 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             buckets = Some(Buckets::new(spreaders)?);
         }
         let edge_rows = self.edge_rows;
-        Ok(Ingested { buckets, edges, tables, vertices, max_number, rows, edge_rows, summary })
+        Ok(Ingested { buckets, edges, tables, vertices, max_number, rows, edge_rows, num_loops, summary })
     }
 
     /// Notes what a worker's table takes now.
@@ -330,11 +339,19 @@ fn intern_block<K: InputKey, W>(table: &mut K::Table, block: &EdgeBlock<K, W>, b
     }
 }
 
-/// The largest key of a block whose keys all fit in 32 bits.
-fn largest_number<K: InputKey, W>(block: &EdgeBlock<K, W>) -> Option<u32> {
-    let of_edges = block.edges.iter().map(|&(source, target)| source.as_u64().max(target.as_u64())).max();
+/// The largest key of a block whose keys all fit in 32 bits, and the number of loops if keys are numbers.
+fn survey<K: InputKey, W>(block: &EdgeBlock<K, W>) -> (Option<u32>, u64) {
+    // One pass serves both: the block does not fit in the cache.
+    let (mut largest, mut num_loops) = (0, 0);
+    for &(source, target) in &block.edges {
+        let (source, target) = (source.as_u64(), target.as_u64());
+        largest = largest.max(source.max(target));
+        num_loops += u64::from(source == target);
+    }
+    let of_edges = (!block.edges.is_empty()).then_some(largest);
     let of_vertices = block.vertices.iter().map(|key| key.as_u64()).max();
-    of_edges.max(of_vertices).and_then(|largest| u32::try_from(largest).ok())
+    let largest = of_edges.max(of_vertices).and_then(|largest| u32::try_from(largest).ok());
+    (largest, if K::KIND == KeyKind::Integer { num_loops } else { 0 })
 }
 
 /// Weights are as many as edges, and numbers.

@@ -63,10 +63,10 @@ pub(crate) fn build<P: Payload>(load: &Load<'_>, graph: &SerializedGraph) -> Res
     let num_edges = out_sink.num_edges(options.direction);
     let num_given = match graph.direction() {
         Direction::Directed => graph.num_arcs(),
-        Direction::Undirected => (graph.num_arcs() + out_sink.num_loops) / 2,
+        Direction::Undirected => (graph.num_arcs() + out_sums.num_loops) / 2,
     };
     let summary = SourceSummary { num_edges: num_given, ..SourceSummary::default() };
-    Ok(Built { run: writer.finish()?, dictionary, num_vertices, num_edges, summary })
+    Ok(Built { run: writer.finish()?, dictionary, num_vertices, num_edges, num_loops: out_sums.num_loops, summary })
 }
 
 fn disagreement(graph: &SerializedGraph, what: &str) -> Error {
@@ -80,25 +80,27 @@ struct Sums {
     upward: u64,
     /// Over those whose list is that of the higher end.
     downward: u64,
+    num_loops: u64,
 }
 
 /// Hands the lists of one side to `sink`.
 fn copy_side<P: Payload>(load: &Load<'_>, graph: &SerializedGraph, side: Side, sink: &mut RunSink<'_>) -> Result<Sums> {
     let pieces = cut(graph, side)?;
     load.progress.stage("copy", Some(graph.num_arcs()));
-    let (upward, downward) = (AtomicU64::new(0), AtomicU64::new(0));
+    let (upward, downward, loops) = (AtomicU64::new(0), AtomicU64::new(0), AtomicU64::new(0));
     let make = |offsets: &mut Vec<u64>, piece: Piece, (first, lists): &mut (VertexId, Lists<P>)| {
         load.progress.check()?;
         *first = piece.vertices.start as VertexId;
         let sums = read_piece(graph, side, &piece, offsets, lists)?;
         upward.fetch_add(sums.upward, Ordering::Relaxed);
         downward.fetch_add(sums.downward, Ordering::Relaxed);
+        loops.fetch_add(sums.num_loops, Ordering::Relaxed);
         lists.arrange(&piece.vertices, load.options.duplicates);
         load.progress.advance(piece.arcs.end - piece.arcs.start);
         Ok(())
     };
     load.pool.in_order(pieces, Vec::new, make, |(first, lists)| sink.append(*first, lists))?;
-    Ok(Sums { upward: upward.into_inner(), downward: downward.into_inner() })
+    Ok(Sums { upward: upward.into_inner(), downward: downward.into_inner(), num_loops: loops.into_inner() })
 }
 
 /// Consecutive lists.
@@ -173,6 +175,7 @@ fn lists_loop<P: Payload>(sums: &mut Sums, arc: KeyedArc<P>) {
     let hash = hash(arc.key(), arc.payload());
     sums.upward = sums.upward.wrapping_add(hash);
     sums.downward = sums.downward.wrapping_add(hash);
+    sums.num_loops += 1;
 }
 
 /// A number that no other arc is likely to have.

@@ -1,7 +1,11 @@
 //! Columns with delimiters.
 //!
-//! Where the columns are is told by [the first line](super::csv_header). A quoted field may hold delimiters, doubled
-//! quotes and line ends: see [where rows end](super::csv_rows).
+//! [The first line](super::csv_header) tells where the columns are. A quoted field may hold delimiters, doubled quotes
+//! and line ends: see [where rows end](super::csv_rows).
+//!
+//! Blanks are part of a field (RFC 4180): `x ` and `x` are two keys. Numbers, booleans and times may have blanks around
+//! them, which mean nothing there. A quoted field with blanks around it is an error; some programs write such fields,
+//! and `--trim` reads them.
 
 use super::blocks::TextBlock;
 use super::csv_rows::{RowEnd, row_end};
@@ -9,7 +13,7 @@ use super::key::FieldKey;
 use super::lines::{Parsed, is_comment, line_end, trimmed};
 use super::message::shown;
 use super::number::{parse_weight, weight_range};
-use super::options::{LoneKeys, OnError};
+use super::options::{KeyKind, LoneKeys, OnError};
 use super::outcome::unexpected;
 use super::part::PartProperties;
 use crate::Weight;
@@ -30,6 +34,23 @@ pub(super) struct CsvLayout {
     pub(super) weight: Option<usize>,
     /// What a row of one column is.
     pub(super) lone_keys: LoneKeys,
+    /// What comments begin with, but for those of blank-separated text.
+    pub(super) comment: Option<u8>,
+    /// Whether blanks around a field are no part of it.
+    pub(super) trim: bool,
+    /// The most columns of a row, where columns have names.
+    pub(super) num_columns: Option<usize>,
+}
+
+impl CsvLayout {
+    /// Whether a line, from the beginning of a row on, is a comment.
+    #[inline]
+    pub(super) fn is_comment(&self, line: &[u8]) -> bool {
+        match self.comment {
+            _ if self.delimiter == BLANKS => !line.trim_ascii().is_empty() && is_comment(line.trim_ascii()),
+            mark => mark.is_some() && line.first().copied() == mark,
+        }
+    }
 }
 
 /// Which columns are properties.
@@ -58,7 +79,10 @@ impl CsvProperties {
     }
 
     /// Appends a value to the property's column.
-    fn push(&self, property: usize, field: Field, bytes: &[u8], to: &mut PropertyColumn) -> Result<(), String> {
+    fn push(&self, property: usize, mut field: Field, bytes: &[u8], to: &mut PropertyColumn) -> Result<(), String> {
+        if !matches!(self.types[property].1, PropertyType::String | PropertyType::Bytes) {
+            field = field.trimmed(bytes);
+        }
         if field.is_null() {
             to.push_nulls(1);
             return Ok(());
@@ -92,6 +116,12 @@ impl Field {
         self.start == self.end && !self.is_quoted
     }
 
+    /// The field without blanks around it.
+    fn trimmed(mut self, bytes: &[u8]) -> Self {
+        (self.start, self.end) = trimmed(bytes, self.start, self.end);
+        self
+    }
+
     pub(super) fn bytes(self, line: &[u8]) -> std::borrow::Cow<'_, [u8]> {
         let raw = &line[self.start..self.end];
         if !self.has_doubled_quotes {
@@ -109,8 +139,15 @@ impl Field {
     }
 }
 
-/// The field that begins at `at`, which moves behind its delimiter; none behind the last.
-pub(super) fn next_field(bytes: &[u8], at: &mut usize, end: usize, delimiter: u8) -> Result<Option<Field>, String> {
+/// The field that begins at `at`, which moves behind its delimiter; none behind the last. `trim` leaves out blanks
+/// around it.
+pub(super) fn next_field(
+    bytes: &[u8],
+    at: &mut usize,
+    end: usize,
+    delimiter: u8,
+    trim: bool,
+) -> Result<Option<Field>, String> {
     // One past the end: the last field was taken.
     if *at > end {
         return Ok(None);
@@ -125,6 +162,9 @@ pub(super) fn next_field(bytes: &[u8], at: &mut usize, end: usize, delimiter: u8
         return Ok(None);
     }
     if start < end && bytes[start] == b'"' {
+        if start > *at && !trim && !are_blanks {
+            return Err(blanks_at_quotes("before", &bytes[*at..end]));
+        }
         start += 1;
         let mut has_doubled_quotes = false;
         let mut close = start;
@@ -143,6 +183,9 @@ pub(super) fn next_field(bytes: &[u8], at: &mut usize, end: usize, delimiter: u8
         while next < end && blank(bytes[next]) {
             next += 1;
         }
+        if next > close + 1 && !trim && !are_blanks {
+            return Err(blanks_at_quotes("behind", &bytes[*at..end]));
+        }
         if are_blanks && next > close + 1 {
             next -= 1; // The blank between this field and the next.
         }
@@ -157,7 +200,10 @@ pub(super) fn next_field(bytes: &[u8], at: &mut usize, end: usize, delimiter: u8
     } else {
         memchr::memchr(delimiter, &bytes[start..end]).map_or(end, |len| start + len)
     };
-    *at = stop + 1;
+    let first = std::mem::replace(at, stop + 1);
+    if !trim && !are_blanks {
+        return Ok(Some(Field { start: first, end: stop, is_quoted: false, has_doubled_quotes: false }));
+    }
     let mut last = stop;
     while last > start && blank(bytes[last - 1]) {
         last -= 1;
@@ -165,7 +211,7 @@ pub(super) fn next_field(bytes: &[u8], at: &mut usize, end: usize, delimiter: u8
     Ok(Some(Field { start, end: last, is_quoted: false, has_doubled_quotes: false }))
 }
 
-/// Parses the lines of a block. Empty lines are passed over, and comments where blanks delimit.
+/// Parses the lines of a block. Empty lines and comments are passed over.
 pub(super) fn parse_columns<K: FieldKey, W: Weight>(
     block: &TextBlock,
     layout: &CsvLayout,
@@ -182,6 +228,11 @@ pub(super) fn parse_columns<K: FieldKey, W: Weight>(
     let mut at = block.start;
     while at < block.end {
         let mut end = line_end(bytes, at);
+        if layout.is_comment(&bytes[at..end]) {
+            parsed.num_comments += 1;
+            at = end + 1;
+            continue;
+        }
         let mut fault = None;
         if has_quotes && memchr::memchr(b'"', &bytes[at..end]).is_some() {
             let line_from = |place: usize| &bytes[place..line_end(bytes, place)];
@@ -192,7 +243,7 @@ pub(super) fn parse_columns<K: FieldKey, W: Weight>(
             }
         }
         let (first, last) = trimmed(bytes, at, end);
-        if fault.is_none() && first < last && !(layout.delimiter == BLANKS && is_comment(&bytes[first..last])) {
+        if fault.is_none() && first < last {
             // Blanks at the ends may be delimiters: only the carriage return goes.
             let last = if bytes[end - 1] == b'\r' { end - 1 } else { end };
             fault = row.parse(at, last, &mut parsed, &mut columns).err().map(|what| (at, what));
@@ -218,6 +269,10 @@ fn no_closing_quote(from: &[u8]) -> String {
     format!("expected a closing quote, found none behind {}", shown(from.trim_ascii_end()))
 }
 
+fn blanks_at_quotes(place: &str, from: &[u8]) -> String {
+    format!("expected no blanks {place} a quoted field, found {}: --trim accepts them", shown(from.trim_ascii_end()))
+}
+
 fn no_delimiter(found: &[u8]) -> String {
     format!("expected a delimiter after the quote, found {}", shown(found.trim_ascii_end()))
 }
@@ -241,10 +296,11 @@ impl Row<'_> {
         columns: &mut [PropertyColumn],
     ) -> Result<(), String> {
         let Self { bytes, layout, num_columns, .. } = *self;
+        let CsvLayout { delimiter, trim, .. } = *layout;
         let (mut source, mut target, mut weight): (Option<K>, Option<K>, Option<W>) = (None, None, None);
         let mut at = start;
         for column in 0..num_columns {
-            let Some(field) = next_field(bytes, &mut at, end, layout.delimiter)? else {
+            let Some(field) = next_field(bytes, &mut at, end, delimiter, trim)? else {
                 if column == 1 && layout.lone_keys == LoneKeys::Vertices {
                     columns.iter_mut().for_each(|properties| properties.truncate(parsed.edges.len()));
                     parsed.vertices.push(self.lone_key(start, end, &mut parsed.extra)?);
@@ -267,12 +323,16 @@ impl Row<'_> {
                 target = Some(self.key(field, "target", &mut parsed.extra)?);
             }
             if Some(column) == layout.weight {
-                let token = field.bytes(bytes);
+                let token = field.trimmed(bytes).bytes(bytes);
                 weight = Some(parse_weight(&token).ok_or_else(|| unexpected(weight_range(W::TYPE), Some(&token)))?);
             }
             if let Some(&Some(property)) = self.properties.properties.get(column) {
                 self.properties.push(property, field, bytes, &mut columns[property])?;
             }
+        }
+        // Columns that are left out at the end of a row need no look.
+        if at <= end && layout.num_columns == Some(num_columns) && delimiter != BLANKS {
+            self.check_rest(at, end)?;
         }
         match (source, target) {
             (Some(source), Some(target)) => parsed.edges.push((source, target)),
@@ -283,10 +343,20 @@ impl Row<'_> {
         Ok(())
     }
 
+    /// Refuses values behind the last column: a delimiter in an earlier value has moved those behind it.
+    #[cold]
+    fn check_rest(&self, start: usize, end: usize) -> Result<(), String> {
+        let rest = &self.bytes[start..end];
+        match rest.iter().all(|&byte| byte == self.layout.delimiter || byte.is_ascii_whitespace()) {
+            true => Ok(()),
+            false => Err(format!("expected at most {} columns, found another one: {}", self.num_columns, shown(rest))),
+        }
+    }
+
     /// The vertex that a row of one column names.
     fn lone_key<K: FieldKey>(&self, start: usize, end: usize, extra: &mut Vec<u8>) -> Result<K, String> {
         let mut at = start;
-        let field = next_field(self.bytes, &mut at, end, self.layout.delimiter)?;
+        let field = next_field(self.bytes, &mut at, end, self.layout.delimiter, self.layout.trim)?;
         field.map_or_else(
             || Err(unexpected(&format!("a vertex, {}", K::RANGE), None)),
             |field| self.key(field, "vertex", extra),
@@ -295,6 +365,7 @@ impl Row<'_> {
 
     /// The key in a field; `name` says what it is of.
     fn key<K: FieldKey>(&self, field: Field, name: &str, extra: &mut Vec<u8>) -> Result<K, String> {
+        let field = if K::KIND == KeyKind::Integer { field.trimmed(self.bytes) } else { field };
         let key = if field.has_doubled_quotes {
             K::from_owned(&field.bytes(self.bytes), self.base, extra)
         } else {

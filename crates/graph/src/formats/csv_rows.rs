@@ -4,7 +4,7 @@
 //! Blocks are cut, and rows are told apart in them, by one rule, which looks at no more than the row: whatever the
 //! size of blocks, the rows are the same. Quotes that make no sense cost one line: the next one begins a row again.
 
-use super::csv::BLANKS;
+use super::csv::{BLANKS, CsvLayout};
 use super::lines::line_end;
 
 /// How far from the beginning of a row a closing quote is looked for.
@@ -68,7 +68,8 @@ pub(super) fn closing_quote(bytes: &[u8], mut at: usize, end: usize) -> Option<u
 
 /// Where the last row ends that is known to be whole: `start` if none is, `end` if all are. More may follow
 /// behind the lines `start..end`.
-pub(super) fn whole_rows(bytes: &[u8], start: usize, end: usize, delimiter: u8) -> usize {
+pub(super) fn whole_rows(bytes: &[u8], start: usize, end: usize, layout: &CsvLayout) -> usize {
+    let delimiter = layout.delimiter;
     if delimiter == BLANKS {
         return end;
     }
@@ -83,6 +84,8 @@ pub(super) fn whole_rows(bytes: &[u8], start: usize, end: usize, delimiter: u8) 
             whole = row;
         }
         at = match row_end(bytes, row, end, delimiter) {
+            // Quotes in a comment hold no line ends.
+            _ if layout.is_comment(&bytes[row..end]) => line_end(bytes, row) + 1,
             RowEnd::Line(end) => end + 1,
             RowEnd::Unclosed(_) if end - row < MAX_ROW_BYTES => return whole,
             RowEnd::Unclosed(_) => line_end(bytes, row) + 1,
@@ -101,6 +104,20 @@ pub(super) fn whole_rows(bytes: &[u8], start: usize, end: usize, delimiter: u8) 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::formats::options::LoneKeys;
+
+    fn layout(comment: Option<u8>) -> CsvLayout {
+        CsvLayout {
+            delimiter: b',',
+            source: 0,
+            target: Some(1),
+            weight: None,
+            lone_keys: LoneKeys::Refuse,
+            comment,
+            trim: false,
+            num_columns: None,
+        }
+    }
 
     fn end_of(text: &str) -> RowEnd {
         row_end(text.as_bytes(), 0, text.len(), b',')
@@ -128,13 +145,13 @@ mod tests {
             assert_eq!(end_of(&text), expected);
             // Else the quote at its end is the first of the row there, and open.
             let whole = if is_closed { text.len() } else { num_bytes + 1 };
-            assert_eq!(whole_rows(text.as_bytes(), 0, text.len(), b','), whole);
+            assert_eq!(whole_rows(text.as_bytes(), 0, text.len(), &layout(None)), whole);
         }
     }
 
     #[test]
     fn only_whole_rows_are_cut_off() {
-        let whole = |text: &str| whole_rows(text.as_bytes(), 0, text.len(), b',');
+        let whole = |text: &str| whole_rows(text.as_bytes(), 0, text.len(), &layout(None));
         assert_eq!(whole("a,b\nc,d\n"), 8);
         assert_eq!(whole("a,b\n\"c\",d\n"), 10);
         assert_eq!(whole("a,b\n\"c\n,d\n"), 4);
@@ -143,5 +160,8 @@ mod tests {
         assert_eq!(whole("\"a\nb,c\n\"d,e\"\nf,g\n"), 17);
         assert_eq!(whole("\"a\nb,c\n\"d,e\"\n\"f\n"), 13);
         assert_eq!(whole("\"a\nb,c\n\"d,e\n"), 0);
+        let text = "a,b\n;,\"x\nc,d\n";
+        assert_eq!(whole(text), 4);
+        assert_eq!(whole_rows(text.as_bytes(), 0, text.len(), &layout(Some(b';'))), text.len());
     }
 }

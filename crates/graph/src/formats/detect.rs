@@ -4,6 +4,7 @@ use std::io::{Cursor, Read};
 use std::path::Path;
 
 use super::compression::decoded;
+use super::csv_comments::are_marked_rows;
 use super::lines::is_comment;
 use super::options::Format;
 use super::parquet::ParquetFile;
@@ -54,6 +55,9 @@ pub(super) fn by_content(path: &Path, head: &[u8]) -> Format {
     if first.starts_with(b"p sp ") || (first == b"c" || first.starts_with(b"c ")) && text_has_problem(text) {
         return Format::Dimacs;
     }
+    if first.is_empty() && are_marked_rows(text) {
+        return Format::Csv;
+    }
     if first.contains(&b',') || first.contains(&b';') { Format::Csv } else { Format::EdgeList }
 }
 
@@ -87,6 +91,8 @@ mod tests {
         assert_eq!(format("c d\ne f\n"), Format::EdgeList);
         assert_eq!(format("%%MatrixMarket matrix\n"), Format::Mtx);
         assert_eq!(format("<?xml version='1.0'?>"), Format::GraphMl);
+        assert_eq!(format("#rust,#go\n#go,#c\n"), Format::Csv);
+        assert_eq!(format("# 5 nodes, 3 edges\n# more, words\n"), Format::EdgeList);
         assert_eq!(format(""), Format::EdgeList);
     }
 }

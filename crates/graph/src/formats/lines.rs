@@ -26,6 +26,8 @@ pub(super) struct Parsed<K, W> {
     /// Keys that do not stand in the block's text as they are; it follows the block's lines.
     pub(super) extra: Vec<u8>,
     pub(super) num_lines: u64,
+    /// Lines among them that are comments.
+    pub(super) num_comments: u64,
     /// Zero in sum over an input that must hold each edge at both ends.
     pub(super) balance: u64,
     pub(super) faults: Faults,
@@ -41,6 +43,7 @@ impl<K, W> Parsed<K, W> {
             vertex_properties: Vec::new(),
             extra: Vec::new(),
             num_lines,
+            num_comments: 0,
             balance: 0,
             faults: Faults::new(on_error),
         }
@@ -124,6 +127,13 @@ fn check_line_ends(line: &[u8]) -> Result<(), String> {
     }
 }
 
+/// The most columns that a line of a list has.
+pub(super) fn num_list_columns(text: &[u8]) -> usize {
+    let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !is_comment(line));
+    let num_tokens = |line: &[u8]| line.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty()).count();
+    lines.map(num_tokens).max().unwrap_or(0)
+}
+
 /// Whether a line, trimmed, says nothing.
 pub(super) fn is_comment(line: &[u8]) -> bool {
     line.is_empty() || line[0] == b'#' || line[0] == b'%' || line.starts_with(b"//")
@@ -177,18 +187,18 @@ pub(super) fn parse_edges<K: FieldKey, W: Weight>(
         }
         let end = line_end(bytes, at);
         let (first, last) = trimmed(bytes, at, end);
+        let is_vertex = kind == EdgeLines::OrVertices && is_lone(bytes, first, last);
         let edge: Result<Edge<K, W>, String> = match kind {
-            EdgeLines::OrVertices if is_lone(bytes, first, last) => {
-                key_at(bytes, first, last, "vertex").map(|(vertex, _)| {
-                    parsed.vertices.push(vertex);
-                    None
-                })
-            }
+            _ if is_vertex => key_at(bytes, first, last, "vertex").map(|(vertex, _)| {
+                parsed.vertices.push(vertex);
+                None
+            }),
             EdgeLines::Plain | EdgeLines::OrVertices => edge_line(bytes, first, last, is_weighted),
             EdgeLines::Arcs { num_vertices } => arc_line(bytes, first, last, is_weighted, num_vertices),
         };
         match edge {
-            Ok(None) => {}
+            // Neither an edge nor a vertex: an empty line, or a comment.
+            Ok(None) => parsed.num_comments += u64::from(first < last && !is_vertex),
             Ok(Some((source, target, weight))) => {
                 parsed.edges.push((source, target));
                 parsed.weights.extend(weight);
@@ -359,8 +369,9 @@ pub(super) fn parse_vertices<K: FieldKey, W: Weight>(block: &TextBlock, on_error
     let mut parsed = Parsed::of_block(block, on_error);
     parsed.for_each_line(block, |parsed, start, end| {
         check_line_ends(&block.bytes[start..end])?;
-        if !is_comment(&block.bytes[start..end]) {
-            parsed.vertices.push(key_at(&block.bytes, start, end, "vertex")?.0);
+        match is_comment(&block.bytes[start..end]) {
+            true => parsed.num_comments += u64::from(start < end),
+            false => parsed.vertices.push(key_at(&block.bytes, start, end, "vertex")?.0),
         }
         Ok(())
     });

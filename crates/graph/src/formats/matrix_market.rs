@@ -238,7 +238,9 @@ fn entry_line<K: FieldKey, W: Weight>(
     parsed: &mut Parsed<K, W>,
 ) -> Result<(), String> {
     let MatrixLines { matrix, num_vertices } = lines;
-    if next_token(bytes, start, end).is_none_or(|(first, _)| bytes[first] == b'%') {
+    let first = next_token(bytes, start, end).map(|(first, _)| bytes[first]);
+    if matches!(first, None | Some(b'%')) {
+        parsed.num_comments += u64::from(first.is_some());
         return Ok(());
     }
     let (row, at) = vertex_at(bytes, start, end, "row", num_vertices)?;

@@ -27,9 +27,31 @@ pub(crate) fn shown(bytes: &[u8]) -> String {
     shown
 }
 
+/// Items that a list in a message shows.
+const MAX_LISTED: usize = 20;
+
+/// Items as a list in words, cut short.
+pub(crate) fn list_of(items: impl IntoIterator<Item = String>) -> String {
+    let mut items = items.into_iter();
+    let listed: Vec<String> = items.by_ref().take(MAX_LISTED).collect();
+    match (items.count(), &listed[..]) {
+        (0, [first @ .., last]) if !first.is_empty() => format!("{} and {last}", first.join(", ")),
+        (0, _) => listed.concat(),
+        (more, _) => format!("{} and {more} more", listed.join(", ")),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn long_lists_are_cut() {
+        let list = |len: usize| list_of((1..=len).map(|i| i.to_string()));
+        assert_eq!([0, 1, 2, 3].map(list), ["", "1", "1 and 2", "1, 2 and 3"]);
+        assert!(list(20).ends_with(", 19 and 20"));
+        assert!(list(30).ends_with(", 19, 20 and 10 more"));
+    }
 
     #[test]
     fn long_and_hostile_input_is_tamed() {

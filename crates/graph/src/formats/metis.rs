@@ -43,6 +43,11 @@ pub(super) struct MetisHeader {
 }
 
 impl MetisHeader {
+    /// Whether vertices have sizes or weights, which are not read.
+    pub(super) fn has_vertex_weights(&self) -> bool {
+        self.num_skipped > 0
+    }
+
     /// What a line at the beginning says: the header, or nothing.
     ///
     /// # Errors
@@ -169,7 +174,10 @@ pub(super) fn parse_lists<K: FieldKey, W: Weight>(
     let (mut at, mut lines) = (block.start, lines);
     while at < block.end {
         let end = line_end(bytes, at);
-        if !lines.is_in_comment(&bytes[at..end]) {
+        if lines.is_in_comment(&bytes[at..end]) {
+            // A comment that an earlier block began is counted there.
+            parsed.num_comments += u64::from(lines.begun == Begun::Nothing);
+        } else {
             if let Err(what) = list((bytes, block.end), at, end, lines, is_weighted, &mut parsed) {
                 parsed.faults.note(bytes, at, what);
                 break;

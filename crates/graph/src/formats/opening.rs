@@ -9,15 +9,19 @@ use base::standard_input::StandardInput;
 
 use super::InputPath;
 use super::compression::{Compression, decoded};
-use super::csv_header::properties_of;
+use super::csv_header::{SAMPLE_BYTES, TableHead, TableText, head_of};
 use super::detect;
 use super::endings::input_format;
 use super::foreign;
 use super::graphalytics::find_files;
 use super::graphml::{ElementReader, GraphMlLayout};
+use super::lines::num_list_columns;
 use super::matrix_market::{Field, Matrix};
+use super::message::{list_of, shown};
 use super::metis::MetisHeader;
-use super::options::{Format, KeyKind, LoneKeys, SourceFacts, SourceOptions};
+use super::options::{
+    ColumnName, Format, InputColumns, KeyKind, LoneKeys, SourceFacts, SourceOptions, WantedProperties,
+};
 use super::outcome::{Fatal, LineFault};
 use super::parquet::{ParquetFile, RowLayout};
 use super::part::{HEAD_BYTES, NameVertices, Part, PartKind, PartProperties, TextKind, read_head};
@@ -85,28 +89,165 @@ impl<'a> Opening<'a> {
         }
         self.count_bytes(&looked);
         self.num_texts += 1;
-        if extension == "wel" || format == Format::Dimacs {
-            self.facts.has_weights = Some(self.facts.has_weights.unwrap_or(true));
-        }
         let kind = match format {
-            Format::Csv => TextKind::Csv,
+            Format::Csv => {
+                self.direction_known(path, None)?;
+                return self.table(path, looked, TextKind::Csv);
+            }
+            Format::EdgeList => {
+                self.direction_known(path, None)?;
+                return self.table(path, looked, TextKind::EdgeList);
+            }
             Format::Dimacs => TextKind::Dimacs,
             Format::Mtx => self.matrix(path, &looked.head)?,
             Format::Metis => self.metis(path, &looked.head)?,
-            Format::EdgeList => self.list(path)?,
             _ => TextKind::EdgeList,
         };
         if !matches!(kind, TextKind::MatrixMarket(_) | TextKind::Metis(_)) {
             self.direction_known(path, None)?;
         }
-        let properties = match kind {
-            TextKind::Csv | TextKind::BlankColumns => self.properties(path, &looked, kind)?,
-            _ => PartProperties::default(),
+        if extension == "wel" || format == Format::Dimacs {
+            self.facts.has_weights = Some(self.facts.has_weights.unwrap_or(true));
+            self.note_weights(path);
+        }
+        if kind == TextKind::EdgeList {
+            self.list_columns(path, &looked.head, extension == "wel")?;
+        }
+        let opened = looked.opened.take();
+        self.push(path, kind, opened, None);
+        Ok(())
+    }
+
+    /// Opens a table in text; an edge list is one if it has a header or the caller names its columns.
+    fn table(&mut self, path: &Path, mut looked: Looked, kind: TextKind) -> Result<()> {
+        let takes_no_mark = kind == TextKind::EdgeList && self.options.lone_keys == LoneKeys::Refuse;
+        if let Some(mark) = self.options.comment.filter(|mark| takes_no_mark && !b"#%".contains(mark)) {
+            let what = format!(
+                "cannot take '{}' as the mark of comments: in a list they begin with #, % or //; --comment is for CSV",
+                char::from(mark)
+            );
+            return Err(bad(path, &what));
+        }
+        let is_of_vertices = kind.is_of_vertices();
+        let is_first = |part: &&Part| matches!(part.kind, PartKind::Text(other) if other.has_blanks() == kind.has_blanks() && !other.is_of_vertices());
+        let first = self.parts.iter().filter(is_first).find_map(|part| part.table.as_ref());
+        let text = TableText { path, head: &looked.head, can_reopen: looked.opened.is_none(), kind, first };
+        let (found, num_comments) =
+            head_of(TableText { first: first.filter(|_| !is_of_vertices), ..text }, self.options)?;
+        let wanted = if is_of_vertices { &self.options.vertex_properties } else { &self.options.edge_properties };
+        if let Some((head, _)) = &found {
+            self.facts.notes.extend(head.notes.iter().map(|note| format!("{}: {note}", path.display())));
+            let left_out = head.left_out().into_iter().map(|place| head.name(place)).collect();
+            let of_edges = |place: Option<usize>| place.filter(|_| !is_of_vertices).map(|place| head.name(place));
+            let columns = InputColumns {
+                source: of_edges(Some(head.layout.source)),
+                target: of_edges(head.layout.target),
+                weight: of_edges(head.layout.weight),
+                left_out,
+            };
+            let hint = self.hint(&columns, wanted);
+            self.describe(path, columns, !is_of_vertices, hint);
+        }
+        let is_table = |head: &TableHead| !kind.is_list() || head.has_names();
+        let (table, properties) = found.filter(|(head, _)| is_table(head)).unzip();
+        let kind = match (kind, &table) {
+            (TextKind::EdgeList, Some(_)) => TextKind::BlankColumns,
+            (TextKind::VertexList, Some(_)) => TextKind::VertexColumns,
+            _ => kind,
         };
         let opened = looked.opened.take();
         self.push(path, kind, opened, None);
-        self.say_properties(0, properties);
+        if let Some(part) = self.parts.last_mut() {
+            part.properties[usize::from(is_of_vertices)] = properties.unwrap_or_default();
+            // Lists count their comments as they are read.
+            part.num_comments = if kind.is_list() { 0 } else { num_comments };
+            part.table = table;
+        }
         Ok(())
+    }
+
+    /// Takes note of the columns of a list without a header.
+    fn list_columns(&mut self, path: &Path, head: &[u8], are_weights_noted: bool) -> Result<()> {
+        let num_columns = num_list_columns(&detect::text_of(path, head)?);
+        if num_columns == 0 {
+            return Ok(());
+        }
+        let has_weights = self.options.weights.is_some();
+        let number = |place: usize| Some(ColumnName::Number(place));
+        let columns = InputColumns {
+            source: number(1),
+            target: number(2),
+            weight: number(3).filter(|_| has_weights),
+            left_out: (3 + usize::from(has_weights)..=num_columns).map(ColumnName::Number).collect(),
+        };
+        // The note on weights says all of a column of weights.
+        let hint = match (are_weights_noted, has_weights) {
+            (true, _) if columns.left_out.len() == 1 => None,
+            (false, false) => Some("; --weights takes the third as the weight"),
+            _ => Some(""),
+        };
+        self.describe(path, columns, true, hint);
+        Ok(())
+    }
+
+    /// What to say of columns that are left out, or nothing if the caller chose the others.
+    fn hint(&self, columns: &InputColumns, wanted: &WantedProperties) -> Option<&'static str> {
+        Some(match (&columns.source, wanted, self.options.weights) {
+            (_, WantedProperties::Named(_), _) => return None,
+            // Files of removals name edges, whatever else they have.
+            _ if self.options.lone_keys == LoneKeys::Vertices => return None,
+            (None, ..) => "",
+            (Some(ColumnName::Number(_)), _, None) => {
+                "; --columns names them to keep them, --weights takes the third as the weight"
+            }
+            (_, WantedProperties::None, Some(_)) => "; edges have either a weight or properties",
+            (Some(ColumnName::Name(_)), WantedProperties::None, None) => "; --properties names columns to keep",
+            _ => "",
+        })
+    }
+
+    /// Takes note of the columns of an input, for the report if they are of edges; with a `hint`, tells those that are
+    /// left out.
+    fn describe(&mut self, path: &Path, columns: InputColumns, is_of_edges: bool, hint: Option<&str>) {
+        if let Some(hint) = hint.filter(|_| !columns.left_out.is_empty()) {
+            let what = left_out_note(&columns.left_out);
+            self.facts.notes.push(format!("{}: {what}{hint}", path.display()));
+        }
+        let known = &mut self.facts.columns;
+        if columns.source.is_some() {
+            let ends = |columns: &InputColumns| (columns.source.clone(), columns.target.clone());
+            if self.options.lone_keys == LoneKeys::Refuse
+                && known.source.is_some()
+                && ends(known) != ends(&columns)
+                && let (Some(source), Some(target)) = ends(&columns)
+            {
+                let note = format!("the source is column {source} and the target column {target}");
+                self.facts.notes.push(format!("{}: {note}", path.display()));
+            }
+            known.source = known.source.take().or(columns.source);
+            known.target = known.target.take().or(columns.target);
+            known.weight = known.weight.take().or(columns.weight);
+        }
+        if is_of_edges {
+            self.leave_out(columns.left_out);
+        }
+    }
+
+    /// Takes note of columns that are left out, for the report.
+    fn leave_out(&mut self, columns: impl IntoIterator<Item = ColumnName>) {
+        let known = &mut self.facts.columns.left_out;
+        for column in columns {
+            if !known.contains(&column) {
+                known.push(column);
+            }
+        }
+    }
+
+    /// Tells that an input has weights which are not read.
+    fn note_weights(&mut self, path: &Path) {
+        if self.options.weights.is_none() {
+            self.facts.notes.push(format!("{}: the weights are left out; --weights reads them", path.display()));
+        }
     }
 
     /// The format that is given, or that name or content tell.
@@ -122,25 +263,15 @@ impl<'a> Opening<'a> {
         }
     }
 
-    /// What the lines of an edge list are.
-    fn list(&self, path: &Path) -> Result<TextKind> {
-        let SourceOptions { columns, source_column, target_column, weight_column, lone_keys, .. } = self.options;
-        if columns.is_some() {
-            return Ok(TextKind::BlankColumns);
-        }
-        let named = [source_column, target_column, weight_column].into_iter().flatten().next();
-        match named.filter(|_| *lone_keys == LoneKeys::Refuse) {
-            Some(name) => Err(bad(path, &format!("the column {name:?} is asked for, but an edge list has no names"))),
-            None => Ok(TextKind::EdgeList),
-        }
-    }
-
     fn matrix(&mut self, path: &Path, head: &[u8]) -> Result<TextKind> {
         let text = detect::text_of(path, head)?;
         let line = text.split(|&byte| byte == b'\n').next().unwrap_or_default();
         let matrix = Matrix::of_banner(line).map_err(|what| Error::Line { path: path.to_owned(), line: 1, what })?;
         self.direction_known(path, Some(matrix.direction()))?;
         self.weights_known(path, Some(matrix.field != Field::Pattern))?;
+        if matrix.field != Field::Pattern {
+            self.note_weights(path);
+        }
         Ok(TextKind::MatrixMarket(matrix))
     }
 
@@ -157,21 +288,41 @@ impl<'a> Opening<'a> {
         })?;
         self.direction_known(path, header.direction)?;
         let (layout, properties) = GraphMlLayout::new(header, self.options).map_err(|what| bad(path, &what))?;
+        for (side, wanted) in [&self.options.edge_properties, &self.options.vertex_properties].into_iter().enumerate() {
+            let left_out = layout.left_out(side).map(|name| ColumnName::Name(name.to_owned())).collect();
+            let columns = InputColumns { left_out, ..InputColumns::default() };
+            let hint = self.hint(&columns, wanted);
+            self.describe(path, columns, side == 0, hint);
+        }
         let (path, kind) = (path.to_owned(), PartKind::GraphMl(Arc::new(layout)));
         let can_reopen = looked.opened.is_none();
         let opened = looked.opened;
-        self.parts.push(Part { path, kind, opened, can_reopen, num_promised: None, properties });
+        let (num_promised, table, num_comments) = (None, None, 0);
+        self.parts.push(Part { path, kind, opened, can_reopen, num_promised, properties, table, num_comments });
         Ok(())
     }
 
     fn parquet(&mut self, path: &Path, looked: Looked) -> Result<()> {
         let file = Arc::new(ParquetFile::open(path, looked.into_file(path)?)?);
         let (layout, properties) = RowLayout::of_edges(&file, self.options)?;
-        self.facts.notes.extend(layout.notes(&file));
         self.direction_known(path, None)?;
+        self.parquet_columns(path, &file, &layout, true);
         self.push_rows(path, file, layout);
         self.say_properties(0, properties);
         Ok(())
+    }
+
+    /// Takes note of the columns of a Parquet file, of edges or of vertices.
+    fn parquet_columns(&mut self, path: &Path, file: &ParquetFile, layout: &RowLayout, is_of_edges: bool) {
+        self.facts.notes.extend(layout.notes(file));
+        let wanted = if is_of_edges { &self.options.edge_properties } else { &self.options.vertex_properties };
+        let columns = layout.columns(file);
+        let hint = self.hint(&columns, wanted);
+        self.describe(path, columns, is_of_edges, hint);
+        if is_of_edges {
+            // Each has a note of its own, which says why.
+            self.leave_out(RowLayout::unread(file).map(|column| ColumnName::Name(column.to_owned())));
+        }
     }
 
     fn metis(&mut self, path: &Path, head: &[u8]) -> Result<TextKind> {
@@ -182,6 +333,13 @@ impl<'a> Opening<'a> {
             if let Some(header) = header {
                 self.direction_known(path, Some(Direction::Undirected))?;
                 self.weights_known(path, Some(header.has_weights))?;
+                if header.has_weights {
+                    self.note_weights(path);
+                }
+                if header.has_vertex_weights() {
+                    let note = "the sizes and weights of vertices are left out";
+                    self.facts.notes.push(format!("{}: {note}", path.display()));
+                }
                 return Ok(TextKind::Metis(header));
             }
         }
@@ -190,7 +348,7 @@ impl<'a> Opening<'a> {
 
     /// Opens a file of vertices.
     pub(super) fn vertices(&mut self, path: &Path) -> Result<()> {
-        let mut looked = match path == InputPath::Stdin.path() {
+        let looked = match path == InputPath::Stdin.path() {
             true => Looked::at_stdin(path)?,
             false => Looked::at_file(path)?,
         };
@@ -202,7 +360,7 @@ impl<'a> Opening<'a> {
                 self.count_bytes(&looked);
                 let file = Arc::new(ParquetFile::open(path, looked.into_file(path)?)?);
                 let (layout, properties) = RowLayout::of_vertices(&file, self.options)?;
-                self.facts.notes.extend(layout.notes(&file));
+                self.parquet_columns(path, &file, &layout, false);
                 self.push_rows(path, file, layout);
                 self.say_properties(1, properties);
                 return Ok(());
@@ -214,18 +372,12 @@ impl<'a> Opening<'a> {
             }
         };
         self.count_bytes(&looked);
-        let properties = match kind {
-            TextKind::VertexCsv => self.properties(path, &looked, kind)?,
-            _ => PartProperties::default(),
-        };
-        let opened = looked.opened.take();
-        self.push(path, kind, opened, None);
-        self.say_properties(1, properties);
+        match format {
+            // Their lists have no header.
+            Format::Graphalytics | Format::Gapbs => self.push(path, kind, looked.opened, None),
+            _ => self.table(path, looked, kind)?,
+        }
         Ok(())
-    }
-
-    fn properties(&self, path: &Path, looked: &Looked, kind: TextKind) -> Result<PartProperties> {
-        properties_of(path, &looked.head, looked.opened.is_none(), self.options, kind)
     }
 
     /// Says the properties of the edges (0) or vertices (1) of the input that came last.
@@ -251,6 +403,10 @@ impl<'a> Opening<'a> {
         self.direction_known(path, files.direction)?;
         self.weights_known(path, files.has_weights)?;
         let looked = Looked::at_file(&files.edges)?;
+        if files.has_weights == Some(true) {
+            self.note_weights(path);
+        }
+        self.list_columns(&files.edges, &looked.head, files.has_weights == Some(true))?;
         self.count_bytes(&looked);
         self.num_texts += 1;
         self.facts.num_edges = add(self.facts.num_edges, files.num_edges);
@@ -262,12 +418,13 @@ impl<'a> Opening<'a> {
         let graph = Arc::new(graph);
         self.direction_known(path, Some(graph.direction()))?;
         self.weights_known(path, Some(graph.is_weighted()))?;
+        if graph.is_weighted() {
+            self.note_weights(path);
+        }
         self.facts.num_edges = add(self.facts.num_edges, Some(graph.num_arcs()));
         self.graphs.push(Arc::clone(&graph));
         let kind = PartKind::Serialized(graph, NameVertices::Yes);
-        let properties = Default::default();
-        let path = path.to_owned();
-        self.parts.push(Part { path, kind, opened: None, can_reopen: true, num_promised: None, properties });
+        self.push_part(path, kind, None, None);
         Ok(())
     }
 
@@ -302,14 +459,23 @@ impl<'a> Opening<'a> {
     }
 
     fn push_rows(&mut self, path: &Path, file: Arc<ParquetFile>, layout: RowLayout) {
-        let (path, kind, properties) = (path.to_owned(), PartKind::Parquet(file, Arc::new(layout)), Default::default());
-        self.parts.push(Part { path, kind, opened: None, can_reopen: true, num_promised: None, properties });
+        self.push_part(path, PartKind::Parquet(file, Arc::new(layout)), None, None);
     }
 
     fn push(&mut self, path: &Path, kind: TextKind, opened: Option<Box<dyn Read + Send>>, num_promised: Option<u64>) {
-        let can_reopen = opened.is_none();
-        let (path, kind, properties) = (path.to_owned(), PartKind::Text(kind), Default::default());
-        self.parts.push(Part { path, kind, opened, can_reopen, num_promised, properties });
+        self.push_part(path, PartKind::Text(kind), opened, num_promised);
+    }
+
+    fn push_part(
+        &mut self,
+        path: &Path,
+        kind: PartKind,
+        opened: Option<Box<dyn Read + Send>>,
+        num_promised: Option<u64>,
+    ) {
+        let (path, can_reopen) = (path.to_owned(), opened.is_none());
+        let (properties, table, num_comments) = (Default::default(), None, 0);
+        self.parts.push(Part { path, kind, opened, can_reopen, num_promised, properties, table, num_comments });
     }
 
     /// Everything that was opened; and the one input, if it is a serialized graph.
@@ -359,6 +525,21 @@ fn word(direction: Direction) -> &'static str {
     }
 }
 
+/// What to say of columns that are not read.
+fn left_out_note(columns: &[ColumnName]) -> String {
+    let are_numbers = columns.iter().all(|column| matches!(column, ColumnName::Number(_)));
+    let shown = columns.iter().map(|column| match column {
+        ColumnName::Name(name) => shown(name.as_bytes()),
+        ColumnName::Number(number) if are_numbers => number.to_string(),
+        ColumnName::Number(number) => format!("number {number}"),
+    });
+    let list = list_of(shown);
+    match columns.len() {
+        1 => format!("column {list} is left out"),
+        _ => format!("columns {list} are left out"),
+    }
+}
+
 fn bad(path: &Path, what: &str) -> Error {
     Error::Input { path: path.to_owned(), what: what.to_owned() }
 }
@@ -393,7 +574,8 @@ impl Looked {
     }
 
     fn at_stream(path: &Path, mut reader: Box<dyn Read + Send>) -> Result<Self> {
-        let head = read_head(path, &mut reader, HEAD_BYTES)?;
+        // Nothing more can be looked at later.
+        let head = read_head(path, &mut reader, SAMPLE_BYTES as usize)?;
         let opened = Cursor::new(head.clone()).chain(reader);
         Ok(Self { head, opened: Some(Box::new(opened)), num_bytes: None })
     }

@@ -9,11 +9,11 @@ use crate::{Direction, Error, Result, WeightType};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Format {
-    /// `source target [weight]` a line, separated by blanks; further columns are not looked at.
-    /// Lines that begin with `#`, `%` or `//` are comments.
+    /// `source target [weight]` a line, separated by blanks, perhaps under a header; further columns of a list without
+    /// a header are left out. Lines that begin with `#`, `%` or `//` are comments.
     EdgeList,
-    /// Columns separated by `,`, `;` or tabs, perhaps quoted, perhaps with a header. A quoted field
-    /// ends on its line.
+    /// Columns separated by `,`, `;` or tabs, perhaps quoted, perhaps under a header. Blanks are part of a field, and
+    /// comments stand before the header (RFC 4180).
     Csv,
     /// The formats of the GAP benchmark suite: `.sg`, `.wsg` (binary), `.el`, `.wel` (text).
     Gapbs,
@@ -66,6 +66,23 @@ pub enum OnError {
     Skip,
 }
 
+/// Which inputs of columns, CSV and blank-separated text, begin with a header.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum HeaderRule {
+    /// The first line of each tells; inputs behind one with a header have one too, or are refused.
+    #[default]
+    Auto,
+    /// The first input alone: the others are parts of it and have its columns.
+    First,
+    /// None.
+    None,
+}
+
+impl HeaderRule {
+    /// All of them, with the names that users type.
+    pub const ALL: [(Self, &str); 3] = [(Self::Auto, "auto"), (Self::First, "first"), (Self::None, "none")];
+}
+
 /// What a line with one key alone is, in an edge list or CSV.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum LoneKeys {
@@ -94,11 +111,20 @@ pub enum WantedProperties {
     None,
     /// All that have a name.
     All,
-    /// Those of these names; each must be there.
+    /// Those of these names; each must be there. The other columns are left out without a note.
     Named(Vec<String>),
 }
 
 impl WantedProperties {
+    /// Whether no column is wanted.
+    pub fn is_empty(&self) -> bool {
+        match self {
+            Self::None => true,
+            Self::All => false,
+            Self::Named(names) => names.is_empty(),
+        }
+    }
+
     /// Whether a column of this name is wanted.
     pub fn wants(&self, name: &str) -> bool {
         match self {
@@ -120,12 +146,19 @@ pub struct SourceOptions {
     pub keys: KeyKind,
     /// What to do with a line that is no edge.
     pub on_error: OnError,
-    /// The column of the sources in CSV; `None`: the one with a usual name, or the first.
+    /// The column of the sources under a header; `None`: its name tells, or there are only two columns.
     pub source_column: Option<String>,
-    /// The column of the targets in CSV; `None`: the one with a usual name, or the second.
+    /// The column of the targets, likewise.
     pub target_column: Option<String>,
-    /// The column of the weights in CSV; `None`: the one named `weight`, or the third.
+    /// The column of the weights under a header; `None`: its name tells, or it is the only one left.
     pub weight_column: Option<String>,
+    /// Which inputs of columns begin with a header.
+    pub header: HeaderRule,
+    /// The character that a comment in CSV begins with, anywhere; `None`: comments begin with `#` or `%`, and stand
+    /// before the header only.
+    pub comment: Option<u8>,
+    /// Whether blanks around a field of CSV are no part of it.
+    pub trim: bool,
     /// Names of the columns of text without a header: CSV, and lists of edges. `NAME:TYPE` gives the
     /// type as well.
     pub columns: Option<Vec<String>>,
@@ -136,7 +169,8 @@ pub struct SourceOptions {
     /// A file that names vertices, one a line: its first column, or in CSV the one with a usual
     /// name; `-` for standard input.
     pub vertices: Option<PathBuf>,
-    /// The column of the keys in the file of vertices; `None`: the one with a usual name, or the first.
+    /// The column of the keys in the file of vertices; `None`: its name tells, or there is only one under a header;
+    /// without a header the first.
     pub vertex_column: Option<String>,
     /// Which columns of the file of vertices are their properties.
     pub vertex_properties: WantedProperties,
@@ -158,6 +192,9 @@ impl Default for SourceOptions {
             source_column: None,
             target_column: None,
             weight_column: None,
+            header: HeaderRule::default(),
+            comment: None,
+            trim: false,
             columns: None,
             edge_properties: WantedProperties::default(),
             edge_types: Vec::new(),
@@ -169,6 +206,37 @@ impl Default for SourceOptions {
             block_bytes: 4 << 20,
         }
     }
+}
+
+/// A column of an input.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ColumnName {
+    /// By its name in a header.
+    Name(String),
+    /// By its place from 1, where it has no name.
+    Number(usize),
+}
+
+impl std::fmt::Display for ColumnName {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Name(name) => f.write_str(name),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
+}
+
+/// Which columns of the inputs are what; of several inputs, the first that has columns tells the ends and weights.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct InputColumns {
+    /// The keys of the sources; `None` where the format has no columns.
+    pub source: Option<ColumnName>,
+    /// The keys of the targets.
+    pub target: Option<ColumnName>,
+    /// The weights; `None` without weights.
+    pub weight: Option<ColumnName>,
+    /// Columns of any input that are not read.
+    pub left_out: Vec<ColumnName>,
 }
 
 /// What the inputs say of themselves before they are read.
@@ -191,6 +259,8 @@ pub struct SourceFacts {
     pub edge_properties: PropertySchema,
     /// The properties of vertices, likewise.
     pub vertex_properties: PropertySchema,
+    /// Which columns are what.
+    pub columns: InputColumns,
     /// What users should know about the inputs, in their order: `FILE: …`, such as a column that is left out.
     pub notes: Vec<String>,
 }
@@ -222,8 +292,8 @@ pub struct SourceSummary {
     pub num_skipped: u64,
     /// What was wrong with the first of them, with file and line.
     pub first_skipped: Option<String>,
-    /// What users should know about the inputs: see [`SourceFacts::notes`]; and first lines that may be headers.
-    pub notes: Vec<String>,
+    /// Lines passed over because they are comments.
+    pub num_comments: u64,
     /// The vertices that are listed, where the inputs list all that there are (Graphalytics); with
     /// more than these, [`Source::unlisted`](super::Source::unlisted) tells which edge is wrong.
     pub num_listed: Option<u64>,

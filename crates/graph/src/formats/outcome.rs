@@ -61,6 +61,9 @@ pub(super) struct BlockOutcome {
     pub(super) num_lines: u64,
     pub(super) num_edges: u64,
     pub(super) num_vertices: u64,
+    /// Vertices that follow from a header, not from what the block holds.
+    pub(super) num_implied: u64,
+    pub(super) num_comments: u64,
     pub(super) faults: Faults,
 }
 
@@ -93,6 +96,9 @@ pub(super) struct PartCounts {
     pub(super) num_edges: u64,
     pub(super) num_vertices: u64,
     pub(super) num_skipped: u64,
+    /// Vertices that follow from a header.
+    pub(super) num_implied: u64,
+    num_comments: u64,
 }
 
 /// Everything that the workers found.
@@ -101,7 +107,8 @@ pub(super) struct Outcomes {
     /// By sequence: the input of each block and its lines.
     blocks: Vec<(u32, u32)>,
     counts: Vec<PartCounts>,
-    first_skipped: Option<Placed<LineFault>>,
+    /// By input: the first line that was skipped.
+    first_skipped: Vec<Option<Placed<LineFault>>>,
     fatal: Option<Placed<Fatal>>,
 }
 
@@ -113,7 +120,8 @@ fn keep_first<T>(kept: &mut Option<Placed<T>>, new: Placed<T>) {
 
 impl Outcomes {
     pub(super) fn new(num_parts: usize) -> Self {
-        Self { counts: vec![PartCounts::default(); num_parts], ..Self::default() }
+        let first_skipped = (0..num_parts).map(|_| None).collect();
+        Self { counts: vec![PartCounts::default(); num_parts], first_skipped, ..Self::default() }
     }
 
     /// Adds a block; true where it ends everything.
@@ -126,6 +134,8 @@ impl Outcomes {
         let counts = &mut self.counts[block.part];
         counts.num_edges += block.num_edges;
         counts.num_vertices += block.num_vertices;
+        counts.num_implied += block.num_implied;
+        counts.num_comments += block.num_comments;
         let (sequence, part) = (block.sequence, block.part);
         if let Some(fault) = block.faults.fatal() {
             self.fail(sequence, part, Fatal::Line(fault));
@@ -133,7 +143,7 @@ impl Outcomes {
         }
         counts.num_skipped += block.faults.num_skipped;
         if let Some(fault) = block.faults.first.take() {
-            keep_first(&mut self.first_skipped, Placed { sequence, part, fault });
+            keep_first(&mut self.first_skipped[part], Placed { sequence, part, fault });
         }
         false
     }
@@ -165,17 +175,30 @@ impl Outcomes {
         before.map(|block| u64::from(block.1)).sum::<u64>() + line + 1
     }
 
+    /// The first line of an input that was skipped, as an error; `path` gives the input's.
+    fn skipped(&self, part: usize, path: impl Fn(usize) -> PathBuf) -> Option<Error> {
+        let Placed { sequence, fault, .. } = self.first_skipped[part].as_ref()?;
+        let line = self.line_number(part, *sequence, fault.line);
+        Some(Error::Line { path: path(part), line, what: fault.what.clone() })
+    }
+
+    /// The first fault of an input of which every line was skipped: its format is another one.
+    pub(super) fn all_skipped(&self, path: impl Fn(usize) -> PathBuf) -> Option<Error> {
+        let is_lost = |counts: &PartCounts| {
+            counts.num_skipped > 0 && counts.num_edges == 0 && counts.num_vertices == counts.num_implied
+        };
+        self.skipped(self.counts.iter().position(is_lost)?, path)
+    }
+
     /// What the caller is told; `path` gives an input's.
     pub(super) fn summary(&self, path: impl Fn(usize) -> PathBuf) -> SourceSummary {
-        let first_skipped = self.first_skipped.as_ref().map(|first| {
-            let line = self.line_number(first.part, first.sequence, first.fault.line);
-            Error::Line { path: path(first.part), line, what: first.fault.what.clone() }.to_string()
-        });
+        let first_skipped = (0..self.counts.len()).find_map(|part| self.skipped(part, &path));
+        let first_skipped = first_skipped.map(|error| error.to_string());
         SourceSummary {
             num_edges: self.counts.iter().map(|c| c.num_edges).sum(),
             num_skipped: self.counts.iter().map(|c| c.num_skipped).sum(),
             first_skipped,
-            notes: Vec::new(),
+            num_comments: self.counts.iter().map(|c| c.num_comments).sum(),
             num_listed: None,
         }
     }

@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::blocks::{BlockCutter, CutError, TextBlock};
 use super::compression::decoded;
 use super::csv::CsvLayout;
-use super::csv_header::{header_end, header_of, is_passed_over};
-use super::csv_rows::{MAX_ROW_BYTES, RowEnd, whole_rows};
+use super::csv_header::TableHead;
+use super::csv_rows::whole_rows;
 use super::dimacs::{Problem, problem_line};
 use super::graphml::{Batch, ElementReader, GraphMlLayout};
 use super::lines::{EdgeLines, line_end, trimmed};
@@ -41,13 +41,32 @@ pub(super) const HEAD_BYTES: usize = 64 << 10;
 pub(super) enum TextKind {
     EdgeList,
     Csv,
-    /// Columns between blanks, whose names are given.
+    /// Columns between blanks, which have names.
     BlankColumns,
     Dimacs,
     MatrixMarket(Matrix),
     Metis(MetisHeader),
     VertexList,
     VertexCsv,
+    /// Columns of vertices between blanks, under a header.
+    VertexColumns,
+}
+
+impl TextKind {
+    /// Whether blanks separate the columns.
+    pub(super) fn has_blanks(self) -> bool {
+        self.is_list() || matches!(self, Self::BlankColumns | Self::VertexColumns)
+    }
+
+    /// Whether lines are lists of keys without a header.
+    pub(super) fn is_list(self) -> bool {
+        matches!(self, Self::EdgeList | Self::VertexList)
+    }
+
+    /// Whether a row is a vertex.
+    pub(super) fn is_of_vertices(self) -> bool {
+        matches!(self, Self::VertexList | Self::VertexCsv | Self::VertexColumns)
+    }
 }
 
 /// What one input holds.
@@ -78,6 +97,10 @@ pub(super) struct Part {
     pub(super) num_promised: Option<u64>,
     /// The properties that it has, edges first, vertices second: as many columns come with its blocks.
     pub(super) properties: [PartProperties; 2],
+    /// The columns of a table in text; `None` of other inputs, and of a table without rows.
+    pub(super) table: Option<TableHead>,
+    /// Comments before the first row of a table.
+    pub(super) num_comments: u64,
 }
 
 /// The properties of the edges, or of the vertices, of one input.
@@ -187,6 +210,8 @@ enum Position {
         layout: Option<Layout>,
         problem: Option<Problem>,
         num_bytes: u64,
+        /// Bytes that belong to the header of a table and are still to come.
+        num_header_bytes: u64,
     },
     Arcs(ArcCursor),
     /// The rows that were handed out last.
@@ -206,16 +231,17 @@ pub(super) struct Stream<'a> {
     spare: Vec<Vec<u8>>,
     /// By input: the edges that its header promised.
     problems: Vec<Option<Problem>>,
-    /// First lines that may be headers and were taken as rows, in words.
-    notes: Vec<String>,
+    /// By input: the comments before its first row or entry.
+    num_comments: Vec<u64>,
 }
 
 impl<'a> Stream<'a> {
     pub(super) fn new(parts: &'a mut [Part], options: &'a SourceOptions, bytes_read: &'a Arc<AtomicU64>) -> Self {
         let problems = vec![None; parts.len()];
         let position = Position::Before;
-        let (spare, notes) = (Vec::new(), Vec::new());
-        Self { parts, options, bytes_read, part: 0, position, sequence: 0, spare, problems, notes }
+        let num_comments = parts.iter().map(|part| part.num_comments).collect();
+        let spare = Vec::new();
+        Self { parts, options, bytes_read, part: 0, position, sequence: 0, spare, problems, num_comments }
     }
 
     /// Ends the pieces: something is wrong.
@@ -248,9 +274,9 @@ impl<'a> Stream<'a> {
         &self.problems
     }
 
-    /// First lines that may be headers and were taken as rows, each with its file.
-    pub(super) fn notes(&self) -> &[String] {
-        &self.notes
+    /// The comments before the first row or entry of all inputs.
+    pub(super) fn num_comments(&self) -> u64 {
+        self.num_comments.iter().sum()
     }
 
     /// The next piece, or none after the last.
@@ -330,20 +356,22 @@ impl<'a> Stream<'a> {
                         LoneKeys::Vertices => EdgeLines::OrVertices,
                     })),
                     TextKind::VertexList => Some(Layout::Vertices),
-                    TextKind::BlankColumns => None,
-                    TextKind::Csv
-                    | TextKind::VertexCsv
-                    | TextKind::Dimacs
-                    | TextKind::MatrixMarket(_)
-                    | TextKind::Metis(_) => None,
+                    TextKind::Csv | TextKind::BlankColumns | TextKind::VertexCsv | TextKind::VertexColumns => {
+                        Some(part.table.as_ref().map_or(Layout::Nothing, |table| Layout::Columns(table.layout)))
+                    }
+                    TextKind::Dimacs | TextKind::MatrixMarket(_) | TextKind::Metis(_) => None,
                 };
-                Position::Text { cutter: part.open(self.bytes_read)?, layout, problem: None, num_bytes: 0 }
+                let num_header_bytes = part.table.as_ref().map_or(0, |table| table.num_header_bytes);
+                let cutter = part.open(self.bytes_read)?;
+                Position::Text { cutter, layout, problem: None, num_bytes: 0, num_header_bytes }
             }
         })
     }
 
     fn next_text(&mut self) -> Result<Option<Work>, Fatal> {
-        let Position::Text { cutter, layout, problem, num_bytes } = &mut self.position else { return Ok(None) };
+        let Position::Text { cutter, layout, problem, num_bytes, num_header_bytes } = &mut self.position else {
+            return Ok(None);
+        };
         let part = &self.parts[self.part];
         let mut buffer = self.spare.pop().unwrap_or_default();
         let mut about = self.options.block_bytes;
@@ -357,16 +385,15 @@ impl<'a> Stream<'a> {
             })?;
             let Some(mut block) = block else { return Ok(None) };
             let begin = block.start;
+            let of_header = (*num_header_bytes).min((block.end - begin) as u64);
+            block.start += of_header as usize;
             if let (None, PartKind::Text(kind)) = (*layout, &part.kind) {
-                let guess = find_header(&mut block, *kind, self.options, layout, problem, cutter.is_at_end())?;
-                self.notes.extend(guess.map(|guess| format!("{}: {guess}", part.path.display())));
+                self.num_comments[self.part] += find_header(&mut block, *kind, layout, problem)?;
                 self.problems[self.part] = *problem;
             }
             let end = match *layout {
                 _ if cutter.is_at_end() => block.end,
-                Some(Layout::Columns(CsvLayout { delimiter, .. })) => {
-                    whole_rows(&block.bytes, block.start, block.end, delimiter)
-                }
+                Some(Layout::Columns(ref columns)) => whole_rows(&block.bytes, block.start, block.end, columns),
                 Some(Layout::Lists(lines)) => {
                     cutter.cut_lines();
                     lines.whole_entries(&block)
@@ -376,6 +403,7 @@ impl<'a> Stream<'a> {
                 _ => block.end,
             };
             if end > begin {
+                *num_header_bytes -= of_header;
                 if end < block.end {
                     cutter.take_back(&mut block, end);
                 }
@@ -429,17 +457,15 @@ impl<'a> Stream<'a> {
     }
 }
 
-/// Looks for the header in a block and lets the block begin behind it, or with a header whose end is not there;
-/// where the text `is_at_end`, it will not come. Gives what the caller is told of the header, if anything.
+/// Looks for the header of a graph format in a block and lets the block begin behind it. Gives the number of comments
+/// before it.
 fn find_header(
     block: &mut TextBlock,
     kind: TextKind,
-    options: &SourceOptions,
     layout: &mut Option<Layout>,
     problem: &mut Option<Problem>,
-    is_at_end: bool,
-) -> Result<Option<String>, Fatal> {
-    let mut num_lines = 0;
+) -> Result<u64, Fatal> {
+    let (mut num_lines, mut num_comments) = (0, 0);
     while block.start < block.end {
         let at = block.start;
         let end = line_end(&block.bytes, at);
@@ -448,48 +474,25 @@ fn find_header(
         let line_index = num_lines;
         let bad = |what| Fatal::Line(LineFault { line: line_index, what });
         num_lines += 1;
-        if let TextKind::MatrixMarket(matrix) = kind {
-            block.start = end + 1;
-            if let Some(found) = matrix.size_line(line).map_err(bad)? {
-                *problem = Some(found);
-                *layout = Some(Layout::Entries(MatrixLines { matrix, num_vertices: found.num_vertices }));
-                return Ok(None);
+        block.start = end + 1;
+        let is_found = match kind {
+            TextKind::MatrixMarket(matrix) => matrix
+                .size_line(line)
+                .map_err(bad)?
+                .map(|found| (found, Layout::Entries(MatrixLines { matrix, num_vertices: found.num_vertices }))),
+            TextKind::Metis(header) => {
+                (line.first() != Some(&b'%')).then(|| (header.problem(), Layout::Lists(ListLines::new(header))))
             }
-            continue;
+            _ => problem_line(line)
+                .map_err(bad)?
+                .map(|found| (found, Layout::Edges(EdgeLines::Arcs { num_vertices: found.num_vertices }))),
+        };
+        if let Some((found, lines)) = is_found {
+            (*problem, *layout) = (Some(found), Some(lines));
+            break;
         }
-        if let TextKind::Metis(header) = kind {
-            block.start = end + 1;
-            if line.first() != Some(&b'%') {
-                *problem = Some(header.problem());
-                *layout = Some(Layout::Lists(ListLines::new(header)));
-                return Ok(None);
-            }
-            continue;
-        }
-        if kind == TextKind::Dimacs {
-            block.start = end + 1;
-            if let Some(found) = problem_line(line).map_err(bad)? {
-                *problem = Some(found);
-                *layout = Some(Layout::Edges(EdgeLines::Arcs { num_vertices: found.num_vertices }));
-                return Ok(None);
-            }
-        } else if is_passed_over(line, kind) {
-            block.start = end + 1;
-        } else {
-            let end = match header_end(&block.bytes, at, block.end, kind) {
-                RowEnd::Line(end) => end,
-                RowEnd::Unclosed(_) if !is_at_end && block.end - at < MAX_ROW_BYTES => return Ok(None),
-                _ => end,
-            };
-            let line = &block.bytes[at..end];
-            let line = line.strip_suffix(b"\r").unwrap_or(line);
-            let header = header_of(line, options, kind).map_err(bad)?;
-            *layout = Some(Layout::Columns(header.layout));
-            if header.is_header {
-                block.start = end + 1;
-            }
-            return Ok(header.guess);
-        }
+        let is_banner = line.starts_with(b"%%");
+        num_comments += u64::from(!line.is_empty() && !is_banner);
     }
-    Ok(None)
+    Ok(num_comments)
 }

@@ -16,7 +16,7 @@ use super::opening::Opening;
 use super::options::{KeyKind, SourceFacts, SourceOptions, SourceSummary};
 use super::outcome::{BlockOutcome, Fatal, Outcomes};
 use super::parquet::{bytes_of, read_rows};
-use super::part::{Layout, Numbering, Part, PartKind, Piece, Stream, TextKind, Work};
+use super::part::{Layout, Numbering, Part, PartKind, Piece, Stream, Work};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::read_arcs;
 use super::union::{Union, unions_of, unite};
@@ -183,6 +183,7 @@ impl Run<'_> {
             }
         };
         let (sequence, part) = (piece.sequence, piece.part);
+        let is_implied = matches!(piece.work, Work::Vertices(..));
         let (parsed, text) = match self.parse(piece) {
             Ok(parsed) => parsed,
             Err(error) => {
@@ -203,6 +204,8 @@ impl Run<'_> {
             num_lines: parsed.num_lines,
             num_edges: parsed.edges.len() as u64,
             num_vertices: parsed.vertices.len() as u64,
+            num_implied: if is_implied { parsed.vertices.len() as u64 } else { 0 },
+            num_comments: parsed.num_comments,
             faults: parsed.faults,
         };
         if lock(&self.outcomes).add(outcome) {
@@ -326,8 +329,11 @@ impl Run<'_> {
                 return bad("the graph is undirected, but not every edge stands in the lists of both its ends".into());
             }
         }
+        if let Some(error) = outcomes.all_skipped(|part| paths[part].clone()) {
+            return Err(error);
+        }
         let mut summary = outcomes.summary(|part| paths[part].clone());
-        summary.notes = self.facts.notes.iter().chain(stream.notes()).cloned().collect();
+        summary.num_comments += stream.num_comments();
         if lists_all {
             summary.num_listed = Some((0..paths.len()).map(|part| outcomes.counts(part).num_vertices).sum());
         }
@@ -336,7 +342,7 @@ impl Run<'_> {
 }
 
 fn csv_properties_of(part: &Part) -> CsvProperties {
-    let side = usize::from(matches!(part.kind, PartKind::Text(TextKind::VertexCsv)));
+    let side = usize::from(matches!(part.kind, PartKind::Text(kind) if kind.is_of_vertices()));
     CsvProperties::new(&part.properties[side])
 }
 

@@ -15,7 +15,7 @@ fn named(columns: [Option<&str>; 3]) -> SourceOptions {
 fn delimiters_and_headers_are_told() {
     let folder = Folder::new();
     for delimiter in [",", ";", "\t"] {
-        for header in ["", "source,target,note\n", "a,b,c\n", "# exported\n\nsrc,dst,w\n", "\u{feff}from,to,x\n"] {
+        for header in ["", "source,target,note\n", "# exported\n\nsrc,dst,w\n", "\u{feff}from,to,x\n"] {
             let text = format!("{header}1,2,x\n\n 3 , 4 ,y\r\n5,6,").replace(',', delimiter);
             let read = read(&folder, "some.csv", text).unwrap();
             assert_eq!(read.pairs(), [(1, 2), (3, 4), (5, 6)], "{delimiter:?} {header:?}");
@@ -59,9 +59,15 @@ fn columns_go_by_their_names() {
     let swapped = read_files::<u64, u32>(&[&path], &options).unwrap();
     assert_eq!(swapped.pairs(), [(2, 1), (4, 3)]);
     let result = read_files::<u64, u32>(&[&path], &named([Some("tail"), None, None]));
-    assert_refused(result, "some.csv:1: expected a column 'tail', found 'kind,to,cost,from'");
+    assert_refused(
+        result,
+        "some.csv:1: cannot find the column 'tail' of --source-column: the columns are 'kind', 'to', 'cost' and 'from'",
+    );
     let result = read_files::<u64, u32>(&[&path], &named([Some("to"), Some("to"), None]));
-    assert_refused(result, "some.csv:1: expected a column of sources and one of targets, found 'kind,to,cost,from'");
+    assert_refused(
+        result,
+        "cannot take the column 'to' as both source and target: the columns are 'kind', 'to', 'cost' and 'from'",
+    );
 }
 
 #[test]
@@ -82,9 +88,9 @@ fn weights_have_a_column() {
 #[test]
 fn quotes_hold_delimiters() {
     let folder = Folder::new();
-    let text = "source,target\n\"Doe, Jane\",\"said \"\"hi\"\"\"\n plain , \" kept \" \n\"\"\"\",x\"y\n";
+    let text = "source,target\n\"Doe, Jane\",\"said \"\"hi\"\"\"\n plain ,\" kept \"\n\"\"\"\",x\"y\n";
     let read = read_strings(&folder, "names.csv", text).unwrap();
-    let expected = [("Doe, Jane", "said \"hi\""), ("plain", " kept "), ("\"", "x\"y")];
+    let expected = [("Doe, Jane", "said \"hi\""), (" plain ", " kept "), ("\"", "x\"y")];
     assert_eq!(read.edges, expected.map(|(s, t)| (s.to_owned(), t.to_owned())));
     let result = read_strings(&folder, "names.csv", "a,b\n\"open,c\n");
     assert_refused(result, "names.csv:2: expected a closing quote, found none behind '\"open,c'");
@@ -110,7 +116,7 @@ fn quotes_hold_line_ends() {
     }
     let path = folder.file("names.csv", &text);
     let columns = named([Some("source"), Some("the\n\"target\""), None]);
-    let options = SourceOptions { keys: KeyKind::String, ..columns };
+    let options = SourceOptions { keys: KeyKind::String, trim: true, ..columns };
     assert_eq!(read_files::<Span, u32>(&[&path], &options).unwrap().edges, expected);
     for block_bytes in 130..200 {
         let options = SourceOptions { block_bytes, ..options.clone() };
@@ -174,11 +180,11 @@ fn a_first_line_of_strings_is_never_guessed_silently() {
     let folder = Folder::new();
     let read = read_strings(&folder, "a.csv", "# names\nann,bob\n").unwrap();
     assert_eq!(read.edges.len(), 1);
-    let [guess] = &read.summary.notes[..] else { panic!("{:?}", read.summary) };
+    let [guess] = &read.notes[..] else { panic!("{:?}", read.notes) };
     let expected = "a.csv: the first line 'ann,bob' is taken as an edge: if it is a header, --source-column and";
     assert!(guess.contains(expected), "{guess}");
-    for known in ["source,target\na,b\n", "ann,7\n", "ann,bob,0.5\n"] {
-        assert_eq!(read_strings(&folder, "a.csv", known).unwrap().summary.notes, [""; 0], "{known}");
+    for known in ["source,target\na,b\n", "ann,7\n"] {
+        assert_eq!(read_strings(&folder, "a.csv", known).unwrap().notes, [""; 0], "{known}");
     }
     let result = read_strings(&folder, "a.csv", "src_name,dst_name,km\na,b,1\n").unwrap_err();
     let expected = "a.csv:1: expected names of columns or an edge, found 'src_name,dst_name,km', which may be either: ";
@@ -187,20 +193,20 @@ fn a_first_line_of_strings_is_never_guessed_silently() {
     let options = SourceOptions { keys: KeyKind::String, columns, ..SourceOptions::default() };
     let path = folder.file("a.csv", "ann,bob,friend\nx,y,z\n");
     let read = read_files::<Span, u32>(&[&path], &options).unwrap();
-    assert_eq!((read.edges.len(), read.summary.notes.len()), (2, 0));
+    assert_eq!((read.edges.len(), read.notes.len()), (2, 1), "the third column is left out");
     // The same of vertices.
-    let edges = folder.file("edges.txt", "a b\n");
+    let edges = folder.file("edges.txt", "a 1\n");
     let vertices = |text: &str, vertex_properties: WantedProperties| {
         let vertices = Some(folder.file("v.csv", text));
         let options = SourceOptions { vertices, vertex_properties, keys: KeyKind::String, ..SourceOptions::default() };
-        read_files::<Span, u32>(&[&edges], &options).map(|read| (read.vertices.len(), !read.summary.notes.is_empty()))
+        read_files::<Span, u32>(&[&edges], &options).map(|read| (read.vertices.len(), !read.notes.is_empty()))
     };
     let refused = vertices("package,size\na,1\n", WantedProperties::All).unwrap_err();
     assert!(refused.contains("v.csv:1: expected names of columns or a vertex, found 'package,size'"), "{refused}");
     assert_eq!(vertices("package,size\na,1\n", WantedProperties::None), Ok((2, true)));
     assert_eq!(vertices("a\nb\n", WantedProperties::All), Ok((2, true)));
     assert_eq!(vertices("name\nb\n", WantedProperties::All), Ok((1, false)));
-    assert_eq!(vertices("a,1\nb,2\n", WantedProperties::All), Ok((2, false)));
+    assert_eq!(vertices("a,1\nb,2\n", WantedProperties::All), Ok((2, true)), "column 2 is left out");
 }
 
 #[test]

@@ -141,7 +141,7 @@ fn vertices_have_properties() {
     let options = SourceOptions { vertices: Some(vertices), vertex_column: Some("key".into()), ..all() };
     assert_refused(
         read_files::<u64, u32>(&[&edges], &options),
-        "v.csv:1: expected a column 'key', found 'born,id,name'",
+        "v.csv:1: cannot find the column 'key' of --vertex-column: the columns are 'born', 'id' and 'name'",
     );
 }
 

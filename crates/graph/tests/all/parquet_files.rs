@@ -175,10 +175,15 @@ fn columns_are_found_and_their_types_are_held_to() {
     let swapped = SourceOptions { source_column: column("TARGET"), target_column: column("source"), ..strings.clone() };
     assert_eq!(read(swapped).unwrap().edges[0], (shown(name, 1), shown(name, 0)));
     let missing = read(SourceOptions { source_column: column("nowhere"), ..strings.clone() });
-    assert!(missing.unwrap_err().contains("small.parquet: expected a column 'nowhere', found source, target, weight"));
+    let expected = "small.parquet: cannot find the column 'nowhere' of --source-column: the columns are 'source', ";
+    assert!(missing.unwrap_err().contains(expected));
     let twice =
         read(SourceOptions { source_column: column("target"), target_column: column("target"), ..strings.clone() });
-    assert_refused(twice, "expected two columns for sources and targets, found one for both");
+    assert_refused(
+        twice,
+        "cannot take the column 'target' as both source and target: the columns are 'source', 'target', 'weight', \
+         'edge boolean', 'edge i64', 'edge f64', 'edge date', 'edge timestamp', 'edge string' and 'edge bytes'",
+    );
     let dates = read(SourceOptions { source_column: column("edge date"), ..strings.clone() });
     assert_refused(dates, "column 'edge date': expected text or whole numbers as keys of sources, found dates");
     let weights = SourceOptions { weights: Some(f64::TYPE), weight_column: column("edge string"), ..strings.clone() };
@@ -273,7 +278,7 @@ fn columns_that_lose_something_are_noted() {
     let notes = |options: &SourceOptions| {
         let read = read_files::<u64, f64>(&[&path], options).unwrap();
         let prefix = format!("{}: column ", path.display());
-        let notes = read.summary.notes.iter().map(|note| note.strip_prefix(&prefix).unwrap().to_owned());
+        let notes = read.notes.iter().filter_map(|note| Some(note.strip_prefix(&prefix)?.to_owned()));
         (notes.collect::<Vec<_>>(), read)
     };
     let left_out = |name: &str, kind: &str| {
@@ -306,7 +311,7 @@ fn columns_that_lose_something_are_noted() {
     let vertices = Some(path.clone());
     let options = SourceOptions { vertices, vertex_properties: WantedProperties::All, ..SourceOptions::default() };
     let read = read_files::<u64, f64>(&[&edges], &options).unwrap();
-    assert_eq!(read.summary.notes.len(), 7, "{:?}", read.summary.notes);
+    assert_eq!(read.notes.len(), 7, "{:?}", read.notes);
 }
 
 #[test]
@@ -315,7 +320,7 @@ fn whole_decimals_are_exact_keys() {
     let numbers = read_files::<u64, f64>(&[&path], &SourceOptions::default()).unwrap();
     let large = "18446744073709551615";
     let expected = [("1", "2"), (large, "3")].map(|(source, target)| (source.to_owned(), target.to_owned()));
-    assert_eq!((&numbers.edges[..], numbers.summary.notes.len()), (&expected[..], 0));
+    assert_eq!((&numbers.edges[..], numbers.notes.len()), (&expected[..], 0));
     let strings = SourceOptions { keys: KeyKind::String, ..SourceOptions::default() };
     let texts = read_files::<Span, f64>(&[&path], &strings).unwrap();
     assert_eq!(texts.edges, expected);

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, OnceLock};
 
-use anden_graph::formats::{EdgeBlock, FieldKey, InputPath, KeyKind, Source, SourceOptions, SourceSummary, Span};
+use anden_graph::formats::{
+    EdgeBlock, FieldKey, InputColumns, InputPath, KeyKind, Source, SourceOptions, SourceSummary, Span,
+};
 use anden_graph::property::{PropertyColumn, PropertySchema};
 use anden_graph::{Error, Weight, WeightType};
 use base::parallel::Pool;
@@ -17,6 +19,8 @@ pub struct Read<W> {
     pub properties: Vec<PropertyColumn>,
     pub vertex_properties: Vec<PropertyColumn>,
     pub summary: SourceSummary,
+    pub columns: InputColumns,
+    pub notes: Vec<String>,
 }
 
 impl<W> Read<W> {
@@ -101,7 +105,8 @@ pub fn read_once<K: ShownKey, W: Weight>(
     let facts = source.facts();
     let (properties, vertex_properties) = (columns(&facts.edge_properties), columns(&facts.vertex_properties));
     let (edges, weights, vertices) = (Vec::new(), Vec::new(), Vec::new());
-    let mut read = Read { edges, weights, vertices, properties, vertex_properties, summary };
+    let (columns, notes) = (facts.columns.clone(), facts.notes.clone());
+    let mut read = Read { edges, weights, vertices, properties, vertex_properties, summary, columns, notes };
     for (i, block) in blocks.iter().enumerate() {
         assert_eq!(block.sequence, i as u64);
         let shown = |key: &K| key.shown(&block.text);

@@ -6,7 +6,7 @@ use quick_xml::events::BytesStart;
 
 use super::elements::attribute;
 use crate::Direction;
-use crate::formats::csv_header::WEIGHT_NAMES;
+use crate::formats::columns::WEIGHT_NAMES;
 use crate::formats::options::{SourceOptions, WantedProperties};
 use crate::formats::part::PartProperties;
 use crate::formats::shown;
@@ -191,6 +191,17 @@ impl GraphMlLayout {
             }
         }
         Ok((layout, properties))
+    }
+
+    /// Names of the keys with data of edges, or of vertices, that are not read.
+    pub(in crate::formats) fn left_out(&self, side: usize) -> impl Iterator<Item = &str> {
+        let is_of_side = move |key: &Key| if side == 0 { key.is_of_edges } else { key.is_of_nodes };
+        let is_weight = move |place: &usize| side == 0 && self.weight.contains(place);
+        let keys =
+            self.header.keys.iter().enumerate().filter(move |(_, key)| key.property_type.is_some() && is_of_side(key));
+        let is_read =
+            move |place: &usize| self.places[side].iter().flatten().any(|read| read == place) || is_weight(place);
+        keys.filter(move |(place, _)| !is_read(place)).map(|(_, key)| &key.name[..])
     }
 
     /// Columns without rows: of edges, or of vertices.

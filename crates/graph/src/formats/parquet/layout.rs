@@ -3,8 +3,8 @@
 use super::ParquetFile;
 use super::footer::{Leaf, Logical, Physical, Repeated};
 use super::property::{loss, property_type};
-use crate::formats::csv_header::{SOURCE_NAMES, TARGET_NAMES, VERTEX_NAMES, WEIGHT_NAMES};
-use crate::formats::options::{KeyKind, SourceOptions, WantedProperties};
+use crate::formats::columns::{ColumnNames, is_unnamed};
+use crate::formats::options::{ColumnName, InputColumns, KeyKind, SourceOptions, WantedProperties};
 use crate::formats::part::PartProperties;
 use crate::formats::shown;
 use crate::{Error, Result};
@@ -27,38 +27,17 @@ impl RowLayout {
     /// A column is not there, or not of a type that it can be.
     pub(in crate::formats) fn of_edges(file: &ParquetFile, options: &SourceOptions) -> Result<(Self, PartProperties)> {
         let columns = Columns(file);
-        let (source, target) = (columns.named(&options.source_column)?, columns.named(&options.target_column)?);
-        let usual = |names: &[&str]| columns.usual(names, |_| true);
-        let (source, target) = match (source, target, usual(&SOURCE_NAMES), usual(&TARGET_NAMES)) {
-            (Some(source), Some(target), _, _) => (source, target),
-            (None, None, Some(source), Some(target)) => (source, target),
-            (Some(source), None, _, usual) => (source, columns.or_other(usual, source)?),
-            (None, Some(target), usual, _) => (columns.or_other(usual, target)?, target),
-            (None, None, _, _) => {
-                let source = columns.or_other(None, usize::MAX)?;
-                (source, columns.or_other(None, source)?)
-            }
-        };
-        if source == target {
-            return Err(columns.refuse("expected two columns for sources and targets, found one for both".into()));
-        }
-        let mut layout = Self { source, target: Some(target), weight: None, properties: Vec::new() };
+        let places: Vec<usize> = columns.places().collect();
+        let is_numeric = |number: usize| columns.leaf(places[number]).is_numeric();
+        let roles = columns.names().edge_roles(options, is_numeric).map_err(|what| columns.refuse(what))?;
+        let (source, target) = (places[roles.source], places[roles.target]);
+        let weight = roles.weight.map(|weight| places[weight]);
+        let mut layout = Self { source, target: Some(target), weight, properties: Vec::new() };
         for (name, place) in [("sources", source), ("targets", target)] {
             columns.require_keys(place, name, options)?;
         }
-        if options.weights.is_some() {
-            let is_free = |place: &usize| *place != source && *place != target && columns.leaf(*place).is_numeric();
-            let found = match columns.named(&options.weight_column)? {
-                Some(place) => Some(place),
-                None => {
-                    columns.usual(&WEIGHT_NAMES, |place| is_free(&place)).or_else(|| columns.places().find(is_free))
-                }
-            };
-            let Some(weight) = found else {
-                return Err(columns.refuse("weights are asked for, but no other column holds numbers".into()));
-            };
+        if let Some(weight) = weight {
             columns.require_numbers(weight)?;
-            layout.weight = Some(weight);
         }
         let properties = layout.add_properties(&columns, &options.edge_properties)?;
         Ok((layout, properties))
@@ -73,11 +52,8 @@ impl RowLayout {
         options: &SourceOptions,
     ) -> Result<(Self, PartProperties)> {
         let columns = Columns(file);
-        let named = columns.named(&options.vertex_column)?;
-        let found = named.or_else(|| columns.usual(&VERTEX_NAMES, |_| true)).or_else(|| columns.places().next());
-        let Some(source) = found else {
-            return Err(columns.refuse("expected a column of vertices, found none".into()));
-        };
+        let places: Vec<usize> = columns.places().collect();
+        let source = places[columns.names().vertex_role(options).map_err(|what| columns.refuse(what))?];
         columns.require_keys(source, "vertices", options)?;
         let mut layout = Self { source, target: None, weight: None, properties: Vec::new() };
         let properties = layout.add_properties(&columns, &options.vertex_properties)?;
@@ -90,7 +66,7 @@ impl RowLayout {
         for place in columns.places() {
             let leaf = columns.leaf(place);
             let is_taken = place == self.source || Some(place) == self.target || Some(place) == self.weight;
-            if !is_taken && wanted.wants(&leaf.name) {
+            if !is_taken && !is_unnamed(&leaf.name) && wanted.wants(&leaf.name) {
                 let added = properties.own.add(leaf.name.clone(), property_type(leaf));
                 added.map_err(|error| columns.refuse(error.to_string()))?;
                 self.properties.push(place);
@@ -122,6 +98,23 @@ impl RowLayout {
         notes
     }
 
+    /// The columns of a file that are not read, because a row of them holds several values.
+    pub(in crate::formats) fn unread(file: &ParquetFile) -> impl Iterator<Item = &str> {
+        file.leaves().iter().filter_map(|leaf| leaf.repeated.as_ref()).map(|repeated| &repeated.column[..])
+    }
+
+    /// The roles of the columns with one value a row.
+    pub(in crate::formats) fn columns(&self, file: &ParquetFile) -> InputColumns {
+        let name = |place: usize| ColumnName::Name(file.leaves()[place].name.clone());
+        let is_read = |place: &usize| self.all().any(|read| read == *place);
+        InputColumns {
+            source: self.target.map(|_| name(self.source)),
+            target: self.target.map(name),
+            weight: self.weight.map(name),
+            left_out: Columns(file).places().filter(|place| !is_read(place)).map(name).collect(),
+        }
+    }
+
     /// All columns that are read.
     pub(super) fn all(&self) -> impl Iterator<Item = usize> {
         let keys = [Some(self.source), self.target, self.weight].into_iter().flatten();
@@ -142,34 +135,13 @@ impl Columns<'_> {
         self.0.leaves().iter().enumerate().filter(|(_, leaf)| leaf.repeated.is_none()).map(|(place, _)| place)
     }
 
-    /// The column that is usual, or else the first: but not this one.
-    fn or_other(&self, usual: Option<usize>, taken: usize) -> Result<usize> {
-        let found = usual.into_iter().chain(self.places()).find(|&place| place != taken);
-        found.ok_or_else(|| self.refuse("expected a column of sources and one of targets, found fewer".into()))
+    /// Their names, by their numbers among [`places`](Self::places).
+    fn names(&self) -> ColumnNames {
+        ColumnNames::new(self.places().map(|place| &self.leaf(place).name[..]))
     }
 
     fn refuse(&self, what: String) -> Error {
         Error::Input { path: self.0.path.clone(), what }
-    }
-
-    /// The column of the first of these names that one has.
-    fn usual(&self, names: &[&str], is_fit: impl Fn(usize) -> bool) -> Option<usize> {
-        names.iter().find_map(|name| {
-            self.places().find(|&place| self.leaf(place).name.eq_ignore_ascii_case(name) && is_fit(place))
-        })
-    }
-
-    /// The column that is asked for, if one is.
-    fn named(&self, wanted: &Option<String>) -> Result<Option<usize>> {
-        let Some(wanted) = wanted else { return Ok(None) };
-        let exact = self.places().find(|&place| self.leaf(place).name == *wanted);
-        let found = exact.or_else(|| self.places().find(|&place| self.leaf(place).name.eq_ignore_ascii_case(wanted)));
-        if found.is_some() {
-            return Ok(found);
-        }
-        let names: Vec<&str> = self.places().take(20).map(|place| &self.leaf(place).name[..]).collect();
-        let what = format!("expected a column {}, found {}", shown(wanted.as_bytes()), names.join(", "));
-        Err(self.refuse(what))
     }
 
     /// Keys are whole numbers, decimal ones without places included, or text.

@@ -1,0 +1,84 @@
+//! What `load` and `append` tell of their inputs.
+
+use anden::{ColumnName, Duplicates, InputReport};
+use serde_json::{Value, json};
+
+use crate::args::Global;
+use crate::console::{Table, count};
+use crate::failure::complain;
+
+/// Says how many lines were left out, and what was wrong with the first.
+pub fn say_skipped(global: &Global, num_skipped: u64, first: Option<&str>) {
+    if let Some(line) = first.filter(|_| !global.quiet) {
+        complain(&format!("skipped {} lines, the first: {line}", count(num_skipped)));
+    }
+}
+
+/// Prints what users should know about the inputs, a line each.
+pub fn say_notes(global: &Global, notes: &[String]) {
+    for note in notes.iter().filter(|_| !global.quiet) {
+        complain(&format!("note: {note}"));
+    }
+}
+
+/// A column as a value: its name, or its number from 1.
+fn column(column: &ColumnName) -> Value {
+    match column {
+        ColumnName::Name(name) => json!(name),
+        ColumnName::Number(number) => json!(number),
+    }
+}
+
+/// The rule for parallel edges by the name that users type; none where they are refused.
+fn rule(duplicates: Duplicates) -> Option<&'static str> {
+    Duplicates::ALL.iter().find(|(rule, _)| *rule == duplicates).map(|(_, name)| *name)
+}
+
+/// Adds what became of the inputs to the object of `--json`.
+pub fn add_input(object: &mut Value, input: &InputReport, notes: &[String]) {
+    let columns = &input.columns;
+    object["source_column"] = json!(columns.source.as_ref().map(column));
+    object["target_column"] = json!(columns.target.as_ref().map(column));
+    object["weight_column"] = json!(columns.weight.as_ref().map(column));
+    object["properties"] = json!(input.properties);
+    object["left_out"] = columns.left_out.iter().map(column).collect();
+    object["edges_read"] = json!(input.edges);
+    object["merged"] = json!(input.merged);
+    object["duplicates"] = json!(rule(input.duplicates));
+    object["loops"] = json!(input.loops);
+    object["comment_lines"] = json!(input.comment_lines);
+    object["notes"] = json!(notes);
+}
+
+/// Adds the same to the table, as far as there is anything to say.
+pub fn add_rows(table: &mut Table, input: &InputReport, num_skipped: u64) {
+    let columns = &input.columns;
+    let shown = |column: &ColumnName| match column {
+        ColumnName::Name(name) => name.clone(),
+        ColumnName::Number(number) => format!("column {number}"),
+    };
+    for (name, column) in [("  source", &columns.source), ("  target", &columns.target), ("  weight", &columns.weight)]
+    {
+        if let Some(column) = column {
+            table.pair(name, shown(column));
+        }
+    }
+    if !input.properties.is_empty() {
+        table.pair("  properties", input.properties.join(", "));
+    }
+    if !columns.left_out.is_empty() {
+        let names: Vec<String> = columns.left_out.iter().map(shown).collect();
+        table.pair("  left out", names.join(", "));
+    }
+    if input.merged > 0 {
+        let rule = rule(input.duplicates).map(|rule| format!(" (--duplicates {rule})")).unwrap_or_default();
+        table.pair("  merged", format!("{} parallel edges{rule}", count(input.merged)));
+    }
+    for (name, number) in
+        [("  loops", input.loops), ("  comment lines", input.comment_lines), ("  skipped", num_skipped)]
+    {
+        if number > 0 {
+            table.pair(name, count(number));
+        }
+    }
+}
