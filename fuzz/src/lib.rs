@@ -111,6 +111,8 @@ pub fn read_text(extension: &str, input: &[u8]) {
         on_error: if choice & 4 == 0 { OnError::Stop } else { OnError::Skip },
         edge_properties: if choice & 8 == 0 { WantedProperties::None } else { WantedProperties::All },
         vertex_properties: if choice & 8 == 0 { WantedProperties::None } else { WantedProperties::All },
+        trim: choice & 16 != 0,
+        comment: (choice & 32 != 0).then_some(b'#'),
         ..SourceOptions::default()
     };
     let path = input_file(extension, bytes);

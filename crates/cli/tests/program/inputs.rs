@@ -481,6 +481,29 @@ fn first_lines_of_text_are_told_as_in_csv() {
     }
 }
 
+#[test]
+fn lists_of_vertices_may_have_a_header() {
+    let scene = Scene::new();
+    scene.write("a.txt", "1 2\n");
+    for (text, vertices) in [("id\n7\n", 3), ("id age\n7 30\n", 3), ("7\n8\n", 4)] {
+        scene.write("v.txt", text);
+        let report = load(&scene, "a.txt", &["--vertices", "v.txt"]);
+        assert_eq!((&report["vertices"], &report["notes"]), (&json!(vertices), &json!([])), "{text:?}");
+        std::fs::remove_dir_all(scene.path("db")).unwrap();
+    }
+    scene.write("v.txt", "node\nuser\n");
+    let report = load(&scene, "a.txt", &["--ids", "string", "--vertices", "v.txt"]);
+    assert_eq!(report["vertices"], 4, "a key may have the name of a column");
+    assert!(
+        report["notes"][0].as_str().unwrap().contains("v.txt: the first line 'node' is taken as a vertex"),
+        "{report}"
+    );
+    std::fs::remove_dir_all(scene.path("db")).unwrap();
+    scene.write("v.txt", "7 red\n8 blue\n");
+    let report = load(&scene, "a.txt", &["--vertices", "v.txt"]);
+    assert_eq!(json!([report["left_out"], report["notes"]]), json!([[], ["v.txt: column 2 is left out"]]));
+}
+
 /// A delimiter in a value moved all values behind it, and the last was lost.
 #[test]
 fn rows_with_further_columns_are_refused() {

@@ -17,7 +17,7 @@ use super::options::SourceOptions;
 /// Names of sources and targets that belong together.
 ///
 /// Sources and targets of different rows go together too (`source`, `dest`), if the table has one of each.
-const PAIRS: [(&str, &str); 26] = [
+const PAIRS: [(&str, &str); 28] = [
     ("source", "target"),
     ("src", "dst"),
     ("source", "destination"),
@@ -44,6 +44,9 @@ const PAIRS: [(&str, &str); 26] = [
     ("node1", "node2"),
     ("nodeid1", "nodeid2"),
     ("vertex1", "vertex2"),
+    // LDBC's social network, and STRING's interactions of proteins.
+    ("person1id", "person2id"),
+    ("protein1", "protein2"),
 ];
 /// Pairs whose names often mean other things: `from,to,start,end` is an edge with an interval of time.
 const WEAK_PAIRS: [(&str, &str); 4] = [("u", "v"), ("start", "end"), ("head", "tail"), ("id1", "id2")];

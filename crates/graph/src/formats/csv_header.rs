@@ -286,11 +286,13 @@ fn first_line(
     }
     let columns = columns_of(fields);
     let is_known = match is_of_vertices {
-        true => options.keys == KeyKind::String && columns.known_vertex() == Some(0),
+        true => (kind.is_list() || options.keys == KeyKind::String) && columns.known_vertex() == Some(0),
         false => columns.known_ends()?.is_some(),
     };
     let is_number = |field: &String| parse_weight::<f64>(field.as_bytes()).is_some();
     Ok(match options.keys {
+        // The word may well be a key: lists of vertices that are exported have no header.
+        KeyKind::String if is_known && kind == TextKind::VertexList && fields.len() == 1 => FirstLine::Either,
         _ if is_known => FirstLine::Header,
         _ if has_no_key => FirstLine::NoKeys,
         // Lines of what is removed have no header, but for known names.

@@ -192,6 +192,7 @@ impl<'a> Opening<'a> {
 
     /// What to say of columns that are left out, or nothing if the caller chose the others.
     fn hint(&self, columns: &InputColumns, wanted: &WantedProperties) -> Option<&'static str> {
+        let are_unnamed = columns.left_out.iter().all(|column| matches!(column, ColumnName::Number(_)));
         Some(match (&columns.source, wanted, self.options.weights) {
             (_, WantedProperties::Named(_), _) => return None,
             // Files of removals name edges, whatever else they have.
@@ -202,6 +203,7 @@ impl<'a> Opening<'a> {
             }
             (_, WantedProperties::None, Some(_)) => "; edges have either a weight or properties",
             (Some(ColumnName::Name(_)), WantedProperties::None, None) => "; --properties names columns to keep",
+            (Some(ColumnName::Name(_)), WantedProperties::All, None) if are_unnamed => "; a property needs a name",
             _ => "",
         })
     }

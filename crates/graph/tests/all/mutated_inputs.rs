@@ -127,6 +127,8 @@ fn check_text(extension: &str, target: &str) {
             on_error: if choice & 4 == 0 { OnError::Stop } else { OnError::Skip },
             edge_properties: if choice & 8 == 0 { WantedProperties::None } else { WantedProperties::All },
             vertex_properties: if choice & 8 == 0 { WantedProperties::None } else { WantedProperties::All },
+            trim: choice & 16 != 0,
+            comment: (choice & 32 != 0).then_some(b'#'),
             ..SourceOptions::default()
         };
         let answer = |threads, block_bytes| {
