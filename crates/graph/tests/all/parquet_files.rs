@@ -309,7 +309,12 @@ fn columns_that_lose_something_are_noted() {
     let folder = Folder::new();
     let edges = folder.file("edges.txt", "1 2\n");
     let vertices = Some(path.clone());
-    let options = SourceOptions { vertices, vertex_properties: WantedProperties::All, ..SourceOptions::default() };
+    let options = SourceOptions {
+        vertices,
+        vertex_column: Some("source".into()),
+        vertex_properties: WantedProperties::All,
+        ..SourceOptions::default()
+    };
     let read = read_files::<u64, f64>(&[&edges], &options).unwrap();
     assert_eq!(read.notes.len(), 7, "{:?}", read.notes);
 }

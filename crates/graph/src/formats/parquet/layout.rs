@@ -89,10 +89,10 @@ impl RowLayout {
         for (place, leaf) in file.leaves().iter().enumerate() {
             if let Some(Repeated { column, kind }) = &leaf.repeated {
                 note(column, format!("is left out: it holds {kind}, and only columns with one value a row are read"));
-            } else if self.properties.contains(&place) || self.weight == Some(place) {
-                if let Some(what) = loss(leaf) {
-                    note(&leaf.name, what);
-                }
+            } else if (self.properties.contains(&place) || self.weight == Some(place))
+                && let Some(what) = loss(leaf)
+            {
+                note(&leaf.name, what);
             }
         }
         notes
