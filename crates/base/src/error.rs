@@ -38,6 +38,20 @@ pub enum Error {
         /// The number of the process, where it is known.
         holder: Option<u32>,
     },
+    /// A name that only a regular file of a database may have leads to something else. Nothing was read or changed.
+    #[error(
+        "cannot {operation}: {found} stands in the place of a file of the database ({}); move it away, or put the file \
+         itself there",
+        path.display()
+    )]
+    NotRegular {
+        /// What was attempted, as a verb.
+        operation: &'static str,
+        /// The name.
+        path: PathBuf,
+        /// The kind of what has the name: `a symbolic link`, `a FIFO`.
+        found: &'static str,
+    },
     /// This process was forked from the one that opened what is to be used.
     #[error("{}: was opened by the process that this one was forked from; open it here", path.display())]
     Forked {

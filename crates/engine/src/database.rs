@@ -20,11 +20,11 @@ use crate::append::{AppendOptions, AppendReport, Changes};
 use crate::commit::{CommitStats, Commits};
 use crate::live::{Applied, Background, EdgePairs, Live, LiveStats, Missing, Turn, Update, UpkeepHold};
 use crate::load::{LoadOptions, LoadReport};
-use crate::log::Durability;
+use crate::log::{Durability, HeldLog};
 use crate::{Error, Io, Result};
 
-/// How often a reader looks again because a writer removed what it was reading.
-const MAX_RETRIES: usize = 100;
+/// How often a reader looks again because a writer published meanwhile.
+const MAX_ATTEMPTS: usize = 1000;
 
 /// What errors call the place of a database in memory.
 const IN_MEMORY: &str = "(in memory)";
@@ -341,27 +341,34 @@ impl Database {
         Ok(has_changed || was_read_again || self.live.epoch() != before)
     }
 
-    /// Shows what the log has. A writer may make a snapshot of it meanwhile and remove it: then that is shown. Says whether
-    /// what was read of the log before did not hold, and all of it was read again.
+    /// Shows what the log has. Says whether what was read of the log before did not hold, and all of it was read again.
+    ///
+    /// A writer may make a snapshot of the log meanwhile and remove it. What counts is that the snapshot is still the
+    /// newest once all files of the log are open: nothing of the log is gone then, and nothing that goes later is missed,
+    /// however long reading takes.
     fn catch_up(&self) -> Result<bool> {
         let mut fault = None;
-        for _ in 0..MAX_RETRIES {
+        for _ in 0..MAX_ATTEMPTS {
             self.live.rest_on_newest(&self.store);
-            let followed = self.live.follow(&self.store);
+            let log = self.live.hold_log(&self.store);
             if self.store.refresh()? {
-                // Whatever was wrong with the log is not any more, or is met again.
                 continue;
             }
-            let Err(error) = followed else {
+            let Err(error) = log.and_then(|log| self.follow(log)) else {
                 self.live.show_what_is_below();
                 return Ok(fault.is_some());
             };
-            // What is being written or removed while it is read looks wrong in another place each time: damage stays.
+            // A record that is being written looks wrong in another place each time: damage stays.
             if fault.replace(error.to_string()).as_deref() == Some(error.to_string().as_str()) {
                 return Err(error);
             }
         }
-        self.live.follow(&self.store).map(|_| true)
+        self.follow(self.live.hold_log(&self.store)?)?;
+        Ok(true)
+    }
+
+    fn follow(&self, log: Option<HeldLog<'_>>) -> Result<()> {
+        log.map_or(Ok(()), |log| self.live.follow(&log, &self.store))
     }
 
     /// Makes a snapshot of what is committed, also where that is nothing new.

@@ -120,7 +120,7 @@ impl Error {
             | Self::NotFound { .. }
             | Self::NoVertex { .. }
             | Self::NoEdge { .. } => ErrorKind::NotFound,
-            Self::Lama(lama::Error::Poisoned { .. }) => ErrorKind::Io,
+            Self::Lama(lama::Error::Poisoned { .. } | lama::Error::Displaced { .. }) => ErrorKind::Io,
             Self::Lama(lama::Error::Exists { .. } | lama::Error::Replaced { .. }) | Self::Conflict { .. } => {
                 ErrorKind::Conflict
             }

@@ -66,7 +66,7 @@ use self::version::LiveVersion;
 use self::vertices::VertexHistory;
 use crate::Result;
 use crate::commit::{HUGE_BATCH, Item, Stripes};
-use crate::log::{Bookmark, Durability, Log, LogOwner, LogPlace, LogStats, SharedDurability};
+use crate::log::{Bookmark, Durability, HeldLog, Log, LogOwner, LogPlace, LogStats, SharedDurability};
 
 /// Vertices that may come before everything is prepared for more.
 const SPARE_VERTICES: usize = 1 << 16;
@@ -200,7 +200,7 @@ impl Live {
         if needs_levels(store.options()) {
             return Ok(live);
         }
-        let owner = LogOwner { storage: Arc::clone(store.storage()), id: store.id(), is_poisoned: store.poison_flag() };
+        let owner = LogOwner { storage: Arc::clone(store.storage()), id: store.id(), lock: Arc::clone(store.lock()?) };
         let mut replay = Replay::new(&live, store);
         let log = Log::open(owner, store.path(), store.epoch(), &mut |group| replay.add(group))?;
         replay.finish()?;
@@ -208,23 +208,30 @@ impl Live {
         Ok(live)
     }
 
-    /// Shows what the log in the directory of `store` has beyond what is shown, and writes nothing; says whether that was
-    /// anything.
+    /// The log in the directory of `store`, held open; `None` where it has none.
+    ///
+    /// # Errors
+    /// As [`LogPlace::hold`].
+    pub(crate) fn hold_log<'a>(&self, store: &'a Store) -> Result<Option<HeldLog<'a>>> {
+        if needs_levels(store.options()) {
+            return Ok(None);
+        }
+        let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
+        place.hold().map(Some)
+    }
+
+    /// Shows what the log of `store` has beyond what is shown, and writes nothing.
     ///
     /// # Errors
     /// As [`LogPlace::read`]; the log does not fit the graph.
-    pub(crate) fn follow(&self, store: &Store) -> Result<bool> {
-        if needs_levels(store.options()) {
-            return Ok(false);
-        }
-        let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
+    pub(crate) fn follow(&self, log: &HeldLog<'_>, store: &Store) -> Result<()> {
         let mut replay = Replay::new(self, store);
         let bookmark = lock(&self.bookmark).take();
-        let read = place.read_on(self.epoch(), bookmark, &mut |group| replay.add(group));
-        match read.and_then(|bookmark| Ok((bookmark, replay.finish()?))) {
-            Ok((bookmark, is_new)) => {
+        let read = log.read_on(self.epoch(), bookmark, &mut |group| replay.add(group));
+        match read.and_then(|bookmark| replay.finish().map(|_| bookmark)) {
+            Ok(bookmark) => {
                 *lock(&self.bookmark) = bookmark;
-                Ok(is_new)
+                Ok(())
             }
             Err(error) => {
                 // What was replayed of it is not shown, and nothing can follow it.

@@ -71,7 +71,6 @@ pub(crate) struct Load<'a> {
     pub(crate) budget: Budget,
     pub(crate) builder: &'a StoreBuilder,
     pub(crate) spreader: Option<&'a Spreader>,
-    pub(crate) storage: &'a Arc<dyn Storage>,
     pub(crate) pool: &'a Pool,
     pub(crate) progress: &'a dyn Progress,
 }
@@ -97,21 +96,13 @@ pub(crate) fn load(
     options.agree_on_direction(source.facts().direction);
     options.agree_on_edges(&source.facts().edge_properties)?;
     let builder = match options.identity {
-        Some(identity) => Store::create_as(Arc::clone(&storage), path, options.graph, identity)?,
-        None => Store::create(Arc::clone(&storage), path, options.graph)?,
+        Some(identity) => Store::create_as(storage, path, options.graph, identity)?,
+        None => Store::create(storage, path, options.graph)?,
     };
     let is_weighted = options.graph.list_weights().is_some();
     let spreader = Spreader::new(&options.spread, options.graph.direction, is_weighted, budget);
-    let load = Load {
-        options: &options,
-        inputs,
-        budget,
-        builder: &builder,
-        spreader: spreader.as_ref(),
-        storage: &storage,
-        pool,
-        progress,
-    };
+    let load =
+        Load { options: &options, inputs, budget, builder: &builder, spreader: spreader.as_ref(), pool, progress };
     let built = match source.serialized().filter(|graph| serialized::fits(graph, &options)) {
         Some(graph) => by_weight_type(&load, SerializedStep(graph))?,
         None => by_weight_type(&load, SourceStep(&mut source))?,

@@ -20,27 +20,29 @@ mod segment;
 mod thread;
 
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use base::checksum::crc32c;
 use base::storage::Storage;
-use lama::DatabaseId;
+use lama::{DatabaseId, WriterLock};
 
 pub use durability::Durability;
 pub(crate) use durability::SharedDurability;
-pub(crate) use read::{Bookmark, Found, LogPlace, LoggedGroup};
+pub(crate) use read::{Bookmark, Found, HeldLog, LogPlace, LoggedGroup};
 
 use self::format::{GROUP_HEADER_BYTES, GroupHeader, group_bytes, seed_of};
 use self::segment::{FIRST_GROUP, Files};
 use self::thread::LogThread;
-use crate::{Error, Result};
+use crate::Result;
 
 /// A segment that has grown to this is followed by another: what is read at once is bounded by twice as much.
 const SEGMENT_BYTES: u64 = 64 << 20;
 /// So many bytes may wait in memory; who adds more writes them.
 const MAX_PENDING_BYTES: usize = 8 << 20;
+/// The directory is compared at most this often before a write: commits that wait for no sync pay next to nothing.
+const CHECK_EVERY: Duration = Duration::from_millis(2);
 /// A buffer that has grown beyond this is given back.
 const MAX_SPARE_BYTES: usize = 2 * MAX_PENDING_BYTES;
 
@@ -69,15 +71,15 @@ pub(crate) struct LogStats {
 pub(crate) struct LogOwner {
     pub(crate) storage: Arc<dyn Storage>,
     pub(crate) id: DatabaseId,
-    /// Set once it is not known what the disk holds.
-    pub(crate) is_poisoned: Arc<AtomicBool>,
+    /// Poisoned once it is not known what the disk holds.
+    pub(crate) lock: Arc<WriterLock>,
 }
 
 /// `syncing` is locked before `files`, and `files` before `state`.
 #[derive(Debug)]
 struct Shared {
     seed: u32,
-    is_poisoned: Arc<AtomicBool>,
+    lock: Arc<WriterLock>,
     /// Held while files are synced: of two syncs of one file, the system tells one only that bytes could not be written.
     syncing: Mutex<()>,
     files: Mutex<Files>,
@@ -134,9 +136,10 @@ impl Log {
         after: u64,
         replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
     ) -> Result<Self> {
-        let LogOwner { storage, id, is_poisoned } = owner;
+        let LogOwner { storage, id, lock } = owner;
         let place = LogPlace { storage: &*storage, directory, id };
         let mut found = place.read(after, replay)?;
+        lock.check()?;
         settle(place, &mut found)?;
         let mut files = Files::new(storage, directory, id);
         let through = found.through;
@@ -150,7 +153,7 @@ impl Log {
         };
         let shared = Arc::new(Shared {
             seed: seed_of(id),
-            is_poisoned,
+            lock,
             syncing: Mutex::new(()),
             files: Mutex::new(files),
             state: Mutex::new(state),
@@ -226,7 +229,7 @@ impl Log {
         let mut files = self.shared.files();
         let place = self.shared.state().take_back(epoch);
         let Some(place) = place else { return Ok(()) };
-        files.take_back(epoch, place.offset).inspect_err(|_| self.shared.poison())
+        files.take_back(epoch, place.offset).inspect_err(|_| self.shared.lock.poison())
     }
 
     /// The next group begins a segment.
@@ -253,8 +256,10 @@ impl Log {
         let num_kept = files.written_bytes() + self.shared.state().pending.len() as u64;
         self.shared.kept_bytes.store(num_kept, Ordering::Relaxed);
         drop(files);
-        for path in paths {
-            let _ = storage.remove_file(&path);
+        if !paths.is_empty() && self.shared.lock.check().is_ok() {
+            for path in paths {
+                let _ = storage.remove_file(&path);
+            }
         }
     }
 
@@ -381,19 +386,13 @@ impl Shared {
         self.files.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn poison(&self) {
-        self.is_poisoned.store(true, Ordering::Release);
-    }
-
     fn require_sound(&self) -> Result<()> {
-        if !self.is_poisoned.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        Err(Error::Lama(lama::Error::Poisoned { path: self.files().directory.clone() }))
+        Ok(self.lock.require_sound()?)
     }
 
     /// Begins a segment with the group of this epoch.
     fn begin_segment(&self, epoch: u64) -> Result<()> {
+        self.lock.check()?;
         let mut files = self.files();
         self.write_locked(&mut files)?;
         let (last_epoch, synced_through) = {
@@ -422,10 +421,11 @@ impl Shared {
     }
 
     fn write_locked(&self, files: &mut Files) -> Result<()> {
-        let mut state = self.state();
-        if state.pending.is_empty() {
+        if self.state().pending.is_empty() {
             return Ok(());
         }
+        self.check_in_time(files).inspect_err(|error| self.state().failure = Some(error.to_string()))?;
+        let mut state = self.state();
         let spare = std::mem::take(&mut state.spare);
         let mut bytes = std::mem::replace(&mut state.pending, spare);
         let through = state.last_epoch;
@@ -452,6 +452,17 @@ impl Shared {
         }
     }
 
+    /// Compares the directory with what this writer left there, unless that was done a moment ago: an older copy may have
+    /// been written over the segment, which the next write would damage.
+    fn check_in_time(&self, files: &mut Files) -> Result<()> {
+        let now = Instant::now();
+        if files.checked_at.is_none_or(|at| now.duration_since(at) >= CHECK_EVERY) {
+            self.lock.check_synced(files.current_name().into_iter())?;
+            files.checked_at = Some(now);
+        }
+        Ok(())
+    }
+
     /// Makes durable what was written.
     fn sync(&self) -> Result<()> {
         let _syncing = self.syncing();
@@ -461,11 +472,14 @@ impl Shared {
         let through = self.state().written_through;
         drop(files);
         self.num_syncs.fetch_add(1, Ordering::Relaxed);
-        unsynced.sync().inspect_err(|error| {
+        let failed = |error: &crate::Error| {
             self.state().failure = Some(error.to_string());
-            self.poison();
-        })?;
+            self.lock.poison();
+        };
+        unsynced.sync().inspect_err(failed)?;
         let mut files = self.files();
+        // A commit is durable only in a file that the next writer finds. Segments that a snapshot has may go meanwhile.
+        self.lock.check_synced(files.names(&unsynced)).map_err(Into::into).inspect_err(failed)?;
         files.has_synced(&unsynced);
         let mut state = self.state();
         debug_assert!(through <= state.written_through, "what was written is not taken back while it is synced");

@@ -14,7 +14,7 @@ use crate::manifest::{Created, Manifest};
 use crate::options::{GraphOptions, Identity, Retention};
 use crate::property::{EdgeRecord, NewColumns, PropertyRecord, RowParts, schema_of, write_columns};
 use crate::run::{FinishedRun, RunWriter};
-use crate::store::{Lock, State, Store, give_name, write_manifest};
+use crate::store::{State, Store, WriterLock, give_name};
 use crate::temp_file::TempFile;
 use crate::{Error, Result, names};
 
@@ -51,9 +51,12 @@ struct BuiltRows {
 /// The directory of a database that is not there yet; dropped, it takes everything in it along.
 #[derive(Debug)]
 struct NewDirectory {
+    /// Where the path leads from.
+    outside: Arc<dyn Storage>,
+    /// The directory, open.
     storage: Arc<dyn Storage>,
     path: PathBuf,
-    lock: Option<Lock>,
+    lock: Option<Arc<WriterLock>>,
     is_published: bool,
 }
 
@@ -215,7 +218,8 @@ impl StoreBuilder {
         let rows = std::mem::take(&mut self.rows).into_inner().unwrap_or_else(PoisonError::into_inner);
         let next_file = levels.next_file.max(FIRST + 1).max(FIRST + columns.len() as u32);
         let (versions, level_files) = levels.versions(newest, names)?;
-        let NewDirectory { storage, path, .. } = &self.directory;
+        let (NewDirectory { storage, path, outside, .. }, lock) = (&self.directory, self.directory.lock()?);
+        lock.check()?;
         let mut files = Vec::new();
         let column_files = columns.iter().map(|(_, file, _)| file);
         let column_files = column_files.chain(rows.iter().filter_map(|rows| rows.file.as_ref()));
@@ -226,7 +230,7 @@ impl StoreBuilder {
             storage.remove_file(&path.join(scratch))?;
         }
         storage.sync_dir(path)?;
-        storage.sync_dir(parent(path))?;
+        outside.sync_dir(parent(path))?;
 
         let created = Created { id: self.identity.id, unix_time: self.identity.time(), options: self.options };
         let anchor = versions.len() as u32;
@@ -249,12 +253,9 @@ impl StoreBuilder {
             chain: Chain { versions, anchor, delta_runs: Vec::new() },
         };
         // Of the manifest, too, the name comes last: there is no database with half a first snapshot.
-        let temporary = path.join(names::temporary(names::MANIFEST));
-        write_manifest(&**storage, &temporary, &manifest.encode())?;
-        storage.rename(&temporary, &path.join(names::MANIFEST))?;
-        storage.sync_dir(path)?;
+        lock.publish_manifest(&manifest.encode())?;
 
-        let (state, storage) = (State::read(&**storage, path, None)?, Arc::clone(storage));
+        let (state, storage) = (State::read(&**storage, path)?, Arc::clone(storage));
         self.directory.is_published = true;
         let lock = self.directory.lock.take();
         Ok(Store::with_state(storage, &self.directory.path, state, lock).with_unix_time(self.identity.unix_time))
@@ -283,30 +284,40 @@ fn parent(path: &Path) -> &Path {
 
 impl NewDirectory {
     /// Makes the directory, or takes over one that a failed attempt left.
-    fn prepare(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
+    fn prepare(outside: Arc<dyn Storage>, path: &Path) -> Result<Self> {
         let exists = || Error::Exists { path: path.to_owned() };
-        let is_new = !storage.exists(path)?;
+        let is_new = !outside.exists(path)?;
         if is_new {
-            storage.create_dir(path).map_err(|error| match error.io_kind() {
+            outside.create_dir(path).map_err(|error| match error.io_kind() {
                 Some(std::io::ErrorKind::AlreadyExists) => exists(),
                 _ => error.into(),
             })?;
-        } else if !is_leftover(&*storage, path) {
+        }
+        let storage = match outside.open_dir(path) {
+            Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotADirectory) => return Err(exists()),
+            storage => storage?,
+        };
+        // Another process may have put a directory of its own here since it was made.
+        if !is_leftover(&*storage, path) {
             return Err(exists());
         }
-        let mut directory = Self { storage, path: path.to_owned(), lock: None, is_published: !is_new };
-        directory.lock = Some(Lock::take(&*directory.storage, path)?);
+        let mut directory = Self { outside, storage, path: path.to_owned(), lock: None, is_published: !is_new };
+        directory.lock = Some(Arc::new(WriterLock::take(Arc::clone(&directory.storage), path)?));
         // What a crash leaves is known for ours by the lock file: nothing may outlive that.
         directory.storage.sync_dir(path)?;
-        if !is_new {
-            // Whoever held the lock before may have published meanwhile.
-            if !is_leftover(&*directory.storage, path) {
-                return Err(exists());
-            }
-            directory.is_published = false;
-            directory.remove_files()?;
+        // Another holder of the lock may have published meanwhile.
+        if !is_leftover(&*directory.storage, path) {
+            directory.is_published = true;
+            return Err(exists());
         }
+        directory.is_published = false;
+        directory.remove_files()?;
         Ok(directory)
+    }
+
+    /// The lock, which is held until the database is published.
+    fn lock(&self) -> Result<&WriterLock> {
+        self.lock.as_deref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })
     }
 
     /// Removes what makes it a database first, so that a crash in between leaves no database with holes.
@@ -324,17 +335,20 @@ impl NewDirectory {
         Ok(())
     }
 
+    /// Removes the directory, as far as it is still this attempt's.
     fn remove(&mut self) -> Result<()> {
-        self.remove_files()?;
-        // What a crash leaves of them is known for ours by the lock file.
-        self.storage.sync_dir(&self.path)?;
-        let lock = self.path.join(names::LOCK);
-        if self.storage.exists(&lock)? {
-            self.storage.remove_file(&lock)?;
+        if let Some(lock) = &self.lock {
+            if !lock.owns_directory() {
+                return Ok(());
+            }
+            self.remove_files()?;
+            // What a crash leaves of them is known for ours by the lock file.
+            self.storage.sync_dir(&self.path)?;
+            self.storage.remove_file(&self.path.join(names::LOCK))?;
         }
-        self.lock = None;
+        // The lock is held until the directory is gone: no other attempt begins in it.
         self.storage.remove_dir(&self.path)?;
-        Ok(self.storage.sync_dir(parent(&self.path))?)
+        Ok(self.outside.sync_dir(parent(&self.path))?)
     }
 }
 

@@ -61,6 +61,18 @@ pub enum Error {
         /// The path of the database.
         path: PathBuf,
     },
+    /// Another process moved, removed or replaced files of the database while this one had it open to write. Nothing is
+    /// written from then on, until the database is opened again. Reading goes on.
+    #[error(
+        "cannot write: {what} ({}); this process writes no more; put the directory in order and open it again",
+        path.display()
+    )]
+    Displaced {
+        /// The path of the database.
+        path: PathBuf,
+        /// What happened to which file.
+        what: String,
+    },
     /// The directory holds no younger state of the database that was opened: another one was put in its place, or an older
     /// copy of it.
     #[error("{}: another database, or an older copy of this one, took its place; open it again", path.display())]

@@ -9,13 +9,13 @@ mod draft;
 mod history;
 mod info;
 mod levels;
+mod lock;
 mod merge;
 mod state;
 
-use std::fmt;
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use base::storage::Storage;
@@ -31,11 +31,12 @@ use crate::{Error, Result, names};
 pub use append::{LevelChanges, NewRows};
 pub use history::Diff;
 pub use info::{SnapshotInfo, Stats};
+pub use lock::WriterLock;
 pub use merge::{MergeReport, MergeScope};
 
 pub(crate) use append::check_arcs;
 pub(crate) use counts::net_counts;
-pub(crate) use draft::{give_name, write_manifest};
+pub(crate) use draft::give_name;
 pub(crate) use levels::SMALL_FILE_BYTES;
 pub(crate) use state::State;
 
@@ -59,35 +60,17 @@ pub struct Store {
     memory: AtomicU64,
     /// The time of new snapshots; `None` asks the clock.
     unix_time: Option<u64>,
-    /// What the disk holds of the manifest is not known.
-    is_poisoned: Arc<AtomicBool>,
+    /// Of the writer.
+    lock: Option<Arc<WriterLock>>,
 }
 
 /// What a writer holds.
 #[derive(Debug)]
 struct Writer {
-    _lock: Lock,
     /// The number of the next file: those of failed attempts are not used again either.
     next_file: u32,
     /// The names that files are to have which somebody writes while others write too.
     aside: Vec<String>,
-}
-
-/// The exclusive lock on a database; dropped, it is free.
-pub(crate) struct Lock {
-    _held: Box<dyn Send + Sync>,
-}
-
-impl Lock {
-    pub fn take(storage: &dyn Storage, directory: &Path) -> Result<Self> {
-        Ok(Self { _held: storage.lock(&directory.join(names::LOCK))? })
-    }
-}
-
-impl fmt::Debug for Lock {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Lock")
-    }
 }
 
 impl Store {
@@ -119,20 +102,21 @@ impl Store {
     /// [`Error::NotFound`] where there is none, [`base::Error::Locked`] where another writer has it, another version,
     /// damage in manifest, headers or indexes.
     pub fn open(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
-        require_manifest(&*storage, path)?;
-        let lock = Lock::take(&*storage, path)?;
-        let state = State::read(&*storage, path, None)?;
+        let storage = open_directory(&*storage, path)?;
+        let lock = WriterLock::take(Arc::clone(&storage), path)?;
+        let state = State::read_locked(&*storage, path, &lock)?;
         let mut needless = unknown_files(&*storage, path, &state.manifest)?;
         needless.retain(|name| names::is_ours(name));
         if !needless.is_empty() {
-            // The one who wrote the manifest may have been killed before it was certain to stay: what only the one before
+            // The writer of the manifest may have been killed before it was certain to stay: what only the one before
             // names goes after it.
             storage.sync_dir(path)?;
+            lock.check()?;
         }
         for name in needless {
             storage.remove_file(&path.join(name))?;
         }
-        Ok(Self::with_state(storage, path, state, Some(lock)))
+        Ok(Self::with_state(storage, path, state, Some(Arc::new(lock))))
     }
 
     /// Opens a database for reading; writes nothing, needs no lock. It shows what was there when it was opened, until
@@ -141,18 +125,22 @@ impl Store {
     /// # Errors
     /// As [`open`](Self::open), but for the lock.
     pub fn open_read_only(storage: Arc<dyn Storage>, path: &Path) -> Result<Self> {
-        require_manifest(&*storage, path)?;
-        let state = State::read_beside_writer(&*storage, path, None)?;
+        let storage = open_directory(&*storage, path)?;
+        let state = State::read_beside_writer(&*storage, path)?;
         Ok(Self::with_state(storage, path, state, None))
     }
 
-    pub(crate) fn with_state(storage: Arc<dyn Storage>, path: &Path, state: State, lock: Option<Lock>) -> Self {
+    pub(crate) fn with_state(
+        storage: Arc<dyn Storage>,
+        path: &Path,
+        state: State,
+        lock: Option<Arc<WriterLock>>,
+    ) -> Self {
         let next_file = state.manifest.next_file;
-        let writer = lock.map(|lock| Mutex::new(Writer { _lock: lock, next_file, aside: Vec::new() }));
+        let writer = lock.as_ref().map(|_| Mutex::new(Writer { next_file, aside: Vec::new() }));
         let options = state.manifest.created.options;
         let state = RwLock::new(Arc::new(state));
         let merging = Mutex::default();
-        let (memory, is_poisoned) = (AtomicU64::new(u64::MAX), Arc::default());
         Self {
             storage,
             path: path.to_owned(),
@@ -161,9 +149,9 @@ impl Store {
             writer,
             merging,
             num_waiting: AtomicUsize::new(0),
-            memory,
+            memory: AtomicU64::new(u64::MAX),
             unix_time: None,
-            is_poisoned,
+            lock,
         }
     }
 
@@ -203,10 +191,12 @@ impl Store {
         if self.writer.is_some() {
             return Ok(false);
         }
-        let old = self.state();
-        let new = State::read_beside_writer(&*self.storage, &self.path, Some(&old))?;
-        let has_changed = new.manifest != old.manifest;
-        if has_changed {
+        if self.storage.is_replaced()? {
+            return Err(Error::Replaced { path: self.path.clone() });
+        }
+        let new = State::read_newer(&*self.storage, &self.path, &self.state())?;
+        let has_changed = new.is_some();
+        if let Some(new) = new {
             self.set_state(Arc::new(new));
         }
         Ok(has_changed)
@@ -245,18 +235,27 @@ impl Store {
     /// Refuses to write where it is not known what the disk holds of what was written before.
     ///
     /// # Errors
-    /// [`Error::Poisoned`].
+    /// [`Error::Poisoned`], [`Error::Displaced`].
     pub fn require_sound(&self) -> Result<()> {
-        match self.is_poisoned.load(Ordering::Acquire) {
-            true => Err(Error::Poisoned { path: self.path.clone() }),
-            false => Ok(()),
-        }
+        self.lock.as_ref().map_or(Ok(()), |lock| lock.require_sound())
     }
 
-    /// Set once it is not known what the disk holds: by this store, and by whoever else writes for the database. From
-    /// then on nothing is written until it is opened again.
-    pub fn poison_flag(&self) -> Arc<AtomicBool> {
-        Arc::clone(&self.is_poisoned)
+    /// The lock of the writer; all that write for the database check and poison it.
+    ///
+    /// # Errors
+    /// [`Error::ReadOnly`].
+    pub fn lock(&self) -> Result<&Arc<WriterLock>> {
+        self.lock.as_ref().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })
+    }
+
+    /// The lock, where the directory is as this writer left it.
+    ///
+    /// # Errors
+    /// As [`WriterLock::check`]; the handle only reads.
+    fn check_lock(&self) -> Result<&WriterLock> {
+        let lock = self.lock()?;
+        lock.check()?;
+        Ok(lock)
     }
 
     /// Which snapshots the database keeps by itself.
@@ -353,14 +352,14 @@ impl Store {
         let state = match self.hold() {
             // Nobody publishes before it is compared, and what is open then stays.
             Some(_held) => {
-                let state = State::read(&*self.storage, &self.path, None)?;
+                let state = State::read(&*self.storage, &self.path)?;
                 if state.manifest != self.state().manifest {
                     let manifest = self.path.join(names::MANIFEST);
                     return Err(base::Error::corrupt(&manifest, 0, "the manifest is not what was written last").into());
                 }
                 state
             }
-            None => State::read_beside_writer(&*self.storage, &self.path, None)?,
+            None => State::read_beside_writer(&*self.storage, &self.path)?,
         };
         verify::verify(&*self.storage, &self.path, &state, pool)
     }
@@ -398,8 +397,15 @@ pub(crate) fn check_name(name: Option<&str>, manifest: Option<&Manifest>) -> Res
     }
 }
 
-fn require_manifest(storage: &dyn Storage, path: &Path) -> Result<()> {
-    if storage.exists(&path.join(names::MANIFEST))? { Ok(()) } else { Err(Error::NotFound { path: path.to_owned() }) }
+/// Opens the directory of a database, and holds it.
+fn open_directory(storage: &dyn Storage, path: &Path) -> Result<Arc<dyn Storage>> {
+    use std::io::ErrorKind::{NotADirectory, NotFound};
+    let not_found = || Error::NotFound { path: path.to_owned() };
+    let directory = storage.open_dir(path).map_err(|error| match error.io_kind() {
+        Some(NotFound | NotADirectory) => not_found(),
+        _ => error.into(),
+    })?;
+    if directory.exists(&path.join(names::MANIFEST))? { Ok(directory) } else { Err(not_found()) }
 }
 
 /// The names in a database directory that neither the manifest knows nor the log has.

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use base::mapped::FileBytes;
-use base::storage::Storage;
+use base::storage::{FileIdentity, Storage};
 
 use crate::{Result, names};
 
@@ -14,6 +14,7 @@ use crate::{Result, names};
 pub struct TempFile {
     storage: Arc<dyn Storage>,
     path: PathBuf,
+    identity: FileIdentity,
 }
 
 impl TempFile {
@@ -23,8 +24,8 @@ impl TempFile {
     /// A scratch file has this name, or the disk failed.
     pub(crate) fn create(storage: &Arc<dyn Storage>, directory: &Path, name: &str) -> Result<Self> {
         let path = directory.join(names::scratch(name));
-        drop(storage.create(&path)?);
-        Ok(Self { storage: Arc::clone(storage), path })
+        let identity = storage.create(&path)?.identity()?;
+        Ok(Self { storage: Arc::clone(storage), path, identity })
     }
 
     /// Writes `bytes` at `offset`.
@@ -52,14 +53,18 @@ impl TempFile {
     ///
     /// # Errors
     /// That is less, or the disk failed.
-    pub(crate) fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+    pub fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
         Ok(self.storage.read_at(&self.path, offset, into)?)
     }
 }
 
 impl Drop for TempFile {
     fn drop(&mut self) {
-        // What stays is removed when the database is published, or when it is opened.
-        let _ = self.storage.remove_file(&self.path);
+        // Another file of this name is another writer's. A file that stays is removed when the database is published, or
+        // when it is opened.
+        let stamp = self.storage.stamp(&self.path);
+        if stamp.is_ok_and(|stamp| stamp.is_some_and(|stamp| stamp.identity() == self.identity)) {
+            let _ = self.storage.remove_file(&self.path);
+        }
     }
 }

@@ -3,8 +3,10 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::Arc;
 
-use super::{DiskStorage, Storage, StorageFile};
+use super::disk::{DiskDirectory, ReadMode};
+use super::{DiskStorage, Storage};
 use crate::mapped::FileBytes;
 use crate::size::{size_at_least, size_at_most};
 use crate::{Error, Result};
@@ -19,92 +21,50 @@ const CALL_BYTES: usize = 1 << 20;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CalledStorage;
 
-impl CalledStorage {
-    fn read_open(file: &File, path: &Path, available: u64) -> Result<FileBytes> {
-        let len = file.metadata().map_err(|e| Error::io("look at", path, e))?.len();
-        if len > available {
-            let (needed, free) = (size_at_least(len), size_at_most(available));
-            let what = format!("reading it without a map takes {needed} of memory, and {free} are free");
-            return Err(Error::io("read", path, std::io::Error::new(std::io::ErrorKind::OutOfMemory, what)));
-        }
-        Self::read_len(file, path, len)
-    }
-
-    /// Reads so many bytes, which the file had when it was looked at.
-    fn read_len(file: &File, path: &Path, len: u64) -> Result<FileBytes> {
-        let num_bytes = usize::try_from(len).map_err(|e| Error::io("read", path, std::io::Error::other(e)))?;
-        let mut words = crate::memory::zeroed_huge::<u64>(num_bytes.div_ceil(size_of::<u64>()));
-        let bytes = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..num_bytes];
-        for (call, part) in bytes.chunks_mut(CALL_BYTES).enumerate() {
-            let offset = (call * CALL_BYTES) as u64;
-            file.read_exact_at(part, offset).map_err(|error| {
-                let what = format!("{} bytes from byte {offset} on: {error}", part.len());
-                Error::io("read", path, std::io::Error::new(error.kind(), what))
-            })?;
-        }
-        let read = FileBytes::owned(words, num_bytes);
-        read.ok_or_else(|| Error::io("read", path, std::io::ErrorKind::InvalidData.into()))
-    }
-}
-
 impl Storage for CalledStorage {
-    fn read(&self, path: &Path) -> Result<FileBytes> {
-        let file = File::open(path).map_err(|e| Error::io("open", path, e))?;
-        // Files that were read a moment ago count.
-        Self::read_open(&file, path, crate::memory::available_now())
-    }
-
     fn create_dir(&self, path: &Path) -> Result<()> {
         DiskStorage.create_dir(path)
     }
 
-    fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
-        DiskStorage.create(path)
-    }
-
-    fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
-        DiskStorage.open_write(path)
-    }
-
-    fn read_copy(&self, path: &Path) -> Result<Vec<u8>> {
-        DiskStorage.read_copy(path)
-    }
-
-    fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> Result<()> {
-        DiskStorage.read_at(path, offset, into)
-    }
-
-    fn file_len(&self, path: &Path) -> Result<u64> {
-        DiskStorage.file_len(path)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        DiskStorage.rename(from, to)
-    }
-
-    fn remove_file(&self, path: &Path) -> Result<()> {
-        DiskStorage.remove_file(path)
-    }
-
-    fn remove_dir(&self, path: &Path) -> Result<()> {
-        DiskStorage.remove_dir(path)
-    }
-
-    fn sync_dir(&self, path: &Path) -> Result<()> {
-        DiskStorage.sync_dir(path)
-    }
-
-    fn list(&self, path: &Path) -> Result<Vec<String>> {
-        DiskStorage.list(path)
+    fn open_dir(&self, path: &Path) -> Result<Arc<dyn Storage>> {
+        Ok(Arc::new(DiskDirectory::open(path, ReadMode::Called)?))
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
         DiskStorage.exists(path)
     }
+}
 
-    fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>> {
-        DiskStorage.lock(path)
+/// The bytes of an open file, read by calls.
+pub(super) fn read_called(file: &File, path: &Path) -> Result<FileBytes> {
+    // Files that were read a moment ago count.
+    read_open(file, path, crate::memory::available_now())
+}
+
+fn read_open(file: &File, path: &Path, available: u64) -> Result<FileBytes> {
+    let len = file.metadata().map_err(|e| Error::io("look at", path, e))?.len();
+    if len > available {
+        let (needed, free) = (size_at_least(len), size_at_most(available));
+        let what = format!("reading it without a map takes {needed} of memory, and {free} are free");
+        return Err(Error::io("read", path, std::io::Error::new(std::io::ErrorKind::OutOfMemory, what)));
     }
+    read_len(file, path, len)
+}
+
+/// Reads `len` bytes, the length that the file had before.
+fn read_len(file: &File, path: &Path, len: u64) -> Result<FileBytes> {
+    let num_bytes = usize::try_from(len).map_err(|e| Error::io("read", path, std::io::Error::other(e)))?;
+    let mut words = crate::memory::zeroed_huge::<u64>(num_bytes.div_ceil(size_of::<u64>()));
+    let bytes = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut words)[..num_bytes];
+    for (call, part) in bytes.chunks_mut(CALL_BYTES).enumerate() {
+        let offset = (call * CALL_BYTES) as u64;
+        file.read_exact_at(part, offset).map_err(|error| {
+            let what = format!("{} bytes from byte {offset} on: {error}", part.len());
+            Error::io("read", path, std::io::Error::new(error.kind(), what))
+        })?;
+    }
+    let read = FileBytes::owned(words, num_bytes);
+    read.ok_or_else(|| Error::io("read", path, std::io::ErrorKind::InvalidData.into()))
 }
 
 #[cfg(test)]
@@ -118,7 +78,7 @@ mod tests {
         std::fs::write(&path, &content).unwrap();
         assert_eq!(CalledStorage.read(&path).unwrap().as_slice(), content);
         let file = File::open(&path).unwrap();
-        let error = CalledStorage::read_open(&file, &path, 1 << 20).unwrap_err().to_string();
+        let error = read_open(&file, &path, 1 << 20).unwrap_err().to_string();
         assert!(
             error.contains("anden-called-") && error.contains("takes 2.1 MiB of memory, and 1.0 MiB are free"),
             "{error}"
@@ -127,10 +87,10 @@ mod tests {
         assert!(CalledStorage.read(&path).unwrap_err().to_string().contains("anden-called-"));
         // A directory can be opened, and fails when it is read.
         let folder = std::env::temp_dir();
-        let error = CalledStorage::read_open(&File::open(&folder).unwrap(), &folder, u64::MAX).unwrap_err().to_string();
+        let error = read_open(&File::open(&folder).unwrap(), &folder, u64::MAX).unwrap_err().to_string();
         assert!(error.contains("from byte 0 on"), "{error}");
         let empty = File::open("/dev/null").unwrap();
-        assert!(CalledStorage::read_open(&empty, "null".as_ref(), 0).unwrap().is_empty());
+        assert!(read_open(&empty, "null".as_ref(), 0).unwrap().is_empty());
     }
 
     #[test]
@@ -139,13 +99,13 @@ mod tests {
         let len = 4 * CALL_BYTES as u64;
         for (num_bytes, offset) in [(0, 0), (CALL_BYTES, 1), (2 * CALL_BYTES + 5, 2), (4 * CALL_BYTES - 1, 3)] {
             std::fs::write(&path, vec![7; num_bytes]).unwrap();
-            let error = CalledStorage::read_len(&File::open(&path).unwrap(), &path, len).unwrap_err();
+            let error = read_len(&File::open(&path).unwrap(), &path, len).unwrap_err();
             let place = format!("1048576 bytes from byte {} on: ", offset * CALL_BYTES);
             assert!(error.to_string().contains(&place) && error.to_string().contains("anden-cut-"), "{error}");
             assert_eq!(error.io_kind(), Some(std::io::ErrorKind::UnexpectedEof));
         }
         std::fs::write(&path, vec![7; 4 * CALL_BYTES]).unwrap();
-        assert_eq!(CalledStorage::read_len(&File::open(&path).unwrap(), &path, len).unwrap().len(), 4 * CALL_BYTES);
+        assert_eq!(read_len(&File::open(&path).unwrap(), &path, len).unwrap().len(), 4 * CALL_BYTES);
         std::fs::remove_file(&path).unwrap();
     }
 }

@@ -1,17 +1,24 @@
 //! The real disk.
 
+use std::ffi::OsStr;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::Write;
+use std::io::{self, Read, Seek, Write};
 #[cfg(target_os = "linux")]
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-use super::{Storage, StorageFile};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
+
+use super::called::read_called;
+use super::{FileIdentity, FileStamp, HeldFile, Storage, StorageFile, StorageLock};
 use crate::mapped::FileBytes;
 use crate::process::Birthplace;
 use crate::{Error, Result};
+
+/// A lock file with more bytes than the number of a process takes is a file of the user.
+const MAX_LOCK_BYTES: u64 = 32;
 
 /// The file system of the machine.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,58 +29,197 @@ impl Storage for DiskStorage {
         std::fs::create_dir(path).map_err(|e| Error::io("create directory", path, e))
     }
 
+    fn open_dir(&self, path: &Path) -> Result<Arc<dyn Storage>> {
+        Ok(Arc::new(DiskDirectory::open(path, ReadMode::Mapped)?))
+    }
+
+    fn exists(&self, path: &Path) -> Result<bool> {
+        match path.try_exists() {
+            // Nothing is below a file.
+            Err(e) if e.kind() == io::ErrorKind::NotADirectory => Ok(false),
+            exists => exists.map_err(|e| Error::io("look for", path, e)),
+        }
+    }
+}
+
+/// How a directory reads whole files.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum ReadMode {
+    Mapped,
+    Called,
+}
+
+/// A directory of the machine, held open. Every call is relative to it, so that what another process puts at its path
+/// later is out of reach.
+#[derive(Clone, Debug)]
+pub(super) struct DiskDirectory {
+    dir: Arc<File>,
+    /// What errors call it, and how the paths of its files begin.
+    path: PathBuf,
+    /// The path whatever becomes the current directory.
+    absolute: PathBuf,
+    read_mode: ReadMode,
+}
+
+impl DiskDirectory {
+    pub(super) fn open(path: &Path, read_mode: ReadMode) -> Result<Self> {
+        // The parent of a bare name is the empty path, which stands for the current directory.
+        let place = if path.as_os_str().is_empty() { Path::new(".") } else { path };
+        let dir = OpenOptions::new().read(true).custom_flags(libc::O_DIRECTORY).open(place);
+        let dir = Arc::new(dir.map_err(|e| Error::io("open directory", path, e))?);
+        let absolute = std::path::absolute(place).map_err(|e| Error::io("open directory", path, e))?;
+        Ok(Self { dir, path: path.to_owned(), absolute, read_mode })
+    }
+
+    /// The name in this directory that `path` stands for.
+    fn name<'a>(&self, operation: &'static str, path: &'a Path) -> Result<&'a OsStr> {
+        let mut parts = path.strip_prefix(&self.path).unwrap_or(Path::new("")).components();
+        match (parts.next(), parts.next()) {
+            (Some(Component::Normal(name)), None) => Ok(name),
+            _ => {
+                let what = format!("it is no file of the directory \"{}\"", self.path.display());
+                Err(Error::io(operation, path, io::Error::new(io::ErrorKind::InvalidInput, what)))
+            }
+        }
+    }
+
+    /// Refuses a path that is not this directory's.
+    fn require_this(&self, operation: &'static str, path: &Path) -> Result<()> {
+        if path == self.path {
+            return Ok(());
+        }
+        let what = format!("the open directory is \"{}\"", self.path.display());
+        Err(Error::io(operation, path, io::Error::new(io::ErrorKind::InvalidInput, what)))
+    }
+
+    /// Opens a regular file. A link is not followed, and a FIFO without a peer does not block.
+    fn open_regular(&self, operation: &'static str, path: &Path, flags: OFlags) -> Result<File> {
+        let name = self.name(operation, path)?;
+        let flags = flags | OFlags::NONBLOCK | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let file = match rustix::fs::openat(&self.dir, name, flags, Mode::from_raw_mode(0o666)) {
+            Ok(file) => File::from(file),
+            Err(error) => {
+                // What is in the way says more than the system's reason.
+                self.require_regular(operation, path, name)?;
+                return Err(Error::io(operation, path, error.into()));
+            }
+        };
+        let stat = rustix::fs::fstat(&file).map_err(|e| Error::io(operation, path, e.into()))?;
+        regular(operation, path, &stat)?;
+        Ok(file)
+    }
+
+    /// What has the name, without following a link; `None` where nothing has.
+    fn stat(&self, operation: &'static str, path: &Path, name: &OsStr) -> Result<Option<Stat>> {
+        match rustix::fs::statat(&self.dir, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(rustix::io::Errno::NOENT) => Ok(None),
+            Err(error) => Err(Error::io(operation, path, error.into())),
+        }
+    }
+
+    /// Refuses a name that leads to anything but a regular file or nothing.
+    fn require_regular(&self, operation: &'static str, path: &Path, name: &OsStr) -> Result<()> {
+        match self.stat(operation, path, name)? {
+            Some(stat) => regular(operation, path, &stat),
+            None => Ok(()),
+        }
+    }
+
+    /// The process that says of itself that it has the lock.
+    fn holder(&self, path: &Path) -> Option<u32> {
+        let file = self.open_regular("read", path, OFlags::RDONLY).ok()?;
+        let mut number = String::new();
+        file.take(MAX_LOCK_BYTES).read_to_string(&mut number).ok()?;
+        number.trim().parse().ok()
+    }
+
+    /// Locks the directory itself. Some network file systems lock no directories: there the lock file alone tells
+    /// writers apart.
+    fn lock_directory(&self, path: &Path) -> Result<()> {
+        match self.dir.try_lock() {
+            Err(TryLockError::WouldBlock) => Err(self.locked(path)),
+            Ok(()) | Err(TryLockError::Error(_)) => Ok(()),
+        }
+    }
+
+    fn locked(&self, path: &Path) -> Error {
+        Error::Locked { path: path.to_owned(), holder: self.holder(path) }
+    }
+}
+
+impl Storage for DiskDirectory {
+    fn create_dir(&self, path: &Path) -> Result<()> {
+        let name = self.name("create directory", path)?;
+        let created = rustix::fs::mkdirat(&self.dir, name, Mode::from_raw_mode(0o777));
+        created.map_err(|e| Error::io("create directory", path, e.into()))
+    }
+
+    fn open_dir(&self, path: &Path) -> Result<Arc<dyn Storage>> {
+        self.require_this("open directory", path)?;
+        Ok(Arc::new(self.clone()))
+    }
+
     fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
-        let file = OpenOptions::new().write(true).create_new(true).open(path);
-        let file = file.map_err(|e| Error::io("create", path, e))?;
+        let file = self.open_regular("create", path, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL)?;
         Ok(Box::new(OpenFile::new(Arc::new(file), path)))
     }
 
     fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
-        let file = OpenOptions::new().write(true).open(path).map_err(|e| Error::io("open for writing", path, e))?;
+        let file = self.open_regular("open for writing", path, OFlags::WRONLY)?;
+        Ok(Box::new(OpenFile::new(Arc::new(file), path)))
+    }
+
+    fn open_read(&self, path: &Path) -> Result<Box<dyn HeldFile>> {
+        let file = self.open_regular("open", path, OFlags::RDONLY)?;
         Ok(Box::new(OpenFile::new(Arc::new(file), path)))
     }
 
     fn read(&self, path: &Path) -> Result<FileBytes> {
-        let file = File::open(path).map_err(|e| Error::io("open", path, e))?;
-        FileBytes::map(&file).map_err(|e| Error::io("map", path, e))
-    }
-
-    fn read_copy(&self, path: &Path) -> Result<Vec<u8>> {
-        std::fs::read(path).map_err(|e| Error::io("read", path, e))
-    }
-
-    fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> Result<()> {
-        let file = File::open(path).map_err(|e| Error::io("open", path, e))?;
-        file.read_exact_at(into, offset).map_err(|e| Error::io("read", path, e))
-    }
-
-    fn file_len(&self, path: &Path) -> Result<u64> {
-        std::fs::metadata(path).map(|metadata| metadata.len()).map_err(|e| Error::io("look at", path, e))
+        let file = self.open_regular("open", path, OFlags::RDONLY)?;
+        match self.read_mode {
+            ReadMode::Mapped => FileBytes::map(&file).map_err(|e| Error::io("map", path, e)),
+            ReadMode::Called => read_called(&file, path),
+        }
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
-        std::fs::rename(from, to).map_err(|e| Error::io("rename", from, e))
+        let (name, new_name) = (self.name("rename", from)?, self.name("rename", to)?);
+        self.require_regular("rename", from, name)?;
+        self.require_regular("replace", to, new_name)?;
+        let renamed = rustix::fs::renameat(&self.dir, name, &self.dir, new_name);
+        renamed.map_err(|e| Error::io("rename", from, e.into()))
     }
 
     fn remove_file(&self, path: &Path) -> Result<()> {
-        std::fs::remove_file(path).map_err(|e| Error::io("remove", path, e))
+        let name = self.name("remove", path)?;
+        self.require_regular("remove", path, name)?;
+        rustix::fs::unlinkat(&self.dir, name, AtFlags::empty()).map_err(|e| Error::io("remove", path, e.into()))
     }
 
     fn remove_dir(&self, path: &Path) -> Result<()> {
-        std::fs::remove_dir(path).map_err(|e| Error::io("remove directory", path, e))
+        self.require_this("remove directory", path)?;
+        let removed = match self.is_replaced()? {
+            true => Err(io::Error::other("another directory took its place")),
+            false => std::fs::remove_dir(&self.absolute),
+        };
+        removed.map_err(|e| Error::io("remove directory", path, e))
     }
 
     fn sync_dir(&self, path: &Path) -> Result<()> {
-        // The parent of a bare name is the empty path, which stands for the current directory.
-        let path = if path.as_os_str().is_empty() { Path::new(".") } else { path };
-        File::open(path).and_then(|dir| dir.sync_all()).map_err(|e| Error::io("sync directory", path, e))
+        self.require_this("sync directory", path)?;
+        self.dir.sync_all().map_err(|e| Error::io("sync directory", path, e))
     }
 
     fn list(&self, path: &Path) -> Result<Vec<String>> {
-        let list = || -> std::io::Result<Vec<String>> {
+        self.require_this("list", path)?;
+        let list = || -> io::Result<Vec<String>> {
             let mut names = Vec::new();
-            for entry in std::fs::read_dir(path)? {
-                names.push(entry?.file_name().to_string_lossy().into_owned());
+            for entry in rustix::fs::Dir::read_from(&self.dir)? {
+                let name = entry?.file_name().to_string_lossy().into_owned();
+                if name != "." && name != ".." {
+                    names.push(name);
+                }
             }
             names.sort_unstable();
             Ok(names)
@@ -82,33 +228,84 @@ impl Storage for DiskStorage {
     }
 
     fn exists(&self, path: &Path) -> Result<bool> {
-        match path.try_exists() {
-            // Nothing is below a file.
-            Err(e) if e.kind() == std::io::ErrorKind::NotADirectory => Ok(false),
-            exists => exists.map_err(|e| Error::io("look for", path, e)),
-        }
+        let name = self.name("look for", path)?;
+        Ok(self.stat("look for", path, name)?.is_some())
     }
 
-    fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>> {
-        let file = OpenOptions::new().write(true).create(true).truncate(false).open(path);
-        let mut file = file.map_err(|e| Error::io("open for locking", path, e))?;
+    fn stamp(&self, path: &Path) -> Result<Option<FileStamp>> {
+        let name = self.name("look at", path)?;
+        let Some(stat) = self.stat("look at", path, name)? else { return Ok(None) };
+        regular("look at", path, &stat)?;
+        Ok(Some(stamp(&stat)))
+    }
+
+    fn is_replaced(&self) -> Result<bool> {
+        let is_other = || -> io::Result<bool> {
+            match rustix::fs::stat(&self.absolute) {
+                Ok(there) => Ok(identity(&rustix::fs::fstat(&self.dir)?) != identity(&there)),
+                Err(rustix::io::Errno::NOENT) => Ok(false),
+                Err(error) => Err(error.into()),
+            }
+        };
+        is_other().map_err(|e| Error::io("look at", &self.path, e))
+    }
+
+    fn lock(&self, path: &Path) -> Result<StorageLock> {
+        let failed = |e: io::Error| Error::io("lock", path, e);
+        self.lock_directory(path)?;
+        let mut file = self.open_regular("open for locking", path, OFlags::RDWR | OFlags::CREATE)?;
         match file.try_lock() {
-            Ok(()) => {
-                // For those who are refused: the lock itself is the kernel's, not this number.
-                let _ = file.set_len(0).and_then(|()| writeln!(file, "{}", std::process::id()));
-                Ok(Box::new(Held { file, birthplace: Birthplace::here() }))
-            }
-            Err(TryLockError::WouldBlock) => {
-                let holder = std::fs::read_to_string(path).ok().and_then(|number| number.trim().parse().ok());
-                Err(Error::Locked { path: path.to_owned(), holder })
-            }
-            Err(TryLockError::Error(e)) => Err(Error::io("lock", path, e)),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(self.locked(path)),
+            Err(TryLockError::Error(e)) => return Err(failed(e)),
         }
+        let stat = rustix::fs::fstat(&file).map_err(|e| failed(e.into()))?;
+        let identity = identity(&stat);
+        if self.stamp(path)?.map(|stamp| stamp.identity) != Some(identity) {
+            return Err(failed(io::Error::other("another process replaced the file meanwhile; try again")));
+        }
+        if file.metadata().map_err(failed)?.len() > MAX_LOCK_BYTES {
+            let what = "it holds more than the number of a process; move it away";
+            return Err(failed(io::Error::new(io::ErrorKind::InvalidData, what)));
+        }
+        // For processes that are refused: the lock itself is the kernel's, not this number.
+        let _ = file.set_len(0).and_then(|()| file.rewind()).and_then(|()| writeln!(file, "{}", std::process::id()));
+        let held = Held { dir: Arc::clone(&self.dir), file, birthplace: Birthplace::here() };
+        Ok(StorageLock { identity, _held: Box::new(held) })
     }
 }
 
-/// A lock that this process holds. A forked child has the file open too, so closing it would not free the lock.
+/// Refuses what is no regular file.
+fn regular(operation: &'static str, path: &Path, stat: &Stat) -> Result<()> {
+    let found = match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile => return Ok(()),
+        FileType::Symlink => "a symbolic link",
+        FileType::Directory => "a directory",
+        FileType::Fifo => "a FIFO",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice | FileType::BlockDevice => "a device",
+        FileType::Unknown => "something unknown",
+    };
+    Err(Error::NotRegular { operation, path: path.to_owned(), found })
+}
+
+// The types of the fields differ between systems.
+#[allow(clippy::unnecessary_cast)]
+fn identity(stat: &Stat) -> FileIdentity {
+    FileIdentity { device: stat.st_dev as u64, inode: stat.st_ino as u64 }
+}
+
+#[allow(clippy::unnecessary_cast)]
+fn stamp(stat: &Stat) -> FileStamp {
+    let times = [stat.st_mtime as u64, stat.st_mtime_nsec as u64, stat.st_ctime as u64, stat.st_ctime_nsec as u64];
+    let [modified, modified_ns, changed, changed_ns] = times;
+    let mark = [stat.st_size as u64, modified, modified_ns, changed, changed_ns];
+    FileStamp { identity: identity(stat), mark }
+}
+
+/// A lock that this process holds. A forked child has the files open too, so closing them would not free the lock.
 struct Held {
+    dir: Arc<File>,
     file: File,
     birthplace: Birthplace,
 }
@@ -116,13 +313,14 @@ struct Held {
 impl Drop for Held {
     fn drop(&mut self) {
         if !self.birthplace.is_elsewhere() {
-            // Closing the file frees it too, where no child has it.
+            // Closing the files frees it too, where no child has them.
             let _ = self.file.unlock();
+            let _ = self.dir.unlock();
         }
     }
 }
 
-/// A file of the system that is written.
+/// A file of the system, open.
 #[derive(Debug)]
 pub(super) struct OpenFile {
     file: Arc<File>,
@@ -133,6 +331,44 @@ impl OpenFile {
     /// `path` is what errors call it.
     pub fn new(file: Arc<File>, path: &Path) -> Self {
         Self { file, path: path.to_owned() }
+    }
+
+    pub(super) fn stamp(&self) -> Result<FileStamp> {
+        let stat = rustix::fs::fstat(&self.file).map_err(|e| Error::io("look at", &self.path, e.into()))?;
+        Ok(stamp(&stat))
+    }
+}
+
+impl HeldFile for OpenFile {
+    fn len(&self) -> Result<u64> {
+        self.file.metadata().map(|m| m.len()).map_err(|e| Error::io("look at", &self.path, e))
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        self.file.read_exact_at(into, offset).map_err(|e| Error::io("read", &self.path, e))
+    }
+
+    fn read_all(&self) -> Result<Vec<u8>> {
+        let read = || -> io::Result<Vec<u8>> {
+            let len = usize::try_from(self.file.metadata()?.len()).map_err(io::Error::other)?;
+            let mut bytes = Vec::new();
+            bytes.try_reserve_exact(len)?;
+            while bytes.len() < len {
+                let offset = bytes.len() as u64;
+                match rustix::io::pread(&self.file, rustix::buffer::spare_capacity(&mut bytes), offset) {
+                    // The file was cut since its length was asked for.
+                    Ok(0) => break,
+                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                    Err(error) => {
+                        let error = io::Error::from(error);
+                        let what = format!("{} bytes from byte {offset} on: {error}", len - bytes.len());
+                        return Err(io::Error::new(error.kind(), what));
+                    }
+                }
+            }
+            Ok(bytes)
+        };
+        read().map_err(|e| Error::io("read", &self.path, e))
     }
 }
 
@@ -165,7 +401,11 @@ impl StorageFile for OpenFile {
     }
 
     fn len(&self) -> Result<u64> {
-        self.file.metadata().map(|m| m.len()).map_err(|e| Error::io("look at", &self.path, e))
+        HeldFile::len(self)
+    }
+
+    fn identity(&self) -> Result<FileIdentity> {
+        Ok(self.stamp()?.identity)
     }
 }
 
@@ -198,7 +438,7 @@ mod tests {
         assert_eq!(disk.file_len(&path).unwrap(), 8);
         disk.read_at(&path, 2, &mut part).unwrap();
         assert_eq!(&part, b"adta");
-        assert_eq!(disk.read_at(&path, 6, &mut part).unwrap_err().io_kind(), Some(std::io::ErrorKind::UnexpectedEof));
+        assert_eq!(disk.read_at(&path, 6, &mut part).unwrap_err().io_kind(), Some(io::ErrorKind::UnexpectedEof));
         disk.rename(&path, &dir.join("other")).unwrap();
         disk.sync_dir(&dir).unwrap();
         assert_eq!(disk.list(&dir).unwrap(), ["LOCK", "other"]);
@@ -206,5 +446,53 @@ mod tests {
         disk.remove_file(&lock_path).unwrap();
         disk.remove_dir(&dir).unwrap();
         assert!(!disk.exists(&dir).unwrap());
+    }
+
+    #[test]
+    fn a_directory_is_reached_wherever_it_is() {
+        let folder = std::env::temp_dir().join(format!("anden-handle-{}", std::process::id()));
+        let (here, there) = (folder.join("here"), folder.join("there"));
+        DiskStorage.create_dir(&folder).unwrap();
+        DiskStorage.create_dir(&here).unwrap();
+        let dir = DiskStorage.open_dir(&here).unwrap();
+        std::fs::rename(&here, &there).unwrap();
+        drop(dir.create(&here.join("file")).unwrap());
+        assert!(there.join("file").exists() && !dir.is_replaced().unwrap());
+        DiskStorage.create_dir(&here).unwrap();
+        std::fs::write(here.join("file"), "of another").unwrap();
+        assert!(dir.is_replaced().unwrap());
+        assert!(dir.read(&here.join("file")).unwrap().is_empty());
+        dir.rename(&here.join("file"), &here.join("new")).unwrap();
+        assert_eq!(
+            (dir.list(&here).unwrap(), std::fs::read(here.join("file")).unwrap()),
+            (vec!["new".into()], b"of another".to_vec())
+        );
+        dir.remove_file(&here.join("new")).unwrap();
+        std::fs::remove_file(here.join("file")).unwrap();
+        let error = dir.remove_dir(&here).unwrap_err().to_string();
+        assert!(error.contains("another directory took its place") && here.exists(), "{error}");
+        for path in [folder.join("there/file"), here.join("../there/file"), here.join("a/b"), here.clone()] {
+            let error = dir.create(&path).unwrap_err();
+            assert_eq!(error.io_kind(), Some(io::ErrorKind::InvalidInput), "{error}");
+        }
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn the_lock_outlives_the_removal_of_its_file() {
+        let dir = std::env::temp_dir().join(format!("anden-lock-{}", std::process::id()));
+        let path = dir.join("LOCK");
+        DiskStorage.create_dir(&dir).unwrap();
+        let held = DiskStorage.lock(&path).unwrap();
+        assert_eq!(DiskStorage.stamp(&path).unwrap().map(|stamp| stamp.identity()), Some(held.identity()));
+        std::fs::remove_file(&path).unwrap();
+        assert!(matches!(DiskStorage.lock(&path), Err(Error::Locked { .. })) && !path.exists());
+        drop(held);
+        // A file of the user that has this name is not cut.
+        std::fs::write(&path, [b'1'; 100]).unwrap();
+        let error = DiskStorage.lock(&path).unwrap_err().to_string();
+        assert!(error.contains("more than the number of a process"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), [b'1'; 100]);
+        std::fs::remove_dir_all(&dir).unwrap();
     }
 }

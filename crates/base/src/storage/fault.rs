@@ -11,7 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use super::{Storage, StorageFile};
+use super::{FileIdentity, FileStamp, HeldFile, Storage, StorageFile, StorageLock};
 use crate::mapped::FileBytes;
 use crate::{Error, Result};
 
@@ -77,6 +77,7 @@ struct Content {
     now: Vec<u8>,
     synced: Vec<u8>,
     unsynced: Vec<Change>,
+    num_changes: u64,
 }
 
 #[derive(Clone, Debug)]
@@ -141,7 +142,7 @@ impl FaultStorage {
     pub fn set_contents(&self, path: &Path, bytes: &[u8]) {
         let mut state = self.state();
         let id = state.files.len();
-        state.files.push(Content { now: bytes.to_vec(), synced: bytes.to_vec(), unsynced: Vec::new() });
+        state.files.push(Content::durable(bytes.to_vec()));
         state.names.insert(path.to_owned(), Entry::File(id));
         state.synced_names.insert(path.to_owned(), Entry::File(id));
     }
@@ -149,9 +150,7 @@ impl FaultStorage {
     /// A separate disk with the same files, all durable, and no plan.
     pub fn duplicate(&self) -> Self {
         let state = self.state();
-        let settled =
-            |file: &Content| Content { now: file.now.clone(), synced: file.now.clone(), unsynced: Vec::new() };
-        let files = state.files.iter().map(settled).collect();
+        let files = state.files.iter().map(|file| Content::durable(file.now.clone())).collect();
         let copy = State { files, names: state.names.clone(), synced_names: state.names.clone(), ..State::default() };
         Self { state: Arc::new(Mutex::new(copy)) }
     }
@@ -223,10 +222,12 @@ impl State {
 
     fn require_dir(&self, path: &Path) -> io::Result<()> {
         let is_top = path.parent().is_none_or(|p| p.as_os_str().is_empty() && path.as_os_str().is_empty());
-        if is_top || self.names.get(path) == Some(&Entry::Dir) {
-            return Ok(());
+        match self.names.get(path) {
+            _ if is_top => Ok(()),
+            Some(Entry::Dir) => Ok(()),
+            Some(Entry::File(_)) => Err(io::ErrorKind::NotADirectory.into()),
+            None => Err(io::ErrorKind::NotFound.into()),
         }
-        Err(io::ErrorKind::NotFound.into())
     }
 }
 
@@ -263,10 +264,15 @@ impl Change {
 }
 
 impl Content {
+    fn durable(bytes: Vec<u8>) -> Self {
+        Self { now: bytes.clone(), synced: bytes, ..Self::default() }
+    }
+
     /// Seen at once, and durable after a sync.
     fn change(&mut self, change: Change) {
         change.apply(&mut self.now);
         self.unsynced.push(change);
+        self.num_changes += 1;
     }
 
     /// A sync fails: of what it was to write, a part is durable, and no later sync writes the rest.
@@ -284,7 +290,7 @@ impl Content {
                 Change::Write(offset, data) => write_sectors(&mut bytes, *offset, data, random),
             }
         }
-        Self { now: bytes.clone(), synced: bytes, unsynced: Vec::new() }
+        Self::durable(bytes)
     }
 }
 
@@ -337,6 +343,14 @@ impl Storage for FaultStorage {
         Ok(())
     }
 
+    /// The paths of this disk lead where they lead: no directory is ever renamed.
+    fn open_dir(&self, path: &Path) -> Result<Arc<dyn Storage>> {
+        let state = self.state();
+        state.alive("open directory", path)?;
+        state.require_dir(path).map_err(|e| Error::io("open directory", path, e))?;
+        Ok(Arc::new(self.clone()))
+    }
+
     fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         let mut state = self.state();
         state.call("create", path)?;
@@ -357,15 +371,15 @@ impl Storage for FaultStorage {
         Ok(self.file(id, path))
     }
 
-    fn read(&self, path: &Path) -> Result<FileBytes> {
-        Ok(FileBytes::copied(&self.read_copy(path)?))
+    fn open_read(&self, path: &Path) -> Result<Box<dyn HeldFile>> {
+        let state = self.state();
+        state.alive("open", path)?;
+        let id = state.file_id(path).map_err(|e| Error::io("open", path, e))?;
+        Ok(Box::new(FaultFile { storage: self.clone(), id, path: path.to_owned() }))
     }
 
-    fn read_copy(&self, path: &Path) -> Result<Vec<u8>> {
-        let state = self.state();
-        state.alive("read", path)?;
-        let id = state.file_id(path).map_err(|e| Error::io("open", path, e))?;
-        Ok(state.files[id].now.clone())
+    fn read(&self, path: &Path) -> Result<FileBytes> {
+        Ok(FileBytes::copied(&self.read_copy(path)?))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
@@ -423,7 +437,18 @@ impl Storage for FaultStorage {
         Ok(state.names.contains_key(path))
     }
 
-    fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>> {
+    fn stamp(&self, path: &Path) -> Result<Option<FileStamp>> {
+        let state = self.state();
+        state.alive("look at", path)?;
+        let id = match state.file_id(path) {
+            Err(e) if e.kind() == io::ErrorKind::NotFound => return Ok(None),
+            id => id.map_err(|e| Error::io("look at", path, e))?,
+        };
+        let Content { now, num_changes, .. } = &state.files[id];
+        Ok(Some(FileStamp { identity: identity(id), mark: [now.len() as u64, *num_changes, 0, 0, 0] }))
+    }
+
+    fn lock(&self, path: &Path) -> Result<StorageLock> {
         let mut state = self.state();
         state.call("lock", path)?;
         if state.locks.iter().any(|held| held == path) {
@@ -434,9 +459,15 @@ impl Storage for FaultStorage {
             state.files.push(Content::default());
             state.change_names(NameChange::Link(path.to_owned(), Entry::File(id)));
         }
+        let id = state.file_id(path).map_err(|e| Error::io("lock", path, e))?;
         state.locks.push(path.to_owned());
-        Ok(Box::new(FaultLock { storage: self.clone(), path: path.to_owned() }))
+        let held = FaultLock { storage: self.clone(), path: path.to_owned() };
+        Ok(StorageLock { identity: identity(id), _held: Box::new(held) })
     }
+}
+
+fn identity(id: usize) -> FileIdentity {
+    FileIdentity { device: 0, inode: id as u64 }
 }
 
 struct FaultLock {
@@ -455,6 +486,30 @@ struct FaultFile {
     storage: FaultStorage,
     id: usize,
     path: PathBuf,
+}
+
+impl HeldFile for FaultFile {
+    fn len(&self) -> Result<u64> {
+        let state = self.storage.state();
+        state.alive("look at", &self.path)?;
+        Ok(state.files[self.id].now.len() as u64)
+    }
+
+    fn read_at(&self, offset: u64, into: &mut [u8]) -> Result<()> {
+        let bytes = self.read_all()?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        match bytes.get(start..).and_then(|rest| rest.get(..into.len())) {
+            Some(found) => into.copy_from_slice(found),
+            None => return Err(Error::io("read", &self.path, io::ErrorKind::UnexpectedEof.into())),
+        }
+        Ok(())
+    }
+
+    fn read_all(&self) -> Result<Vec<u8>> {
+        let state = self.storage.state();
+        state.alive("read", &self.path)?;
+        Ok(state.files[self.id].now.clone())
+    }
 }
 
 impl StorageFile for FaultFile {
@@ -502,9 +557,11 @@ impl StorageFile for FaultFile {
     }
 
     fn len(&self) -> Result<u64> {
-        let state = self.storage.state();
-        state.alive("look at", &self.path)?;
-        Ok(state.files[self.id].now.len() as u64)
+        HeldFile::len(self)
+    }
+
+    fn identity(&self) -> Result<FileIdentity> {
+        Ok(identity(self.id))
     }
 }
 

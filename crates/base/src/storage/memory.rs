@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, ErrorKind};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::disk::OpenFile;
-use super::{Storage, StorageFile};
+use super::{FileStamp, HeldFile, Storage, StorageFile, StorageLock};
 use crate::mapped::{FileBytes, memory_file};
 use crate::{Error, Result};
 
@@ -86,6 +85,12 @@ impl Storage for MemoryStorage {
         self.state().add(path, Entry::Dir).map_err(|e| Error::io("create directory", path, e))
     }
 
+    /// Nothing outside this program reaches the files: a directory needs no handle.
+    fn open_dir(&self, path: &Path) -> Result<Arc<dyn Storage>> {
+        self.state().require_dir(path).map_err(|e| Error::io("open directory", path, e))?;
+        Ok(Arc::new(self.clone()))
+    }
+
     fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         let create = || -> io::Result<Arc<File>> {
             let file = Arc::new(memory_file()?);
@@ -101,24 +106,14 @@ impl Storage for MemoryStorage {
         Ok(Box::new(OpenFile::new(file, path)))
     }
 
+    fn open_read(&self, path: &Path) -> Result<Box<dyn HeldFile>> {
+        let file = self.file(path).map_err(|e| Error::io("open", path, e))?;
+        Ok(Box::new(OpenFile::new(file, path)))
+    }
+
     fn read(&self, path: &Path) -> Result<FileBytes> {
         let file = self.file(path).map_err(|e| Error::io("open", path, e))?;
         FileBytes::map_memory(&file).map_err(|e| Error::io("map", path, e))
-    }
-
-    fn read_copy(&self, path: &Path) -> Result<Vec<u8>> {
-        let read = || -> io::Result<Vec<u8>> {
-            let file = self.file(path)?;
-            let mut bytes = vec![0; usize::try_from(file.metadata()?.len()).map_err(io::Error::other)?];
-            file.read_exact_at(&mut bytes, 0)?;
-            Ok(bytes)
-        };
-        read().map_err(|e| Error::io("read", path, e))
-    }
-
-    fn read_at(&self, path: &Path, offset: u64, into: &mut [u8]) -> Result<()> {
-        let read = self.file(path).and_then(|file| file.read_exact_at(into, offset));
-        read.map_err(|e| Error::io("read", path, e))
     }
 
     fn rename(&self, from: &Path, to: &Path) -> Result<()> {
@@ -172,7 +167,14 @@ impl Storage for MemoryStorage {
         Ok(self.state().names.contains_key(path))
     }
 
-    fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>> {
+    fn stamp(&self, path: &Path) -> Result<Option<FileStamp>> {
+        match self.file(path) {
+            Err(e) if e.kind() == ErrorKind::NotFound => Ok(None),
+            file => OpenFile::new(file.map_err(|e| Error::io("look at", path, e))?, path).stamp().map(Some),
+        }
+    }
+
+    fn lock(&self, path: &Path) -> Result<StorageLock> {
         let mut state = self.state();
         if state.locks.iter().any(|held| held == path) {
             return Err(Error::Locked { path: path.to_owned(), holder: None });
@@ -181,8 +183,10 @@ impl Storage for MemoryStorage {
             let file = memory_file().and_then(|file| state.add(path, Entry::File(Arc::new(file))));
             file.map_err(|e| Error::io("lock", path, e))?;
         }
+        let file = Arc::clone(state.file(path).map_err(|e| Error::io("lock", path, e))?);
+        let identity = OpenFile::new(file, path).identity()?;
         state.locks.push(path.to_owned());
-        Ok(Box::new(Held { storage: self.clone(), path: path.to_owned() }))
+        Ok(StorageLock { identity, _held: Box::new(Held { storage: self.clone(), path: path.to_owned() }) })
     }
 }
 

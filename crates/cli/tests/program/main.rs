@@ -12,6 +12,7 @@ mod idle_input;
 mod inputs;
 mod live;
 mod loading;
+mod moved;
 mod outputs;
 mod properties;
 mod refusals;

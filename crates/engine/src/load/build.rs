@@ -86,7 +86,7 @@ impl<P: Payload> ListSink<P> for RunSink<'_> {
 /// Reads, maps, sorts and writes everything.
 pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Source) -> Result<Built> {
     let graph = &load.options.graph;
-    let scratch = Scratch::new(load.builder, load.storage.clone());
+    let scratch = Scratch::new(load.builder);
     let expand = Expand::of_inputs(graph, source.facts())?;
     let has_in_side = graph.direction == Direction::Directed && graph.in_edges;
     let num_entries = expand.factor() as u64;

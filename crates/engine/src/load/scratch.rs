@@ -1,10 +1,8 @@
 //! Arcs on the disk while they do not fit in memory.
 
 use std::marker::PhantomData;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use base::storage::Storage;
 use lama::{StoreBuilder, TempFile};
 
 use super::arcs::{KeyedArc, Payload};
@@ -13,20 +11,19 @@ use crate::Result;
 /// Makes scratch files beside the files of the database to be.
 pub(crate) struct Scratch<'a> {
     builder: &'a StoreBuilder,
-    storage: Arc<dyn Storage>,
     num_files: AtomicU64,
 }
 
 impl<'a> Scratch<'a> {
-    pub(crate) fn new(builder: &'a StoreBuilder, storage: Arc<dyn Storage>) -> Self {
-        Self { builder, storage, num_files: AtomicU64::new(0) }
+    pub(crate) fn new(builder: &'a StoreBuilder) -> Self {
+        Self { builder, num_files: AtomicU64::new(0) }
     }
 
     /// An empty file.
     pub(crate) fn file<P: Payload>(&self) -> Result<ArcFile<P>> {
         let number = self.num_files.fetch_add(1, Ordering::Relaxed);
         let file = self.builder.temp_file(&number.to_string())?;
-        Ok(ArcFile { file, storage: Arc::clone(&self.storage), num_arcs: 0, payload: PhantomData })
+        Ok(ArcFile { file, num_arcs: 0, payload: PhantomData })
     }
 }
 
@@ -34,7 +31,6 @@ impl<'a> Scratch<'a> {
 #[derive(Debug)]
 pub(crate) struct ArcFile<P> {
     file: TempFile,
-    storage: Arc<dyn Storage>,
     num_arcs: usize,
     payload: PhantomData<P>,
 }
@@ -54,6 +50,6 @@ impl<P: Payload> ArcFile<P> {
     /// Fills `into` with the arcs from `first` on.
     pub(crate) fn read(&self, first: usize, into: &mut [KeyedArc<P>]) -> Result<()> {
         let offset = (first * size_of::<KeyedArc<P>>()) as u64;
-        Ok(self.storage.read_at(self.file.path(), offset, bytemuck::cast_slice_mut(into))?)
+        Ok(self.file.read_at(offset, bytemuck::cast_slice_mut(into))?)
     }
 }

@@ -9,6 +9,8 @@
 //! Segments are read, and the checksums of their records looked at, one ahead of who replays them, on a thread of its own:
 //! that records are whole is nothing that one of them says of another.
 //!
+//! All files are opened before any is read: beside a writer that removes segments, a reader has the log of one moment.
+//!
 //! Who reads again and again, as a reader in another process does, goes on where the last group ended. Where anything
 //! looks wrong from there, all is read again: only the whole log says what is damage.
 
@@ -16,7 +18,7 @@ use std::path::{Path, PathBuf};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use base::checksum::crc32c;
-use base::storage::Storage;
+use base::storage::{HeldFile, Storage};
 use lama::DatabaseId;
 
 use super::format::{
@@ -41,6 +43,23 @@ pub(crate) struct LogPlace<'a> {
     pub(crate) storage: &'a dyn Storage,
     pub(crate) directory: &'a Path,
     pub(crate) id: DatabaseId,
+}
+
+/// The files of a log, held open: a writer in another process may remove them while they are read.
+#[derive(Debug)]
+pub(crate) struct HeldLog<'a> {
+    place: LogPlace<'a>,
+    /// The mark beside the segments.
+    mark: Option<Mark>,
+    /// By number.
+    segments: Vec<HeldSegment>,
+}
+
+#[derive(Debug)]
+struct HeldSegment {
+    number: u32,
+    path: PathBuf,
+    file: Box<dyn HeldFile>,
 }
 
 /// What was found of a log.
@@ -104,18 +123,16 @@ struct Bad {
 
 /// How far reading has come.
 struct Reading<'a> {
-    place: LogPlace<'a>,
+    log: &'a HeldLog<'a>,
     seed: u32,
     /// The epoch that the manifest has.
     after: u64,
-    /// What was durable, whatever the segments say.
-    mark: Option<Mark>,
     /// Where the last group ended that was read before.
     known: Option<Bookmark>,
     found: Found,
 }
 
-impl LogPlace<'_> {
+impl<'a> LogPlace<'a> {
     /// The names of the segments, by number.
     pub(super) fn segments(&self) -> Result<Vec<(u32, PathBuf)>> {
         let names = self.storage.list(self.directory)?;
@@ -125,9 +142,19 @@ impl LogPlace<'_> {
         Ok(segments)
     }
 
-    /// The mark beside them: read first, for a writer who removes segments has published a manifest before.
-    fn mark(&self) -> Result<Option<Mark>> {
-        Mark::read(self.storage, self.directory, self.id)
+    /// Opens all files of the log.
+    ///
+    /// # Errors
+    /// The disk failed; a writer removed one meanwhile, which published a manifest before.
+    pub(crate) fn hold(self) -> Result<HeldLog<'a>> {
+        // The mark first: a writer that removes segments has published a manifest before.
+        let mark = Mark::read(self.storage, self.directory, self.id)?;
+        let hold = |(number, path): (u32, PathBuf)| {
+            let file = self.storage.open_read(&path)?;
+            Ok(HeldSegment { number, path, file })
+        };
+        let segments = self.segments()?.into_iter().map(hold).collect::<Result<_>>()?;
+        Ok(HeldLog { place: self, mark, segments })
     }
 
     /// Calls `replay` with the groups after the epoch `after`, which the manifest has.
@@ -136,49 +163,7 @@ impl LogPlace<'_> {
     /// Damage: a record that was durable is not what it was, or lacks; a log of another database or version; what
     /// `replay` returns; the disk failed.
     pub(crate) fn read(self, after: u64, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<Found> {
-        self.read_again(after, None, replay)
-    }
-
-    /// The same, for who has read groups before, the last of them that which ends at `known`.
-    fn read_again(
-        self,
-        after: u64,
-        known: Option<Bookmark>,
-        replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
-    ) -> Result<Found> {
-        let mark = self.mark()?;
-        let certified = mark.map_or(after, |mark| mark.epoch.max(after));
-        let found = Found { through: after, certified, ..Found::default() };
-        let mut reading = Reading { place: self, seed: seed_of(self.id), after, mark, known, found };
-        let segments = self.segments()?;
-        reading.found.number = segments.last().map_or(0, |(number, _)| *number);
-        std::thread::scope(|scope| {
-            let mut ahead = None;
-            for (index, (number, path)) in segments.iter().enumerate() {
-                let later = &segments[index + 1..];
-                let segment = match ahead.take() {
-                    Some(ahead) => join(ahead)?,
-                    None => self.segment(path)?,
-                };
-                ahead = later.first().and_then(|(_, path)| self.segment_ahead(path, scope));
-                let Some(bad) = reading.segment(*number, path, &segment, replay)? else { continue };
-                if bad.offset > 0 && reading.goes_on(later.first(), bad.epoch)? {
-                    // What is left behind the end of a segment that another one followed is not of the log.
-                    continue;
-                }
-                reading.require_unsynced(&bad, path, &segment.bytes, later)?;
-                let is_begun = bad.offset > 0;
-                let removed = if is_begun { later } else { &segments[index..] };
-                reading.found.cut = Some(Cut {
-                    offset: is_begun.then_some(bad.offset as u64),
-                    removed: removed.iter().map(|(_, path)| path.clone()).collect(),
-                });
-                break;
-            }
-            reading.require_marked()?;
-            reading.require_known_end()
-        })?;
-        Ok(reading.found)
+        self.hold()?.read(after, None, replay)
     }
 
     /// The bytes of a segment, and the place in them before which all groups have this epoch or are older.
@@ -195,10 +180,85 @@ impl LogPlace<'_> {
         }
         Ok((bytes, place))
     }
+}
 
-    /// Reads a segment, and finds out how far its records are whole.
-    fn segment(&self, path: &Path) -> Result<SegmentBytes> {
-        let (bytes, seed) = (self.storage.read_copy(path)?, seed_of(self.id));
+impl HeldLog<'_> {
+    /// As [`LogPlace::read`], for a reader that has read groups before, the last of them that which ends at `known`.
+    fn read(
+        &self,
+        after: u64,
+        known: Option<Bookmark>,
+        replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
+    ) -> Result<Found> {
+        let certified = self.mark.map_or(after, |mark| mark.epoch.max(after));
+        let found = Found { through: after, certified, ..Found::default() };
+        let mut reading = Reading { log: self, seed: self.seed(), after, known, found };
+        reading.found.number = self.segments.last().map_or(0, |segment| segment.number);
+        std::thread::scope(|scope| {
+            let mut ahead = None;
+            for (index, segment) in self.segments.iter().enumerate() {
+                let later = &self.segments[index + 1..];
+                let bytes = match ahead.take() {
+                    Some(ahead) => join(ahead)?,
+                    None => segment.read(self.seed())?,
+                };
+                ahead = later.first().and_then(|segment| segment.read_ahead(self.seed(), scope));
+                let Some(bad) = reading.segment(segment, &bytes, replay)? else { continue };
+                if bad.offset > 0 && reading.goes_on(later.first(), bad.epoch)? {
+                    // What is left behind the end of a segment that another one followed is not of the log.
+                    continue;
+                }
+                reading.require_unsynced(&bad, &segment.path, &bytes.bytes, later)?;
+                let is_begun = bad.offset > 0;
+                let removed = if is_begun { later } else { &self.segments[index..] };
+                reading.found.cut = Some(Cut {
+                    offset: is_begun.then_some(bad.offset as u64),
+                    removed: removed.iter().map(|segment| segment.path.clone()).collect(),
+                });
+                break;
+            }
+            reading.require_marked()?;
+            reading.require_known_end()
+        })?;
+        Ok(reading.found)
+    }
+
+    /// As [`read`](Self::read), for a reader that has read up to the epoch `after`, and the place of that if it is known.
+    /// Gives the place where the log ends, if any group was read.
+    ///
+    /// Cost: what follows that place is read.
+    ///
+    /// # Errors
+    /// As [`LogPlace::read`]; the writer took back what was read before.
+    pub(crate) fn read_on(
+        &self,
+        after: u64,
+        bookmark: Option<Bookmark>,
+        replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
+    ) -> Result<Option<Bookmark>> {
+        let Some(bookmark) = bookmark.filter(|bookmark| bookmark.epoch == after) else {
+            return Ok(self.read(after, None, replay)?.bookmark);
+        };
+        let found = Found { through: after, bookmark: Some(bookmark), ..Found::default() };
+        let mut reading = Reading { log: self, seed: self.seed(), after, known: Some(bookmark), found };
+        match reading.go_on(bookmark, replay)? && reading.require_marked().is_ok() {
+            true => Ok(reading.found.bookmark),
+            false => {
+                let Found { through, bookmark, .. } = reading.found;
+                Ok(self.read(through, bookmark, replay)?.bookmark.or(bookmark))
+            }
+        }
+    }
+
+    fn seed(&self) -> u32 {
+        seed_of(self.place.id)
+    }
+}
+
+impl HeldSegment {
+    /// Reads the segment, and finds out how far its records are whole.
+    fn read(&self, seed: u32) -> Result<SegmentBytes> {
+        let bytes = self.file.read_all()?;
         let mut checked = SEGMENT_HEADER_BYTES;
         while let Record::Group { payload, .. } = record(bytes.get(checked..).unwrap_or_default(), checked, seed) {
             checked += group_bytes(payload.len());
@@ -207,15 +267,12 @@ impl LogPlace<'_> {
     }
 
     /// The same on another thread; `None` where the system has none.
-    fn segment_ahead<'scope>(
-        self,
-        path: &'scope Path,
+    fn read_ahead<'scope>(
+        &'scope self,
+        seed: u32,
         scope: &'scope Scope<'scope, '_>,
-    ) -> Option<ScopedJoinHandle<'scope, Result<SegmentBytes>>>
-    where
-        Self: 'scope,
-    {
-        Builder::new().name("anden-log-ahead".into()).spawn_scoped(scope, move || self.segment(path)).ok()
+    ) -> Option<ScopedJoinHandle<'scope, Result<SegmentBytes>>> {
+        Builder::new().name("anden-log-ahead".into()).spawn_scoped(scope, move || self.read(seed)).ok()
     }
 }
 
@@ -229,36 +286,6 @@ struct SegmentBytes {
     bytes: Vec<u8>,
     /// The records before this place are whole, each on its own.
     checked: usize,
-}
-
-impl LogPlace<'_> {
-    /// As [`read`](Self::read), for who has read up to the epoch `after`, and the place of that if it is known. Gives the
-    /// place where the log ends, if any group was read.
-    ///
-    /// Cost: what follows that place is read, and the names in the directory.
-    ///
-    /// # Errors
-    /// As [`read`](Self::read); the writer took back what was read before.
-    pub(crate) fn read_on(
-        self,
-        after: u64,
-        bookmark: Option<Bookmark>,
-        replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
-    ) -> Result<Option<Bookmark>> {
-        let Some(bookmark) = bookmark.filter(|bookmark| bookmark.epoch == after) else {
-            return Ok(self.read(after, replay)?.bookmark);
-        };
-        let found = Found { through: after, bookmark: Some(bookmark), ..Found::default() };
-        let (mark, known) = (self.mark()?, Some(bookmark));
-        let mut reading = Reading { place: self, seed: seed_of(self.id), after, mark, known, found };
-        match reading.go_on(bookmark, replay)? && reading.require_marked().is_ok() {
-            true => Ok(reading.found.bookmark),
-            false => {
-                let Found { through, bookmark, .. } = reading.found;
-                Ok(self.read_again(through, bookmark, replay)?.bookmark.or(bookmark))
-            }
-        }
-    }
 }
 
 /// What stands at a place of a segment.
@@ -277,15 +304,14 @@ impl Reading<'_> {
     /// Reads a segment; says what ends it too early.
     fn segment(
         &mut self,
-        number: u32,
-        path: &Path,
-        segment: &SegmentBytes,
+        segment: &HeldSegment,
+        SegmentBytes { bytes, checked }: &SegmentBytes,
         replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>,
     ) -> Result<Option<Bad>> {
-        let SegmentBytes { bytes, checked } = segment;
+        let (number, path) = (segment.number, &*segment.path);
         let next = self.found.through + 1;
         let bad = |offset, epoch, what| Ok(Some(Bad { offset, epoch, what }));
-        let Some((header, mut chain)) = SegmentHeader::decode(bytes, self.place.id, path)? else {
+        let Some((header, mut chain)) = SegmentHeader::decode(bytes, self.log.place.id, path)? else {
             return bad(0, next, "the header of a segment is not whole");
         };
         if header.first_epoch > next {
@@ -335,18 +361,17 @@ impl Reading<'_> {
 
     /// Reads what follows a group; false where that is not certain to be right. What was read until then is.
     fn go_on(&mut self, from: Bookmark, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<bool> {
-        let segments = self.place.segments()?;
-        let Ok(place) = segments.binary_search_by_key(&from.number, |(number, _)| *number) else { return Ok(false) };
-        let (path, later) = (&segments[place].1, &segments[place + 1..]);
-        let storage = self.place.storage;
-        let Some(len) = storage.file_len(path)?.checked_sub(from.offset as u64) else { return Ok(false) };
+        let segments = &self.log.segments;
+        let Ok(place) = segments.binary_search_by_key(&from.number, |segment| segment.number) else { return Ok(false) };
+        let (HeldSegment { path, file, .. }, later) = (&segments[place], &segments[place + 1..]);
+        let Some(len) = file.len()?.checked_sub(from.offset as u64) else { return Ok(false) };
         let mut last = [0; GROUP_HEADER_BYTES];
-        storage.read_at(path, from.start as u64, &mut last)?;
+        file.read_at(from.start as u64, &mut last)?;
         if GroupHeader::decode(&last, self.seed, from.start as u64).is_none_or(|(_, crc)| crc != from.chain) {
             return Ok(false);
         }
         let mut bytes = vec![0; len as usize];
-        storage.read_at(path, from.offset as u64, &mut bytes)?;
+        file.read_at(from.offset as u64, &mut bytes)?;
         let Bookmark { generation, mut chain, .. } = from;
         let mut start = 0;
         loop {
@@ -367,8 +392,8 @@ impl Reading<'_> {
                 Record::Bad(_) => return Ok(false),
             }
         }
-        for (number, path) in later {
-            if self.segment(*number, path, &self.place.segment(path)?, replay)?.is_some() {
+        for segment in later {
+            if self.segment(segment, &segment.read(self.seed)?, replay)?.is_some() {
                 return Ok(false);
             }
         }
@@ -423,38 +448,38 @@ impl Reading<'_> {
     }
 
     /// Whether the next segment begins with this epoch.
-    fn goes_on(&self, next: Option<&(u32, PathBuf)>, epoch: u64) -> Result<bool> {
-        let Some((_, path)) = next else { return Ok(false) };
+    fn goes_on(&self, next: Option<&HeldSegment>, epoch: u64) -> Result<bool> {
+        let Some(HeldSegment { path, file, .. }) = next else { return Ok(false) };
         let mut bytes = [0; SEGMENT_HEADER_BYTES];
-        match self.place.storage.read_at(path, 0, &mut bytes) {
+        match file.read_at(0, &mut bytes) {
             Err(error) if error.io_kind() == Some(std::io::ErrorKind::UnexpectedEof) => return Ok(false),
             read => read?,
         }
-        let header = SegmentHeader::decode(&bytes, self.place.id, path)?;
+        let header = SegmentHeader::decode(&bytes, self.log.place.id, path)?;
         Ok(header.is_some_and(|(header, _)| header.first_epoch == epoch))
     }
 
     /// Refuses a log that ends before a commit that was durable.
     fn require_marked(&self) -> Result<()> {
-        match self.mark {
-            Some(mark) if mark.epoch > self.found.through => Err(mark.missing(self.place.directory)),
+        match self.log.mark {
+            Some(mark) if mark.epoch > self.found.through => Err(mark.missing(self.log.place.directory)),
             _ => Ok(()),
         }
     }
 
     /// Refuses a bad record if what is behind it, or the mark, says that it was durable.
-    fn require_unsynced(&self, bad: &Bad, path: &Path, bytes: &[u8], later: &[(u32, PathBuf)]) -> Result<()> {
+    fn require_unsynced(&self, bad: &Bad, path: &Path, bytes: &[u8], later: &[HeldSegment]) -> Result<()> {
         let certifies = |synced_through: u64| synced_through >= bad.epoch;
         let has_certificate = |bytes: &[u8], from: usize, path: &Path| -> Result<bool> {
-            let segment = SegmentHeader::decode(bytes, self.place.id, path)?;
+            let segment = SegmentHeader::decode(bytes, self.log.place.id, path)?;
             let of_segment = from < SEGMENT_HEADER_BYTES && segment.is_some_and(|(s, _)| certifies(s.synced_through));
             let from = from.max(SEGMENT_HEADER_BYTES);
             Ok(of_segment || headers(bytes, from, self.seed).any(|(_, header)| certifies(header.synced_through)))
         };
-        let is_marked = self.mark.is_some_and(|mark| certifies(mark.epoch));
+        let is_marked = self.log.mark.is_some_and(|mark| certifies(mark.epoch));
         let mut is_certain = is_marked || has_certificate(bytes, bad.offset, path)?;
-        for (_, path) in later {
-            is_certain = is_certain || has_certificate(&self.place.storage.read_copy(path)?, 0, path)?;
+        for HeldSegment { path, file, .. } in later {
+            is_certain = is_certain || has_certificate(&file.read_all()?, 0, path)?;
         }
         if !is_certain {
             return Ok(());

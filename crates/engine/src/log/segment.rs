@@ -6,8 +6,9 @@
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Instant;
 
-use base::storage::{Storage, StorageFile};
+use base::storage::{FileIdentity, Storage, StorageFile};
 use lama::DatabaseId;
 
 use super::format::{SEGMENT_HEADER_BYTES, SegmentHeader};
@@ -21,11 +22,18 @@ const LAST_STEP: u64 = 4 << 20;
 
 static ZEROS: [u8; 1 << 16] = [0; 1 << 16];
 
+/// A file of a segment that was created by this opening.
+#[derive(Clone, Debug)]
+struct SegmentFile {
+    file: Arc<dyn StorageFile>,
+    path: PathBuf,
+    identity: FileIdentity,
+}
+
 /// The segment that groups are appended to.
 #[derive(Debug)]
 pub(super) struct Segment {
-    file: Arc<dyn StorageFile>,
-    path: PathBuf,
+    file: SegmentFile,
     pub(super) number: u32,
     first_epoch: u64,
     /// The bytes of header and groups.
@@ -42,7 +50,7 @@ pub(super) struct Closed {
     last_epoch: u64,
     num_bytes: u64,
     /// Where it may not be durable yet.
-    unsynced: Option<Arc<dyn StorageFile>>,
+    unsynced: Option<SegmentFile>,
 }
 
 /// The files of a log, as they are on the disk.
@@ -58,11 +66,13 @@ pub(super) struct Files {
     /// The names of segments below this number are durable.
     named_below: u32,
     mark: MarkFile,
+    /// When the directory was compared before a write the last time.
+    pub(super) checked_at: Option<Instant>,
 }
 
 /// What a sync is to make durable.
 pub(super) struct Unsynced {
-    files: Vec<Arc<dyn StorageFile>>,
+    files: Vec<SegmentFile>,
     /// Segments below this number will be durable, and closed ones need no more syncs.
     below: u32,
     directory: Option<PathBuf>,
@@ -73,7 +83,7 @@ impl Segment {
     /// Appends bytes. On an error the file is as it was, as far as it lets itself be cut.
     fn append(&mut self, bytes: &[u8]) -> Result<()> {
         self.make_room(self.written + bytes.len() as u64);
-        if let Err(error) = self.file.write_at(self.written, bytes) {
+        if let Err(error) = self.file.file.write_at(self.written, bytes) {
             self.cut_to(self.written);
             return Err(error.into());
         }
@@ -94,7 +104,7 @@ impl Segment {
         let mut place = before.max(needed);
         while place < end {
             let len = ZEROS.len().min((end - place) as usize);
-            if self.file.write_at(place, &ZEROS[..len]).is_err() {
+            if self.file.file.write_at(place, &ZEROS[..len]).is_err() {
                 return self.cut_to(before);
             }
             place += len as u64;
@@ -104,7 +114,7 @@ impl Segment {
 
     /// Cuts the file. Where that fails, what is left behind `len` is overwritten next, or no record.
     fn cut_to(&mut self, len: u64) {
-        let _ = self.file.set_len(len);
+        let _ = self.file.file.set_len(len);
         self.len = len;
     }
 }
@@ -113,7 +123,18 @@ impl Files {
     pub(super) fn new(storage: Arc<dyn Storage>, directory: &Path, id: DatabaseId) -> Self {
         let (closed, directory) = (VecDeque::new(), directory.to_owned());
         let (current, mark) = (None, MarkFile::default());
-        Self { storage, directory, id, generation: 1, closed, current, next_number: 1, named_below: 1, mark }
+        Self {
+            storage,
+            directory,
+            id,
+            generation: 1,
+            closed,
+            current,
+            next_number: 1,
+            named_below: 1,
+            mark,
+            checked_at: None,
+        }
     }
 
     /// Goes on behind segments that were found, which are durable.
@@ -140,13 +161,14 @@ impl Files {
         let file: Arc<dyn StorageFile> = self.storage.create(&path)?.into();
         // Whatever becomes of the file: no other gets its name.
         self.next_number = number.saturating_add(1);
-        let mut segment = Segment { file, path, number, first_epoch, written: 0, len: 0 };
+        let file = SegmentFile { identity: file.identity()?, file, path };
+        let mut segment = Segment { file, number, first_epoch, written: 0, len: 0 };
         if let Err(error) = segment.append(&bytes) {
-            let _ = self.storage.remove_file(&segment.path);
+            let _ = self.storage.remove_file(&segment.file.path);
             return Err(error);
         }
-        if let Some(Segment { file, path, number, written, len, .. }) = self.current.replace(segment) {
-            let num_bytes = len.max(written);
+        if let Some(Segment { file, number, written, len, .. }) = self.current.replace(segment) {
+            let (path, num_bytes) = (file.path.clone(), len.max(written));
             self.closed.push_back(Closed { path, number, last_epoch, num_bytes, unsynced: Some(file) });
         }
         Ok(crc)
@@ -160,24 +182,37 @@ impl Files {
         }
     }
 
+    /// Where the current segment must stand.
+    pub(super) fn current_name(&self) -> Option<(&Path, FileIdentity)> {
+        self.current.as_ref().map(|segment| (&*segment.file.path, segment.file.identity))
+    }
+
     /// Takes the last groups of the current segment back, from this epoch on; what they took is durable as zeros or not
     /// there.
     pub(super) fn take_back(&mut self, epoch: u64, end: u64) -> Result<()> {
         self.mark.take_back(epoch)?;
         let Some(segment) = self.current.as_mut().filter(|segment| segment.written > end) else { return Ok(()) };
-        segment.file.set_len(end)?;
+        segment.file.file.set_len(end)?;
         (segment.written, segment.len) = (end, end);
-        Ok(segment.file.sync_data()?)
+        Ok(segment.file.file.sync_data()?)
     }
 
     /// What is to be synced so that everything is durable that was written.
     pub(super) fn unsynced(&self) -> Unsynced {
         let closed = self.closed.iter().filter_map(|segment| segment.unsynced.as_ref());
-        let files = closed.chain(self.current.as_ref().map(|segment| &segment.file)).map(Arc::clone).collect();
+        let files = closed.chain(self.current.as_ref().map(|segment| &segment.file)).cloned().collect();
         let below = self.current.as_ref().map_or(self.next_number, |segment| segment.number);
         let is_named = self.current.as_ref().is_none_or(|segment| segment.number < self.named_below);
         let directory = (!is_named).then(|| self.directory.clone());
         Unsynced { files, below, directory, storage: Arc::clone(&self.storage) }
+    }
+
+    /// Where the files that were synced must stand, but for those that were given up meanwhile.
+    pub(super) fn names(&self, synced: &Unsynced) -> impl Iterator<Item = (&Path, FileIdentity)> {
+        let closed = self.closed.iter().filter(|segment| segment.number < synced.below);
+        let current = self.current.as_ref().map(|segment| &segment.file);
+        let files = closed.filter_map(|segment| segment.unsynced.as_ref()).chain(current);
+        files.map(|file| (&*file.path, file.identity))
     }
 
     /// Learns that a sync went well.
@@ -208,7 +243,7 @@ impl Files {
             paths.extend(self.closed.pop_front().map(|segment| segment.path));
         }
         let old = if is_current_old { self.current.take() } else { None };
-        paths.extend(old.map(|segment| segment.path));
+        paths.extend(old.map(|segment| segment.file.path));
         paths
     }
 
@@ -228,7 +263,7 @@ impl Files {
 impl Unsynced {
     /// Makes it durable. Nothing may be tried again where that fails.
     pub(super) fn sync(&self) -> Result<()> {
-        self.files.iter().try_for_each(|file| file.sync_data())?;
+        self.files.iter().try_for_each(|segment| segment.file.sync_data())?;
         if let Some(directory) = &self.directory {
             self.storage.sync_dir(directory)?;
         }

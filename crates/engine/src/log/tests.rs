@@ -5,11 +5,11 @@ mod reading;
 
 use std::io::ErrorKind as IoKind;
 use std::path::PathBuf;
-use std::time::Duration;
 
 use base::storage::{FaultPlan, FaultStorage};
 
 use super::*;
+use crate::Error;
 
 const ID: DatabaseId = DatabaseId([9; 16]);
 const SECOND: Duration = Duration::from_secs(1);
@@ -18,21 +18,22 @@ const SECOND: Duration = Duration::from_secs(1);
 struct Scene {
     disk: FaultStorage,
     log: Log,
-    is_poisoned: Arc<AtomicBool>,
+    lock: Arc<WriterLock>,
 }
 
 /// Epochs and payloads.
 type Groups = Vec<(u64, Vec<u8>)>;
 
-fn open(disk: &FaultStorage, after: u64) -> Result<(Log, Arc<AtomicBool>, Groups)> {
-    let is_poisoned = Arc::new(AtomicBool::new(false));
-    let owner = LogOwner { storage: Arc::new(disk.clone()), id: ID, is_poisoned: Arc::clone(&is_poisoned) };
+fn open(disk: &FaultStorage, after: u64) -> Result<(Log, Arc<WriterLock>, Groups)> {
+    let storage: Arc<dyn Storage> = Arc::new(disk.clone());
+    let lock = Arc::new(WriterLock::take(Arc::clone(&storage), Path::new("db"))?);
+    let owner = LogOwner { storage, id: ID, lock: Arc::clone(&lock) };
     let mut groups = Vec::new();
     let log = Log::open(owner, Path::new("db"), after, &mut |group| {
         groups.push((group.epoch, group.payload.to_vec()));
         Ok(())
     })?;
-    Ok((log, is_poisoned, groups))
+    Ok((log, lock, groups))
 }
 
 impl Scene {
@@ -40,8 +41,8 @@ impl Scene {
         let disk = FaultStorage::default();
         disk.create_dir(Path::new("db")).unwrap();
         disk.sync_dir(Path::new("")).unwrap();
-        let (log, is_poisoned, _) = open(&disk, 0).unwrap();
-        Self { disk, log, is_poisoned }
+        let (log, lock, _) = open(&disk, 0).unwrap();
+        Self { disk, log, lock }
     }
 
     fn segments(&self) -> Vec<PathBuf> {
@@ -237,7 +238,7 @@ fn a_sync_that_fails_is_the_last() {
     // Nothing but the sync is to be called.
     scene.disk.set_plan(FaultPlan::FailNext("wal-", IoKind::Other));
     scene.log.shared.sync_until(Instant::now());
-    wait_until(|| scene.is_poisoned.load(Ordering::Acquire));
+    wait_until(|| scene.lock.is_poisoned());
     for durability in [Durability::None, Durability::Batched(SECOND), Durability::Sync] {
         let error = scene.log.append(3, b"three", durability).unwrap_err();
         assert!(matches!(error, Error::Lama(lama::Error::Poisoned { .. })), "{error}");
@@ -249,7 +250,7 @@ fn a_sync_that_fails_is_the_last() {
 #[test]
 fn what_a_failed_sync_left_is_written_again() {
     for num_calls in 0..8 {
-        let Scene { disk, log, is_poisoned } = Scene::new();
+        let Scene { disk, log, lock } = Scene::new();
         // The disk loses something else each time.
         (0..num_calls).for_each(|_| disk.sync_dir(Path::new("db")).unwrap());
         log.append(1, b"one", Durability::Sync).unwrap();
@@ -258,8 +259,8 @@ fn what_a_failed_sync_left_is_written_again() {
         }
         disk.set_plan(FaultPlan::FailNext("wal-", IoKind::Other));
         log.shared.sync_until(Instant::now());
-        wait_until(|| is_poisoned.load(Ordering::Acquire));
-        drop(log);
+        wait_until(|| lock.is_poisoned());
+        drop((log, lock));
         let (log, _, groups) = open(&disk, 0).unwrap();
         assert_eq!(groups.len(), 9);
         log.append(10, b"ten", Durability::Sync).unwrap();
@@ -298,7 +299,7 @@ fn who_reads_on_reads_what_is_new() {
     let place = LogPlace { storage: &scene.disk, directory: Path::new("db"), id: ID };
     let read_on = |after: u64, bookmark: Option<Bookmark>| {
         let mut epochs = Vec::new();
-        let read = place.read_on(after, bookmark, &mut |group| {
+        let read = place.hold().unwrap().read_on(after, bookmark, &mut |group| {
             assert_eq!(group.payload, group.epoch.to_le_bytes());
             epochs.push(group.epoch);
             Ok(())
@@ -342,7 +343,7 @@ fn who_reads_on_meets_a_group_that_is_not_whole_yet() {
     let place = LogPlace { storage: &scene.disk, directory: Path::new("db"), id: ID };
     let read_on = |after: u64, bookmark: Option<Bookmark>| {
         let mut epochs = Vec::new();
-        let bookmark = place.read_on(after, bookmark, &mut |group| {
+        let bookmark = place.hold().unwrap().read_on(after, bookmark, &mut |group| {
             epochs.push(group.epoch);
             Ok(())
         });

@@ -6,14 +6,16 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use anden_engine::{Database, Durability, ErrorKind, GraphOptions, KeyScheme, MergeScope, Missing, Update, View};
+use anden_engine::{
+    Database, Durability, ErrorKind, Fate, GraphOptions, KeyScheme, MergeScope, Missing, Retention, Update, View,
+};
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Silent;
-use base::storage::{FaultStorage, Storage};
+use base::storage::{FaultStorage, MemoryStorage, Storage};
 use graph::Graph;
 
 use crate::hooked::HookedStorage;
@@ -242,6 +244,52 @@ fn what_is_shown_does_not_give_way_to_an_older_snapshot() {
     assert_eq!(num_looks.load(Ordering::Relaxed), 1);
     assert_eq!((reader.view().unwrap().num_edges(), reader.snapshots().len()), (5, 3));
     assert_eq!(reader.epoch(), writer.epoch());
+}
+
+/// Files go faster than a reader opens them all: it keeps those that it has, and needs only what is new.
+#[test]
+fn opening_beside_a_fast_writer_ends_soon() {
+    let (storage, db): (Arc<dyn Storage>, _) = (Arc::new(MemoryStorage::default()), Path::new("db"));
+    let options = GraphOptions { keys: KeyScheme::Dense, ..GraphOptions::default() };
+    let writer = Database::create_in(Arc::clone(&storage), db, options).unwrap();
+    let pairs: Vec<_> = (0..400_000).map(|v| (v, v + 1)).collect();
+    writer.apply_edges(&pairs, Fate::Come, &Pool::new(1).unwrap()).unwrap();
+    writer.checkpoint(None).unwrap();
+    writer.merge(MergeScope::All, &Pool::new(1).unwrap(), &Silent).unwrap();
+    writer.retain(Retention::Last(1)).unwrap();
+    let (num_answered, is_over) = (AtomicU64::new(0), AtomicBool::new(false));
+    let publish = || {
+        let pool = Pool::new(1).unwrap();
+        for number in 1.. {
+            writer.apply(&[Update::add_edge(0, number + 1)], Missing::Lenient, &pool).unwrap();
+            num_answered.store(number, Ordering::Release);
+            writer.checkpoint(None).unwrap();
+            if is_over.load(Ordering::Relaxed) {
+                return;
+            }
+        }
+    };
+    let mut times = Vec::new();
+    std::thread::scope(|scope| {
+        scope.spawn(publish);
+        for round in 0..20 {
+            while num_answered.load(Ordering::Acquire) <= 5 * round {
+                std::thread::yield_now();
+            }
+            let (before, start) = (num_answered.load(Ordering::Acquire), Instant::now());
+            let reader = Database::open_read_only_in(Arc::clone(&storage), db);
+            times.push(start.elapsed());
+            let num_edges = reader.and_then(|reader| Ok(reader.view()?.num_edges()));
+            if num_edges.as_ref().is_ok_and(|&num_edges| num_edges < 400_000 + before) || num_edges.is_err() {
+                is_over.store(true, Ordering::Relaxed);
+                panic!("{num_edges:?} edges, {before} answered before");
+            }
+        }
+        is_over.store(true, Ordering::Relaxed);
+    });
+    times.sort_unstable();
+    println!("opened in {times:?} beside {} publications", num_answered.load(Ordering::Relaxed));
+    assert!(times.iter().all(|&time| time < Duration::from_secs(1)), "{times:?}");
 }
 
 /// Between the look at a manifest and at the files that it names, these may go.

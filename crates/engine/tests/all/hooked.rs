@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use base::Result;
 use base::mapped::FileBytes;
-use base::storage::{FaultStorage, Storage, StorageFile};
+use base::storage::{FaultStorage, FileIdentity, FileStamp, HeldFile, Storage, StorageFile, StorageLock};
 
 /// Called with what is about to be changed.
 pub type Hook = Box<dyn FnMut(&Path) + Send>;
@@ -64,6 +64,11 @@ impl Storage for HookedStorage {
         self.disk.create_dir(path)
     }
 
+    fn open_dir(&self, path: &Path) -> Result<Arc<dyn Storage>> {
+        self.disk.open_dir(path)?;
+        Ok(Arc::new(self.clone()))
+    }
+
     fn create(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         self.call(path);
         Ok(self.file(path, self.disk.create(path)?))
@@ -71,6 +76,10 @@ impl Storage for HookedStorage {
 
     fn open_write(&self, path: &Path) -> Result<Box<dyn StorageFile>> {
         Ok(self.file(path, self.disk.open_write(path)?))
+    }
+
+    fn open_read(&self, path: &Path) -> Result<Box<dyn HeldFile>> {
+        self.disk.open_read(path)
     }
 
     fn read(&self, path: &Path) -> Result<FileBytes> {
@@ -114,7 +123,11 @@ impl Storage for HookedStorage {
         self.disk.exists(path)
     }
 
-    fn lock(&self, path: &Path) -> Result<Box<dyn Send + Sync>> {
+    fn stamp(&self, path: &Path) -> Result<Option<FileStamp>> {
+        self.disk.stamp(path)
+    }
+
+    fn lock(&self, path: &Path) -> Result<StorageLock> {
         self.disk.lock(path)
     }
 }
@@ -144,5 +157,9 @@ impl StorageFile for HookedFile {
 
     fn len(&self) -> Result<u64> {
         self.file.len()
+    }
+
+    fn identity(&self) -> Result<FileIdentity> {
+        self.file.identity()
     }
 }

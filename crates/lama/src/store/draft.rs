@@ -35,10 +35,10 @@ impl Store {
     /// Begins a change; others wait until it is done.
     ///
     /// # Errors
-    /// The handle only reads, or is poisoned.
+    /// The handle only reads, or is poisoned; another process changed the directory.
     pub(super) fn begin(&self) -> Result<Draft<'_>> {
         let writer = self.hold().ok_or_else(|| Error::ReadOnly { path: self.path.clone() })?;
-        self.require_sound()?;
+        self.check_lock()?;
         Ok(Draft {
             store: self,
             writer,
@@ -72,8 +72,18 @@ impl Store {
     pub(super) fn forget_aside(&self) {
         let Some(writer) = &self.writer else { return };
         let aside = std::mem::take(&mut writer.lock().unwrap_or_else(PoisonError::into_inner).aside);
-        for name in aside {
-            let _ = self.storage.remove_file(&self.path.join(names::temporary(&name)));
+        if !aside.is_empty() {
+            self.remove_own(aside.iter().map(|name| names::temporary(name)));
+        }
+    }
+
+    /// Removes files of this writer. None goes where the directory is not what the writer left: another database, or an
+    /// older copy, may give these names to its own files.
+    fn remove_own(&self, names: impl Iterator<Item = String>) {
+        if self.lock.as_ref().is_some_and(|lock| lock.owns_directory()) {
+            names.for_each(|name| {
+                let _ = self.storage.remove_file(&self.path.join(name));
+            });
         }
     }
 }
@@ -133,6 +143,7 @@ impl Draft<'_> {
     /// The disk failed: the change did not happen; or it is not known whether it did, and the handle writes no more.
     pub fn publish(mut self, mut manifest: Manifest) -> Result<Arc<State>> {
         let (storage, path) = (&*self.store.storage, &*self.store.path);
+        let lock = self.store.check_lock()?;
         let mut records = Vec::new();
         for file in &self.written {
             // A name that was given must be taken away again, also if it is not known whether it was.
@@ -152,15 +163,10 @@ impl Draft<'_> {
         // Whatever could be wrong with it is found before it counts.
         let manifest = Manifest::decode(&bytes, &path.join(names::MANIFEST))?;
         let next = State::open(storage, path, manifest, bytes.len() as u64, Some(&self.state))?;
-        let temporary = path.join(names::temporary(names::MANIFEST));
-        write_manifest(storage, &temporary, &bytes)?;
-
-        let renamed = storage.rename(&temporary, &path.join(names::MANIFEST)).and_then(|()| storage.sync_dir(path));
-        if let Err(error) = renamed {
-            // Whether the disk holds the old manifest or the new one is not known: no file of either may go.
-            self.store.is_poisoned.store(true, Ordering::Release);
-            self.is_finished = true;
-            return Err(error.into());
+        if let Err(error) = lock.publish_manifest(&bytes) {
+            // Where it is not known which manifest the disk holds, no file of either may go.
+            self.is_finished = lock.is_poisoned();
+            return Err(error);
         }
         self.is_finished = true;
         let next = Arc::new(next);
@@ -171,37 +177,29 @@ impl Draft<'_> {
 
     /// Removes what only the old manifest names. What stays is garbage, which the next writer removes.
     fn remove_needless(&self, new: &Manifest) {
-        let (storage, path) = (&*self.store.storage, &*self.store.path);
         let kept: std::collections::HashSet<&str> = new.files.iter().map(|file| &*file.name).collect();
         let published = self.named.iter().map(|name| &**name);
         let old = self.state.manifest.files.iter().map(|file| &*file.name);
-        for name in old.chain(published).filter(|name| !kept.contains(name)) {
-            let _ = storage.remove_file(&path.join(name));
-        }
-        remove_temporaries(storage, path, &self.writer.aside);
+        let needless = old.chain(published).filter(|name| !kept.contains(name)).map(str::to_owned);
+        self.store.remove_own(needless.chain(self.temporaries()));
+    }
+
+    /// The files of this writer that have no name of their own yet. Scratch files and files that are written aside belong
+    /// to other work.
+    fn temporaries(&self) -> Vec<String> {
+        let aside = &self.writer.aside;
+        let is_ours =
+            |name: &str| (names::is_data(name) || name == names::MANIFEST) && !aside.iter().any(|other| other == name);
+        let mut names = self.store.storage.list(&self.store.path).unwrap_or_default();
+        names.retain(|name| name.strip_prefix(names::TEMPORARY).is_some_and(is_ours));
+        names
     }
 }
 
 impl Drop for Draft<'_> {
     fn drop(&mut self) {
         if !self.is_finished {
-            let (storage, path) = (&*self.store.storage, &*self.store.path);
-            for name in &self.named {
-                let _ = storage.remove_file(&path.join(name));
-            }
-            remove_temporaries(storage, path, &self.writer.aside);
-        }
-    }
-}
-
-/// Removes files of the database that have no name of their own yet; scratch files, and what is written aside, are
-/// somebody else's.
-fn remove_temporaries(storage: &dyn Storage, path: &Path, aside: &[String]) {
-    for name in storage.list(path).unwrap_or_default() {
-        let is_aside = |name: &str| aside.iter().any(|other| other == name);
-        let is_ours = |name: &str| (names::is_data(name) || name == names::MANIFEST) && !is_aside(name);
-        if name.strip_prefix(names::TEMPORARY).is_some_and(is_ours) {
-            let _ = storage.remove_file(&path.join(name));
+            self.store.remove_own(self.named.iter().cloned().chain(self.temporaries()));
         }
     }
 }
@@ -217,15 +215,4 @@ pub(crate) fn give_name(storage: &dyn Storage, directory: &Path, file: &WrittenF
     let name = published_name(file);
     storage.rename(&file.path, &directory.join(&name))?;
     Ok(FileRecord { kind: file.kind, name, len: file.len, header_crc: file.header_crc })
-}
-
-/// Writes a manifest under a temporary name, durably.
-pub(crate) fn write_manifest(storage: &dyn Storage, path: &Path, bytes: &[u8]) -> Result<()> {
-    // An attempt that failed may have left one.
-    if storage.exists(path)? {
-        storage.remove_file(path)?;
-    }
-    let file = storage.create(path)?;
-    file.write_at(0, bytes)?;
-    Ok(file.sync()?)
 }

@@ -1,6 +1,5 @@
 //! What a reader sees: a manifest, and the files that it names, open.
 
-use std::cell::RefCell;
 use std::collections::HashMap;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,11 +15,15 @@ use crate::lists::ListRules;
 use crate::manifest::{FileRecord, Manifest};
 use crate::property::{ColumnFile, EdgeColumns, EdgeProperties, PropertyRecord, StoredProperties, VertexColumn};
 use crate::side::Sense;
+use crate::store::WriterLock;
 use crate::view::{View, ViewParts};
 use crate::{Error, Result, names, run};
 
-/// How often a reader starts again because a writer removed what it was opening.
-const MAX_RETRIES: usize = 1000;
+/// How often a reader tries to open files that a writer removes meanwhile.
+const MAX_ATTEMPTS: usize = 1000;
+
+/// Files by name.
+type OpenFiles = HashMap<String, Arc<FramedFile>>;
 
 /// A database as it was published at one moment. Everything is open, so that nobody can take it away.
 #[derive(Debug)]
@@ -35,47 +38,81 @@ pub(crate) struct State {
     /// The properties of edges.
     pub rows: Arc<EdgeColumns>,
     /// All files, by name.
-    pub files: HashMap<String, Arc<FramedFile>>,
+    pub files: OpenFiles,
     level_files: HashMap<u32, Arc<LevelFile>>,
     newest: Mutex<Option<View>>,
 }
 
 impl State {
-    /// Reads the manifest and opens what it names; takes over from `old` what is the same.
+    /// Reads the manifest and opens what it names.
     ///
     /// # Errors
-    /// Something is missing, damaged, or does not fit together; [`Error::Replaced`] where `old` is of another database, or
-    /// younger.
-    pub fn read(storage: &dyn Storage, path: &Path, old: Option<&Self>) -> Result<Self> {
+    /// Something is missing, damaged, or does not fit together.
+    pub fn read(storage: &dyn Storage, path: &Path) -> Result<Self> {
+        let bytes = read_manifest(storage, path)?;
+        let manifest = Manifest::decode(&bytes, &path.join(names::MANIFEST))?;
+        Self::open(storage, path, manifest, bytes.len() as u64, None)
+    }
+
+    /// As [`read`](Self::read), for the writer, whose lock learns the manifest.
+    pub fn read_locked(storage: &dyn Storage, path: &Path, lock: &WriterLock) -> Result<Self> {
         let manifest_path = path.join(names::MANIFEST);
-        let bytes = storage.read_copy(&manifest_path)?;
-        Self::open(storage, path, Manifest::decode(&bytes, &manifest_path)?, bytes.len() as u64, old)
+        // A file that changes after this has another stamp.
+        let stamp = storage.stamp(&manifest_path)?;
+        let bytes = read_manifest(storage, path)?;
+        let manifest = Manifest::decode(&bytes, &manifest_path)?;
+        lock.know_manifest(stamp, &bytes);
+        Self::open(storage, path, manifest, bytes.len() as u64, None)
     }
 
     /// As [`read`](Self::read), while a writer may publish: where a file is gone, there is a newer manifest that does
     /// not name it.
-    pub fn read_beside_writer(storage: &dyn Storage, path: &Path, old: Option<&Self>) -> Result<Self> {
-        let manifest_path = path.join(names::MANIFEST);
-        let mut bytes = storage.read_copy(&manifest_path)?;
-        for _ in 0..MAX_RETRIES {
-            let manifest = Manifest::decode(&bytes, &manifest_path)?;
-            let error = match Self::open(storage, path, manifest, bytes.len() as u64, old) {
-                Err(Error::Base(error)) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => error,
-                answer => return answer,
-            };
-            let newer = storage.read_copy(&manifest_path)?;
-            if newer == bytes {
-                return Err(error.into());
-            }
-            bytes = newer;
+    pub fn read_beside_writer(storage: &dyn Storage, path: &Path) -> Result<Self> {
+        Self::read_whole(storage, path, read_manifest(storage, path)?, None)
+    }
+
+    /// As [`read_beside_writer`](Self::read_beside_writer); takes over from `old` what is the same. `None` where the
+    /// manifest is that of `old`.
+    ///
+    /// # Errors
+    /// As [`read`](Self::read); [`Error::Replaced`] where `old` is of another database, or younger.
+    pub fn read_newer(storage: &dyn Storage, path: &Path, old: &Self) -> Result<Option<Self>> {
+        let bytes = read_manifest(storage, path)?;
+        if Manifest::decode(&bytes, &path.join(names::MANIFEST))? == old.manifest {
+            return Ok(None);
         }
-        Self::read(storage, path, old)
+        Self::read_whole(storage, path, bytes, Some(old)).map(Some)
+    }
+
+    /// Opens what a manifest names; where a file is gone, what the next one does. Files that were opened stay open: names
+    /// are never given twice, so each attempt opens only what the writer published since the one before. A reader that
+    /// began anew each time would never catch up with a fast writer.
+    fn read_whole(storage: &dyn Storage, path: &Path, mut bytes: Vec<u8>, old: Option<&Self>) -> Result<Self> {
+        let manifest_path = path.join(names::MANIFEST);
+        let (mut opened, mut num_attempts) = (OpenFiles::new(), 0);
+        loop {
+            let manifest = Manifest::decode(&bytes, &manifest_path)?;
+            num_attempts += 1;
+            match open_files(storage, path, &manifest, old, &mut opened) {
+                Err(Error::Base(error)) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => {
+                    let newer = read_manifest(storage, path)?;
+                    if newer == bytes || num_attempts == MAX_ATTEMPTS {
+                        return Err(error.into());
+                    }
+                    bytes = newer;
+                }
+                opening => {
+                    opening?;
+                    return Self::of_files(path, manifest, bytes.len() as u64, old, opened);
+                }
+            }
+        }
     }
 
     /// Opens what a manifest names.
     ///
     /// # Errors
-    /// As [`read`](Self::read).
+    /// As [`read_newer`](Self::read_newer).
     pub fn open(
         storage: &dyn Storage,
         path: &Path,
@@ -83,12 +120,21 @@ impl State {
         manifest_bytes: u64,
         old: Option<&Self>,
     ) -> Result<Self> {
+        let mut opened = OpenFiles::new();
+        open_files(storage, path, &manifest, old, &mut opened)?;
+        Self::of_files(path, manifest, manifest_bytes, old, opened)
+    }
+
+    /// Reads what the files of a manifest say of each other.
+    fn of_files(
+        path: &Path,
+        manifest: Manifest,
+        manifest_bytes: u64,
+        old: Option<&Self>,
+        opened: OpenFiles,
+    ) -> Result<Self> {
         let records = manifest.files.iter().map(|file| (&*file.name, file)).collect();
-        // What is open is known by its number from here on.
-        if old.is_some_and(|old| !old.precedes(&manifest, &records)) {
-            return Err(Error::Replaced { path: path.to_owned() });
-        }
-        let files = Files { storage, path, records, manifest: &manifest, opened: RefCell::default() };
+        let files = Files { path, records, manifest: &manifest, opened: &opened };
         let base = match old.filter(|old| old.manifest.run == manifest.run) {
             Some(old) => Arc::clone(&old.base),
             None => files.open_run(old.map_or_else(patch_bytes, |old| old.base.memory().limit()))?,
@@ -113,13 +159,7 @@ impl State {
         let dictionary = Arc::new(Dictionary::join(scheme, num_keys, &manifest.dictionary, known, open)?);
         let columns = Arc::new(files.open_columns(old)?);
         let rows = Arc::new(files.open_rows(old)?);
-        let mut opened = files.opened.take();
-        if let Some(old) = old {
-            let kept = old.files.iter().filter(|(name, _)| files.records.contains_key(&***name));
-            opened.extend(kept.map(|(name, file)| (name.clone(), Arc::clone(file))));
-        }
-        let newest = Mutex::new(None);
-        let files = opened;
+        let (newest, files) = (Mutex::new(None), opened);
         let state = Self { manifest, manifest_bytes, base, dictionary, columns, rows, files, level_files, newest };
         state.check_levels(path)?;
         Ok(state)
@@ -127,7 +167,8 @@ impl State {
 
     /// Whether `manifest`, with these files, can have become of this one: numbers never go back, and none is given to two
     /// files.
-    fn precedes(&self, manifest: &Manifest, records: &HashMap<&str, &FileRecord>) -> bool {
+    fn precedes(&self, manifest: &Manifest) -> bool {
+        let records: HashMap<&str, &FileRecord> = manifest.files.iter().map(|file| (&*file.name, file)).collect();
         let counters = |manifest: &Manifest| (manifest.next_file, manifest.next_number, manifest.epoch);
         let (old, new) = (counters(&self.manifest), counters(manifest));
         let same = |file: &FileRecord| records.get(&*file.name).is_none_or(|record| *record == file);
@@ -271,13 +312,12 @@ impl State {
     }
 }
 
-/// The files of a manifest, to be opened.
+/// The files of a manifest, open.
 struct Files<'a> {
-    storage: &'a dyn Storage,
     path: &'a Path,
     records: HashMap<&'a str, &'a FileRecord>,
     manifest: &'a Manifest,
-    opened: RefCell<HashMap<String, Arc<FramedFile>>>,
+    opened: &'a OpenFiles,
 }
 
 /// Pages that levels change may take one in so many bytes of the memory that is free when the database is opened.
@@ -288,12 +328,8 @@ type RunFiles = (Arc<FramedFile>, Arc<FramedFile>, Option<Arc<FramedFile>>);
 
 impl Files<'_> {
     fn open(&self, kind: FileKind, name: &str) -> Result<Arc<FramedFile>> {
-        match self.records.get(name) {
-            Some(record) if record.kind == kind => {
-                let file = Arc::new(open_file(self.storage, self.path, self.manifest, record)?);
-                self.opened.borrow_mut().insert(name.to_owned(), Arc::clone(&file));
-                Ok(file)
-            }
+        match (self.records.get(name), self.opened.get(name)) {
+            (Some(record), Some(file)) if record.kind == kind => Ok(Arc::clone(file)),
             _ => {
                 let what = format!("there is no file {name}");
                 Err(base::Error::corrupt(&self.path.join(names::MANIFEST), 0, what).into())
@@ -383,11 +419,51 @@ fn side_files((table, targets, weights): &RunFiles, weight_type: Option<graph::W
     SideFiles { table, targets, weights: weights.as_deref().zip(weight_type) }
 }
 
+fn read_manifest(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {
+    Ok(storage.read_copy(&path.join(names::MANIFEST))?)
+}
+
+/// Opens all files that a manifest names; takes those over that `old` has or an attempt before opened.
+fn open_files(
+    storage: &dyn Storage,
+    path: &Path,
+    manifest: &Manifest,
+    old: Option<&State>,
+    opened: &mut OpenFiles,
+) -> Result<()> {
+    // A file that is open is known by its name from here on.
+    if old.is_some_and(|old| !old.precedes(manifest)) {
+        return Err(Error::Replaced { path: path.to_owned() });
+    }
+    let mut before = std::mem::take(opened);
+    for record in &manifest.files {
+        let known = old.and_then(|old| old.files.get(&record.name)).cloned().or_else(|| before.remove(&record.name));
+        let file = match known.filter(|file| is_of(file, record)) {
+            Some(file) => file,
+            None => match open_file(storage, path, manifest, record) {
+                Ok(file) => Arc::new(file),
+                Err(error) => {
+                    // The next attempt takes over those that were not looked at yet, too.
+                    opened.extend(before);
+                    return Err(error);
+                }
+            },
+        };
+        opened.insert(record.name.clone(), file);
+    }
+    Ok(())
+}
+
+/// Whether a file is the one that a manifest means.
+fn is_of(file: &FramedFile, record: &FileRecord) -> bool {
+    (file.len(), file.header_crc()) == (record.len, record.header_crc)
+}
+
 /// Opens a file that the manifest names, and compares it with what the manifest says of it.
 fn open_file(storage: &dyn Storage, directory: &Path, manifest: &Manifest, record: &FileRecord) -> Result<FramedFile> {
     let file = FramedFile::open(storage, &directory.join(&record.name), record.kind, manifest.created.id)?;
-    if (file.len(), file.header_crc()) != (record.len, record.header_crc) {
-        return Err(file.corrupt("the file is not the one that the manifest names"));
+    match is_of(&file, record) {
+        true => Ok(file),
+        false => Err(file.corrupt("the file is not the one that the manifest names")),
     }
-    Ok(file)
 }

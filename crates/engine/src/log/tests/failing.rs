@@ -73,7 +73,7 @@ fn a_file_is_cut_to_what_it_was_where_a_group_cannot_be_written() {
         let before = len();
         scene.disk.set_plan(FaultPlan::FailAt(scene.disk.num_calls() + call, IoKind::StorageFull));
         let is_refused = scene.log.append(2, &large, Durability::Sync).is_err();
-        if scene.is_poisoned.load(Ordering::Acquire) {
+        if scene.lock.is_poisoned() {
             // All was written, and the sync failed.
             break;
         }
@@ -125,7 +125,7 @@ fn what_can_not_be_taken_back_ends_all_writing() {
         (1..=epoch).for_each(|epoch| scene.log.append(epoch, b"x", Durability::Sync).unwrap());
         scene.disk.set_plan(FaultPlan::FailNext(file, IoKind::Other));
         scene.log.take_back(epoch).unwrap_err();
-        assert!(scene.is_poisoned.load(Ordering::Acquire), "{file}");
+        assert!(scene.lock.is_poisoned(), "{file}");
         let error = scene.log.append(epoch, b"y", Durability::Sync).unwrap_err();
         assert!(matches!(error, Error::Lama(lama::Error::Poisoned { .. })), "{error}");
     }
