@@ -74,7 +74,7 @@ pub use write::{Aside, Output, VertexLines, write_aside, write_csv, write_edge_l
 pub use write_gapbs::{SerializedWeights, write_gapbs};
 pub use write_graphml::write_graphml;
 pub use write_mtx::{MatrixRows, matrix_rows, write_mtx};
-pub use write_parquet::{WrittenKeys, write_parquet_edges, write_parquet_vertices};
+pub use write_parquet::{WrittenKeys, parquet_worker_bytes, write_parquet_edges, write_parquet_vertices};
 pub use write_values::{ValueColumn, ValueKind, VertexValue, write_values};
 
 pub(crate) use message::shown;

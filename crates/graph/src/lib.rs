@@ -13,6 +13,7 @@ pub mod formats;
 pub mod generate;
 pub mod property;
 mod seam;
+pub mod walk;
 mod wanted;
 mod weight;
 

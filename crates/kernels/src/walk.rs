@@ -7,11 +7,10 @@ use base::VertexId;
 use base::bitmap::AtomicBitmap;
 use graph::{Direction, Graph, InEdges, Page, Parts, Side, vertices_of};
 
+pub(crate) use graph::walk::{HEARD_BYTES, lists_of, walk};
+
 use crate::vertex_subset::CHUNK;
 use crate::{Context, Result};
-
-/// About so many bytes of lists that come from a disk are announced at once.
-pub(crate) const HEARD_BYTES: u64 = 512 << 10;
 
 /// What is read of a disk at least.
 pub(crate) const READ_BYTES: u64 = 4096;
@@ -54,32 +53,6 @@ pub(crate) fn for_each_walked_chunk<G: InEdges>(
             }
         }
     });
-}
-
-/// About how many lists take so many bytes, at least one.
-pub(crate) fn lists_of(graph: &impl Graph, num_bytes: u64) -> usize {
-    let list_bytes = graph.num_arcs() * size_of::<VertexId>() as u64 / graph.vertex_bound().max(1) as u64;
-    ((num_bytes / list_bytes.max(1)) as usize).max(1)
-}
-
-/// Calls `body` with each of these vertices, in order, as a part of a walk over all: it reads these parts of its list.
-pub(crate) fn walk(
-    graph: &impl Graph,
-    side: Side,
-    parts: Parts,
-    vertices: Range<VertexId>,
-    mut body: impl FnMut(VertexId),
-) {
-    if !graph.is_listening() {
-        return vertices.for_each(body);
-    }
-    let num_lists = lists_of(graph, HEARD_BYTES);
-    for start in vertices.clone().step_by(num_lists) {
-        let step = start..vertices.end.min(start.saturating_add(num_lists as VertexId));
-        graph.will_walk(side, parts, step.clone());
-        step.clone().for_each(&mut body);
-        graph.has_walked(side, parts, step);
-    }
 }
 
 /// Calls `body` with each vertex and its out-list, or the pieces of it one after the other.

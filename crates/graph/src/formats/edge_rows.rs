@@ -5,7 +5,8 @@ use std::ops::{ControlFlow, Range};
 use base::VertexId;
 
 use crate::property::{PropertyColumn, PropertySchema};
-use crate::{Direction, Graph, Result, Weight, WeightedEdges};
+use crate::walk::try_walk;
+use crate::{Direction, Graph, Parts, Result, Side, Weight, WeightedEdges};
 
 /// The properties that are written beside edges and vertices.
 pub trait WrittenProperties<E>: Sync {
@@ -60,6 +61,20 @@ impl<E> WrittenProperties<E> for NoProperties {
     fn vertex_columns(&self, _vertices: &[VertexId]) -> Result<Vec<PropertyColumn>, E> {
         Ok(Vec::new())
     }
+}
+
+/// Calls `body` with each of these vertices; `body` reads the vertex's out-list and what stands beside its entries.
+///
+/// # Errors
+/// The first error of `body`.
+pub(super) fn for_each_written<E>(
+    graph: &impl WeightedEdges,
+    vertices: Range<VertexId>,
+    has_rows: bool,
+    body: impl FnMut(VertexId) -> Result<(), E>,
+) -> Result<(), E> {
+    let has_weights = has_rows || graph.weight_type().is_some();
+    try_walk(graph, Side::Out, if has_weights { Parts::Weighted } else { Parts::Targets }, vertices, body)
 }
 
 /// Ranges of vertices whose lists have about `num_arcs` entries in all. Cost: asks every degree.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use base::VertexId;
 use base::progress::{Progress, Silent};
 
-use super::edge_rows::{EdgeRows, WrittenProperties};
+use super::edge_rows::{EdgeRows, WrittenProperties, for_each_written};
 use super::endings::input_format;
 use super::options::Format;
 use crate::property::{PropertySchema, PropertyValue};
@@ -238,10 +238,10 @@ fn write_rows<W: Weight, G: WeightedEdges, E: From<Error>>(
     style: &Style,
 ) -> Result<u64, E> {
     let (mut edges, mut line, mut num_edges) = (EdgeRows::<W>::default(), Vec::new(), 0);
-    for vertex in 0..graph.vertex_bound() as VertexId {
+    for_each_written(graph, 0..graph.vertex_bound() as VertexId, true, |vertex| {
         edges.push(graph, properties, vertex)?;
         if edges.len() < EDGES_AT_ONCE && (vertex as usize) < graph.vertex_bound() - 1 {
-            continue;
+            return Ok(());
         }
         let columns = properties.edge_columns(&edges.rows)?;
         for row in 0..edges.len() {
@@ -263,7 +263,8 @@ fn write_rows<W: Weight, G: WeightedEdges, E: From<Error>>(
         }
         num_edges += edges.len() as u64;
         edges.clear();
-    }
+        Ok::<(), E>(())
+    })?;
     graph.check().map_err(Error::from)?;
     output.flush()?;
     Ok(num_edges)
@@ -303,9 +304,9 @@ where
     fn write<W: Weight>(mut self, weighted: Option<()>) -> Result<u64, E> {
         let graph = self.graph;
         let mut failed = Ok(());
-        for source in 0..graph.vertex_bound() as VertexId {
+        for_each_written(graph, 0..graph.vertex_bound() as VertexId, false, |source| {
             if graph.out_degree(source) == 0 {
-                continue;
+                return Ok(());
             }
             self.line.clear();
             self.push_key(source)?;
@@ -319,8 +320,8 @@ where
                 Some(()) => graph.for_each_weighted_out_fragment::<W>(source, each),
                 None => graph.for_each_out_fragment(source, |targets| each(targets, &[])),
             };
-            std::mem::replace(&mut failed, Ok(()))?;
-        }
+            std::mem::replace(&mut failed, Ok(()))
+        })?;
         graph.check().map_err(Error::from)?;
         self.output.flush()?;
         Ok(self.num_edges)

@@ -6,7 +6,8 @@ use base::VertexId;
 
 use super::number::serialized_weight;
 use super::write::Output;
-use crate::{Direction, Error, InEdges, Result, Weight, WeightType, WeightedEdges};
+use crate::walk::try_walk;
+use crate::{Direction, Error, InEdges, Parts, Result, Side, Weight, WeightType, WeightedEdges};
 
 /// Bytes that are put together before they are written.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -80,7 +81,9 @@ fn write_side<W: Weight>(
     }
     let mut list: Vec<(VertexId, i32)> = Vec::new();
     let mut num_written = 0;
-    for vertex in vertices {
+    let side = if is_out { Side::Out } else { Side::In };
+    let parts = if is_weighted { Parts::Weighted } else { Parts::Targets };
+    try_walk(graph, side, parts, vertices, |vertex| {
         list.clear();
         let bad = collect::<W>(graph, vertex, is_out, is_weighted, &mut list);
         if let Some(weight) = bad {
@@ -96,8 +99,8 @@ fn write_side<W: Weight>(
             }
         }
         num_written += list.len() as u64;
-        spill(&mut buffer, BUFFER_BYTES)?;
-    }
+        spill(&mut buffer, BUFFER_BYTES)
+    })?;
     spill(&mut buffer, 0)?;
     graph.check()?;
     if num_written != offset || num_written != graph.num_arcs() {

@@ -6,7 +6,7 @@
 
 use base::VertexId;
 
-use super::edge_rows::{EdgeRows, WrittenProperties};
+use super::edge_rows::{EdgeRows, WrittenProperties, for_each_written};
 use super::graphml::TYPE_ATTRIBUTE;
 use super::write::Output;
 use crate::property::{PropertyColumn, PropertySchema, PropertyType};
@@ -68,13 +68,13 @@ impl<F> Writer<'_, '_, F> {
             }
         }
         let (mut edges, mut num_edges) = (EdgeRows::<W>::default(), 0);
-        for vertex in 0..graph.vertex_bound() as VertexId {
+        let has_rows = !properties.edge_schema().is_empty();
+        for_each_written(graph, 0..graph.vertex_bound() as VertexId, has_rows, |vertex| {
             edges.push(graph, properties, vertex)?;
             if edges.len() < EDGES_AT_ONCE && (vertex as usize) < graph.vertex_bound() - 1 {
-                continue;
+                return Ok(());
             }
-            let columns =
-                if properties.edge_schema().is_empty() { Vec::new() } else { properties.edge_columns(&edges.rows)? };
+            let columns = if has_rows { properties.edge_columns(&edges.rows)? } else { Vec::new() };
             for row in 0..edges.len() {
                 self.text.extend_from_slice(b"<edge source=\"");
                 self.push_key(edges.sources[row])?;
@@ -85,7 +85,8 @@ impl<F> Writer<'_, '_, F> {
             }
             num_edges += edges.len() as u64;
             edges.clear();
-        }
+            Ok::<(), E>(())
+        })?;
         graph.check().map_err(Error::from)?;
         self.output.write(b"</graph>\n</graphml>\n")?;
         self.output.flush()?;

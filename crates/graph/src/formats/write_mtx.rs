@@ -13,7 +13,7 @@ use std::io::Write;
 
 use base::VertexId;
 
-use super::edge_rows::{EdgeRows, NoProperties};
+use super::edge_rows::{EdgeRows, NoProperties, for_each_written};
 use super::number::parse_u64;
 use super::push_u64;
 use super::write::Output;
@@ -119,7 +119,7 @@ pub fn write_mtx<G: WeightedEdges>(graph: &G, rows: &MatrixRows, output: &mut Ou
 fn write_entries<W: Weight>(graph: &impl WeightedEdges, rows: &MatrixRows, output: &mut Output<'_>) -> Result<u64> {
     let mut edges = EdgeRows::<W>::default();
     let (mut line, mut num_edges) = (Vec::new(), 0);
-    for vertex in 0..graph.vertex_bound() as VertexId {
+    for_each_written(graph, 0..graph.vertex_bound() as VertexId, false, |vertex| {
         edges.clear();
         edges.push::<_, Error>(graph, &NoProperties, vertex)?;
         num_edges += edges.len() as u64;
@@ -140,6 +140,7 @@ fn write_entries<W: Weight>(graph: &impl WeightedEdges, rows: &MatrixRows, outpu
             line.push(b'\n');
             output.write(&line)?;
         }
-    }
+        Ok::<(), Error>(())
+    })?;
     Ok(num_edges)
 }

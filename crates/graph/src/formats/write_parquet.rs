@@ -5,11 +5,12 @@
 //! the type that they have in the graph; properties may be null.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use base::VertexId;
 use base::parallel::Pool;
 
-use super::edge_rows::{EdgeRows, WrittenProperties, pieces_of};
+use super::edge_rows::{EdgeRows, WrittenProperties, for_each_written, pieces_of};
 use super::number::parse_u64;
 use super::options::KeyKind;
 use super::parquet::encode::{Cells, Field, FieldKind, Group, GroupPlace, footer};
@@ -20,6 +21,22 @@ use crate::{Error, Graph, Result, Weight, WeightType, WeightedEdges};
 /// Rows of a row group, about.
 pub(super) const GROUP_ROWS: usize = 256 << 10;
 
+/// A worker holds the rows of a group (8 bytes a row), their keys (16), and three encoded groups (30): the group that it
+/// makes and two that wait to be written.
+const ROW_BYTES: u64 = 54;
+/// The same for a weight and for a property that is not text.
+const CELL_BYTES: u64 = 48;
+
+/// The bytes that each worker of [`write_parquet_edges`] holds; text of keys and of properties comes on top.
+///
+/// Cost: reads every degree.
+pub fn parquet_worker_bytes(graph: &impl WeightedEdges, properties: &PropertySchema) -> u64 {
+    let num_arcs = |piece: &Range<VertexId>| piece.clone().map(|vertex| graph.out_degree(vertex) as u64).sum();
+    let most_rows = pieces_of(graph, GROUP_ROWS).iter().map(num_arcs).max().unwrap_or(0).max(GROUP_ROWS as u64);
+    let num_cells = u64::from(graph.weight_type().is_some()) + properties.len() as u64;
+    most_rows * (ROW_BYTES + num_cells * CELL_BYTES)
+}
+
 /// How the keys of vertices are got: as text, appended to what is given.
 pub trait WrittenKeys<E>: Fn(VertexId, &mut Vec<u8>) -> Result<(), E> + Sync {}
 
@@ -28,7 +45,7 @@ impl<E, F: Fn(VertexId, &mut Vec<u8>) -> Result<(), E> + Sync> WrittenKeys<E> fo
 /// Writes the edges: `source`, `target`, `weight` where there are weights, and their properties. Returns
 /// how many edges. An undirected edge is written once, its lower id first.
 ///
-/// Memory: a few row groups a thread, and 8 bytes a vertex where keys are numbers.
+/// Memory: [`parquet_worker_bytes`] a thread, and 8 bytes a vertex where keys are numbers other than the ids.
 ///
 /// # Errors
 /// Those of keys, properties and output; a property with the name of another column.
@@ -106,9 +123,8 @@ fn write_edges<W: Weight, E: From<Error> + Send>(
         pieces_of(graph, GROUP_ROWS),
         EdgeRows::<W>::default,
         |rows, piece, made: &mut Option<Group>| -> Result<(), E> {
-            for vertex in piece {
-                rows.push(graph, properties, vertex)?;
-            }
+            let has_rows = !properties.edge_schema().is_empty();
+            for_each_written(graph, piece, has_rows, |vertex| rows.push(graph, properties, vertex))?;
             if rows.len() > 0 {
                 *made = Some(group_of(rows)?);
             }
@@ -193,6 +209,8 @@ fn weight_cells<W: Weight>(weights: Vec<W>) -> Cells {
 
 /// Keys as cells.
 enum ColumnKeys<F> {
+    /// The ids are the keys.
+    Ids,
     /// By vertex; by their bits, if one needs all 64.
     Integers {
         by_vertex: Vec<i64>,
@@ -204,6 +222,7 @@ enum ColumnKeys<F> {
 impl<F> ColumnKeys<F> {
     fn kind(&self) -> FieldKind {
         match self {
+            Self::Ids => FieldKind::Integer { is_unsigned: false },
             Self::Integers { is_unsigned, .. } => FieldKind::Integer { is_unsigned: *is_unsigned },
             Self::Text(_) => FieldKind::Text,
         }
@@ -218,7 +237,8 @@ impl<F> ColumnKeys<F> {
         if kind == KeyKind::String {
             return Ok(Self::Text(keys));
         }
-        let mut by_vertex: Vec<i64> = Vec::with_capacity(graph.vertex_bound());
+        // No table is made while the keys are the ids, as dense keys are.
+        let (mut by_vertex, mut num_ids) = (Vec::new(), 0_i64);
         pool.in_order(
             0..graph.vertex_bound().div_ceil(GROUP_ROWS),
             Vec::new,
@@ -227,7 +247,7 @@ impl<F> ColumnKeys<F> {
                 let vertices = (piece * GROUP_ROWS) as VertexId..end as VertexId;
                 let mut key = |vertex: VertexId| -> Result<i64, E> {
                     if !graph.is_live(vertex) {
-                        return Ok(0);
+                        return Ok(vertex.into());
                     }
                     text.clear();
                     keys(vertex, text)?;
@@ -240,10 +260,22 @@ impl<F> ColumnKeys<F> {
                 Ok(())
             },
             |keys| {
+                if by_vertex.is_empty() && keys.iter().copied().eq(num_ids..num_ids + keys.len() as i64) {
+                    num_ids += keys.len() as i64;
+                    keys.clear();
+                    return Ok(());
+                }
+                if by_vertex.is_empty() {
+                    by_vertex.reserve_exact(graph.vertex_bound());
+                    by_vertex.extend(0..num_ids);
+                }
                 by_vertex.append(keys);
                 Ok(())
             },
         )?;
+        if by_vertex.is_empty() {
+            return Ok(Self::Ids);
+        }
         let is_unsigned = by_vertex.iter().any(|&key| key < 0);
         Ok(Self::Integers { by_vertex, is_unsigned })
     }
@@ -254,6 +286,7 @@ impl<F> ColumnKeys<F> {
         F: WrittenKeys<E>,
     {
         let cells = columns.iter().map(|vertices| match self {
+            Self::Ids => Ok(Cells::Integers(vertices.iter().map(|&vertex| vertex.into()).collect())),
             Self::Integers { by_vertex, .. } => {
                 Ok(Cells::Integers(vertices.iter().map(|&vertex| by_vertex[vertex as usize]).collect()))
             }

@@ -1,0 +1,52 @@
+//! Walks over the lists of consecutive vertices, announced in steps to the listener of a graph.
+
+use std::convert::Infallible;
+use std::ops::Range;
+
+use base::VertexId;
+
+use crate::{Graph, Parts, Side};
+
+/// One step of a walk announces about this many bytes of lists.
+pub const HEARD_BYTES: u64 = 512 << 10;
+
+/// The number of lists that take about `num_bytes`, at least one.
+pub fn lists_of(graph: &impl Graph, num_bytes: u64) -> usize {
+    let list_bytes = graph.num_arcs() * size_of::<VertexId>() as u64 / graph.vertex_bound().max(1) as u64;
+    ((num_bytes / list_bytes.max(1)) as usize).max(1)
+}
+
+/// Calls `body` with each vertex in order; `body` reads these parts of its list.
+///
+/// A listener reads ahead of the walk, and releases the lists that the walk has passed.
+pub fn walk(graph: &impl Graph, side: Side, parts: Parts, vertices: Range<VertexId>, mut body: impl FnMut(VertexId)) {
+    let each = |vertex| {
+        body(vertex);
+        Ok::<(), Infallible>(())
+    };
+    let Ok(()) = try_walk(graph, side, parts, vertices, each);
+}
+
+/// As [`walk`], until `body` fails.
+///
+/// # Errors
+/// The first error of `body`.
+pub fn try_walk<E>(
+    graph: &impl Graph,
+    side: Side,
+    parts: Parts,
+    mut vertices: Range<VertexId>,
+    mut body: impl FnMut(VertexId) -> Result<(), E>,
+) -> Result<(), E> {
+    if !graph.is_listening() {
+        return vertices.try_for_each(body);
+    }
+    let num_lists = lists_of(graph, HEARD_BYTES);
+    for start in vertices.clone().step_by(num_lists) {
+        let step = start..vertices.end.min(start.saturating_add(num_lists as VertexId));
+        graph.will_walk(side, parts, step.clone());
+        step.clone().try_for_each(&mut body)?;
+        graph.has_walked(side, parts, step);
+    }
+    Ok(())
+}
