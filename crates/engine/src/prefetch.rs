@@ -24,7 +24,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use base::process::Helpers;
-use lama::{Side, View};
+use lama::View;
 
 use attached::Attached;
 use counters::Counters;
@@ -75,20 +75,12 @@ impl Shared {
     fn available_now(&self) -> u64 {
         self.free_bytes.unwrap_or_else(base::memory::available_now)
     }
+}
 
-    /// Whether all lists of a view fit in the memory that the process may have, what they have of it now included.
-    fn fits_in_memory(&self, view: &View) -> bool {
-        let bytes = |side| {
-            let targets = view.stored_targets(side).map_or(0, |targets| targets.len());
-            let weights = view.stored_weights(side).map_or(0, |(weights, _)| weights.len());
-            targets as u64 + weights as u64
-        };
-        let num_bytes = match view.options().stores_in_lists() {
-            true => bytes(Side::Out) + bytes(Side::In),
-            false => bytes(Side::Out),
-        };
-        num_bytes <= SMALL_BYTES || num_bytes <= self.available()
-    }
+/// Whether all lists of a view fit in the memory that the process may have, what they have of it now included.
+pub(crate) fn fits_in_memory(view: &View, available: impl FnOnce() -> u64) -> bool {
+    let num_bytes = view.stored_bytes();
+    num_bytes <= SMALL_BYTES || num_bytes <= available()
 }
 
 impl Default for Advisor {
@@ -116,7 +108,7 @@ impl Advisor {
         if self.scouts.are_elsewhere() {
             return view.with_listener(None);
         }
-        if policy == Prefetch::Off || policy == Prefetch::Auto && self.shared.fits_in_memory(view) {
+        if policy == Prefetch::Off || policy == Prefetch::Auto && fits_in_memory(view, || self.shared.available()) {
             view.read_exactly(false);
             return view.with_listener(None);
         }

@@ -38,6 +38,12 @@ pub struct Finder<'a> {
     weights: Vec<u64>,
 }
 
+/// Lists that lie this close together are read from a disk as one piece.
+const GAP_BYTES: usize = 16 << 10;
+
+/// A longer list is not read ahead: a search reads a few pages of it.
+const LONG_LIST_BYTES: usize = 64 << 10;
+
 /// Entries that are fetched for one search at most.
 const MAX_FETCHED: usize = 256;
 
@@ -66,6 +72,25 @@ impl<'a> Finder<'a> {
 }
 
 impl Finder<'_> {
+    /// Has the system read the lists of these vertices, which ascend, from the file.
+    pub fn read_ahead(&self, vertices: impl Iterator<Item = VertexId>) {
+        let Some(lists) = self.side.base_lists() else { return };
+        let targets = lists.targets().bytes();
+        let mut piece = 0..0;
+        for vertex in vertices.filter(|&vertex| (vertex as usize) < self.vertex_bound) {
+            let list = lists.list_bytes(vertex..vertex + 1);
+            if list.is_empty() || list.len() > LONG_LIST_BYTES || list.start < piece.start {
+                continue;
+            }
+            if list.start > piece.end.saturating_add(GAP_BYTES) {
+                targets.read_ahead(std::mem::replace(&mut piece, list));
+            } else {
+                piece.end = piece.end.max(list.end);
+            }
+        }
+        targets.read_ahead(piece);
+    }
+
     /// Fetches the place of the list of `vertex` to the cache.
     pub fn prefetch(&self, vertex: VertexId) {
         if vertex as usize >= self.vertex_bound {
@@ -151,6 +176,14 @@ impl Finder<'_> {
         let mut first = None;
         self.find(vertex, [neighbour], |_, weight| first = first.or(Some(weight)))?;
         Ok(first)
+    }
+
+    /// Checks the page of `vertex` as a search does, and reads no list that is checked already.
+    ///
+    /// # Errors
+    /// The page is damaged.
+    pub fn check_page(&mut self, vertex: VertexId) -> base::Result<()> {
+        if vertex as usize >= self.vertex_bound { Ok(()) } else { self.enter(page_of(vertex)) }
     }
 
     fn enter(&mut self, page: usize) -> base::Result<()> {

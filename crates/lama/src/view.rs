@@ -162,6 +162,16 @@ impl View {
         self.lists_of(side)?.base_lists()?.weight_bytes()
     }
 
+    /// The bytes of the stored lists of both sides, and of what stands beside their entries.
+    pub fn stored_bytes(&self) -> u64 {
+        let bytes = |side| {
+            let targets = self.stored_targets(side).map_or(0, FileBytes::len);
+            targets + self.stored_weights(side).map_or(0, |(weights, _)| weights.len())
+        };
+        let in_bytes = if self.options().stores_in_lists() { bytes(graph::Side::In) } else { 0 };
+        (bytes(graph::Side::Out) + in_bytes) as u64
+    }
+
     /// Where the lists of these vertices are in [`stored_targets`](Self::stored_targets). What levels and memory change
     /// in them is elsewhere. Nothing is verified: where files are damaged, it may be any place within the bytes.
     pub fn stored_lists(&self, side: graph::Side, vertices: Range<VertexId>) -> Range<usize> {

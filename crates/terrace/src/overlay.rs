@@ -5,6 +5,8 @@
 //! base's list, leaves out what is gone, and appends plain lists of what was added; where nothing was
 //! removed, he asks nothing.
 
+use std::ops::Range;
+
 use base::VertexId;
 use base::parallel::Pool;
 use base::simd::prefetch;
@@ -43,6 +45,9 @@ pub trait Search<W> {
     /// The base is damaged there.
     fn find(&mut self, source: VertexId, target: VertexId) -> base::Result<Option<W>>;
 
+    /// These lists, ascending, will be searched next: a hint to read them from a disk. A source may be named several times.
+    fn read_ahead(&self, _sources: impl Iterator<Item = VertexId>) {}
+
     /// The list of `source` will be searched within a few microseconds: a hint to fetch its place.
     fn prefetch_list(&self, _source: VertexId) {}
 
@@ -64,6 +69,10 @@ pub(crate) fn touch_lists<W, C: Change<W>>(base: &impl Base<W>, plane: Plane, so
 /// How many changes ahead the base is told of lists, and of edges.
 const LISTS_AHEAD: usize = 24;
 const EDGES_AHEAD: usize = 12;
+
+/// How many changes the base is told of together, to read their lists from a disk. A disk serves this many reads at once,
+/// and the pages stay in a small memory until they are used.
+const READ_TOGETHER: usize = 512;
 
 /// What a batch means for the two planes of a side. Kept from batch to batch.
 #[derive(Debug)]
@@ -110,7 +119,24 @@ impl<W: Value> Split<W> {
     fn extend<C: Change<W>>(&mut self, base: &mut impl Search<W>, changes: &[C], is_any_removed: bool) -> Result<()> {
         changes.iter().take(LISTS_AHEAD).for_each(|change| base.prefetch_list(change.source()));
         changes.iter().take(EDGES_AHEAD).for_each(|change| base.prefetch_edge(change.source(), change.target()));
-        for (i, change) in changes.iter().enumerate() {
+        for start in (0..changes.len()).step_by(READ_TOGETHER) {
+            let part = start..changes.len().min(start + READ_TOGETHER);
+            base.read_ahead(changes[part.clone()].iter().map(C::source));
+            self.extend_part(base, changes, part, is_any_removed)?;
+        }
+        Ok(())
+    }
+
+    /// Asks the base for the edges of a part of the changes.
+    fn extend_part<C: Change<W>>(
+        &mut self,
+        base: &mut impl Search<W>,
+        changes: &[C],
+        part: Range<usize>,
+        is_any_removed: bool,
+    ) -> Result<()> {
+        for i in part {
+            let change = &changes[i];
             if let Some(next) = changes.get(i + LISTS_AHEAD) {
                 base.prefetch_list(next.source());
             }
@@ -243,7 +269,7 @@ fn weight_at<W: Weight>(lists: &Adjacency, at: usize) -> Option<W> {
 
 impl_base!((): |_: &Adjacency, _| Some(()), u32: weight_at, i64: weight_at, f32: weight_at, f64: weight_at);
 
-fn list_range(lists: &Adjacency, source: VertexId) -> std::ops::Range<usize> {
+fn list_range(lists: &Adjacency, source: VertexId) -> Range<usize> {
     match lists.offsets().get(source as usize..source as usize + 2) {
         Some(&[start, end]) => start as usize..end as usize,
         _ => 0..0,

@@ -15,6 +15,8 @@ pub(crate) struct Below<'a> {
     /// What takes its place soon.
     next_underlay: Option<&'a Underlay>,
     frozen: Option<&'a LiveVersion>,
+    /// Whether the lists of the snapshot are larger than memory.
+    reads_disk: bool,
 }
 
 /// Looks up edges in it.
@@ -22,6 +24,7 @@ pub(crate) struct Below<'a> {
 pub(crate) struct BelowSearch<'a> {
     finder: Finder<'a>,
     frozen: Option<&'a LiveVersion>,
+    reads_disk: bool,
 }
 
 impl<'a> Below<'a> {
@@ -31,7 +34,13 @@ impl<'a> Below<'a> {
         next_underlay: Option<&'a Underlay>,
         frozen: Option<&'a LiveVersion>,
     ) -> Self {
-        Self { underlay, next_underlay, frozen }
+        let reads_disk = !crate::prefetch::fits_in_memory(underlay.view(), base::memory::available);
+        if reads_disk {
+            // Lists are looked up all over the file: what the system reads around each is of no use.
+            underlay.view().read_exactly(true);
+            underlay.view().read_weights_exactly();
+        }
+        Self { underlay, next_underlay, frozen, reads_disk }
     }
 
     fn snapshot(&self) -> &'a View {
@@ -46,7 +55,7 @@ impl<W: Bits> Base<W> for Below<'_> {
         Self: 's;
 
     fn search(&self) -> BelowSearch<'_> {
-        BelowSearch { finder: self.underlay.finder(), frozen: self.frozen }
+        BelowSearch { finder: self.underlay.finder(), frozen: self.frozen, reads_disk: self.reads_disk }
     }
 
     fn is_empty(&self) -> bool {
@@ -76,6 +85,12 @@ impl<W: Bits> Search<W> for BelowSearch<'_> {
             Some(frozen) => frozen.weight_over(source, target, in_snapshot),
         };
         Ok(below.map(W::of))
+    }
+
+    fn read_ahead(&self, sources: impl Iterator<Item = VertexId>) {
+        if self.reads_disk {
+            self.finder.read_ahead(sources);
+        }
     }
 
     #[inline]

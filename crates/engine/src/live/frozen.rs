@@ -133,15 +133,16 @@ impl Writing<'_> {
         Ok(Some(snapshot))
     }
 
-    /// Reads a little of each page of the new snapshot that is not as before: it is checked then, and who commits next
-    /// need not wait for that. Damage is met again by whoever reads more.
+    /// Checks each page of the new snapshot that is not as before, so that the next commits need not wait for that. Damage
+    /// is met again by the next reader of the page. Lists stay unread: they may be all over a file that is larger than
+    /// memory.
     fn look_at(&self, view: &View) {
         let mut finder = view.finder();
         let mut last = None;
         for vertex in self.version.underlay.touched(Side::Out) {
             let page = vertex as usize / PAGE_VERTICES;
             if last.replace(page) != Some(page) {
-                let _ = finder.find(vertex, [vertex], |_, _| {});
+                let _ = finder.check_page(vertex);
             }
         }
     }
