@@ -142,7 +142,6 @@ pub(super) struct Attached {
     /// Announcements.
     num_heard: AtomicU64,
     walks: [Mutex<Walks>; 2],
-    window_bytes: usize,
     /// What scans pass in the first so many bytes is not released.
     kept_bytes: AtomicUsize,
     pace: Pace,
@@ -151,8 +150,6 @@ pub(super) struct Attached {
 
 impl Attached {
     pub fn new(shared: &Arc<Shared>, view: View, policy: Prefetch) -> Arc<Self> {
-        let window = shared.available() / WINDOW_SHARE;
-        let window_bytes = window.clamp(WINDOW_BYTES.start, WINDOW_BYTES.end) as usize;
         Arc::new_cyclic(|me| Self {
             shared: Arc::clone(shared),
             me: Weak::clone(me),
@@ -161,7 +158,6 @@ impl Attached {
             epoch: AtomicU64::new(0),
             num_heard: AtomicU64::new(0),
             walks: Default::default(),
-            window_bytes,
             kept_bytes: AtomicUsize::new(0),
             pace: Pace::default(),
             quiet: Quiet::new(shared.counters.num_searched()),
@@ -206,16 +202,37 @@ impl Attached {
         matches!(self.policy, Prefetch::Auto | Prefetch::Sequential)
     }
 
+    /// How far ahead of a scan is read now: a kernel takes memory after its view was opened.
+    fn window_bytes(&self) -> usize {
+        let window = self.shared.available() / WINDOW_SHARE;
+        window.clamp(WINDOW_BYTES.start, WINDOW_BYTES.end) as usize
+    }
+
     /// The part of so many bytes that targets may take, where these parts of lists are read.
     fn share_of_targets(&self, side: Side, parts: Parts, num_bytes: usize) -> usize {
         let width = stored_weights(self, side, parts).map_or(0, |(_, width)| width);
         num_bytes / (size_of::<VertexId>() + width) * size_of::<VertexId>()
     }
 
+    /// How far the system reads ahead in the lists of a side by itself.
+    fn system_window(&self, side: Side) -> Option<usize> {
+        self.view.stored_targets(side).and_then(FileBytes::system_window)
+    }
+
     /// Whether reading ahead of a scan is left to the system, unless a user wants it done here.
     fn does_system_suffice(&self, side: Side, parts: Parts) -> bool {
-        let window = self.view.stored_targets(side).and_then(FileBytes::system_window);
-        self.policy == Prefetch::Auto && suffices(window, self.share_of_targets(side, parts, self.window_bytes))
+        let room = self.share_of_targets(side, parts, self.window_bytes());
+        self.policy == Prefetch::Auto && suffices(self.system_window(side), room)
+    }
+
+    /// Whether the system would read further ahead than memory allows, so that pages go before they are read.
+    pub fn is_tight(&self, side: Side) -> bool {
+        self.system_window(side).is_some_and(|window| window > self.window_bytes())
+    }
+
+    /// Whether a scan is slower than the disk, and may be left to the system.
+    fn is_slow(&self, side: Side) -> bool {
+        self.pace.is_slow() && !self.is_tight(side)
     }
 
     fn request(&self, side: Side, policy: Policy, what: What) {
@@ -262,16 +279,16 @@ impl Listener for Attached {
     fn will_walk(&self, side: Side, parts: Parts, vertices: Range<VertexId>) {
         let Some(targets) = self.view.stored_targets(side).filter(|_| self.reads_ahead_of_scans()) else { return };
         let is_quiet = self.quiet.step(self.shared.counters.num_searched());
-        let is_left = self.pace.is_slow() || is_quiet && self.does_system_suffice(side, parts);
+        let is_left = self.is_slow(side) || is_quiet && self.does_system_suffice(side, parts);
         if !self.is_wanted(Policy::Sequential, parts, vertices.len() as u64, is_left) {
             return;
         }
         let here = self.view.stored_lists(side, vertices);
         self.pace.begin_step();
-        if self.pace.is_slow() {
+        if self.is_slow(side) {
             return;
         }
-        let window = self.share_of_targets(side, parts, self.window_bytes);
+        let window = self.share_of_targets(side, parts, self.window_bytes());
         let mut walks = self.walks[side as usize].lock().unwrap_or_else(PoisonError::into_inner);
         if walks.begins(&here, window) {
             let kept = self.share_of_targets(side, parts, (self.shared.available_now() / KEPT_SHARE) as usize);
@@ -295,7 +312,7 @@ impl Listener for Attached {
             return;
         }
         self.pace.end_step();
-        if !self.view.is_exact(side) && (self.pace.is_slow() || !self.does_system_suffice(side, parts)) {
+        if !self.view.is_exact(side) && (self.is_slow(side) || !self.does_system_suffice(side, parts)) {
             return;
         }
         let here = self.view.stored_lists(side, vertices);

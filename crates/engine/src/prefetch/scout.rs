@@ -46,8 +46,11 @@ pub(super) struct Request {
     pub what: What,
 }
 
-/// Whoever has announced nothing for so long reads what he announces to nobody, and the system reads around it again.
+/// A reader that has announced nothing for this time reads lists without announcing them, and the system reads around
+/// them again;
 const SILENCE: Duration = Duration::from_millis(20);
+/// for this time where the system would read more around a list than memory has room for.
+const TIGHT_SILENCE: Duration = Duration::from_millis(500);
 
 /// Serves requests until there will be no more.
 pub(super) fn serve(shared: &Shared) {
@@ -55,7 +58,7 @@ pub(super) fn serve(shared: &Shared) {
     // Of whom the last request was, and how much was heard of him by then.
     let mut last: Option<(Weak<Attached>, u64)> = None;
     loop {
-        match shared.ring.next(last.as_ref().map(|_| SILENCE)) {
+        match shared.ring.next(last.as_ref().map(|(listener, _)| silence(listener))) {
             Next::Request(request) => {
                 last = Some((Arc::downgrade(&request.listener), request.listener.num_heard()));
                 request.serve(&mut pieces, &mut samples);
@@ -71,6 +74,12 @@ pub(super) fn serve(shared: &Shared) {
             Next::Closed => return,
         }
     }
+}
+
+/// The silence after which a reader announces nothing more.
+fn silence(listener: &Weak<Attached>) -> Duration {
+    let is_tight = listener.upgrade().is_some_and(|attached| attached.is_tight(Side::Out));
+    if is_tight { TIGHT_SILENCE } else { SILENCE }
 }
 
 /// Who was heard of since; of whom nothing was, the system reads around what he reads.
