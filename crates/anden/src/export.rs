@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use base::VertexId;
+use base::parallel::Pool;
 use base::progress::Progress;
 use graph::Graph;
 use graph::formats::{
@@ -12,6 +13,13 @@ use graph::formats::{
 use graph::property::{PropertyColumn, PropertySchema};
 
 use crate::{Error, Key, KeyRef, KeyScheme, Result, Values, View};
+
+/// The buffers of a file that is written, and of a step of the walk over all lists.
+const OUTPUT_BYTES: u64 = 8 << 20;
+/// The row of a matrix, and whether it is taken.
+const MATRIX_BYTES: u64 = 5;
+/// A key that is a number, in the table of a worker.
+const KEY_BYTES: u64 = 8;
 
 /// The formats that a graph can be written in.
 ///
@@ -141,11 +149,18 @@ impl View {
     /// Writes the graph; an undirected edge once. Returns how many edges.
     ///
     /// # Errors
-    /// The output's; a graph that the format cannot hold; damage met on the way; cancellation.
+    /// [`Error::Memory`]; the output's; a graph that the format cannot hold; damage met on the way; cancellation.
     pub fn export(&self, format: ExportFormat, output: &mut Output<'_>) -> Result<u64> {
-        let graph = self.lists();
+        let one_worker;
+        let pool = match self.workers_of_export(format)? {
+            1 => {
+                one_worker = Pool::new(1)?;
+                &one_worker
+            }
+            _ => self.session().pool(),
+        };
+        let graph = self.all_lists();
         let key = |vertex, text: &mut Vec<u8>| self.push_key(vertex, text);
-        let pool = self.context().pool;
         let num_edges = match format {
             ExportFormat::EdgeList => formats::write_edge_list(graph, key, output)?,
             ExportFormat::Csv => formats::write_csv(graph, key, &Properties(self), output)?,
@@ -164,6 +179,32 @@ impl View {
             }
         };
         Ok(num_edges)
+    }
+
+    /// The workers that have room to write in this format: all of them, or one.
+    ///
+    /// # Errors
+    /// [`Error::Memory`] where one has no room.
+    fn workers_of_export(&self, format: ExportFormat) -> Result<usize> {
+        let (graph, num_workers) = (self.lists(), self.session().num_threads());
+        // Keys of targets are read in no order, so their pages stay in memory.
+        let keys = graph.dictionary().num_bytes();
+        let require = |num_bytes: u64| self.session().require_reader("an export", self.beside(), num_bytes);
+        match format {
+            ExportFormat::Gapbs | ExportFormat::WeightedGapbs => require(OUTPUT_BYTES)?,
+            ExportFormat::Mtx => require(OUTPUT_BYTES + keys + MATRIX_BYTES * self.vertex_bound() as u64)?,
+            ExportFormat::EdgeList | ExportFormat::Csv | ExportFormat::GraphMl => require(OUTPUT_BYTES + keys)?,
+            ExportFormat::Parquet => {
+                let table = if keys > 0 { KEY_BYTES * self.vertex_bound() as u64 } else { 0 };
+                let worker = formats::parquet_worker_bytes(graph, self.edge_schema());
+                let of_workers = |num: u64| OUTPUT_BYTES + keys + table + num * worker;
+                if require(of_workers(num_workers as u64)).is_err() {
+                    require(of_workers(1))?;
+                    return Ok(1);
+                }
+            }
+        }
+        Ok(num_workers)
     }
 
     /// Writes the keys of all vertices, and what else the format holds: in the order of the rows of a matrix, so that the first is that
@@ -263,7 +304,7 @@ impl View {
     }
 
     fn push_key(&self, vertex: VertexId, text: &mut Vec<u8>) -> Result<()> {
-        self.context().progress.check()?;
+        self.session().progress().check()?;
         match self.key(vertex)? {
             Key::Integer(key) => text.extend_from_slice(key.to_string().as_bytes()),
             Key::String(key) => text.extend_from_slice(key.as_bytes()),

@@ -18,8 +18,32 @@ const PROGRAM_BYTES: u64 = 8 << 20;
 /// What whoever writes to a database has in memory besides: the buffers of the files. The engine adds what it writes.
 const WRITER_BYTES: u64 = 16 << 20;
 
+/// Pages of the files that stay in memory while a kernel or an export reads a graph that is larger: what is read ahead by
+/// all workers, what is read around a fault, and the offsets of lists. A smaller graph needs room for its own bytes.
+///
+/// With less room, pages are evicted before they are read: the files are then read many times over.
+const FILE_BYTES: u64 = 32 << 20;
+
 /// Without a budget, one in so many bytes of what is free stays so: files are read through it.
 const FREE_SHARE: u64 = 8;
+
+/// What is in memory beside the state of a kernel.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Beside {
+    /// Whether levels change pages of the view, which are then made anew in memory.
+    pub(crate) has_patches: bool,
+    /// Bytes that the view holds.
+    pub(crate) taken: u64,
+    /// Bytes of the lists in files.
+    pub(crate) lists: u64,
+}
+
+impl Beside {
+    /// The part of the memory that is left to pages of files.
+    fn files(&self) -> u64 {
+        self.lists.min(FILE_BYTES)
+    }
+}
 
 /// Threads, a memory budget and a watcher, shared by everything that is opened with it.
 ///
@@ -61,8 +85,8 @@ impl Session {
         Self { workers: Arc::new(Workers::new(split)), ..self }
     }
 
-    /// Limits the bytes that loads, appends, merges, snapshots and kernels may have in memory at once, files that are
-    /// mapped left out; `None`: most of what the system, and the control group that the process is in, have free when
+    /// Limits the bytes that loads, appends, merges, snapshots, kernels, exports and differences may have in memory at once,
+    /// with the pages of files that a kernel or an export needs, and without other mapped files; `None`: most of what the system, and the control group that the process is in, have free when
     /// one begins. What does not fit is refused before it begins ([`Error::Memory`](crate::Error::Memory)), and what only the
     /// input or the graph tells once it is met.
     #[must_use]
@@ -158,6 +182,20 @@ impl Session {
         }
     }
 
+    /// The same for `what` reads all lists of a view and holds `num_bytes` of its own.
+    ///
+    /// # Errors
+    /// As there.
+    pub(crate) fn require_reader(&self, what: &str, beside: Beside, num_bytes: u64) -> Result<()> {
+        match self.context(beside).require_memory("", num_bytes) {
+            Ok(()) => Ok(()),
+            Err(_) => {
+                let budget = self.memory.unwrap_or_else(base::memory::available);
+                Err(Error::Memory { what: what.to_owned(), needed: self.memory_for(num_bytes, beside), budget })
+            }
+        }
+    }
+
     /// Refuses a budget in which `what` cannot be written, which holds `num_bytes` beside the buffers of the files.
     pub(crate) fn require_writer(&self, what: &str, num_bytes: u64) -> Result<()> {
         if self.memory.is_some() { self.require_memory(what, WRITER_BYTES + num_bytes) } else { Ok(()) }
@@ -168,32 +206,44 @@ impl Session {
         self.memory.map(|memory| memory / PATCH_SHARE)
     }
 
-    /// What a kernel works with on a view that may have such pages, and for which `taken` bytes are in memory already.
-    pub(crate) fn context(&self, has_patches: bool, taken: u64) -> Context<'_> {
+    /// What a kernel works with. Its state gets what the program, the view and the pages of files leave of the budget.
+    pub(crate) fn context(&self, beside: Beside) -> Context<'_> {
         let memory = match self.memory {
-            Some(memory) => memory.saturating_sub(PROGRAM_BYTES + taken),
+            Some(memory) => memory.saturating_sub(PROGRAM_BYTES + beside.taken + beside.files()),
             // What is taken is not free any more.
-            None => free_bytes(),
+            None => {
+                let available = base::memory::available();
+                available.saturating_sub(beside.files().max(available / FREE_SHARE))
+            }
         };
-        let patches = if has_patches { memory / PATCH_SHARE } else { 0 };
+        let patches = if beside.has_patches { memory / PATCH_SHARE } else { 0 };
         Context { memory: Some(memory - patches), progress: &*self.progress, ..Context::new(&self.pool) }
     }
+
     /// An error of a kernel that worked with such a [`context`](Self::context), with all memory that there must be where it
     /// has what the kernel must have.
-    pub(crate) fn in_all(&self, error: Error, has_patches: bool, taken: impl FnOnce() -> u64) -> Error {
-        match (error, self.memory) {
-            (Error::Memory { what, needed, .. }, Some(budget)) => {
-                Error::Memory { what, needed: self.memory_for(needed, has_patches, taken()), budget }
+    pub(crate) fn in_all(&self, error: Error, beside: impl FnOnce() -> Beside) -> Error {
+        match error {
+            Error::Memory { what, needed, .. } => {
+                let budget = self.memory.unwrap_or_else(base::memory::available);
+                Error::Memory { what, needed: self.memory_for(needed, beside()), budget }
             }
-            (error, _) => error,
+            error => error,
         }
     }
 
-    /// The budget with which [`context`](Self::context) lets a kernel have `needed` bytes.
-    pub(crate) fn memory_for(&self, needed: u64, has_patches: bool, taken: u64) -> u64 {
+    /// The budget with which [`context`](Self::context) lets a kernel have `needed` bytes; without a budget, the memory of a
+    /// control group that has room for them.
+    pub(crate) fn memory_for(&self, needed: u64, beside: Beside) -> u64 {
         // A quarter of what a kernel may have goes to the pages, so a third is added to what it needs.
-        let patches = if has_patches { needed.saturating_sub(1) / (PATCH_SHARE - 1) } else { 0 };
-        needed.saturating_add(patches + PROGRAM_BYTES + taken)
+        let patches = if beside.has_patches { needed.saturating_sub(1) / (PATCH_SHARE - 1) } else { 0 };
+        let state = needed.saturating_add(patches);
+        let with_files = state.saturating_add(beside.files());
+        let free = match self.memory {
+            Some(_) => with_files,
+            None => with_files.max(state.saturating_add(state / (FREE_SHARE - 1) + 1)),
+        };
+        free.saturating_add(PROGRAM_BYTES + beside.taken)
     }
 }
 
@@ -210,11 +260,13 @@ mod tests {
     fn a_kernel_gets_what_it_asked_for() {
         let session = Session::new(1).unwrap();
         for needed in [0, 1, 2, 3, 1000, 1001, 123_456_789] {
-            for (has_patches, taken) in [(false, 0), (true, 0), (true, 77)] {
-                let budget = session.memory_for(needed, has_patches, taken);
-                let with = |memory| session.clone().with_memory(Some(memory)).context(has_patches, taken).memory;
-                assert_eq!(with(budget), Some(needed), "{has_patches}, {taken}");
+            for (has_patches, taken, lists) in [(false, 0, 0), (true, 0, 0), (true, 77, 5), (false, 1, u64::MAX)] {
+                let beside = Beside { has_patches, taken, lists };
+                let with = |memory| session.clone().with_memory(Some(memory)).context(beside).memory;
+                let budget = session.clone().with_memory(Some(1)).memory_for(needed, beside);
+                assert_eq!(with(budget), Some(needed), "{beside:?}");
                 assert!(needed == 0 || with(budget - 1) < Some(needed));
+                assert!(session.memory_for(needed, beside) >= budget, "a group has room for what the budget has");
             }
         }
     }

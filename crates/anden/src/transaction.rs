@@ -8,6 +8,7 @@ use kernels::sssp::DistanceValue;
 use lama::Side as ListSide;
 
 use crate::pinned::Pin;
+use crate::session::Beside;
 use crate::{Database, Error, Key, Path, PathLength, Result, Session, Side, View};
 
 /// Changes in the making, and what they depend on. Dropped, nothing has happened.
@@ -503,7 +504,12 @@ impl Transaction<'_> {
     /// See above; cancellation.
     pub fn khop(&self, vertex: impl Into<Key>, num_hops: u32) -> Result<Vec<Key>> {
         let vertex = self.vertex(vertex)?;
-        self.keys(&self.explained(query::khop(&self.session.context(false, 0), &self.graph(), vertex, num_hops))?)
+        self.keys(&self.explained(query::khop(
+            &self.session.context(Beside::default()),
+            &self.graph(),
+            vertex,
+            num_hops,
+        ))?)
     }
 
     /// Friends of friends: the vertices two steps away and no fewer.
@@ -512,7 +518,11 @@ impl Transaction<'_> {
     /// See above; cancellation.
     pub fn fof(&self, vertex: impl Into<Key>) -> Result<Vec<Key>> {
         let vertex = self.vertex(vertex)?;
-        self.keys(&self.explained(query::friends_of_friends(&self.session.context(false, 0), &self.graph(), vertex))?)
+        self.keys(&self.explained(query::friends_of_friends(
+            &self.session.context(Beside::default()),
+            &self.graph(),
+            vertex,
+        ))?)
     }
 
     /// Whether there is a path; a vertex reaches itself.
@@ -529,7 +539,8 @@ impl Transaction<'_> {
     /// See above; cancellation.
     pub fn path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found = self.explained(query::path(&self.session.context(false, 0), &self.graph(), source, target))?;
+        let found =
+            self.explained(query::path(&self.session.context(Beside::default()), &self.graph(), source, target))?;
         let Some(path) = found else { return Ok(None) };
         let length = PathLength::Hops(path.length() as u64);
         Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
@@ -541,8 +552,12 @@ impl Transaction<'_> {
     /// See above; the graph has no weights, or a negative one on the way; cancellation.
     pub fn weighted_path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found =
-            self.explained(query::weighted_path(&self.session.context(false, 0), &self.graph(), source, target))?;
+        let found = self.explained(query::weighted_path(
+            &self.session.context(Beside::default()),
+            &self.graph(),
+            source,
+            target,
+        ))?;
         let Some(path) = found else { return Ok(None) };
         let length = match path.length {
             DistanceValue::Integer(sum) => PathLength::Integer(sum),
@@ -553,7 +568,7 @@ impl Transaction<'_> {
 
     /// What a query found; or its error, with keys and with all memory that there must be.
     fn explained<T>(&self, found: kernels::Result<T>) -> Result<T> {
-        let explain = |error| self.session.in_all(Error::with_keys(error, |vertex| self.key(vertex)), false, || 0);
+        let explain = |error| self.session.in_all(Error::with_keys(error, |vertex| self.key(vertex)), Beside::default);
         found.map_err(explain)
     }
 

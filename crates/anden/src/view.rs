@@ -9,6 +9,7 @@ use kernels::Context;
 use kernels::sssp::{WeightStatistics, scan_weights};
 
 use crate::pinned::Pin;
+use crate::session::Beside;
 use crate::weighted::{ChosenWeights, on_weighted};
 use crate::{DegreeStatistics, Error, Job, JobOutput, Key, KeyRef, Prefetch, PrefetchStats, Result, Session, Side};
 
@@ -142,7 +143,13 @@ impl View {
 
     /// What kernels work with beside the graph, for algorithms of one's own.
     pub fn context(&self) -> Context<'_> {
-        self.session.context(self.graph.has_levels(), self.taken())
+        self.session.context(self.beside())
+    }
+
+    /// What is in memory beside the state of a kernel on this view.
+    pub(crate) fn beside(&self) -> Beside {
+        let (has_patches, taken) = (self.graph.has_levels(), self.taken());
+        Beside { has_patches, taken, lists: self.graph.stored_bytes() }
     }
 
     /// The bytes that are in memory for this view, or may be: chosen weights, and what levels change.
@@ -235,7 +242,7 @@ impl View {
     pub(crate) fn explained<T>(&self, found: kernels::Result<T>) -> Result<T> {
         found.map_err(|error| {
             let error = Error::with_keys(error, |vertex| self.key(vertex));
-            self.session.in_all(error, self.graph.has_levels(), || self.taken())
+            self.session.in_all(error, || self.beside())
         })
     }
 

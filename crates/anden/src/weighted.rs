@@ -14,6 +14,7 @@ use graph::{
     prefetch_start,
 };
 
+use crate::session::Beside;
 use crate::{Error, Result, View};
 
 /// Entries that a worker fills in at once, about.
@@ -79,7 +80,7 @@ impl ChosenWeights {
         let has_in_side = graph.direction() == Direction::Directed && graph.has_in_edges();
         let num_sides = if has_in_side { 2 } else { 1 };
         let needed = num_sides * 8 * (graph.num_arcs() + graph.vertex_bound() as u64 + 1);
-        let needed = view.session().memory_for(needed, false, 0);
+        let needed = view.session().memory_for(needed, Beside { lists: graph.stored_bytes(), ..Beside::default() });
         if let Some(budget) = view.session().memory().filter(|&budget| budget < needed) {
             return Err(Error::Memory { what: format!("the weights {name:?}"), needed, budget });
         }

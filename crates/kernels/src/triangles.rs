@@ -98,7 +98,7 @@ pub struct TriangleResult {
 /// and entry of the longest list of the copy come to that. Deterministic.
 ///
 /// Where that does not fit, or is to be [read from a disk](crate::Medium::Disk), and each vertex has all its neighbours in
-/// its own lists: 8 bytes a vertex (by vertex 24), one a vertex and worker, and a part of the copy, at least a 64th; all
+/// its own lists: 8 bytes a vertex (by vertex 24), one a vertex and worker, and a part of the copy, at least an eighth; all
 /// lists are read twice for each part.
 ///
 /// # Errors

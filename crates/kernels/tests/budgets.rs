@@ -268,8 +268,8 @@ fn budgets_are_kept_or_refused() {
                     _ if must_copy || [LCC, TRIANGLES].contains(&kernel) => 4 * csr.num_arcs() + (1 << 20),
                     // What a table is taken from, behind each of three arrays.
                     PAGERANK => (3 * 8) << 15,
-                    // A table of each worker, and long lists.
-                    FROM_DISK | LCC_FROM_DISK => 1 << 17,
+                    // A table of each worker, long lists, and an eighth of the copy, whose entries take up to 5 bytes.
+                    FROM_DISK | LCC_FROM_DISK => (1 << 17) + 5 * csr.num_arcs() / 8,
                     _ => 0,
                 };
                 let most = 40 * csr.vertex_bound() as u64 + (1 << 17) + excused;

@@ -137,6 +137,16 @@ impl Dictionary {
         self.num_keys == 0
     }
 
+    /// The bytes that say the keys of ids; none where the keys follow from the ids.
+    pub fn num_bytes(&self) -> u64 {
+        let bytes_of = |part: &Arc<Part>| match &part.keys {
+            Keys::Range { .. } => 0,
+            Keys::Integers(keys) => size_of::<u64>() * keys.len(),
+            Keys::Strings { offsets, text } => size_of::<u64>() * offsets.len() + text.len(),
+        };
+        self.parts.iter().map(bytes_of).sum::<usize>() as u64
+    }
+
     /// The vertex that the user calls `key`; `None` where there is none, and for a key of another scheme.
     ///
     /// Cost: a binary search.

@@ -34,8 +34,8 @@ use crate::{Context, Medium, Result};
 /// Vertices of a chunk of parallel work.
 const GRAIN: usize = 1 << 12;
 
-/// With less memory than that of so many parts, nobody waits for the end.
-const MOST_PARTS: u64 = 64;
+/// A budget has room for one of this many parts at least: all lists are read twice for each part.
+const MOST_PARTS: u64 = 8;
 
 /// Fewer hubs than this are not worth rows.
 const LEAST_HUBS: usize = 512;
