@@ -3,22 +3,28 @@
 mod across;
 
 use base::VertexId;
-use engine::ChangedArc;
+use engine::{ChangedArc, EdgeChanges};
 use graph::property::{OwnedValue, PropertyValue};
 use graph::{Direction, Graph, Weight, WeightType, WeightedEdges};
 
 use crate::properties::{NamedValues, row_values};
-use crate::{EdgeWeight, Key, KeyRef, Result};
+use crate::session::Beside;
+use crate::{EdgeWeight, Key, KeyRef, Result, Session};
+
+use across::Across;
+
+/// The buffers of what is printed, and a page of changes.
+const PAGE_BYTES: u64 = 8 << 20;
+/// A vertex that came or went: its id, and its key where it is asked for.
+const VERTEX_BYTES: u64 = 48;
 
 /// What changed from one snapshot to another.
 ///
-/// An edge whose weight changed is removed with the old one and added with the new one.
+/// Edges are read when they are asked for, a page of source vertices at a time. An edge whose weight changed is removed with the old one and added with the new one.
 #[derive(Debug)]
 pub struct Diff {
-    /// By ids of the second.
-    added: Vec<ChangedArc>,
-    /// By ids of the first.
-    removed: Vec<ChangedArc>,
+    edges: Edges,
+    session: Session,
     added_vertices: Vec<VertexId>,
     removed_vertices: Vec<VertexId>,
     /// By property, then by ids of the second.
@@ -27,6 +33,24 @@ pub struct Diff {
     to_view: lama::View,
     from: u32,
     to: u32,
+}
+
+/// Where the edges are read that changed.
+#[derive(Debug)]
+enum Edges {
+    /// From what changed between two snapshots of a database.
+    Between(EdgeChanges),
+    /// From the lists of two databases.
+    Across(Across),
+}
+
+impl Edges {
+    fn num_parts(&self, here: Here) -> usize {
+        match self {
+            Self::Between(changes) => changes.num_pages(),
+            Self::Across(across) => across.num_parts(here),
+        }
+    }
 }
 
 /// A vertex with its new value and its old one.
@@ -73,10 +97,23 @@ impl DiffEdge<'_> {
 }
 
 impl Diff {
-    /// What `changes` change on the way from one snapshot to another.
-    pub(crate) fn new(changes: engine::Diff, from: (u32, lama::View), to: (u32, lama::View)) -> Self {
+    /// What `changes` and `edges` change on the way from one snapshot to another.
+    ///
+    /// # Errors
+    /// [`Error::Memory`](crate::Error::Memory).
+    pub(crate) fn new(
+        (changes, edges): (engine::Diff, EdgeChanges),
+        from: (u32, lama::View),
+        to: (u32, lama::View),
+        session: &Session,
+    ) -> Result<Self> {
         let is_in =
             |view: &lama::View, vertex: VertexId| (vertex as usize) < view.vertex_bound() && view.is_live(vertex);
+        let num_vertices = changes.new_vertices.len() + changes.died.len() + changes.returned.len();
+        // Keys are read in no order, so their pages stay in memory.
+        let held = PAGE_BYTES + VERTEX_BYTES * num_vertices as u64 + to.1.dictionary().num_bytes();
+        let beside = Beside { lists: edges.num_bytes(), ..Beside::default() };
+        session.require_reader("a difference of snapshots", beside, held)?;
         let mut vertices: Vec<VertexId> = changes.new_vertices.clone().collect();
         vertices.extend(changes.died.iter().chain(&changes.returned));
         vertices.sort_unstable();
@@ -90,15 +127,18 @@ impl Diff {
             (name, values.map(|(vertex, new, old)| (vertex, new.into(), old.into())).collect())
         };
         let properties = changes.properties.into_iter().map(of_column).collect();
-        let engine::Diff { added, removed, .. } = changes;
+        let (edges, session) = (Edges::Between(edges), session.clone());
         let (from_view, to_view) = (from.1, to.1);
         let (from, to) = (from.0, to.0);
-        Self { added, removed, added_vertices, removed_vertices, properties, from_view, to_view, from, to }
+        Ok(Self { edges, session, added_vertices, removed_vertices, properties, from_view, to_view, from, to })
     }
 
     /// The same between snapshots of two databases, whose vertices are matched by their keys.
-    pub(crate) fn across(from: (u32, lama::View), to: (u32, lama::View)) -> Result<Self> {
-        across::compare(from, to)
+    ///
+    /// # Errors
+    /// The graphs are of different kinds; [`Error::Memory`](crate::Error::Memory); damage met on the way.
+    pub(crate) fn across(from: (u32, lama::View), to: (u32, lama::View), session: &Session) -> Result<Self> {
+        across::compare(from, to, session)
     }
 
     /// The numbers of the two snapshots.
@@ -107,29 +147,68 @@ impl Diff {
     }
 
     /// Edges that the second has and the first has not; undirected ones counted once.
-    pub fn num_added(&self) -> usize {
-        self.added.len()
+    ///
+    /// Cost: as to go through [`added`](Self::added).
+    ///
+    /// # Errors
+    /// Damage met on the way; cancellation.
+    pub fn num_added(&self) -> Result<usize> {
+        self.count(Here::Second)
     }
 
     /// Edges that the first has and the second has not.
-    pub fn num_removed(&self) -> usize {
-        self.removed.len()
-    }
-
-    /// The edges that the second has and the first has not, by ascending ids.
     ///
     /// # Errors
-    /// Of an item: damage in the dictionary.
+    /// As [`num_added`](Self::num_added).
+    pub fn num_removed(&self) -> Result<usize> {
+        self.count(Here::First)
+    }
+
+    fn count(&self, here: Here) -> Result<usize> {
+        let mut arcs = Vec::new();
+        (0..self.edges.num_parts(here)).try_fold(0, |count, part| {
+            arcs.clear();
+            self.read_part(here, part, &mut arcs)?;
+            Ok(count + arcs.len())
+        })
+    }
+
+    /// Appends the edges of a part that only one of the snapshots has.
+    fn read_part(&self, here: Here, part: usize, arcs: &mut Vec<ChangedArc>) -> Result<()> {
+        self.session.progress().check()?;
+        match (&self.edges, here) {
+            (Edges::Between(changes), Here::Second) => changes.read_page(part, arcs, &mut Vec::new())?,
+            (Edges::Between(changes), Here::First) => changes.read_page(part, &mut Vec::new(), arcs)?,
+            (Edges::Across(across), Here::Second) => {
+                across.read_part(here, [&self.to_view, &self.from_view], part, arcs)?;
+            }
+            (Edges::Across(across), Here::First) => {
+                across.read_part(here, [&self.from_view, &self.to_view], part, arcs)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The edges that only one of the snapshots has.
+    fn only_in(&self, here: Here) -> EdgeStream<'_> {
+        let view = if here == Here::Second { &self.to_view } else { &self.from_view };
+        EdgeStream { diff: self, view, here, parts: 0..self.edges.num_parts(here), arcs: Vec::new().into_iter() }
+    }
+
+    /// The edges that the second has and the first has not, by ascending ids. The iterator ends after an error.
+    ///
+    /// # Errors
+    /// Of an item: damage met on the way; cancellation.
     pub fn added(&self) -> impl Iterator<Item = Result<DiffEdge<'_>>> {
-        self.added.iter().map(|arc| edge(&self.to_view, arc, Here::Second))
+        self.only_in(Here::Second)
     }
 
-    /// The edges that the first has and the second has not, by ascending ids.
+    /// The edges that the first has and the second has not, by ascending ids. The iterator ends after an error.
     ///
     /// # Errors
-    /// Of an item: damage in the dictionary.
+    /// Of an item: damage met on the way; cancellation.
     pub fn removed(&self) -> impl Iterator<Item = Result<DiffEdge<'_>>> {
-        self.removed.iter().map(|arc| edge(&self.from_view, arc, Here::First))
+        self.only_in(Here::First)
     }
 
     /// Whether a pair of vertices may have several edges in the second.
@@ -197,6 +276,34 @@ impl Diff {
     /// Damage in the dictionary.
     pub fn removed_vertices(&self) -> Result<Vec<Key>> {
         keys(&self.from_view, &self.removed_vertices)
+    }
+}
+
+/// The edges that only one of two snapshots has, read a part at a time.
+struct EdgeStream<'a> {
+    diff: &'a Diff,
+    view: &'a lama::View,
+    here: Here,
+    /// Those that are still to be read.
+    parts: std::ops::Range<usize>,
+    arcs: std::vec::IntoIter<ChangedArc>,
+}
+
+impl<'a> Iterator for EdgeStream<'a> {
+    type Item = Result<DiffEdge<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(arc) = self.arcs.next() {
+                return Some(edge(self.view, &arc, self.here));
+            }
+            let (part, mut arcs) = (self.parts.next()?, Vec::new());
+            if let Err(error) = self.diff.read_part(self.here, part, &mut arcs) {
+                self.parts = 0..0;
+                return Some(Err(error));
+            }
+            self.arcs = arcs.into_iter();
+        }
     }
 }
 

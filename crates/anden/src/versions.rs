@@ -86,20 +86,23 @@ impl Database {
     pub fn diff(&self, from: impl Into<SnapshotId>, to: impl Into<SnapshotId>) -> Result<Diff> {
         let (from, to) = (self.snapshot_number(from)?, self.snapshot_number(to)?);
         let version = |number| -> Result<_> { Ok((number, self.inner().snapshot(number)?)) };
-        Ok(Diff::new(self.inner().diff(from, to)?, version(from)?, version(to)?))
+        Diff::new(self.inner().diff_by_pages(from, to)?, version(from)?, version(to)?, self.session())
     }
 
     /// What changes on the way from a snapshot of this database to one of another, whose vertices are matched
     /// by their keys.
     ///
-    /// Cost: both snapshots are read.
+    /// Cost: looks up all keys; both snapshots are read each time the edges of one side are asked for.
     ///
     /// # Errors
     /// [`Error::NotFound`]: one of them does not exist; [`Error::InvalidInput`]: the graphs are of different
-    /// kinds; damage in what they need.
+    /// kinds; [`Error::Memory`]; damage in what they need.
     pub fn diff_with(&self, from: impl Into<SnapshotId>, other: &Self, to: impl Into<SnapshotId>) -> Result<Diff> {
         let (from, to) = (self.snapshot_number(from)?, other.snapshot_number(to)?);
-        Diff::across((from, self.inner().snapshot(from)?), (to, other.inner().snapshot(to)?))
+        let session = self.session();
+        let version = |number, graph: lama::View| (number, session.advisor().attach(&graph, session.prefetch()));
+        let (old, new) = (self.inner().snapshot(from)?, other.inner().snapshot(to)?);
+        Diff::across(version(from, old), version(to, new), session)
     }
 
     /// Makes a snapshot of what is added and removed; see [`Changes`].

@@ -115,7 +115,7 @@ fn sweep(db: &Database, folder: &Path) -> String {
     let last = numbers[numbers.len() - 1];
     look(&mut log, &db.window(2..=last).unwrap());
     let diff = db.diff(1, last).unwrap();
-    writeln!(log, "{} and {}", diff.num_added(), diff.num_removed()).unwrap();
+    writeln!(log, "{} and {}", diff.num_added().unwrap(), diff.num_removed().unwrap()).unwrap();
     writeln!(log, "{:?}", db.merge_newest(2).unwrap()).unwrap();
     db.merge().unwrap();
     look(&mut log, &db.view().unwrap());

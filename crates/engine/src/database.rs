@@ -11,8 +11,8 @@ use base::storage::{DiskStorage, MemoryStorage, Storage};
 use graph::Graph;
 use graph::formats::InputPath;
 use lama::{
-    Dictionary, DictionaryKeys, Diff, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention, SnapshotInfo, Stats,
-    Store, VerifyReport, View,
+    Dictionary, DictionaryKeys, Diff, EdgeChanges, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention,
+    SnapshotInfo, Stats, Store, VerifyReport, View,
 };
 use terrace::Fate;
 
@@ -561,6 +561,15 @@ impl Database {
     pub fn diff(&self, from: u32, to: u32) -> Result<Diff> {
         self.require_here()?;
         Ok(self.store.diff(from, to)?)
+    }
+
+    /// The same in two parts: all but the edges, and the edges, which are read a page at a time.
+    ///
+    /// # Errors
+    /// As [`diff`](Self::diff).
+    pub fn diff_by_pages(&self, from: u32, to: u32) -> Result<(Diff, EdgeChanges)> {
+        self.require_here()?;
+        Ok((self.store.vertex_diff(from, to)?, self.store.edge_changes(from, to)?))
     }
 
     /// Folds runs, so that what was appended is read as fast as what was loaded. No snapshot is lost.

@@ -24,8 +24,8 @@ pub use commit::{CommitStats, Committed, Pending, Sequence};
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use lama::{
-    ChangedArc, DatabaseId, Dictionary, Diff, GraphOptions, Identity, Key, KeyRef, KeyScheme, MergeReport, MergeScope,
-    Retention, Side, SnapshotInfo, Stats, VerifyReport, View,
+    ChangedArc, DatabaseId, Dictionary, Diff, EdgeChanges, GraphOptions, Identity, Key, KeyRef, KeyScheme, MergeReport,
+    MergeScope, Retention, Side, SnapshotInfo, Stats, VerifyReport, View,
 };
 pub use live::{Applied, LiveStats, Missing, NewValue, Update, UpkeepHold};
 pub use load::{Duplicates, InputReport, LoadOptions, LoadReport, Spread};

@@ -60,7 +60,9 @@ pub use property::{
 };
 pub use run::{FinishedRun, RunWriter};
 pub use side::{ListChange, ListOrigin};
-pub use store::{Diff, LevelChanges, MergeReport, MergeScope, NewRows, SnapshotInfo, Stats, Store, WriterLock};
+pub use store::{
+    Diff, EdgeChanges, LevelChanges, MergeReport, MergeScope, NewRows, SnapshotInfo, Stats, Store, WriterLock,
+};
 pub use table::PAGE_VERTICES;
 pub use temp_file::TempFile;
 pub use verify::VerifyReport;

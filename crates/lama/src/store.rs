@@ -29,7 +29,7 @@ use crate::view::View;
 use crate::{Error, Result, names};
 
 pub use append::{LevelChanges, NewRows};
-pub use history::Diff;
+pub use history::{Diff, EdgeChanges};
 pub use info::{SnapshotInfo, Stats};
 pub use lock::WriterLock;
 pub use merge::{MergeReport, MergeScope};

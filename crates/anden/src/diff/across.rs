@@ -6,87 +6,163 @@ use std::ops::ControlFlow;
 use base::{NO_VERTEX, VertexId};
 use engine::ChangedArc;
 use graph::property::PropertySchema;
-use graph::{Direction, Graph, Weight, WeightType, WeightedEdges};
+use graph::{Direction, Graph, Parts, Side, Weight, WeightType, WeightedEdges, WillNeed};
 
-use super::{ChangedValue, Diff, Here};
+use super::{ChangedValue, Diff, Edges, Here, PAGE_BYTES};
 use crate::properties::row_values;
-use crate::{Error, Result};
+use crate::session::Beside;
+use crate::{Error, Result, Session};
 
 /// An entry of a list: where it leads, and the bits of its weight.
 type Entry = (VertexId, u64);
 
-/// What changes on the way from one graph to another.
-///
-/// Cost: both are read, and one id is held for each vertex of the first.
-pub(super) fn compare(from: (u32, lama::View), to: (u32, lama::View)) -> Result<Diff> {
-    let (old, new) = (&from.1, &to.1);
-    require_same_kind(old, new)?;
-    let there = ids_there(old, new)?;
-    let mut diff = Diff {
-        added: Vec::new(),
-        removed: Vec::new(),
-        added_vertices: Vec::new(),
-        removed_vertices: Vec::new(),
-        properties: Vec::new(),
-        from_view: from.1.clone(),
-        to_view: to.1.clone(),
-        from: from.0,
-        to: to.0,
-    };
-    // The vertices of the second graph that the first has too, by their ids there.
-    let mut back = vec![NO_VERTEX; new.vertex_bound()];
-    for (vertex, &other) in (0..).zip(&there).filter(|(_, other)| **other != NO_VERTEX) {
-        back[other as usize] = vertex;
+/// Vertices of a part.
+const PART_VERTICES: usize = 4 << 10;
+/// An id in the other graph.
+const ID_BYTES: u64 = 4;
+
+/// How the vertices of two graphs are matched.
+#[derive(Debug)]
+pub(super) struct Across {
+    /// For each vertex of the first graph, its id in the second; [`NO_VERTEX`] where it is none there.
+    there: Vec<VertexId>,
+    /// The same for the vertices of the second graph.
+    back: Vec<VertexId>,
+}
+
+impl Across {
+    /// The ids of this graph's vertices in the other, and the way back.
+    fn ids(&self, here: Here) -> [&[VertexId]; 2] {
+        match here {
+            Here::First => [&self.there, &self.back],
+            Here::Second => [&self.back, &self.there],
+        }
     }
-    let mut values = SameValues::default();
-    let counts_once = |list: VertexId, neighbour: VertexId| old.direction() == Direction::Directed || list <= neighbour;
-    for vertex in (0..old.vertex_bound() as VertexId).filter(|&vertex| old.is_live(vertex)) {
-        let mine = entries(old, vertex, &mut values, Here::First)?;
-        let other = there[vertex as usize];
-        let theirs = if other == NO_VERTEX {
-            diff.removed_vertices.push(vertex);
-            Vec::new()
+
+    pub(super) fn num_parts(&self, here: Here) -> usize {
+        self.ids(here)[0].len().div_ceil(PART_VERTICES)
+    }
+
+    /// Appends the edges from the vertices of a part that the first of these views has and the second has not.
+    ///
+    /// # Errors
+    /// Damage met on the way.
+    pub(super) fn read_part(
+        &self,
+        here: Here,
+        [view, other]: [&lama::View; 2],
+        part: usize,
+        arcs: &mut Vec<ChangedArc>,
+    ) -> Result<()> {
+        let ids = self.ids(here)[0];
+        let vertices = part * PART_VERTICES..ids.len().min((part + 1) * PART_VERTICES);
+        let parts = if view.weight_type().is_some() || view.options().edge_properties {
+            Parts::Weighted
         } else {
-            entries(new, other, &mut values, Here::Second)?
+            Parts::Targets
         };
-        // Compared by the ids of the second graph; what leads elsewhere is in the first only.
-        let (mut a, mut b): (Vec<_>, Vec<_>) = (Vec::new(), theirs);
-        for &(neighbour, weight) in &mine {
-            let arc = ChangedArc { list: vertex, neighbour, weight };
-            match there[neighbour as usize] {
-                NO_VERTEX if counts_once(vertex, neighbour) => diff.removed.push(arc),
+        let own = vertices.start as VertexId..vertices.end as VertexId;
+        let mut theirs: Vec<VertexId> = ids[vertices.clone()].iter().copied().filter(|&id| id != NO_VERTEX).collect();
+        // Graphs that were loaded from files in one order are read in one order.
+        let is_walk =
+            theirs.is_sorted() && theirs.last().is_some_and(|last| last - theirs[0] < 2 * PART_VERTICES as u32);
+        let walked = if is_walk { theirs[0]..theirs[theirs.len() - 1] + 1 } else { 0..0 };
+        view.will_walk(Side::Out, parts, own.clone());
+        if is_walk {
+            other.will_walk(Side::Out, parts, walked.clone());
+        } else {
+            theirs.sort_unstable();
+            other.will_need(Side::Out, parts, &theirs);
+        }
+        for vertex in own.clone().filter(|&vertex| view.is_live(vertex)) {
+            self.compare_lists(here, [view, other], vertex, arcs)?;
+        }
+        view.has_walked(Side::Out, parts, own);
+        if is_walk {
+            other.has_walked(Side::Out, parts, walked);
+        }
+        view.check()?;
+        Ok(other.check()?)
+    }
+
+    /// Appends the edges of a vertex that the first of these views has and the second has not.
+    fn compare_lists(
+        &self,
+        here: Here,
+        [view, other]: [&lama::View; 2],
+        vertex: VertexId,
+        arcs: &mut Vec<ChangedArc>,
+    ) -> Result<()> {
+        let [ids, back] = self.ids(here);
+        let is_counted = |neighbour: VertexId| view.direction() == Direction::Directed || vertex <= neighbour;
+        let mut values = SameValues::default();
+        let own = entries(view, vertex, &mut values, Here::First)?;
+        let theirs = match ids[vertex as usize] {
+            NO_VERTEX => Vec::new(),
+            id => entries(other, id, &mut values, Here::Second)?,
+        };
+        let first = arcs.len();
+        // Compared by the ids of the other graph; an entry that leads elsewhere is here only.
+        let (mut a, mut b) = (Vec::new(), theirs);
+        for (neighbour, weight) in own {
+            match ids[neighbour as usize] {
+                NO_VERTEX if is_counted(neighbour) => arcs.push(ChangedArc { list: vertex, neighbour, weight }),
                 NO_VERTEX => {}
                 id => a.push((id, weight)),
             }
         }
         a.sort_unstable();
         b.sort_unstable();
-        let (only_a, only_b) = without_common(&a, &b);
-        let gone = only_a.into_iter().map(|(id, weight)| (back[id as usize], weight));
-        let gone = gone.filter(|&(neighbour, _)| counts_once(vertex, neighbour));
-        diff.removed.extend(gone.map(|(neighbour, weight)| ChangedArc { list: vertex, neighbour, weight }));
-        let come = only_b.into_iter().filter(|&(neighbour, _)| counts_once(other, neighbour));
-        diff.added.extend(come.map(|(neighbour, weight)| ChangedArc { list: other, neighbour, weight }));
-    }
-    for vertex in (0..new.vertex_bound() as VertexId).filter(|&vertex| new.is_live(vertex)) {
-        if back[vertex as usize] == NO_VERTEX {
-            diff.added_vertices.push(vertex);
-            let come = entries(new, vertex, &mut values, Here::Second)?
-                .into_iter()
-                .filter(|&(neighbour, _)| counts_once(vertex, neighbour));
-            diff.added.extend(come.map(|(neighbour, weight)| ChangedArc { list: vertex, neighbour, weight }));
+        let only_here = only_in_first(&a, &b).into_iter().map(|(id, weight)| (back[id as usize], weight));
+        let only_here = only_here.filter(|&(neighbour, _)| is_counted(neighbour));
+        arcs.extend(only_here.map(|(neighbour, weight)| ChangedArc { list: vertex, neighbour, weight }));
+        if view.options().edge_properties {
+            arcs[first..].iter_mut().for_each(|arc| arc.weight = values.row(arc.weight, Here::First));
         }
+        arcs[first..].sort_unstable();
+        Ok(())
     }
-    if old.options().edge_properties {
-        diff.removed.iter_mut().for_each(|arc| arc.weight = values.row(arc.weight, Here::First));
-        diff.added.iter_mut().for_each(|arc| arc.weight = values.row(arc.weight, Here::Second));
+}
+
+/// What changes on the way from one graph to another.
+///
+/// Cost: the keys of both are looked up, and one id is held for each vertex of either.
+///
+/// # Errors
+/// The graphs are of different kinds; [`Error::Memory`]; damage met on the way.
+pub(super) fn compare(from: (u32, lama::View), to: (u32, lama::View), session: &Session) -> Result<Diff> {
+    let (old, new) = (&from.1, &to.1);
+    require_same_kind(old, new)?;
+    require_memory([old, new], session)?;
+    let there = ids_there(old, new)?;
+    let mut back = vec![NO_VERTEX; new.vertex_bound()];
+    for (vertex, &other) in (0..).zip(&there).filter(|(_, other)| **other != NO_VERTEX) {
+        back[other as usize] = vertex;
     }
-    diff.properties = changed_values(old, new, &back)?;
-    diff.added.sort_unstable();
-    diff.removed.sort_unstable();
+    let only_in = |view: &lama::View, ids: &[VertexId]| -> Vec<VertexId> {
+        let vertices = (0..).zip(ids).filter(|&(vertex, &id)| id == NO_VERTEX && view.is_live(vertex));
+        vertices.map(|(vertex, _)| vertex).collect()
+    };
+    let (removed_vertices, added_vertices) = (only_in(old, &there), only_in(new, &back));
+    let properties = changed_values(old, new, &back)?;
     old.check()?;
     new.check()?;
-    Ok(diff)
+    let (edges, session) = (Edges::Across(Across { there, back }), session.clone());
+    let (from_view, to_view) = (from.1, to.1);
+    let (from, to) = (from.0, to.0);
+    Ok(Diff { edges, session, added_vertices, removed_vertices, properties, from_view, to_view, from, to })
+}
+
+/// Refuses a budget without room for the ids of both graphs, their keys, and pages that levels change.
+fn require_memory(views: [&lama::View; 2], session: &Session) -> Result<()> {
+    let patches = |view: &lama::View| if view.has_levels() { view.least_patch_bytes().unwrap_or(0) } else { 0 };
+    let beside = Beside {
+        has_patches: views.iter().any(|view| view.has_levels()),
+        taken: views.iter().map(|view| patches(view)).sum(),
+        lists: views.iter().map(|view| view.stored_bytes()).sum(),
+    };
+    let held = |view: &&lama::View| ID_BYTES * view.vertex_bound() as u64 + view.dictionary().num_bytes();
+    session.require_reader("a difference of databases", beside, PAGE_BYTES + views.iter().map(held).sum::<u64>())
 }
 
 /// The values of the second graph's vertices that are not those of the first; `back` leads from its ids to those of the
@@ -208,9 +284,9 @@ fn weighted_entries<W: Weight>(view: &lama::View, vertex: VertexId, entries: &mu
     });
 }
 
-/// What only one of two ascending lists holds, each entry as often as it does.
-fn without_common(a: &[Entry], b: &[Entry]) -> (Vec<Entry>, Vec<Entry>) {
-    let (mut only_a, mut only_b) = (Vec::new(), Vec::new());
+/// What only the first of two ascending lists holds, each entry as often as it does.
+fn only_in_first(a: &[Entry], b: &[Entry]) -> Vec<Entry> {
+    let mut only_a = Vec::new();
     let (mut i, mut j) = (0, 0);
     while let (Some(&x), Some(&y)) = (a.get(i), b.get(j)) {
         match x.cmp(&y) {
@@ -219,15 +295,11 @@ fn without_common(a: &[Entry], b: &[Entry]) -> (Vec<Entry>, Vec<Entry>) {
                 only_a.push(x);
                 i += 1;
             }
-            std::cmp::Ordering::Greater => {
-                only_b.push(y);
-                j += 1;
-            }
+            std::cmp::Ordering::Greater => j += 1,
         }
     }
     only_a.extend_from_slice(&a[i..]);
-    only_b.extend_from_slice(&b[j..]);
-    (only_a, only_b)
+    only_a
 }
 
 #[cfg(test)]
@@ -237,8 +309,8 @@ mod tests {
     #[test]
     fn common_entries_cancel_one_by_one() {
         let (a, b) = ([(1, 0), (1, 0), (2, 5), (4, 0)], [(1, 0), (2, 6), (9, 0)]);
-        let expected = (vec![(1, 0), (2, 5), (4, 0)], vec![(2, 6), (9, 0)]);
-        assert_eq!(without_common(&a, &b), expected);
-        assert_eq!(without_common(&a, &a), (vec![], vec![]));
+        assert_eq!(only_in_first(&a, &b), [(1, 0), (2, 5), (4, 0)]);
+        assert_eq!(only_in_first(&b, &a), [(2, 6), (9, 0)]);
+        assert_eq!(only_in_first(&a, &a), []);
     }
 }

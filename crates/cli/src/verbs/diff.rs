@@ -11,7 +11,7 @@ use super::session;
 use crate::args::{DiffArgs, Global};
 use crate::console::Console;
 use crate::failure::Result;
-use crate::text::{key_json, keys_json, properties_json, property_json, weight_json};
+use crate::text::{key_json, properties_json, property_json, weight_json};
 
 /// Shows what changed between two snapshots.
 pub fn execute(global: &Global, args: &DiffArgs) -> Result {
@@ -25,28 +25,50 @@ pub fn execute(global: &Global, args: &DiffArgs) -> Result {
     };
     watch.clear();
     let diff = diff?;
+    if diff.is_multigraph() && !global.json {
+        // A removal takes all edges of a pair, so the pairs are kept that were removed.
+        session.require_memory("a difference of multigraphs", PAIR_BYTES * diff.num_removed()? as u64)?;
+    }
     let mut console = Console::new();
     if global.json {
-        console.object(&object(&diff)?)?;
+        print_json(&mut console, &diff)?;
     } else {
         print(&mut console, &diff)?;
     }
     console.finish()
 }
 
-fn object(diff: &Diff) -> Result<Value> {
+/// The ends of an edge that is gone, as text in a table.
+const PAIR_BYTES: u64 = 160;
+
+/// Prints one object, edge by edge: a difference may be larger than memory.
+fn print_json(console: &mut Console, diff: &Diff) -> Result {
     let (from, to) = diff.snapshots();
-    Ok(json!({
-        "from": from,
-        "to": to,
-        "added": diff.num_added(),
-        "removed": diff.num_removed(),
-        "added_edges": diff.added().map(|edge| edge_json(diff, &edge?)).collect::<Result<Vec<_>>>()?,
-        "removed_edges": diff.removed().map(|edge| edge_json(diff, &edge?)).collect::<Result<Vec<_>>>()?,
-        "added_vertices": keys_json(&diff.added_vertices()?),
-        "removed_vertices": keys_json(&diff.removed_vertices()?),
-        "changed_properties": diff.changed_properties().map(|value| Ok(value_json(&value?))).collect::<Result<Vec<_>>>()?,
-    }))
+    console.bytes(format!("{{\"from\":{from},\"to\":{to}").as_bytes())?;
+    let edge = |edge: anden::Result<DiffEdge<'_>>| edge_json(diff, &edge?);
+    let num_added = print_list(console, "added_edges", diff.added().map(edge))?;
+    let num_removed = print_list(console, "removed_edges", diff.removed().map(edge))?;
+    console.bytes(format!(",\"added\":{num_added},\"removed\":{num_removed}").as_bytes())?;
+    let key = |key: &Key| Ok(key_json(key));
+    print_list(console, "added_vertices", diff.added_vertices()?.iter().map(key))?;
+    print_list(console, "removed_vertices", diff.removed_vertices()?.iter().map(key))?;
+    print_list(console, "changed_properties", diff.changed_properties().map(|value| Ok(value_json(&value?))))?;
+    console.line("}")
+}
+
+/// Prints a list as a field of an object that is begun; returns its length.
+fn print_list(console: &mut Console, name: &str, values: impl Iterator<Item = Result<Value>>) -> Result<u64> {
+    console.bytes(format!(",\"{name}\":[").as_bytes())?;
+    let mut count = 0;
+    for value in values {
+        if count > 0 {
+            console.bytes(b",")?;
+        }
+        console.bytes(value?.to_string().as_bytes())?;
+        count += 1;
+    }
+    console.bytes(b"]")?;
+    Ok(count)
 }
 
 /// `[source, target]`, and the weight where there is one, or an object of the properties where the graph has some.

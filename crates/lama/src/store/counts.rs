@@ -11,29 +11,31 @@ use crate::level::Level;
 use crate::options::GraphOptions;
 use crate::table::PAGE_VERTICES;
 
-/// Calls `body` with each page of a side that any of the levels changes, and all that they change together.
-pub(super) fn for_each_net_page(
-    levels: &[Level],
-    side: Side,
-    mut body: impl FnMut(usize, &PageChanges) -> Result<()>,
-) -> Result<()> {
+/// The pages of a side that any of the levels changes, ascending.
+pub(super) fn changed_pages(levels: &[Level], side: Side) -> Result<Vec<usize>> {
     let mut pages = BTreeSet::new();
     for level in levels {
-        pages.extend(level.pages(side)?);
+        pages.extend(level.pages(side)?.into_iter().map(|page| page as usize));
     }
-    let (mut net, mut scratch) = (PageChanges::default(), ComposeScratch::default());
-    for page in pages {
-        let page = page as usize;
-        let mut parts = Vec::new();
-        for level in levels.iter().filter(|level| level.touches(side, page)) {
-            let mut part = PageChanges::default();
-            if level.read_page(side, page, &mut part)? {
-                parts.push(part);
-            }
+    Ok(pages.into_iter().collect())
+}
+
+/// Fills `net` with all that the levels change together on a page.
+pub(super) fn net_page(
+    levels: &[Level],
+    side: Side,
+    page: usize,
+    net: &mut PageChanges,
+    scratch: &mut ComposeScratch,
+) -> Result<()> {
+    let mut parts = Vec::new();
+    for level in levels.iter().filter(|level| level.touches(side, page)) {
+        let mut part = PageChanges::default();
+        if level.read_page(side, page, &mut part)? {
+            parts.push(part);
         }
-        compose(&parts, &mut net, &mut scratch);
-        body(page, &net)?;
     }
+    compose(&parts, net, scratch);
     Ok(())
 }
 
@@ -46,7 +48,9 @@ pub(crate) fn net_counts(levels: &[Level], options: &GraphOptions) -> Result<(u6
         return Ok(level.num_arcs(Side::Out));
     }
     let (mut num_added, mut num_removed) = (0, 0);
-    for_each_net_page(levels, Side::Out, |page, net| {
+    let (mut net, mut scratch) = (PageChanges::default(), ComposeScratch::default());
+    for page in changed_pages(levels, Side::Out)? {
+        net_page(levels, Side::Out, page, &mut net, &mut scratch)?;
         let first = (page * PAGE_VERTICES) as VertexId;
         for list in net.lists() {
             // An edge of an undirected graph is counted where its list is the smaller end.
@@ -58,7 +62,6 @@ pub(crate) fn net_counts(levels: &[Level], options: &GraphOptions) -> Result<(u6
             num_added += count(list.added);
             num_removed += count(list.removed);
         }
-        Ok(())
-    })?;
+    }
     Ok((num_added, num_removed))
 }

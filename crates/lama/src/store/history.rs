@@ -7,9 +7,9 @@ use base::progress::Progress;
 use graph::{Direction, Side};
 
 use super::Store;
-use super::counts::for_each_net_page;
-use crate::changes::ChangedArc;
-use crate::level::{net_deaths, net_properties};
+use super::counts::{changed_pages, net_page};
+use crate::changes::{ChangedArc, ComposeScratch, PageChanges};
+use crate::level::{Level, net_deaths, net_properties};
 use crate::options::Retention;
 use crate::property::PropertyChanges;
 use crate::table::PAGE_VERTICES;
@@ -34,7 +34,76 @@ pub struct Diff {
     pub properties: Vec<(String, PropertyChanges)>,
 }
 
+/// The edges that changed from one snapshot to another, a page of source vertices at a time.
+#[derive(Clone, Debug)]
+pub struct EdgeChanges {
+    levels: Vec<Level>,
+    pages: Vec<usize>,
+    is_undirected: bool,
+    is_backward: bool,
+}
+
+impl EdgeChanges {
+    /// The number of pages that have changes.
+    pub fn num_pages(&self) -> usize {
+        self.pages.len()
+    }
+
+    /// The bytes of levels that are read for all pages, about.
+    pub fn num_bytes(&self) -> u64 {
+        let num_arcs = |level: &Level| {
+            let (num_added, num_removed) = level.num_arcs(Side::Out);
+            num_added + num_removed
+        };
+        self.levels.iter().map(num_arcs).sum::<u64>() * size_of::<ChangedArc>() as u64
+    }
+
+    /// Appends the edges of the page at `index` that came to `added` and those that went to `removed`, in the order of
+    /// [`Diff::added`].
+    ///
+    /// # Errors
+    /// A level is damaged.
+    pub fn read_page(&self, index: usize, added: &mut Vec<ChangedArc>, removed: &mut Vec<ChangedArc>) -> Result<()> {
+        let page = self.pages[index];
+        let (mut net, mut scratch) = (PageChanges::default(), ComposeScratch::default());
+        net_page(&self.levels, Side::Out, page, &mut net, &mut scratch)?;
+        let (added, removed) = if self.is_backward { (removed, added) } else { (added, removed) };
+        let first = (page * PAGE_VERTICES) as VertexId;
+        for list in net.lists() {
+            let vertex = first + VertexId::from(list.local);
+            let extend = |arcs: &mut Vec<ChangedArc>, targets: &[VertexId], weights: &[u64]| {
+                let arcs_of_list = targets.iter().enumerate().map(|(place, &neighbour)| ChangedArc {
+                    list: vertex,
+                    neighbour,
+                    weight: weights.get(place).copied().unwrap_or(0),
+                });
+                arcs.extend(arcs_of_list.filter(|arc| !self.is_undirected || arc.list <= arc.neighbour));
+            };
+            extend(added, list.added, list.added_weights);
+            extend(removed, list.removed, list.removed_weights);
+        }
+        Ok(())
+    }
+}
+
 impl Store {
+    /// The edges that changed after snapshot `a` up to snapshot `b`, or back where `a` is the younger one.
+    ///
+    /// Cost: reads which pages the levels in between change.
+    ///
+    /// # Errors
+    /// [`Error::NoSnapshot`]; a level is damaged.
+    pub fn edge_changes(&self, a: u32, b: u32) -> Result<EdgeChanges> {
+        let state = self.state();
+        let (first, last) = (a.min(b), a.max(b));
+        state.kept(first)?;
+        state.kept(last)?;
+        let levels = state.levels_between(first, last);
+        let pages = changed_pages(&levels, Side::Out)?;
+        let is_undirected = self.options.direction == Direction::Undirected;
+        Ok(EdgeChanges { levels, pages, is_undirected, is_backward: a > b })
+    }
+
     /// What changed after snapshot `a` up to snapshot `b`; where `a` is the younger one, what would have to change to
     /// get back.
     ///
@@ -43,30 +112,24 @@ impl Store {
     /// # Errors
     /// [`Error::NoSnapshot`]; a level is damaged.
     pub fn diff(&self, a: u32, b: u32) -> Result<Diff> {
+        let (edges, mut diff) = (self.edge_changes(a, b)?, self.vertex_diff(a, b)?);
+        for index in 0..edges.num_pages() {
+            edges.read_page(index, &mut diff.added, &mut diff.removed)?;
+        }
+        Ok(diff)
+    }
+
+    /// As [`diff`](Self::diff), without edges.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn vertex_diff(&self, a: u32, b: u32) -> Result<Diff> {
         let state = self.state();
         let (first, last) = (a.min(b), a.max(b));
         let old_bound = state.kept(first)?.vertex_bound as VertexId;
         let new_bound = state.kept(last)?.vertex_bound as VertexId;
         let levels = state.levels_between(first, last);
-        let is_undirected = self.options.direction == Direction::Undirected;
         let mut diff = Diff { new_vertices: old_bound..new_bound, ..Diff::default() };
-        for_each_net_page(&levels, Side::Out, |page, net| {
-            let first = (page * PAGE_VERTICES) as VertexId;
-            for list in net.lists() {
-                let vertex = first + VertexId::from(list.local);
-                let extend = |arcs: &mut Vec<ChangedArc>, targets: &[VertexId], weights: &[u64]| {
-                    let arcs_of_list = targets.iter().enumerate().map(|(place, &neighbour)| ChangedArc {
-                        list: vertex,
-                        neighbour,
-                        weight: weights.get(place).copied().unwrap_or(0),
-                    });
-                    arcs.extend(arcs_of_list.filter(|arc| !is_undirected || arc.list <= arc.neighbour));
-                };
-                extend(&mut diff.added, list.added, list.added_weights);
-                extend(&mut diff.removed, list.removed, list.removed_weights);
-            }
-            Ok(())
-        })?;
         (diff.died, diff.returned) = net_deaths(&levels)?;
         for changes in net_properties(&levels)? {
             if let Some(record) = state.manifest.properties.get(changes.column() as usize) {
