@@ -53,8 +53,8 @@ pub struct Global {
     /// Worker threads [default: one for each core]
     #[arg(long, global = true, value_name = "N", value_parser = parse::threads, help_heading = "Options of every verb", allow_negative_numbers = true)]
     pub threads: Option<usize>,
-    /// Hard memory budget, beside mapped files, of load, append, apply, checkpoint, merge, run, query and generate: 512M,
-    /// 4G; otherwise most of what is free
+    /// Hard memory budget of load, append, apply, checkpoint, merge, run, query, export, diff and generate: 512M, 4G;
+    /// otherwise most of what is free. What a command says it needs includes the pages of files that it needs at a time
     #[arg(long, global = true, value_name = "SIZE", value_parser = parse::bytes, help_heading = "Options of every verb", allow_hyphen_values = true)]
     pub memory: Option<u64>,
     /// No progress bars, and no report where the result is a file

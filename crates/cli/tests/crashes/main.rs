@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod budgets;
 mod disk;
 mod kill;
 mod power_cut;

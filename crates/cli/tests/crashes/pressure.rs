@@ -8,7 +8,7 @@ use testkit::memory_group::MemoryGroup;
 
 use crate::writer::anden;
 
-fn run(command: &mut Command) -> String {
+pub fn run(command: &mut Command) -> String {
     let ended = command.output().unwrap();
     assert!(ended.status.success(), "{command:?}: {}", String::from_utf8_lossy(&ended.stderr));
     String::from_utf8(ended.stdout).unwrap()
@@ -21,10 +21,16 @@ fn values(text: &str) -> Vec<(u64, f64)> {
 }
 
 /// Lets the system forget what it has of a file.
-fn evict(file: &Path) {
+pub fn evict(file: &Path) {
     let mut input = std::ffi::OsString::from("if=");
     input.push(file);
     run(Command::new("dd").arg(input).args(["iflag=nocache", "count=0", "status=none"]));
+}
+
+/// A process has one group: tests take turns.
+pub fn one_group() -> MutexGuard<'static, ()> {
+    static ONE: Mutex<()> = Mutex::new(());
+    ONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A graph whose lists are several times as large as what is in memory of them.
@@ -41,8 +47,7 @@ struct Scene {
 
 impl Scene {
     fn new(generate: &[&str], load: &[&str]) -> Self {
-        static ONE: Mutex<()> = Mutex::new(());
-        let one = ONE.lock().unwrap_or_else(PoisonError::into_inner);
+        let one = one_group();
         // On a disk, which the folder for temporary files may not be.
         let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
         let name = if load.contains(&"--weights") { "graph.wsg" } else { "graph.sg" };

@@ -1,0 +1,249 @@
+//! Verbs and kernels in a control group that has just the memory that they say they need, page cache included.
+//!
+//! They must end, give the right result, and read the files a small number of times: with less page cache than a command
+//! needs, pages are evicted before they are read, and the files are read many times over. Bytes are counted in place of
+//! time, which depends on the machine. Needs the right to limit memory.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::MutexGuard;
+
+use anden::{Database, Error, Job, Key, Parameters, Session};
+use testkit::memory_group::MemoryGroup;
+
+use crate::pressure::{evict, one_group, run};
+use crate::writer::anden;
+
+/// A command that takes longer has lost itself in reads; the slowest takes some seconds.
+const SECONDS: &str = "120";
+/// What verbs without a state of vertices do with.
+const SMALL: u64 = 64 << 20;
+
+/// A graph whose lists take about twice as much as [`SMALL`], with few triangles, in a folder on a disk.
+struct Scene {
+    folder: tempfile::TempDir,
+    database: PathBuf,
+    num_bytes: u64,
+    _one: MutexGuard<'static, ()>,
+}
+
+/// What a command did in the group.
+struct Ended {
+    stdout: String,
+    read_bytes: u64,
+}
+
+impl Scene {
+    fn new() -> Self {
+        let one = one_group();
+        let folder = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let (input, database) = (folder.path().join("graph.sg"), folder.path().join("db"));
+        run(anden().args(["generate", "uniform", "--scale", "20", "--degree", "16", "--quiet", "-o"]).arg(&input));
+        run(anden().args(["load", "--ids", "dense", "--quiet"]).arg(&database).arg(&input));
+        std::fs::remove_file(&input).unwrap();
+        let mut scene = Self { folder, database, num_bytes: 0, _one: one };
+        scene.num_bytes = files(&scene.database).iter().map(|file| file.metadata().unwrap().len()).sum();
+        assert!(scene.num_bytes > SMALL * 3 / 2, "{} bytes are too few for this test", scene.num_bytes);
+        scene
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// `num` edges as lines after a sign, from vertices all over the graph.
+    fn write_edges(&self, name: &str, sign: &str, num: u64) -> PathBuf {
+        let vertex = |i: u64| i.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 44;
+        let line = |i: u64| format!("{sign}{} {}\n", vertex(2 * i + 1), vertex(2 * i + 2));
+        let path = self.path(name);
+        std::fs::write(&path, (0..num).map(line).collect::<String>()).unwrap();
+        path
+    }
+
+    /// Runs a command in a group with so much memory, with nothing of the database in memory before.
+    fn run_in(&self, num_bytes: u64, args: &[&str]) -> Ended {
+        let group = MemoryGroup::new(num_bytes).unwrap();
+        files(self.folder.path()).iter().for_each(|file| evict(file));
+        // The shell counts what its child read.
+        let script =
+            "echo $$ > \"$0\" && timeout -s KILL \"$@\"; status=$?; grep ^read_bytes /proc/$$/io >&2; exit $status";
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).arg(group.members()).arg(SECONDS).arg(env!("CARGO_BIN_EXE_anden")).args(args);
+        let ended = command.output().unwrap();
+        let stderr = String::from_utf8(ended.stderr).unwrap();
+        assert!(ended.status.success(), "{args:?} in {num_bytes} bytes: {}: {stderr}", ended.status);
+        let count = stderr.lines().find_map(|line| line.strip_prefix("read_bytes: ")).unwrap();
+        Ended { stdout: String::from_utf8(ended.stdout).unwrap(), read_bytes: count.parse().unwrap() }
+    }
+
+    /// The same, and the files are read so many times at most; returns standard output.
+    fn reads_at_most(&self, times: u64, num_bytes: u64, args: &[&str]) -> String {
+        let ended = self.run_in(num_bytes, args);
+        println!("{args:?} in {num_bytes} bytes: {} bytes read of {}", ended.read_bytes, self.num_bytes);
+        let most = times * self.num_bytes;
+        assert!(ended.read_bytes <= most, "{args:?} in {num_bytes} bytes reads {} bytes, not {most}", ended.read_bytes);
+        ended.stdout
+    }
+}
+
+/// The files of a folder and of those in it.
+fn files(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+fn may_limit_memory() -> bool {
+    let group = MemoryGroup::new(SMALL);
+    if let Err(error) = &group {
+        println!("skipped: budgets need the right to limit memory: {error:#}");
+    }
+    group.is_ok()
+}
+
+/// The memory that a kernel says it needs.
+fn need(database: &Path, kernel: &str, parameters: Parameters) -> u64 {
+    let session = Session::new(2).unwrap().with_memory(Some(1));
+    let view = Database::open_read_only_in(database, &session).unwrap().view().unwrap();
+    match view.run(&Job::new(kernel, parameters).unwrap()) {
+        Err(Error::Memory { needed, .. }) => needed,
+        Err(error) => panic!("{kernel}: {error}"),
+        Ok(_) => panic!("{kernel} does with a byte"),
+    }
+}
+
+/// What a kernel found, without times and sums of floating numbers.
+fn result(stdout: &str) -> serde_json::Value {
+    let mut result = serde_json::from_str::<serde_json::Value>(stdout).unwrap()["result"].take();
+    for name in ["top", "delta", "sum", "mean"] {
+        result.as_object_mut().unwrap().remove(name);
+    }
+    result
+}
+
+#[test]
+fn kernels_run_in_what_they_say_they_need() {
+    let scene = Scene::new();
+    if !may_limit_memory() {
+        return;
+    }
+    let database = scene.database.to_str().unwrap();
+    let kernels = [
+        ("bfs", "--source 1", 12),
+        ("pagerank", "--iterations 3", 6),
+        ("wcc", "", 6),
+        ("bc", "--source 1", 24),
+        ("triangles", "", 24),
+        ("lcc", "", 24),
+        ("cdlp", "--iterations 2", 8),
+        ("scc", "", 6),
+        ("kcore", "", 60),
+    ];
+    for (kernel, options, times) in kernels {
+        let has_source = options.contains("--source");
+        let parameters =
+            Parameters { source: has_source.then(|| Key::from(1)).into_iter().collect(), ..Parameters::default() };
+        let needed = need(&scene.database, kernel, parameters).to_string();
+        let mut args = vec!["run", database, kernel, "--json", "--quiet", "--threads", "2"];
+        args.extend(options.split_whitespace());
+        let expected = result(&run(anden().args(&args)));
+        args.extend(["--memory", &needed]);
+        let found = result(&scene.reads_at_most(times, needed.parse().unwrap(), &args));
+        assert_eq!(found, expected, "{kernel}");
+    }
+}
+
+#[test]
+fn exports_read_lists_once_or_twice() {
+    let scene = Scene::new();
+    if !may_limit_memory() {
+        return;
+    }
+    let database = scene.database.to_str().unwrap();
+    for format in ["edgelist", "csv", "mtx", "parquet", "graphml", "gapbs"] {
+        let [whole, part] = ["whole", "part"].map(|name| scene.path(&format!("{name}.{format}")));
+        let args = |file: &Path, threads: &'static str| {
+            let file = file.to_str().unwrap().to_owned();
+            ["export", database, &file, "--format", format, "--quiet", "--threads", threads].map(str::to_owned)
+        };
+        run(anden().args(args(&whole, "2")));
+        // More workers than the budget has room for.
+        let args = args(&part, "4");
+        let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
+        args.extend(["--memory", "64M"]);
+        scene.reads_at_most(3, SMALL, &args);
+        assert!(std::fs::read(&whole).unwrap() == std::fs::read(&part).unwrap(), "{format}");
+        [whole, part].iter().for_each(|file| std::fs::remove_file(file).unwrap());
+    }
+}
+
+#[test]
+fn differences_are_read_page_by_page() {
+    let scene = Scene::new();
+    if !may_limit_memory() {
+        return;
+    }
+    let database = scene.database.to_str().unwrap();
+    run(anden()
+        .args(["append", "--no-maintenance", "--quiet", database])
+        .arg(scene.write_edges("more.txt", "", 600_000)));
+    let diff = |more: &[&'static str]| [&["diff", database, "1", "2", "--quiet"], more].concat();
+    for options in [&[][..], &["--json"]] {
+        let expected = run(anden().args(diff(options)));
+        assert!(expected.len() > 6_000_000, "{} bytes", expected.len());
+        let args = [diff(options), vec!["--memory", "64M"]].concat();
+        assert!(scene.reads_at_most(2, SMALL, &args) == expected, "{options:?}");
+    }
+    let copy = scene.path("copy");
+    std::fs::create_dir(&copy).unwrap();
+    for file in files(&scene.database) {
+        std::fs::copy(&file, copy.join(file.file_name().unwrap())).unwrap();
+    }
+    let across = ["diff", database, "1", "1", "--with", copy.to_str().unwrap(), "--quiet", "--memory", "64M"];
+    assert_eq!(scene.reads_at_most(6, SMALL, &across), "");
+}
+
+#[test]
+fn updates_read_the_lists_that_they_change() {
+    let scene = Scene::new();
+    if !may_limit_memory() {
+        return;
+    }
+    const NUM_UPDATES: u64 = 50_000;
+    let database = scene.database.to_str().unwrap();
+    let updates = scene.write_edges("updates.txt", "+ ", NUM_UPDATES);
+    let args = ["apply", database, updates.to_str().unwrap(), "--memory", "64M", "--durability", "none", "--json"];
+    // All lists are verified once, and each update reads a page of each of its two lists.
+    let times = 3 + 2 * NUM_UPDATES * 4096 / scene.num_bytes;
+    let report: serde_json::Value = serde_json::from_str(&scene.reads_at_most(times, SMALL, &args)).unwrap();
+    assert_eq!(report["updates"], NUM_UPDATES);
+    run(anden().args(["verify", "--quiet", database]));
+}
+
+#[test]
+fn verbs_that_only_read_do_with_little_memory() {
+    let scene = Scene::new();
+    if !may_limit_memory() {
+        return;
+    }
+    let database = scene.database.to_str().unwrap();
+    for (args, times) in [
+        (&["info", database, "--json"][..], 3),
+        (&["snapshots", database], 1),
+        (&["verify", database], 3),
+        (&["query", database, "neighbors", "77"], 1),
+        (&["query", database, "path", "1", "99999"], 4),
+        (&["query", database, "vertex", "5", "--fragments"], 1),
+    ] {
+        let expected = run(anden().args(args));
+        let found = scene.reads_at_most(times, SMALL, args);
+        assert!(args[0] == "verify" || args.contains(&"--json") || found == expected, "{args:?}: {found}");
+    }
+    let more = scene.write_edges("more.txt", "", 50_000);
+    for (args, times) in [
+        (&["append", database, more.to_str().unwrap(), "--no-maintenance", "--quiet"][..], 3),
+        (&["merge", database, "--quiet"], 4),
+        (&["checkpoint", database, "--quiet"], 1),
+    ] {
+        scene.reads_at_most(times, SMALL, &[args, &["--memory", "64M"]].concat());
+    }
+}
