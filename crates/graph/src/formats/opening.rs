@@ -129,11 +129,13 @@ impl<'a> Opening<'a> {
             return Err(bad(path, &what));
         }
         let is_of_vertices = kind.is_of_vertices();
-        let is_first = |part: &&Part| matches!(part.kind, PartKind::Text(other) if other.has_blanks() == kind.has_blanks() && !other.is_of_vertices());
-        let first = self.parts.iter().filter(is_first).find_map(|part| part.table.as_ref());
+        // The parts of a table are all CSV, or all separated by blanks.
+        let is_part = |other: TextKind| other.has_blanks() == kind.has_blanks() && !other.is_of_vertices();
+        let is_part = |part: &&Part| matches!(part.kind, PartKind::Text(other) if is_part(other));
+        let first = self.parts.iter().filter(is_part).find_map(|part| part.table.as_ref());
+        let first = first.filter(|_| !is_of_vertices);
         let text = TableText { path, head: &looked.head, can_reopen: looked.opened.is_none(), kind, first };
-        let (found, num_comments) =
-            head_of(TableText { first: first.filter(|_| !is_of_vertices), ..text }, self.options)?;
+        let (found, num_comments) = head_of(text, self.options)?;
         let wanted = if is_of_vertices { &self.options.vertex_properties } else { &self.options.edge_properties };
         if let Some((head, _)) = &found {
             self.facts.notes.extend(head.notes.iter().map(|note| format!("{}: {note}", path.display())));
