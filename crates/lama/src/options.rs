@@ -56,7 +56,7 @@ impl GraphOptions {
         if self.edge_properties { Some(WeightType::I64) } else { self.weight_type }
     }
 
-    /// Whether so many edges can have so many arcs in out-lists: a loop of an undirected graph is one arc, not two.
+    /// Whether `num_edges` edges can have `num_arcs` arcs in out-lists. A loop of an undirected graph is one arc, not two.
     pub(crate) fn can_have(&self, num_edges: u64, num_arcs: u64) -> bool {
         match self.direction {
             Direction::Directed => num_edges == num_arcs,

@@ -60,7 +60,7 @@ impl Scene {
         path
     }
 
-    /// Runs a command in a group with so much memory, with nothing of the database in memory before.
+    /// Runs a command in a group with `num_bytes` of memory; no page of the database is in memory before.
     fn run_in(&self, num_bytes: u64, args: &[&str]) -> Ended {
         let group = MemoryGroup::new(num_bytes).unwrap();
         files(self.folder.path()).iter().for_each(|file| evict(file));
@@ -76,7 +76,7 @@ impl Scene {
         Ended { stdout: String::from_utf8(ended.stdout).unwrap(), read_bytes: count.parse().unwrap() }
     }
 
-    /// The same, and the files are read so many times at most; returns standard output.
+    /// As [`run_in`](Self::run_in), and the command reads the files `times` times at most. Returns standard output.
     fn reads_at_most(&self, times: u64, num_bytes: u64, args: &[&str]) -> String {
         let ended = self.run_in(num_bytes, args);
         println!("{args:?} in {num_bytes} bytes: {} bytes read of {}", ended.read_bytes, self.num_bytes);
