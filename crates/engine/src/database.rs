@@ -351,6 +351,11 @@ impl Database {
         for _ in 0..MAX_ATTEMPTS {
             self.live.rest_on_newest(&self.store);
             let log = self.live.hold_log(&self.store);
+            if let Ok(None) = log {
+                // The snapshot is all there is: it needs to fit nothing else.
+                self.live.show_what_is_below();
+                return Ok(false);
+            }
             if self.store.refresh()? {
                 continue;
             }

@@ -5,12 +5,13 @@ use std::io::{BufRead, BufReader};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use anden_engine::{
-    Database, Durability, ErrorKind, Fate, GraphOptions, KeyScheme, MergeScope, Missing, Retention, Update, View,
+    AppendOptions, Changes, Database, Durability, ErrorKind, Fate, GraphOptions, KeyScheme, MergeScope, Missing,
+    Retention, Update, View,
 };
 use base::VertexId;
 use base::parallel::Pool;
@@ -246,6 +247,34 @@ fn what_is_shown_does_not_give_way_to_an_older_snapshot() {
     assert_eq!(reader.epoch(), writer.epoch());
 }
 
+/// The writer publishes, and gives up what it published before, each time that a reader opens a file of the base: the
+/// reader opens no file of it twice.
+#[test]
+fn files_that_were_opened_stay_open_while_others_vanish() {
+    let (storage, db) = (HookedStorage::default(), Path::new("db"));
+    let writer = Arc::new(Database::create_in(Arc::new(storage.clone()), db, GraphOptions::default()).unwrap());
+    let append = |writer: &Database, number: u64| {
+        let changes = Changes { added: vec![(number.into(), (number + 1).into(), None)], ..Changes::default() };
+        writer.append_changes(&changes, &AppendOptions::default(), &Pool::new(1).unwrap(), &Silent).unwrap();
+    };
+    writer.retain(Retention::Last(1)).unwrap();
+    (0..3).for_each(|number| append(&writer, number));
+    let opened = Arc::new(Mutex::new(Vec::new()));
+    let (busy, seen, mut number) = (Arc::clone(&writer), Arc::clone(&opened), 3);
+    storage.set_map_hook(move |path| {
+        seen.lock().unwrap().push(path.to_owned());
+        if number < 200 && path.to_string_lossy().contains("run-") {
+            append(&busy, number);
+            number += 1;
+        }
+    });
+    let reader = Database::open_read_only_in(Arc::new(storage.clone()), db).unwrap();
+    let (num_edges, opened) = (reader.view().unwrap().num_edges(), opened.lock().unwrap().clone());
+    assert!((4..100).contains(&num_edges), "{num_edges} edges, {opened:?}");
+    let is_first = |(index, path): (usize, &PathBuf)| !opened[..index].contains(path);
+    assert!(opened.iter().enumerate().all(is_first), "{opened:?}");
+}
+
 /// Files go faster than a reader opens them all: it keeps those that it has, and needs only what is new.
 #[test]
 fn opening_beside_a_fast_writer_ends_soon() {
@@ -261,9 +290,9 @@ fn opening_beside_a_fast_writer_ends_soon() {
     let publish = || {
         let pool = Pool::new(1).unwrap();
         for number in 1.. {
-            writer.apply(&[Update::add_edge(0, number + 1)], Missing::Lenient, &pool).unwrap();
+            let changes = Changes { added: vec![(0.into(), (number + 1).into(), None)], ..Changes::default() };
+            writer.append_changes(&changes, &AppendOptions::default(), &pool, &Silent).unwrap();
             num_answered.store(number, Ordering::Release);
-            writer.checkpoint(None).unwrap();
             if is_over.load(Ordering::Relaxed) {
                 return;
             }

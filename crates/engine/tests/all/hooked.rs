@@ -16,6 +16,7 @@ pub struct HookedStorage {
     pub disk: FaultStorage,
     hook: Arc<Mutex<Option<Hook>>>,
     read_hook: Arc<Mutex<Option<Hook>>>,
+    map_hook: Arc<Mutex<Option<Hook>>>,
 }
 
 impl std::fmt::Debug for HookedStorage {
@@ -33,6 +34,11 @@ impl HookedStorage {
     /// The next time that a file is read whole, `hook` is called, before what was read is given to who reads.
     pub fn set_read_hook(&self, hook: impl FnMut(&Path) + Send + 'static) {
         *self.read_hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
+    }
+
+    /// From now on `hook` is called before a file is mapped.
+    pub fn set_map_hook(&self, hook: impl FnMut(&Path) + Send + 'static) {
+        *self.map_hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(hook));
     }
 
     /// Nothing is called any more.
@@ -83,6 +89,12 @@ impl Storage for HookedStorage {
     }
 
     fn read(&self, path: &Path) -> Result<FileBytes> {
+        let hook = self.map_hook.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(mut hook) = hook {
+            // What the hook maps itself calls no hook.
+            hook(path);
+            *self.map_hook.lock().unwrap_or_else(PoisonError::into_inner) = Some(hook);
+        }
         self.disk.read(path)
     }
 
