@@ -117,8 +117,13 @@ impl Field {
     }
 
     /// The field without blanks around it.
+    #[inline]
     fn trimmed(mut self, bytes: &[u8]) -> Self {
-        (self.start, self.end) = trimmed(bytes, self.start, self.end);
+        // Nearly all fields have no blanks around them.
+        let is_bare = self.start < self.end && bytes[self.start] > b' ' && bytes[self.end - 1] > b' ';
+        if !is_bare {
+            (self.start, self.end) = trimmed(bytes, self.start, self.end);
+        }
         self
     }
 

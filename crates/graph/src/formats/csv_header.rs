@@ -17,7 +17,7 @@ use super::compression::decoded;
 use super::csv::{BLANKS, CsvLayout, next_field};
 use super::csv_comments::{FirstRow, first_row};
 use super::csv_rows::{RowEnd, closing_quote, row_end};
-use super::lines::line_end;
+use super::lines::{line_end, num_list_columns};
 use super::message::shown;
 use super::number::{parse_u64, parse_weight};
 use super::options::{ColumnName, HeaderRule, KeyKind, LoneKeys, SourceOptions, WantedProperties};
@@ -455,7 +455,7 @@ impl TableHead {
         let mut most = self.num_columns;
         self.for_each_row(text, |row| {
             most = most.max(match kind.has_blanks() {
-                true => row.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty()).count(),
+                true => num_list_columns(row),
                 false => fields_of(row, self.layout.delimiter).map_or(0, |fields| fields.len()),
             });
         });
