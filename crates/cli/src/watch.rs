@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn ignored_signals_are_read_from_the_mask() {
-        let status = "Name:\tanden\nSigBlk:\t0000000000000003\nSigIgn:\t0000000000005001\nSigCgt:\t00000000ffffffff\n";
+        let status = "Name:\tanden\nSigBlk:\t0000000000000003\nSigIgn:\t0000000000001001\nSigCgt:\t00000000ffffffff\n";
         let ignored = |signal: i32| ignored_signals(status) >> (signal - 1) & 1 == 1;
         // SIGPIPE is 13.
         assert_eq!([SIGHUP, SIGINT, SIGTERM, 13].map(ignored), [true, false, false, true]);
