@@ -85,9 +85,10 @@ impl Session {
         Self { workers: Arc::new(Workers::new(split)), ..self }
     }
 
-    /// Limits the bytes that loads, appends, merges, snapshots, kernels, exports and differences may have in memory at once,
-    /// with the pages of files that a kernel or an export needs, and without other mapped files; `None`: most of what the system, and the control group that the process is in, have free when
-    /// one begins. What does not fit is refused before it begins ([`Error::Memory`](crate::Error::Memory)), and what only the
+    /// Limits the bytes that loads, appends, merges, snapshots, kernels, exports and differences may have in memory at once.
+    /// A kernel, an export and a difference count the pages of files that they need; other mapped files do not count.
+    /// `None`: most of the memory that the system, and the control group of the process, have free when the work begins;
+    /// pages of files are left half of it at most. What does not fit is refused before it begins ([`Error::Memory`](crate::Error::Memory)), and what only the
     /// input or the graph tells once it is met.
     #[must_use]
     pub fn with_memory(self, memory: Option<u64>) -> Self {
@@ -213,7 +214,9 @@ impl Session {
             // What is taken is not free any more.
             None => {
                 let available = base::memory::available();
-                available.saturating_sub(beside.files().max(available / FREE_SHARE))
+                // Where little is free, a kernel that can run does so, although it reads files more than once.
+                let files = beside.files().min(available / 2);
+                available - files.max(available / FREE_SHARE)
             }
         };
         let patches = if beside.has_patches { memory / PATCH_SHARE } else { 0 };

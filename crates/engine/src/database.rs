@@ -701,6 +701,8 @@ impl Database {
             match storage.file_len(&self.path().join(name)) {
                 // The writer has removed it since: a snapshot has what a log had, a merge what a snapshot had.
                 Err(error) if error.io_kind() == Some(std::io::ErrorKind::NotFound) => {}
+                // A reader does without `LOCK`, and a link or a FIFO in its place has no bytes of the database.
+                Err(base::Error::NotRegular { .. }) => {}
                 len => (num_files, num_bytes) = (num_files + 1, num_bytes + len?),
             }
         }

@@ -335,7 +335,7 @@ fn foreign_inputs_are_named_before_any_hint() {
     }
     assert!(!scene.path("db").exists());
     // What the caller says of the format counts more.
-    scene.anden(&["load", "db", "b.json", "--ids", "string", "--format", "edgelist"]).succeeded();
+    scene.anden(&["load", "db", "b.json", "--ids", "string", "--format", "edgelist", "--quiet"]).succeeded();
 }
 
 #[test]

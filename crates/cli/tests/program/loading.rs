@@ -318,7 +318,7 @@ fn info_counts_the_bytes_of_all_files() {
     count("db", "updates");
     scene.anden(&["merge", "db"]).succeeded();
     count("db", "a merge");
-    scene.anden(&["load", "words", "small.txt", "--ids", "string", "--snapshots", "3"]).succeeded();
+    scene.anden(&["load", "words", "small.txt", "--ids", "string", "--snapshots", "3", "--quiet"]).succeeded();
     count("words", "string keys");
     scene.anden(&["load", "rows", "edges.csv", "--multigraph"]).succeeded();
     count("rows", "edge properties");

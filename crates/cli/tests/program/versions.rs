@@ -28,7 +28,7 @@ fn an_append_reports_what_it_did() {
     scene.write("more.txt", "1 2\n2 5\n9 1\n");
     scene.write("gone.txt", "5 6\n3 77\n78\n");
     let report = scene.json(&["append", "db", "more.txt", "--remove", "gone.txt", "--name", "second"]);
-    let required = ["vertices", "edges", "snapshot", "seconds", "bytes", "skipped", "notes"];
+    let required = ["vertices", "edges", "snapshot", "seconds", "bytes", "skipped", "peak_bytes"];
     assert_eq!(keys(&report)[..7], required);
     assert_eq!((&report["vertices"], &report["edges"], &report["snapshot"]), (&json!(7), &json!(7), &json!(2)));
     assert_eq!((&report["added"], &report["removed"], &report["missing"]), (&json!(2), &json!(1), &json!(2)));
