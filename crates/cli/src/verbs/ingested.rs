@@ -55,10 +55,13 @@ pub fn add_rows(table: &mut Table, input: &InputReport, num_skipped: u64) {
     let columns = &input.columns;
     let shown = |column: &ColumnName| match column {
         ColumnName::Name(name) => name.clone(),
-        ColumnName::Number(number) => format!("column {number}"),
+        ColumnName::Number(number) => number.to_string(),
     };
-    for (name, column) in [("  source", &columns.source), ("  target", &columns.target), ("  weight", &columns.weight)]
-    {
+    for (name, column) in [
+        ("  source column", &columns.source),
+        ("  target column", &columns.target),
+        ("  weight column", &columns.weight),
+    ] {
         if let Some(column) = column {
             table.pair(name, shown(column));
         }
@@ -68,7 +71,7 @@ pub fn add_rows(table: &mut Table, input: &InputReport, num_skipped: u64) {
     }
     if !columns.left_out.is_empty() {
         let names: Vec<String> = columns.left_out.iter().map(shown).collect();
-        table.pair("  left out", names.join(", "));
+        table.pair("  columns left out", names.join(", "));
     }
     if input.merged > 0 {
         let rule = rule(input.duplicates).map(|rule| format!(" (--duplicates {rule})")).unwrap_or_default();

@@ -134,11 +134,11 @@ fn columns_without_names_count_from_one() {
     }
     let ran = scene.anden(&["load", "db", "a.txt"]);
     for line in [
-        "  source",
-        "  left out       column 3, column 4",
+        "  source column     1",
+        "  columns left out  3, 4",
         "1 parallel edges (--duplicates min)",
         "  loops",
-        "  comment lines  2",
+        "  comment lines     2",
     ] {
         assert!(ran.stdout.contains(line), "{line:?}: {}", ran.stdout);
     }
