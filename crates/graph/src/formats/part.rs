@@ -206,7 +206,7 @@ pub(super) enum Work {
 enum Position {
     Before,
     Text {
-        cutter: BlockCutter,
+        cutter: Box<BlockCutter>,
         layout: Option<Layout>,
         problem: Option<Problem>,
         num_bytes: u64,
@@ -362,7 +362,7 @@ impl<'a> Stream<'a> {
                     TextKind::Dimacs | TextKind::MatrixMarket(_) | TextKind::Metis(_) => None,
                 };
                 let num_header_bytes = part.table.as_ref().map_or(0, |table| table.num_header_bytes);
-                let cutter = part.open(self.bytes_read)?;
+                let cutter = Box::new(part.open(self.bytes_read)?);
                 Position::Text { cutter, layout, problem: None, num_bytes: 0, num_header_bytes }
             }
         })

@@ -45,7 +45,7 @@ fn sum(bytes: &[u8]) -> Sum {
 }
 
 impl WriterLock {
-    /// Takes the lock on a directory that was opened. Until [`know_manifest`](Self::know_manifest), no manifest may
+    /// Takes the lock on a directory that was opened. Until `know_manifest` is called, no manifest may
     /// stand in it.
     ///
     /// # Errors
