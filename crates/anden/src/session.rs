@@ -88,7 +88,7 @@ impl Session {
     /// Limits the bytes that loads, appends, merges, snapshots, kernels, exports and differences may have in memory at once.
     /// A kernel, an export and a difference count the pages of files that they need; other mapped files do not count.
     /// `None`: most of the memory that the system, and the control group of the process, have free when the work begins;
-    /// pages of files are left half of it at most. What does not fit is refused before it begins ([`Error::Memory`](crate::Error::Memory)), and what only the
+    /// at most half of that is reserved for pages of files. What does not fit is refused before it begins ([`Error::Memory`](crate::Error::Memory)), and what only the
     /// input or the graph tells once it is met.
     #[must_use]
     pub fn with_memory(self, memory: Option<u64>) -> Self {

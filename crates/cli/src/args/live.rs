@@ -61,7 +61,7 @@ pub struct ApplyArgs {
     /// Make a snapshot after each N updates too
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..), allow_negative_numbers = true)]
     pub checkpoint_every: Option<u64>,
-    /// An edge to a vertex that does not exist, a value of one, or a removal of what is not there, is an error
+    /// Refuse an edge to a vertex that does not exist, a value of such a vertex, and a removal of what is not there
     #[arg(long)]
     pub strict: bool,
     /// Write, after each transaction is answered, the number of its last line; `-` for standard output

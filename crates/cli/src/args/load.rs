@@ -92,8 +92,8 @@ pub struct ReadingArgs {
     /// a header behind one with a header is refused; first: the first input alone, and the others have its columns; none
     #[arg(long, value_enum, default_value_t = LoadHeader::Auto, value_name = "RULE")]
     pub header: LoadHeader,
-    /// The character that comments in CSV begin with, on any line [default: # and %, before the header only]. Lists of
-    /// edges always have comments that begin with #, % or //
+    /// The character that comments in CSV begin with, on any line [default: # and %, before the header or the first
+    /// row only]. Lists of edges always have comments that begin with #, % or //
     #[arg(long, value_name = "CHAR", value_parser = parse::mark)]
     pub comment: Option<u8>,
     /// Leave out blanks around the fields of CSV, which are part of them otherwise: `x ` and `x` are two keys

@@ -39,8 +39,8 @@ pub struct RunArgs {
     /// Run it so many times, and report the median
     #[arg(long, value_name = "R", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000_000), allow_negative_numbers = true)]
     pub repeat: u32,
-    /// Write the value of each vertex, ascending by key, in the format that the name ends in: `.csv`, `.parquet`, `.jsonl`
-    /// (a table with the columns `key` and, for example, `distance`; a vertex without a value has null), else text,
+    /// Write the value of each vertex, ascending by key, in the format that the name ends in: `.csv`, `.parquet`,
+    /// `.jsonl`, `.ndjson` (a table with the columns `key` and, for example, `distance`; a vertex without a value has null), else text,
     /// `key value` a line as Graphalytics has it; `-` for text on standard output
     #[arg(long, value_name = "FILE")]
     pub output: Option<PathBuf>,

@@ -146,7 +146,7 @@ pub struct SourceOptions {
     pub keys: KeyKind,
     /// What to do with a line that is no edge.
     pub on_error: OnError,
-    /// The column of the sources under a header; `None`: its name tells, or there are only two columns.
+    /// The column of the sources under a header; `None`: its name tells, or there are only two beside a weight.
     pub source_column: Option<String>,
     /// The column of the targets, likewise.
     pub target_column: Option<String>,
@@ -155,7 +155,7 @@ pub struct SourceOptions {
     /// Which inputs of columns begin with a header.
     pub header: HeaderRule,
     /// The character that a comment in CSV begins with, anywhere; `None`: comments begin with `#` or `%`, and stand
-    /// before the header only.
+    /// before the header or the first row only.
     pub comment: Option<u8>,
     /// Whether blanks around a field of CSV are no part of it.
     pub trim: bool,
@@ -166,8 +166,7 @@ pub struct SourceOptions {
     pub edge_properties: WantedProperties,
     /// Types of properties of edges, which text is not asked for then.
     pub edge_types: Vec<(String, PropertyType)>,
-    /// A file that names vertices, one a line: its first column, or in CSV the one with a usual
-    /// name; `-` for standard input.
+    /// A file that names vertices, one a line; `-` for standard input. `vertex_column` tells the column.
     pub vertices: Option<PathBuf>,
     /// The column of the keys in the file of vertices; `None`: its name tells, or there is only one under a header;
     /// without a header the first.
