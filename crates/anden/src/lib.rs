@@ -71,7 +71,10 @@ pub use kernels;
 pub use kernels::Medium;
 pub use kernels::pagerank::PageRankParams;
 pub use kernels::sssp::Distances;
-pub use lama::{GraphOptions as Options, Key, KeyRef, KeyScheme, SnapshotInfo, Stats as StorageStats, VerifyReport};
+pub use lama::{
+    GraphOptions as Options, Key, KeyRef, KeyScheme, SnapshotInfo, Stats as StorageStats, VerifyReport,
+    is_database_file,
+};
 pub use live::{ApplyOptions, ApplyReport};
 pub use pinned::ViewStats;
 pub use properties::NamedValues;

@@ -64,9 +64,19 @@ fn session(global: &Global) -> Result<(Session, Arc<Watch>)> {
 /// The format that the name of an output asks for.
 ///
 /// # Errors
-/// The name is that of a format in which this content is not written: nothing has been done.
+/// The name is that of a format in which this content is not written, or that of a file of a database: nothing has been
+/// done.
 fn output_format(path: &Path, content: OutputContent) -> Result<OutputFormat> {
+    require_no_database_file(path)?;
     anden::output_format(path, content).map_err(|error| Failure::Usage(error.to_string()))
+}
+
+/// Refuses an output that would replace a file of a database.
+fn require_no_database_file(path: &Path) -> Result {
+    match anden::is_database_file(path) {
+        true => Err(Failure::Usage(format!("{} is a file of a database: name another file", path.display()))),
+        false => Ok(()),
+    }
 }
 
 /// Refuses to write to what is read or written already; `option` names `path`.

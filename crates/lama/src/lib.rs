@@ -50,7 +50,7 @@ pub use finder::Finder;
 pub use graph::{Parts, Side};
 pub use key::{Key, KeyRef};
 pub use listener::Listener;
-pub use names::{LOG_MARK, log as log_name, log_number};
+pub use names::{LOG_MARK, is_database_file, log as log_name, log_number};
 pub use options::{DatabaseId, GraphOptions, Identity, KeyScheme, Retention};
 pub use overlay::{
     Added, AddedPiece, ChangedPart, ChangedPartBody, ListChanges, Overlay, TouchedLists, Underlay, without,

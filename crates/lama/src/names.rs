@@ -1,5 +1,7 @@
 //! The names of files in a database directory.
 
+use std::path::Path;
+
 /// The list of what belongs to the database.
 pub(crate) const MANIFEST: &str = "MANIFEST";
 
@@ -94,6 +96,14 @@ pub(crate) fn is_dictionary(name: &str) -> bool {
 pub(crate) fn number(name: &str) -> Option<u32> {
     let digits = name.split('-').nth(1).filter(|_| is_data(name))?;
     digits.parse().ok()
+}
+
+/// Whether a file, or the file that a link leads to, belongs to a database. Another output must not replace it.
+pub fn is_database_file(path: &Path) -> bool {
+    let path = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = path.file_name().and_then(|name| name.to_str());
+    let has_manifest = || path.parent().is_some_and(|directory| directory.join(MANIFEST).is_file());
+    name.is_some_and(is_ours) && has_manifest()
 }
 
 /// Whether only a database makes files with this name.

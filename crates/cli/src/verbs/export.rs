@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use anden::{Aside, ExportFormat as Format, Output, OutputContent, OutputFormat, VertexFormat, require_uncompressed};
 use serde_json::json;
 
-use super::{open_selected, output_format, require_apart, session, view, write_aside_watched};
+use super::{
+    open_selected, output_format, require_apart, require_no_database_file, session, view, write_aside_watched,
+};
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::console::{Console, count, duration, size};
 use crate::failure::{Failure, Result, complain};
@@ -95,6 +97,7 @@ fn publish(file: Option<Aside>) -> Result {
 
 fn format(args: &ExportArgs) -> Result<Format> {
     let path = &args.file;
+    require_no_database_file(path)?;
     let of_name = anden::output_format(path, OutputContent::Edges);
     let Some(chosen) = args.format else {
         let format = of_name.map_err(|error| Failure::Usage(format!("{error}, or choose one with --format")))?;

@@ -513,4 +513,34 @@ fn rows_with_further_columns_are_refused() {
     scene.write("a.csv", "source,target,name\n1,2,Doe,,\n");
     let ran: Ran = scene.anden(&["load", "db", "a.csv"]);
     assert_eq!(ran.succeeded().status, 0, "delimiters at the end hold no value");
+    // Columns that are left out at the end count, too.
+    scene.write("b.csv", "name,source,target,x\nfoo,a,b,3\nNew York, NY,c,d,4\n");
+    scene.write("b.txt", "source\ttarget\nNew York\tBoston\n");
+    scene.write("c.txt", "source target name\n1 2 New York\n");
+    scene.write("d.txt", "1 2\n3 4 5\n");
+    for (file, line, columns, options) in [
+        ("b.csv", 3, 4, &["--properties", "none"][..]),
+        ("b.csv", 3, 4, &["--properties", "name"]),
+        ("b.txt", 2, 2, &[]),
+        ("c.txt", 2, 3, &[]),
+        ("c.txt", 2, 3, &["--properties", "none"]),
+        ("d.txt", 2, 2, &["--columns", "u,v"]),
+    ] {
+        let ran = scene.anden(&[&["load", "db2", file, "--ids", "string"], options].concat());
+        ran.failed(&[&format!("{file}:{line}"), &format!("at most {columns} columns")]);
+    }
+}
+
+/// Quotes are no syntax in a list of edges, wherever they stand.
+#[test]
+fn keys_of_lists_may_begin_with_a_quote() {
+    let scene = Scene::new();
+    scene.write("a.txt", "\"a# &\nx \"a#\n");
+    let load = ["load", "db", "a.txt", "--ids", "string", "--quiet"];
+    scene.anden(&load).succeeded();
+    scene.anden(&["export", "db", "b.txt"]).succeeded();
+    scene.anden(&["load", "db2", "b.txt", "--ids", "string", "--quiet"]).succeeded();
+    let edges = |database: &str| scene.anden(&["export", database, "-", "--format", "edgelist"]).succeeded().stdout;
+    assert_eq!(edges("db").lines().collect::<Vec<_>>(), ["\"a# &", "x \"a#"]);
+    assert_eq!(edges("db2"), edges("db"));
 }

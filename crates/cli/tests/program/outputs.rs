@@ -205,3 +205,29 @@ fn exports_name_what_they_leave_out() {
     let ran = scene.anden(&["export", "db", "-"]);
     assert!(ran.stderr.contains(kind) && ran.stdout == "1 2\n2 3\n", "{ran:?}");
 }
+
+/// An output that replaces a file of a database would destroy it with status 0.
+#[test]
+fn outputs_never_replace_files_of_a_database() {
+    let scene = Scene::with_small(&[]);
+    std::os::unix::fs::symlink(scene.path("db/MANIFEST"), scene.path("link")).unwrap();
+    let names: Vec<String> = std::fs::read_dir(scene.path("db"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    let files = names.iter().map(|name| format!("db/{name}")).chain(["link".to_owned()]);
+    for file in files {
+        for arguments in [
+            &["export", "db", &file][..],
+            &["export", "db", &file, "--format", "edgelist"],
+            &["export", "db", "x.csv", "--vertices", &file],
+            &["run", "db", "wcc", "--output", &file],
+            &["generate", "grid", "--width", "2", "--height", "2", "-o", &file],
+            &["apply", "db", "-", "--acks", &file],
+        ] {
+            scene.anden_with_input(arguments, b"").refused(&[&file, "is a file of a database: name another file"]);
+        }
+    }
+    scene.anden(&["verify", "db"]).succeeded();
+    scene.anden(&["export", "db", "db/edges.txt"]).succeeded();
+}

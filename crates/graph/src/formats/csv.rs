@@ -335,9 +335,8 @@ impl Row<'_> {
                 self.properties.push(property, field, bytes, &mut columns[property])?;
             }
         }
-        // Columns that are left out at the end of a row need no look.
-        if at <= end && layout.num_columns == Some(num_columns) && delimiter != BLANKS {
-            self.check_rest(at, end)?;
+        if let Some(most) = layout.num_columns {
+            self.check_rest(most, at, end)?;
         }
         match (source, target) {
             (Some(source), Some(target)) => parsed.edges.push((source, target)),
@@ -348,13 +347,19 @@ impl Row<'_> {
         Ok(())
     }
 
-    /// Refuses values behind the last column: a delimiter in an earlier value has moved those behind it.
-    #[cold]
-    fn check_rest(&self, start: usize, end: usize) -> Result<(), String> {
-        let rest = &self.bytes[start..end];
-        match rest.iter().all(|&byte| byte == self.layout.delimiter || byte.is_ascii_whitespace()) {
+    /// Refuses values behind the last of `most` columns: a delimiter in an earlier value has moved those behind it. The
+    /// columns that are read end before `at`; those that are left out are counted all the same.
+    fn check_rest(&self, most: usize, mut at: usize, end: usize) -> Result<(), String> {
+        let CsvLayout { delimiter, trim, .. } = *self.layout;
+        for _ in self.num_columns..most {
+            if next_field(self.bytes, &mut at, end, delimiter, trim)?.is_none() {
+                return Ok(());
+            }
+        }
+        let rest = self.bytes.get(at..end).unwrap_or_default();
+        match rest.iter().all(|&byte| byte == delimiter || byte.is_ascii_whitespace()) {
             true => Ok(()),
-            false => Err(format!("expected at most {} columns, found another one: {}", self.num_columns, shown(rest))),
+            false => Err(format!("expected at most {most} columns, found another one: {}", shown(rest))),
         }
     }
 

@@ -404,6 +404,12 @@ pub(super) fn head_of(
         return Err(bad(start, format!("expected a first row of less than {}, found a longer one", size(limit))));
     }
     let line = text[fields_start..end].strip_suffix(b"\r").unwrap_or(&text[fields_start..end]);
+    let SourceOptions { columns, source_column, target_column, .. } = options;
+    let are_named = columns.is_some() || source_column.is_some() || target_column.is_some();
+    if kind.is_list() && !are_named && fields_of(line, BLANKS).is_err() {
+        // Quotes are part of the keys of a list, so this line is no header.
+        return Ok((None, 0));
+    }
     let head = TableHead::of_row(line, options, kind, first);
     let mut head = head.map_err(|what| bad(start, what))?;
     if fields_start > start {
