@@ -104,7 +104,7 @@ fn columns_without_a_header_are_named() {
         let columns = Some(names.iter().map(|name| name.to_string()).collect());
         SourceOptions { columns, ..all() }
     };
-    let path = folder.file("times.txt", "# u v t kind\n1 2 1341100972 RT\n\t2  1\t1341100973  \"a b\" more\r\n% end\n");
+    let path = folder.file("times.txt", "# u v t kind\n1 2 1341100972 RT\n\t2  1\t1341100973  \"a b\"\r\n% end\n");
     let options = columns(&["source", "target", "time", "kind"]);
     assert_eq!(schema(&[&path], &options), "time:i64 kind:string");
     let read: Read<u32> = read_files::<u64, u32>(&[&path], &options).unwrap();
@@ -112,6 +112,9 @@ fn columns_without_a_header_are_named() {
         (read.pairs(), rows(&read.properties)),
         (vec![(1, 2), (2, 1)], vec!["1341100972|RT".into(), "1341100973|a b".into()])
     );
+    let wide = folder.file("wide.txt", "1 2 7 RT\n2 1 8 RT more\n");
+    let refused = read_files::<u64, u32>(&[&wide], &options);
+    assert_refused(refused, "wide.txt:2: expected at most 4 columns, found another one: 'more'");
     let path = folder.file("a.csv", "5,1,2\n,3,4\n");
     let options = columns(&["n:f64", "source", "target"]);
     let read: Read<u32> = read_files::<u64, u32>(&[&path], &options).unwrap();
