@@ -56,8 +56,7 @@ impl Database {
     /// When this returns, they survive a power cut, or what else [`set_durability`](Self::set_durability) says. They are
     /// in a log until a snapshot is made of them: by [`checkpoint`](Self::checkpoint) or an append, by
     /// [`close`](Self::close), and in the background once they take enough memory
-    /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). Updates of a multigraph, or of a graph whose edges have
-    /// properties, become a snapshot at once: batches should not be small there.
+    /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). This holds for every kind of graph.
     ///
     /// ```
     /// use anden::{Database, Options, Update};

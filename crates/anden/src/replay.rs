@@ -267,10 +267,12 @@ fn update_of(line: UpdateLine<'_>, options: &GraphOptions) -> Result<Update, Str
         weight.ok_or_else(|| format!("expected {expected}, found '{text}'"))
     };
     Ok(match line {
-        UpdateLine::AddEdge { source, target, weight: None } => Update::add_edge(key(source), key(target)),
-        UpdateLine::AddEdge { source, target, weight: Some(text) } => {
-            Update::add_weighted_edge(key(source), key(target), weight(text)?)
-        }
+        UpdateLine::AddEdge { source, target, weight: text, properties } => Update::AddEdge {
+            source: key(source),
+            target: key(target),
+            weight: text.map(weight).transpose()?,
+            properties: properties.iter().map(|(name, value)| (name.to_owned(), new_value(value))).collect(),
+        },
         UpdateLine::SetWeight { source, target, weight: text } => {
             Update::set_weight(key(source), key(target), weight(text)?)
         }

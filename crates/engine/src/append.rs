@@ -30,8 +30,8 @@ pub use changes::{Changes, EdgeWeight, integer_key};
 pub(crate) use changes::{fitting_key, weight_bits};
 pub use options::{AppendOptions, AppendReport, ExpectedGraph, ExpectedWeights, Maintenance};
 
-pub(crate) use self::arcs::turned;
-use self::arcs::{num_edges_of, sort_arcs, sort_entries};
+pub(crate) use self::arcs::num_edges_of;
+use self::arcs::{sort_arcs, sort_entries, turned};
 use self::edge_rows::{AskedRows, EdgeRows};
 use self::effective::{Asked, Effective, compare};
 pub(crate) use self::ids::order;
@@ -226,7 +226,7 @@ impl<'a> Append<'a> {
                 new_properties: &properties.new,
                 properties: &properties.changes,
                 new_edge_properties: &rows.new,
-                rows: NewRows { num_rows: rows.num_rows, columns: &rows.columns },
+                rows: NewRows { numbers: &rows.numbers, columns: &rows.columns, ..NewRows::default() },
                 ..LevelChanges::default()
             },
             name,
@@ -250,7 +250,7 @@ impl<'a> Append<'a> {
         let mut rows = None;
         if graph.edge_properties {
             let known = view.edge_properties().schema();
-            rows = Some(AskedRows::assign(&mut added, known, self.database.store().num_rows())?);
+            rows = Some(AskedRows::assign(&mut added, known, self.database.store().next_row())?);
         }
         let entries = arcs::added(added.blocks, expand);
         let added = sort_arcs(entries, graph.list_weights(), self.options.duplicates(graph), self.inputs, pool)?;

@@ -20,7 +20,7 @@ use crate::append::{AppendOptions, AppendReport, Changes};
 use crate::commit::{CommitStats, Commits};
 use crate::live::{Applied, Background, EdgePairs, Live, LiveStats, Missing, Turn, Update, UpkeepHold};
 use crate::load::{LoadOptions, LoadReport};
-use crate::log::{Durability, HeldLog};
+use crate::log::Durability;
 use crate::{Error, Io, Result};
 
 /// How often a reader looks again because a writer published meanwhile.
@@ -351,15 +351,10 @@ impl Database {
         for _ in 0..MAX_ATTEMPTS {
             self.live.rest_on_newest(&self.store);
             let log = self.live.hold_log(&self.store);
-            if let Ok(None) = log {
-                // The snapshot is all there is: it needs to fit nothing else.
-                self.live.show_what_is_below();
-                return Ok(false);
-            }
             if self.store.refresh()? {
                 continue;
             }
-            let Err(error) = log.and_then(|log| self.follow(log)) else {
+            let Err(error) = log.and_then(|log| self.live.follow(&log, &self.store)) else {
                 self.live.show_what_is_below();
                 return Ok(fault.is_some());
             };
@@ -368,12 +363,8 @@ impl Database {
                 return Err(error);
             }
         }
-        self.follow(self.live.hold_log(&self.store)?)?;
+        self.live.follow(&self.live.hold_log(&self.store)?, &self.store)?;
         Ok(true)
-    }
-
-    fn follow(&self, log: Option<HeldLog<'_>>) -> Result<()> {
-        log.map_or(Ok(()), |log| self.live.follow(&log, &self.store))
     }
 
     /// Makes a snapshot of what is committed, also where that is nothing new.

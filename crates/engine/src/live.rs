@@ -23,15 +23,16 @@ mod below;
 mod budget;
 mod checkpoint;
 mod delta;
+mod edges;
 mod frozen;
 mod group;
 mod keys;
-mod levelled;
 mod logged;
 mod pairs;
 mod properties;
 mod records;
 mod replay;
+mod rows;
 mod update;
 mod values;
 mod version;
@@ -42,7 +43,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use base::MAX_VERTICES;
 use base::parallel::Pool;
-use graph::property::PropertySchema;
 use lama::{GraphOptions, LevelChanges, Side, SnapshotInfo, Store, Underlay, View};
 use terrace::Plane;
 
@@ -50,7 +50,6 @@ pub(crate) use apply::EdgeUpdate;
 pub use background::UpkeepHold;
 pub(crate) use background::{Background, checkpoint_bytes};
 pub(crate) use group::Group;
-pub(crate) use levelled::needs_levels;
 pub(crate) use pairs::{EdgePairs, Given};
 pub use update::{Applied, Missing, NewValue, Update};
 pub(crate) use values::typed;
@@ -62,6 +61,7 @@ use self::frozen::Frozen;
 use self::keys::NewKeys;
 use self::properties::LiveProperties;
 use self::replay::Replay;
+use self::rows::RowVersion;
 use self::version::LiveVersion;
 use self::vertices::VertexHistory;
 use crate::Result;
@@ -97,8 +97,7 @@ pub(crate) struct Live {
     stripes: Mutex<Stripes>,
     /// Whether there was a transaction.
     notes_changes: AtomicBool,
-    /// What is committed is written there before; `None` where nothing outlives the handle, or every commit is a
-    /// snapshot.
+    /// What is committed is written there before; `None` where nothing outlives the handle.
     log: Option<Log>,
     /// Of commits that name none.
     durability: SharedDurability,
@@ -171,8 +170,7 @@ struct Writer {
     keys: Arc<NewKeys>,
     vertices: Arc<VertexHistory>,
     properties: LiveProperties,
-    /// The properties of edges in the snapshot.
-    edge_schema: Arc<PropertySchema>,
+    edges: RowVersion,
     vertex_bound: usize,
     num_vertices: usize,
     /// Of the next version.
@@ -197,9 +195,6 @@ impl Live {
     /// As [`Log::open`]; the log does not fit the graph.
     pub(crate) fn open(store: &Store) -> Result<Self> {
         let mut live = Self::new(store.epoch());
-        if needs_levels(store.options()) {
-            return Ok(live);
-        }
         let owner = LogOwner { storage: Arc::clone(store.storage()), id: store.id(), lock: Arc::clone(store.lock()?) };
         let mut replay = Replay::new(&live, store);
         let log = Log::open(owner, store.path(), store.epoch(), &mut |group| replay.add(group))?;
@@ -208,16 +203,12 @@ impl Live {
         Ok(live)
     }
 
-    /// The log in the directory of `store`, held open; `None` where it has none.
+    /// The log in the directory of `store`, held open.
     ///
     /// # Errors
     /// As [`LogPlace::hold`].
-    pub(crate) fn hold_log<'a>(&self, store: &'a Store) -> Result<Option<HeldLog<'a>>> {
-        if needs_levels(store.options()) {
-            return Ok(None);
-        }
-        let place = LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() };
-        place.hold().map(Some)
+    pub(crate) fn hold_log<'a>(&self, store: &'a Store) -> Result<HeldLog<'a>> {
+        LogPlace { storage: &**store.storage(), directory: store.path(), id: store.id() }.hold()
     }
 
     /// Shows what the log of `store` has beyond what is shown, and writes nothing.
@@ -455,20 +446,10 @@ impl SnapshotTurn<'_> {
     /// # Errors
     /// As [`Store::append`]: nothing was committed then, or it is not known, and the store says so from then on.
     pub(crate) fn append(&self, store: &Store, changes: &LevelChanges<'_>, name: Option<&str>) -> Result<SnapshotInfo> {
-        let snapshot = self.append_noted(store, changes, name)?;
-        let live = self.turn.live;
-        live.stripes().change_everything(live.epoch());
-        Ok(snapshot)
-    }
-
-    /// The same, for who notes what changes.
-    ///
-    /// # Errors
-    /// As [`append`](Self::append).
-    fn append_noted(&self, store: &Store, changes: &LevelChanges<'_>, name: Option<&str>) -> Result<SnapshotInfo> {
         let epoch = self.turn.live.epoch() + 1;
         let snapshot = store.append(&LevelChanges { epoch, ..*changes }, name)?;
         self.show(store, epoch);
+        self.turn.live.stripes().change_everything(epoch);
         Ok(snapshot)
     }
 
@@ -551,6 +532,7 @@ impl Writer {
         let keys = Arc::new(NewKeys::new(vertex_bound));
         let vertices = Arc::new(VertexHistory::new(vertex_bound));
         let properties = LiveProperties::new(&view);
+        let edges = RowVersion::new(Arc::new(view.edge_properties().schema().clone()), store.next_row());
         let newest = Arc::new(LiveVersion {
             epoch,
             underlay: Arc::clone(&underlay),
@@ -559,11 +541,11 @@ impl Writer {
             keys: Arc::clone(&keys),
             vertices: Arc::clone(&vertices),
             properties: properties.clone(),
+            edges: edges.clone(),
             vertex_bound,
             num_vertices,
         });
-        let batch = Batch::new(options.weight_type);
-        let edge_schema = Arc::new(view.edge_properties().schema().clone());
+        let batch = Batch::new(options.list_weights());
         Ok(Self {
             delta,
             batch,
@@ -575,7 +557,7 @@ impl Writer {
             keys,
             vertices,
             properties,
-            edge_schema,
+            edges,
             vertex_bound,
             num_vertices,
             epoch: epoch + 1,
@@ -595,6 +577,7 @@ impl Writer {
             keys: Arc::clone(&self.keys),
             vertices: Arc::clone(&self.vertices),
             properties: self.properties.clone(),
+            edges: self.edges.clone(),
             vertex_bound: self.vertex_bound,
             num_vertices: self.num_vertices,
         })
@@ -616,7 +599,7 @@ impl Writer {
     /// What the delta takes, without what is frozen.
     fn num_bytes(&self) -> u64 {
         let history = self.vertices.num_bytes() + self.properties.history.num_bytes();
-        self.delta.num_bytes() + self.keys.num_bytes() + history
+        self.delta.num_bytes() + self.keys.num_bytes() + history + self.edges.rows.num_bytes()
     }
 }
 
@@ -630,9 +613,10 @@ fn empty_delta(options: &GraphOptions, bound: usize) -> Result<Delta> {
     let terrace_options = terrace::Options {
         direction: options.direction,
         in_lists: options.stores_in_lists(),
+        multigraph: options.multigraph,
         ..terrace::Options::default()
     };
-    let mut delta = Delta::new(options.weight_type, &terrace_options)?;
+    let mut delta = Delta::new(options.list_weights(), &terrace_options)?;
     delta.grow(bound.min(MAX_VERTICES))?;
     Ok(delta)
 }

@@ -12,7 +12,7 @@ use crate::dictionary::{DictionaryKeys, FinishedDictionary, PartFile, write_dict
 use crate::file::{FileKind, WrittenFile};
 use crate::manifest::{Created, Manifest};
 use crate::options::{GraphOptions, Identity, Retention};
-use crate::property::{EdgeRecord, NewColumns, PropertyRecord, RowParts, schema_of, write_columns};
+use crate::property::{EdgeRecord, NewColumns, PropertyRecord, RowParts, RowRun, schema_of, write_columns};
 use crate::run::{FinishedRun, RunWriter};
 use crate::store::{State, Store, WriterLock, give_name};
 use crate::temp_file::TempFile;
@@ -121,7 +121,7 @@ impl StoreBuilder {
         let new = NewColumns {
             file_number: number,
             kind: FileKind::Column,
-            first_row: 0,
+            runs: &[],
             num_rows: column.len() as u64,
             columns: &types,
         };
@@ -142,7 +142,8 @@ impl StoreBuilder {
         }
         let columns: Vec<_> = (0..).zip(schema.iter()).map(|(number, (_, of))| (number, of)).collect();
         let NewDirectory { storage, path, .. } = &self.directory;
-        let new = NewColumns { file_number: FIRST, kind: FileKind::Rows, first_row: 0, num_rows, columns: &columns };
+        let runs = [RowRun { number: 0, position: 0 }];
+        let new = NewColumns { file_number: FIRST, kind: FileKind::Rows, runs: &runs, num_rows, columns: &columns };
         let write = || write_columns(&**storage, path, self.identity.id, new, parts);
         let file = (num_rows > 0).then(write).transpose()?;
         let record =
@@ -247,7 +248,7 @@ impl StoreBuilder {
             run: FIRST,
             dictionary: dictionary.file.iter().map(|_| FIRST).collect(),
             properties: columns.into_iter().map(|(record, ..)| record).collect(),
-            num_rows: rows.as_ref().map_or(0, |rows| rows.num_rows),
+            next_row: rows.as_ref().map_or(0, |rows| rows.num_rows),
             rows: rows.iter().filter_map(|rows| rows.file.as_ref()).map(|_| FIRST).collect(),
             edge_properties: rows.map_or(Vec::new(), |rows| rows.records),
             chain: Chain { versions, anchor, delta_runs: Vec::new() },

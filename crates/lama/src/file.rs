@@ -16,7 +16,7 @@ pub(crate) use writer::{FileWriter, WrittenFile};
 pub(crate) const MAGIC: [u8; 4] = *b"ANDN";
 
 /// The version of the format of manifest and data files. A program reads its own.
-pub const FORMAT_VERSION: u32 = 5;
+pub const FORMAT_VERSION: u32 = 6;
 
 /// The bytes of the header, so that the first section starts on a block of the disk.
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -142,6 +142,8 @@ pub(crate) enum SectionKind {
     ColumnBytes = 30,
     /// What each column is.
     ColumnEntries = 31,
+    /// Which numbers the rows of a file have.
+    RowRuns = 32,
 }
 
 impl SectionKind {

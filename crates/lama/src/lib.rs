@@ -56,7 +56,8 @@ pub use overlay::{
     Added, AddedPiece, ChangedPart, ChangedPartBody, ListChanges, Overlay, TouchedLists, Underlay, without,
 };
 pub use property::{
-    EdgeProperties, PropertyChanges, PropertyOverlay, RowParts, VertexProperties, decode_value, encode_value,
+    EdgeProperties, MAX_ROWS, PropertyChanges, PropertyOverlay, RowOverlay, RowParts, VertexProperties, decode_value,
+    encode_value,
 };
 pub use run::{FinishedRun, RunWriter};
 pub use side::{ListChange, ListOrigin};

@@ -75,8 +75,8 @@ pub(crate) struct Manifest {
     pub properties: Vec<PropertyRecord>,
     /// The properties of edges.
     pub edge_properties: Vec<EdgeRecord>,
-    /// The rows of edges that were ever written.
-    pub num_rows: u64,
+    /// The number of the next row of an edge; numbers are never given twice.
+    pub next_row: u64,
     /// The numbers of their parts, by rows.
     pub rows: Vec<u32>,
     pub chain: Chain,
@@ -115,7 +115,7 @@ impl Manifest {
         self.properties.iter().for_each(|property| property.encode(&mut body));
         body.u32(self.edge_properties.len() as u32);
         self.edge_properties.iter().for_each(|property| property.encode(&mut body));
-        body.u64(self.num_rows);
+        body.u64(self.next_row);
         body.u32(self.rows.len() as u32);
         self.rows.iter().for_each(|&part| body.u32(part));
         body.u32(self.chain.delta_runs.len() as u32);
@@ -176,7 +176,7 @@ impl Manifest {
         let dictionary = list(decoder, Decoder::u32)?;
         let properties = list(decoder, PropertyRecord::decode)?;
         let edge_properties = list(decoder, EdgeRecord::decode)?;
-        let (num_rows, rows) = (decoder.u64()?, list(decoder, Decoder::u32)?);
+        let (next_row, rows) = (decoder.u64()?, list(decoder, Decoder::u32)?);
         let delta_runs = list(decoder, |decoder| {
             let (from, to) = (decoder.u32()?, decoder.u32()?);
             Some(DeltaRun { from, to, level: LevelRef { file: decoder.u32()?, index: decoder.u32()? } })
@@ -196,7 +196,7 @@ impl Manifest {
             dictionary,
             properties,
             edge_properties,
-            num_rows,
+            next_row,
             rows,
             chain,
         })
@@ -248,11 +248,11 @@ impl Manifest {
                 return Err(format!("a property is of version {since}, which was not given yet"));
             }
         }
-        let has_rows = self.num_rows > 0 || !self.rows.is_empty() || !self.edge_properties.is_empty();
+        let has_rows = self.next_row > 0 || !self.rows.is_empty() || !self.edge_properties.is_empty();
         if has_rows && !self.created.options.edge_properties {
             return Err("a graph without properties of edges has some".into());
         }
-        if self.num_rows > MAX_ROWS { Err(format!("{} rows of properties", self.num_rows)) } else { Ok(()) }
+        if self.next_row > MAX_ROWS { Err(format!("{} rows of properties", self.next_row)) } else { Ok(()) }
     }
 
     /// The files that base run, dictionary, columns and rows of properties and levels are in.
@@ -380,7 +380,7 @@ mod tests {
             dictionary: vec![2, 4],
             properties: vec![property("size", Some(3)), property("name", None)],
             edge_properties: Vec::new(),
-            num_rows: 0,
+            next_row: 0,
             rows: Vec::new(),
             chain: Chain { versions: (1..=4).map(version).collect(), anchor: 1, delta_runs },
         };
@@ -397,7 +397,7 @@ mod tests {
         manifest.created.options.weight_type = None;
         manifest.created.options.edge_properties = true;
         let edge = |name: &str| EdgeRecord { name: name.to_owned(), property_type: PropertyType::Date, since: 1 };
-        (manifest.edge_properties, manifest.num_rows, manifest.rows) = (vec![edge("on"), edge("until")], 9, vec![1, 6]);
+        (manifest.edge_properties, manifest.next_row, manifest.rows) = (vec![edge("on"), edge("until")], 9, vec![1, 6]);
         for number in [1, 6] {
             manifest.files.push(FileRecord { kind: FileKind::Rows, name: names::rows(number), len: 5, header_crc: 6 });
         }
@@ -475,7 +475,7 @@ mod tests {
         refused("two properties with the name 'on'", |manifest| manifest.edge_properties[1].name = "on".into());
         refused("a property is of version 5", |manifest| manifest.edge_properties[1].since = 5);
         refused("belongs to nothing", |manifest| manifest.rows.truncate(1));
-        refused("rows of properties", |manifest| manifest.num_rows = u64::MAX);
+        refused("rows of properties", |manifest| manifest.next_row = u64::MAX);
         refused("does not mean anything", |manifest| {
             manifest.created.options.weight_type = Some(WeightType::F32);
         });

@@ -17,7 +17,7 @@ use graph::{Direction, WantedLists};
 
 use crate::finder::Finder;
 use crate::key::{Key, KeyRef};
-use crate::property::PropertyOverlay;
+use crate::property::{PropertyOverlay, RowOverlay};
 use crate::side::{Side, SideOverlay};
 use crate::view::View;
 
@@ -89,6 +89,11 @@ pub trait Overlay: Debug + Send + Sync {
 
     /// The values of vertices that are not as in the snapshot; `None` where all are.
     fn properties(&self) -> Option<&dyn PropertyOverlay> {
+        None
+    }
+
+    /// The rows of edges that the snapshot does not have; `None` where edges have no properties.
+    fn rows(&self) -> Option<&dyn RowOverlay> {
         None
     }
 

@@ -15,10 +15,11 @@ mod value;
 
 pub use changes::PropertyChanges;
 pub(crate) use changes::{ChangesRef, compose_properties};
+pub use column::MAX_ROWS;
 pub use column::RowParts;
-pub(crate) use column::{ColumnFile, MAX_ROWS, NewColumns, write_columns};
-pub use edges::EdgeProperties;
-pub(crate) use edges::{EdgeColumns, EdgeRecord};
+pub(crate) use column::{ColumnFile, NewColumns, RowRun, write_columns};
+pub(crate) use edges::{EdgeColumns, EdgeRecord, StoredRows};
+pub use edges::{EdgeProperties, RowOverlay};
 pub use reader::{PropertyOverlay, VertexProperties};
 pub(crate) use reader::{StoredProperties, VertexColumn};
 pub use value::{decode_first as decode_value, encode as encode_value};

@@ -19,7 +19,7 @@ use crate::level::Level;
 use crate::listener::Listener;
 use crate::options::{GraphOptions, KeyScheme};
 use crate::overlay::Overlay;
-use crate::property::{EdgeProperties, StoredProperties, VertexProperties};
+use crate::property::{EdgeProperties, StoredProperties, StoredRows, VertexProperties};
 use crate::side::{Fault, Recipe, Sense, Show, Side};
 use crate::table::PAGE_VERTICES;
 use crate::{Error, Result};
@@ -55,7 +55,7 @@ struct ViewShared {
     dead: Option<Bitmap>,
     dictionary: Arc<Dictionary>,
     properties: Arc<StoredProperties>,
-    edge_properties: Arc<EdgeProperties>,
+    edge_properties: Arc<StoredRows>,
     fault: Fault,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct ViewParts {
     /// May know younger vertices too.
     pub dictionary: Arc<Dictionary>,
     pub properties: Arc<StoredProperties>,
-    pub edge_properties: Arc<EdgeProperties>,
+    pub edge_properties: Arc<StoredRows>,
     /// Where the database is, for messages.
     pub path: PathBuf,
 }
@@ -285,8 +285,9 @@ impl View {
     }
 
     /// The properties of the edges, by the rows that [`for_each_out_row`](Self::for_each_out_row) names.
-    pub fn edge_properties(&self) -> &EdgeProperties {
-        &self.shared.edge_properties
+    pub fn edge_properties(&self) -> EdgeProperties<'_> {
+        let laid_over = self.overlay.as_ref().and_then(|overlay| overlay.rows());
+        EdgeProperties::new(&self.shared.edge_properties, laid_over)
     }
 
     /// As [`Graph::for_each_out_fragment`], with the row of each edge's properties beside it. Calls nothing where edges

@@ -10,6 +10,7 @@ use crate::batch::Group;
 use crate::builder::Builder;
 use crate::change::{Applied, Change, Outcome, Sink, cut_between_edges};
 use crate::crew::Crew;
+use crate::merge::Parallel;
 use crate::node::{self, Block, Child, Home, Layout, Leaf};
 use crate::pieces::{Bounds, Carry, Work, cut_between_leaves, wrap};
 use crate::{Result, Value};
@@ -23,12 +24,22 @@ const LEAVES_OF_A_PART: usize = 4;
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Tiers {
     pub(crate) layout: Layout,
+    /// Whether a list may hold a target several times.
+    pub(crate) multigraph: bool,
     /// The most neighbours in place.
     pub(crate) in_place: usize,
     /// Longer lists move to a B-tree; back again at half of it.
     pub(crate) packed: usize,
     pub(crate) packed_bounds: Bounds,
     pub(crate) tree_bounds: Bounds,
+}
+
+impl Tiers {
+    /// For a list that is one piece.
+    #[inline(always)]
+    fn parallel(&self) -> Parallel {
+        if self.multigraph { Parallel::Many { limit: None } } else { Parallel::One }
+    }
 }
 
 /// A page that is being changed: it is copied at the first change that has an effect.
@@ -64,7 +75,8 @@ impl Place<'_, '_> {
     #[inline(always)]
     pub(crate) fn is_shared<W: Value>(&self, crew: &Crew<'_, W>, num_changes: usize) -> bool {
         let degree = || self.tiers.layout.block::<W>(self.page.old, self.index).degree();
-        crew.num_parts(num_changes) > 1 && degree() / TOUCHED_LEAF <= num_changes
+        // Parts are cut between targets, and those of a multigraph's leaves need not differ.
+        !self.tiers.multigraph && crew.num_parts(num_changes) > 1 && degree() / TOUCHED_LEAF <= num_changes
     }
 
     /// Writes degree and home; returns the body and the values beside it, to be written.
@@ -122,12 +134,15 @@ impl<W: Value> ListWork<W> {
                 let mut own = Applied::default();
                 let carry = &mut self.carry;
                 let own_outcome = Outcome { applied: &mut own, sink: &mut *outcome.sink };
-                Work { builder, carry, bounds, outcome: own_outcome, marker: PhantomData }.apply(
-                    height,
-                    children,
-                    changes,
-                    &mut self.children,
-                )?;
+                Work {
+                    builder,
+                    carry,
+                    bounds,
+                    multigraph: tiers.multigraph,
+                    outcome: own_outcome,
+                    marker: PhantomData,
+                }
+                .apply(height, children, changes, &mut self.children)?;
                 outcome.applied.join(own);
                 if own == Applied::default() {
                     return Ok(());
@@ -170,7 +185,7 @@ impl<W: Value> ListWork<W> {
             crew.share(builder, parts, |builder, carry, (leaves, changes)| {
                 let mut part = Part::default();
                 let outcome = Outcome { applied: &mut part.applied, sink: &mut part.sink };
-                Work { builder, carry, bounds, outcome, marker: PhantomData }.apply(
+                Work { builder, carry, bounds, multigraph: false, outcome, marker: PhantomData }.apply(
                     0,
                     leaves,
                     changes,
@@ -185,7 +200,7 @@ impl<W: Value> ListWork<W> {
                 crew.share(builder, parts, |builder, carry, (entries, changes)| {
                     let mut part = Part::default();
                     let mut outcome = Outcome { applied: &mut part.applied, sink: &mut part.sink };
-                    carry.plan.make(entries.0, entries.1, changes, &mut outcome);
+                    carry.plan.make(entries, changes, Parallel::One, &mut outcome);
                     carry.append_planned(entries, changes);
                     carry.flush(builder, bounds, &mut part.leaves)?;
                     Ok(part)
@@ -221,12 +236,13 @@ impl<W: Value> ListWork<W> {
         let tiers = place.tiers;
         let (targets, values) = block.in_place();
         if W::WORDS == 0
+            && !tiers.multigraph
             && targets.len() + changes.len() <= tiers.in_place
             && let Some(lanes) = block.lanes()
         {
             return apply_within_block::<W, C>(builder, place, (targets.len(), InPlace(lanes)), changes, outcome);
         }
-        self.carry.plan.make(targets, values, changes, outcome);
+        self.carry.plan.make((targets, values), changes, tiers.parallel(), outcome);
         if self.carry.plan.is_empty() {
             return Ok(());
         }
@@ -256,7 +272,7 @@ impl<W: Value> ListWork<W> {
         let old = block.children(1)[0].handle;
         let leaf = Leaf::<W>::read(builder.arena, old);
         let plan = &mut self.carry.plan;
-        plan.make(leaf.targets, leaf.values, changes, outcome);
+        plan.make((leaf.targets, leaf.values), changes, tiers.parallel(), outcome);
         if plan.is_empty() {
             return Ok(());
         }

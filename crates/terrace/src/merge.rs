@@ -33,6 +33,17 @@ pub(crate) struct Plan {
     num_removed: usize,
 }
 
+/// How many entries of a list may have the same target.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Parallel {
+    /// One: of several changes of a target, the last counts.
+    One,
+    /// Any number: a removal takes all entries of its target, and the additions behind the last removal are added behind
+    /// those that are there. The piece after this one takes the additions of targets from `limit` on, for it may hold
+    /// entries of the same target.
+    Many { limit: Option<VertexId> },
+}
+
 /// Pieces of this length are counted, which takes no branch that could be guessed wrong.
 const COUNTED: usize = 64;
 
@@ -49,9 +60,70 @@ fn advance(list: &[VertexId], from: usize, target: VertexId) -> usize {
 }
 
 impl Plan {
-    /// Compares `changes` (of one source, ascending, of which the last of equal ones counts) with a piece.
+    /// Compares `changes` (of one source, ascending by target) with a piece.
     #[inline]
     pub(crate) fn make<W: Value, C: Change<W>>(
+        &mut self,
+        (targets, values): (&[VertexId], &[W]),
+        changes: &[C],
+        parallel: Parallel,
+        outcome: &mut Outcome<'_, impl Sink<C>>,
+    ) {
+        match parallel {
+            Parallel::One => self.make_single(targets, values, changes, outcome),
+            Parallel::Many { limit } => self.make_parallel(targets, changes, limit, outcome),
+        }
+    }
+
+    /// The same for a multigraph.
+    #[inline(never)]
+    fn make_parallel<W: Value, C: Change<W>>(
+        &mut self,
+        targets: &[VertexId],
+        changes: &[C],
+        limit: Option<VertexId>,
+        outcome: &mut Outcome<'_, impl Sink<C>>,
+    ) {
+        let Outcome { applied, sink } = outcome;
+        self.steps.clear();
+        (self.num_inserted, self.num_removed) = (0, 0);
+        let (mut position, mut start) = (0, 0);
+        for group in changes.chunk_by(|a, b| a.target() == b.target()) {
+            let target = group[0].target();
+            position = advance(targets, position, target);
+            let num_there = targets[position..].partition_point(|&entry| entry == target);
+            let removal = group.iter().rposition(|change| change.addition().is_none());
+            let mut num_loops = 0;
+            if let Some(removal) = removal.filter(|_| num_there > 0) {
+                let steps = position..position + num_there;
+                let step = |position| Step { position: position as u32, change: start as u32, kind: Kind::Remove };
+                self.steps.extend(steps.map(step));
+                self.num_removed += num_there;
+                num_loops -= num_there as i64;
+                sink.effective(&group[removal]);
+            }
+            position += num_there;
+            if limit.is_none_or(|limit| target < limit) {
+                for (i, change) in group.iter().enumerate().skip(removal.map_or(0, |removal| removal + 1)) {
+                    let (position, change_index) = (position as u32, (start + i) as u32);
+                    self.steps.push(Step { position, change: change_index, kind: Kind::Insert });
+                    self.num_inserted += 1;
+                    num_loops += 1;
+                    sink.effective(change);
+                }
+            }
+            if group[0].source() == target {
+                applied.num_loops += num_loops;
+            }
+            start += group.len();
+        }
+        applied.num_added += self.num_inserted as u64;
+        applied.num_removed += self.num_removed as u64;
+    }
+
+    /// The same where a target has one entry, and the last of several changes counts.
+    #[inline(always)]
+    fn make_single<W: Value, C: Change<W>>(
         &mut self,
         targets: &[VertexId],
         values: &[W],
@@ -183,7 +255,7 @@ mod tests {
             changes.sort_by_key(|change| change.target);
             let (mut applied, mut effective) = (Applied::default(), Listed::default());
             let mut outcome = Outcome { applied: &mut applied, sink: &mut effective };
-            plan.make(&targets, &values, &changes, &mut outcome);
+            plan.make((&targets, &values), &changes, Parallel::One, &mut outcome);
             let mut expected = Applied::default();
             let before = model.clone();
             for change in &changes {

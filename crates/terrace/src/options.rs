@@ -21,6 +21,9 @@ pub struct Options {
     pub direction: Direction,
     /// Whether the in-lists of a directed graph are kept too, by whoever applies batches.
     pub in_lists: bool,
+    /// Whether a list may hold a target several times. A removal then takes all entries of its target, and each addition
+    /// of a batch that follows the last removal adds one.
+    pub multigraph: bool,
     /// *S*: lists up to this length lie in the block of their vertex. Up to 13, a block is one cache
     /// line; up to 29, two.
     pub in_place: usize,
@@ -30,7 +33,7 @@ pub struct Options {
 
 impl Default for Options {
     fn default() -> Self {
-        Self { direction: Direction::Directed, in_lists: false, in_place: 13, packed: 1 << 10 }
+        Self { direction: Direction::Directed, in_lists: false, multigraph: false, in_place: 13, packed: 1 << 10 }
     }
 }
 
@@ -48,6 +51,7 @@ impl Options {
         let most_packed = layout.max_packed() * packed_bounds.max * 3 / 4;
         Ok(Tiers {
             layout,
+            multigraph: self.multigraph,
             in_place: self.in_place,
             packed: self.packed.min(most_packed),
             packed_bounds,

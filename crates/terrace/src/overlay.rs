@@ -45,6 +45,14 @@ pub trait Search<W> {
     /// The base is damaged there.
     fn find(&mut self, source: VertexId, target: VertexId) -> base::Result<Option<W>>;
 
+    /// Calls `found` with what stands beside each of the edges, in a base that may have several.
+    ///
+    /// # Errors
+    /// As for [`find`](Self::find).
+    fn find_all(&mut self, source: VertexId, target: VertexId, found: &mut dyn FnMut(W)) -> base::Result<()> {
+        self.find(source, target).map(|value| value.into_iter().for_each(found))
+    }
+
     /// These lists, ascending, will be searched next: a hint to read them from a disk. A source may be named several times.
     fn read_ahead(&self, _sources: impl Iterator<Item = VertexId>) {}
 
@@ -96,9 +104,13 @@ impl<W: Value> Split<W> {
         base: &impl Base<W>,
         changes: &[C],
         is_any_removed: bool,
+        multigraph: bool,
     ) -> Result<()> {
         self.added.clear();
         self.removed.clear();
+        if multigraph {
+            return self.extend_parallel(&mut base.search(), changes);
+        }
         let num_parts = num_parts(pool, changes.len());
         if num_parts == 1 {
             return self.extend(&mut base.search(), changes, is_any_removed);
@@ -112,6 +124,27 @@ impl<W: Value> Split<W> {
             let mut part = part?;
             self.added.append(&mut part.added);
             self.removed.append(&mut part.removed);
+        }
+        Ok(())
+    }
+
+    /// The same for a multigraph: edges of the base that are removed stay in the plane of removals, all of a pair, and
+    /// whatever the pair is to have is in the plane of additions.
+    fn extend_parallel<C: Change<W>>(&mut self, base: &mut impl Search<W>, changes: &[C]) -> Result<()> {
+        for group in changes.chunk_by(|a, b| a.key() == b.key()) {
+            let (source, target) = (group[0].source(), group[0].target());
+            self.added.extend(group.iter().map(|change| Update { source, target, addition: change.addition() }));
+            if group.iter().any(|change| change.addition().is_none()) {
+                let first = self.removed.len();
+                self.removed.push(Update { source, target, addition: None });
+                let removed = &mut self.removed;
+                base.find_all(source, target, &mut |value| {
+                    removed.push(Update { source, target, addition: Some(value) });
+                })?;
+                if self.removed.len() == first + 1 {
+                    self.removed.pop();
+                }
+            }
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use base::VertexId;
 
 use crate::builder::Builder;
 use crate::change::{Change, Outcome, Sink};
-use crate::merge::Plan;
+use crate::merge::{Parallel, Plan};
 use crate::node::{self, Child, Leaf, MAX_CHILDREN};
 use crate::{Result, Value};
 
@@ -152,7 +152,7 @@ pub(crate) fn cut_between_leaves<'c, W, C: Change<W>>(
     while let Some(change) = changes.get(len) {
         // The leaf in which the next part begins.
         let next = leaves.partition_point(|leaf| leaf.first <= change.target()).saturating_sub(1).max(1);
-        let (own, rest) = split_changes(leaves, next, changes);
+        let (own, rest) = split_changes(leaves.get(next).map(|leaf| leaf.first), changes, false);
         let (own_leaves, other_leaves) = leaves.split_at(next.min(leaves.len()));
         parts.push((own_leaves, own));
         (leaves, changes) = (other_leaves, rest);
@@ -175,16 +175,25 @@ pub(crate) struct Work<'b, 'a, W, C, S> {
     pub(crate) builder: &'b mut Builder<'a>,
     pub(crate) carry: &'b mut Carry<W>,
     pub(crate) bounds: Bounds,
+    /// Whether several entries may have the same target, perhaps in several leaves.
+    pub(crate) multigraph: bool,
     pub(crate) outcome: Outcome<'b, S>,
     pub(crate) marker: std::marker::PhantomData<C>,
 }
 
-/// The changes that belong before child `next` of `children`.
-fn split_changes<'c, W, C: Change<W>>(children: &[Child], next: usize, changes: &'c [C]) -> (&'c [C], &'c [C]) {
-    match children.get(next) {
-        Some(child) => changes.split_at(changes.partition_point(|change| change.target() < child.first)),
-        None => (changes, &[]),
+/// The changes that belong before a child whose first target is `next`, and those that do not. In a multigraph, entries
+/// of that target may stand before the child too: where they are removed, its changes belong to both.
+fn split_changes<W, C: Change<W>>(next: Option<VertexId>, changes: &[C], multigraph: bool) -> (&[C], &[C]) {
+    let Some(next) = next else { return (changes, &[]) };
+    let end = changes.partition_point(|change| change.target() < next);
+    let (own, rest) = changes.split_at(end);
+    if multigraph {
+        let group = rest.iter().take_while(|change| change.target() == next);
+        if group.clone().any(|change| change.addition().is_none()) {
+            return (&changes[..end + group.count()], rest);
+        }
     }
+    (own, rest)
 }
 
 impl<W: Value, C: Change<W>, S: Sink<C>> Work<'_, '_, W, C, S> {
@@ -199,7 +208,7 @@ impl<W: Value, C: Change<W>, S: Sink<C>> Work<'_, '_, W, C, S> {
         let mut levels = std::mem::take(&mut self.carry.levels);
         levels.resize_with(levels.len().max(height + 1), Vec::new);
         std::mem::swap(&mut levels[height], out);
-        self.visit(children, changes, &mut levels[..=height])?;
+        self.visit(children, changes, None, &mut levels[..=height])?;
         self.finish(&mut levels[..=height])?;
         std::mem::swap(&mut levels[height], out);
         self.carry.levels = levels;
@@ -207,15 +216,23 @@ impl<W: Value, C: Change<W>, S: Sink<C>> Work<'_, '_, W, C, S> {
     }
 
     /// Appends what becomes of `children` to the last of `levels`, which are those from the leaves up. Nodes that are
-    /// too few for a parent stay on their level, and too few entries in the carry: both go to the next parent.
-    fn visit(&mut self, children: &[Child], mut changes: &[C], levels: &mut [Vec<Child>]) -> Result<()> {
+    /// too few for a parent stay on their level, and too few entries in the carry: both go to the next parent. `limit` is
+    /// the first target of what follows the children.
+    fn visit(
+        &mut self,
+        children: &[Child],
+        mut changes: &[C],
+        limit: Option<VertexId>,
+        levels: &mut [Vec<Child>],
+    ) -> Result<()> {
         let Some((own_level, below)) = levels.split_last_mut() else { return Ok(()) };
         if below.is_empty() {
-            return self.visit_leaves(children, changes, own_level);
+            return self.visit_leaves(children, changes, limit, own_level);
         }
         let lowest = below.len() - 1;
         for (i, &child) in children.iter().enumerate() {
-            let (own, rest) = split_changes(children, i + 1, changes);
+            let next = children.get(i + 1).map(|next| next.first).or(limit);
+            let (own, rest) = split_changes(next, changes, self.multigraph);
             changes = rest;
             let was_clean = self.carry.is_empty() && below.iter().all(Vec::is_empty);
             if own.is_empty() && was_clean {
@@ -223,7 +240,7 @@ impl<W: Value, C: Change<W>, S: Sink<C>> Work<'_, '_, W, C, S> {
                 continue;
             }
             let (birth, grandchildren) = node::inner(self.builder.arena, child.handle);
-            self.visit(grandchildren, own, below)?;
+            self.visit(grandchildren, own, next, below)?;
             if was_clean && below[lowest] == grandchildren {
                 own_level.push(child);
                 below[lowest].clear();
@@ -275,16 +292,24 @@ impl<W: Value, C: Change<W>, S: Sink<C>> Work<'_, '_, W, C, S> {
         }
     }
 
-    fn visit_leaves(&mut self, children: &[Child], mut changes: &[C], out: &mut Vec<Child>) -> Result<()> {
+    fn visit_leaves(
+        &mut self,
+        children: &[Child],
+        mut changes: &[C],
+        limit: Option<VertexId>,
+        out: &mut Vec<Child>,
+    ) -> Result<()> {
         for (i, &child) in children.iter().enumerate() {
-            let (own, rest) = split_changes(children, i + 1, changes);
+            let next = children.get(i + 1).map(|next| next.first).or(limit);
+            let (own, rest) = split_changes(next, changes, self.multigraph);
             changes = rest;
             if own.is_empty() && self.carry.is_empty() {
                 out.push(child);
                 continue;
             }
             let leaf = Leaf::<W>::read(self.builder.arena, child.handle);
-            self.carry.plan.make(leaf.targets, leaf.values, own, &mut self.outcome);
+            let parallel = if self.multigraph { Parallel::Many { limit: next } } else { Parallel::One };
+            self.carry.plan.make((leaf.targets, leaf.values), own, parallel, &mut self.outcome);
             if self.carry.plan.is_empty() && self.carry.is_empty() {
                 out.push(child);
                 continue;

@@ -372,7 +372,7 @@ impl<W: Value> Terrace<W> {
             return Ok((self.apply_part::<C, S>(hand, Plane::Out, sorted)?, nothing));
         }
         let mut split = std::mem::take(&mut lock(&self.workers[hand.worker]).split);
-        split.fill(hand.pool, base, sorted, is_any_removed)?;
+        split.fill(hand.pool, base, sorted, is_any_removed, self.tiers.multigraph)?;
         touch_lists(base, Plane::Out, &split.added);
         touch_lists(base, Plane::OutRemoved, &split.removed);
         let added = self.apply_part::<_, S>(hand, Plane::Out, &split.added)?;

@@ -61,6 +61,11 @@ macro_rules! impl_value {
     };
 }
 
+/// The bits of any weight of eight bytes, or the number of a row.
+impl Value for u64 {
+    const TYPE: Option<WeightType> = None;
+}
+
 impl_value!(u32: U32, i64: I64, f32: F32, f64: F64);
 
 #[cfg(test)]

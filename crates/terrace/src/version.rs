@@ -229,6 +229,19 @@ impl<'a, W: Value> Lists<'a, W> {
         }
     }
 
+    /// Calls `body` with what stands beside each of the edges from `source` to `target`, of which a multigraph may have
+    /// several, in their order.
+    ///
+    /// Cost: a look at each leaf of a long list.
+    pub fn for_each_parallel(&self, source: VertexId, target: VertexId, mut body: impl FnMut(&'a W)) {
+        let _ = self.for_each_fragment(source, |targets, values| {
+            let first = targets.partition_point(|&entry| entry < target);
+            let len = targets[first..].partition_point(|&entry| entry == target);
+            values[first..first + len].iter().for_each(&mut body);
+            if first + len < targets.len() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    }
+
     /// The list of `vertex` where it lies in one piece.
     #[inline(always)]
     pub fn single(&self, vertex: VertexId) -> Option<(&'a [VertexId], &'a [W])> {

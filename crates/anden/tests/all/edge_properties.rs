@@ -353,11 +353,10 @@ fn values_of_edges_are_updated() {
         let after = db.view().unwrap();
         assert_eq!(delays(&after), [&first[..], &["11.0"]].concat());
         assert_eq!(after.edge_properties("JFK", "LAX").unwrap()[0][0].0, "gate");
-        assert_eq!((after.num_edges(), db.snapshots().len()), (num_edges + 1, 2), "a batch is a snapshot");
+        assert_eq!((after.num_edges(), db.snapshots().len()), (num_edges + 1, 1), "a commit makes no snapshot");
         assert_eq!(delays(&before), [&first[..], &["10.0"]].concat(), "a view stays as it is");
         let strict = db.apply_strict(&[Update::set_edge("LAX", "SEA", "delay", 1)]).unwrap_err();
         assert!(matches!(&strict, Error::NotFound(what) if what == "there is no edge from LAX to SEA"), "{strict}");
-        assert_eq!(db.snapshots().len(), 2);
         db.verify().unwrap();
     }
 }

@@ -93,7 +93,7 @@ impl Model {
         match random.below(100) {
             0..60 => {
                 self.add_edge(u, v, weight);
-                Update::AddEdge { source, target, weight: Some(self.weight(weight)) }
+                Update::AddEdge { source, target, weight: Some(self.weight(weight)), properties: Vec::new() }
             }
             60..70 => {
                 self.add_edge(u, v, weight);

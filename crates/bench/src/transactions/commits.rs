@@ -13,7 +13,7 @@ use crate::report::{Line, Report};
 use crate::setting::Setting;
 
 /// Vertices that edges are committed between.
-const NUM_VERTICES: u64 = 1 << 20;
+pub(super) const NUM_VERTICES: u64 = 1 << 20;
 /// Commits of a client that are not answered yet, where there are several.
 const IN_FLIGHT: usize = 16;
 const CLIENTS: [usize; 3] = [1, 8, 64];

@@ -8,8 +8,10 @@ use std::path::Path;
 use anyhow::{Result, ensure};
 use engine::{Database, Durability, Missing, Update};
 use graph::Graph;
+use graph::property::OwnedValue;
 
-use super::commits::{edge, empty};
+use super::commits::edge;
+use super::kinds::Kind;
 use crate::harness::seconds;
 use crate::report::{Line, Report};
 use crate::setting::Setting;
@@ -18,15 +20,46 @@ use crate::setting::Setting;
 const TRANSACTIONS: u64 = 10_000_000;
 const QUICK_TRANSACTIONS: u64 = 20_000;
 
-/// The line.
+/// All lines.
 pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()> {
     let num_transactions = if is_quick { QUICK_TRANSACTIONS } else { TRANSACTIONS };
+    let (plain, plain_bytes) = time_to_open(setting, num_transactions, |number, updates| {
+        let (source, target) = edge(0, number);
+        updates.push(Update::add_edge(source, target));
+    })?;
+    let bound = format!("≤ 5; {:.0} MB of files", plain_bytes as f64 / 1e6);
+    report.line(Line::figure(format!("open after {num_transactions} logged commits"), "s", plain, bound));
+    let (rows, row_bytes) = time_to_open(setting, num_transactions, |number, updates| {
+        let (source, target) = edge(0, number);
+        let values = [("amount", OwnedValue::from(number as i64)), ("rate", (number as f64 / 7.0).into())];
+        updates.push(Update::add_edge_with(source, target, values));
+    })?;
+    let bound = format!("≤ 2 times the above; {:.0} MB of files", row_bytes as f64 / 1e6);
+    report.line(Line {
+        other: Line::beside(plain, "plain"),
+        ratio: Some((rows / plain, rows / plain, rows / plain)),
+        ..Line::figure("the same with two properties an edge", "s", rows, bound)
+    });
+    Ok(())
+}
+
+/// The seconds that opening takes after logged commits, and the bytes of the files. Edges have properties where the
+/// first commit gives them some.
+fn time_to_open(
+    setting: &Setting,
+    num_transactions: u64,
+    commit: impl Fn(u64, &mut Vec<Update>),
+) -> Result<(f64, u64)> {
     let (directory, copy) = (setting.scratch.join("recovery.anden"), setting.scratch.join("recovered.anden"));
-    let database = empty(&directory)?;
+    let mut updates = Vec::new();
+    commit(0, &mut updates);
+    let has_properties = matches!(&updates[..], [Update::AddEdge { properties, .. }] if !properties.is_empty());
+    let database = if has_properties { Kind::Properties } else { Kind::Plain }.create(&directory)?;
     database.set_durability(Durability::batched());
     for number in 0..num_transactions {
-        let (source, target) = edge(0, number);
-        database.apply(&[Update::add_edge(source, target)], Missing::Lenient, &setting.pool)?;
+        updates.clear();
+        commit(number, &mut updates);
+        database.apply(&updates, Missing::Lenient, &setting.pool)?;
     }
     let num_edges = database.view()?.num_edges();
     let num_bytes = copy_files(&directory, &copy)?;
@@ -35,12 +68,10 @@ pub(super) fn lines(setting: &Setting, is_quick: bool, report: &mut Report) -> R
     let opened = opened?;
     let found = opened.view()?.num_edges();
     ensure!(found == num_edges, "{num_edges} edges were committed, {found} are left");
-    let bound = format!("≤ 5; {:.0} MB of files", num_bytes as f64 / 1e6);
-    report.line(Line::figure(format!("open after {num_transactions} logged commits"), "s", time, bound));
     drop(opened);
     std::fs::remove_dir_all(&copy)?;
     std::fs::remove_dir_all(&directory)?;
-    Ok(())
+    Ok((time, num_bytes))
 }
 
 fn copy_files(from: &Path, to: &Path) -> Result<u64> {

@@ -15,10 +15,10 @@ Examples:
   anden diff social.anden 3 5 | anden apply copy.anden - --durability none --acks -
   tail -f updates.txt | anden apply social.anden - --flush 20ms --acks -
 
-Lines: `+ u v [weight]` an edge is there, `- u v` it is not, `= u v weight` it has this weight,
-`v+ u` a vertex is there, `v- u` it is not, nor its edges and values, `p u NAME VALUE` a vertex has a
-value of a property and is there, `p u v NAME VALUE` an edge, which must be there, has one. Empty
-lines and comments (#) are left out.
+Lines: `+ u v [weight] [NAME=VALUE ...]` an edge is there, with these values of its properties,
+`- u v` it is not, `= u v weight` it has this weight, `v+ u` a vertex is there, `v- u` it is not, nor
+its edges and values, `p u NAME VALUE` a vertex has a value of a property and is there,
+`p u v NAME VALUE` an edge, which must be there, has one. Empty lines and comments (#) are left out.
 
 A value is read as its property's type: true or false, numbers, dates (2024-02-29), timestamps
 (2024-02-29T12:30:00Z), text, bytes (0x00ff); `null` takes it away. A new property gets the narrowest
@@ -26,8 +26,7 @@ of these types that holds all that the batch says of it, as a column of CSV does
 quotes it is text. A column in double quotes may hold blanks, and \\\" \\\\ \\n \\r \\t.
 
 Of a multigraph, `+` adds one more edge, `-` removes all of the pair, `=` changes all of it, and
-`p u v` changes the edge that was added last. On multigraphs and graphs whose edges have properties
-each batch is a snapshot of its own: choose a large --batch, and for a pipe a long --flush.";
+`p u v` changes the edge that was added last.";
 
 /// Replay updates, one a line
 ///

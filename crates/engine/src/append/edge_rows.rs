@@ -30,7 +30,7 @@ pub(crate) struct AskedRows {
 #[derive(Debug, Default)]
 pub(crate) struct EdgeRows {
     pub(crate) new: Vec<(String, PropertyType)>,
-    pub(crate) num_rows: u64,
+    pub(crate) numbers: Vec<u64>,
     /// By property of the database.
     pub(crate) columns: Vec<PropertyColumn>,
 }
@@ -113,7 +113,8 @@ impl AskedRows {
             None => PropertyColumn::nulls(*property_type, places.len()),
         };
         let columns = self.types.iter().enumerate().map(column).collect();
-        Ok(EdgeRows { columns, num_rows: places.len() as u64, new: self.new })
+        let numbers = (self.first_row..).take(places.len()).collect();
+        Ok(EdgeRows { columns, numbers, new: self.new })
     }
 
     fn leave_same(&self, view: &View, effective: &mut Effective, removed: &[(VertexId, VertexId)]) -> Result<()> {

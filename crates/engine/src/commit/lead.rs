@@ -7,9 +7,9 @@ use base::progress::Silent;
 
 use super::queue::{Leading, Ticket};
 use super::{Committed, Failure, Request, Stripes};
-use crate::live::{Applied, EdgePairs, Given, Group, Missing, Update, needs_levels};
+use crate::live::{Applied, EdgePairs, Given, Group, Missing, Update};
 use crate::log::Durability;
-use crate::{Database, Error, Result};
+use crate::{Database, Result};
 
 /// Batches of more updates than this are committed in a group of their own, without a copy, on all workers.
 const OWN_GROUP: usize = 1 << 10;
@@ -52,7 +52,7 @@ impl Database {
         durability: Durability,
         pool: &Pool,
     ) -> Result<Applied> {
-        if missing == Missing::Strict || updates.len() > OWN_GROUP || needs_levels(self.options()) {
+        if missing == Missing::Strict || updates.len() > OWN_GROUP {
             return self.commit_alone(Given::Updates(updates, missing), durability, pool);
         }
         self.submit_with(updates, durability, pool)?.wait()?;
@@ -86,14 +86,6 @@ impl Database {
 
     /// Applies a batch as a group of its own; the caller leads.
     fn commit_one(&self, given: Given<'_>, durability: Durability, pool: &Pool) -> Result<Applied> {
-        if let Given::Updates(updates, missing) = given
-            && needs_levels(self.options())
-        {
-            let applied = self.live().append_batch(self.store(), updates, missing, pool)?;
-            self.commits().counters.count_group(1);
-            self.maintain_level(pool);
-            return Ok(applied);
-        }
         if self.becomes_level(given) {
             let applied = self.live().append_very_large(self.store(), given, pool)?;
             self.commits().counters.count_group(1);
@@ -120,11 +112,7 @@ impl Database {
         while done < requests.len() {
             let rest = &mut requests[done..];
             let first = first + done as u64;
-            let num_committed = match needs_levels(self.options()) {
-                true => self.commit_level(first, &mut rest[..1], pool),
-                false => self.commit_group(first, rest, pool),
-            };
-            match num_committed {
+            match self.commit_group(first, rest, pool) {
                 Ok(num_committed) => done += num_committed,
                 Err(error) => {
                     // Nothing was begun: nobody else will do better.
@@ -188,30 +176,6 @@ impl Database {
         drop(turn);
         self.background().has_pending(num_pending_bytes);
         Ok(num_taken)
-    }
-
-    /// Commits one request as a snapshot.
-    fn commit_level(&self, ticket: Ticket, requests: &mut [Request], pool: &Pool) -> Result<usize> {
-        let commits = self.commits();
-        let Some(request) = requests.first_mut() else { return Ok(0) };
-        let is_valid = |stripes: &Stripes| {
-            request.require_next()?;
-            let Some(reads) = &request.reads else { return Ok(()) };
-            let newest = self.store().view().map_err(Error::from)?;
-            reads.validate(stripes, |key| Ok(newest.vertex_dead_or_alive(key)?.is_some()))
-        };
-        let updates = request.updates.as_slice();
-        match self.live().append_valid(self.store(), updates, Missing::Lenient, pool, is_valid) {
-            Ok(applied) => {
-                if let Some(outcome) = request.outcome.take() {
-                    let _ = outcome.set(Committed { epoch: applied.epoch, place: 0 });
-                }
-                commits.counters.count_group(1);
-                self.maintain_level(pool);
-            }
-            Err(failure) => commits.refuse(ticket, request, failure),
-        }
-        Ok(1)
     }
 
     /// Merges what is due after a commit, where nobody else does. That stands whatever becomes of upkeep, which the next

@@ -11,12 +11,13 @@ use base::progress::Silent;
 use base::{MAX_VERTICES, VertexId};
 use graph::property::OwnedValue;
 use graph::{Direction, Graph};
-use lama::{GraphOptions, Key, KeyScheme, Overlay, Underlay};
+use lama::{Finder, GraphOptions, Key, KeyScheme, Overlay, Underlay};
 
 use super::batch::{ArcUpdate, Batch};
 use super::below::Below;
+use super::edges::EdgePlan;
 use super::pairs::Given;
-use super::update::{Missing, Update};
+use super::update::{Missing, NewValue, Update};
 use super::values::{Properties, typed};
 use super::version::LiveVersion;
 use super::{UNDERLAY_BITS, Writer, logged, roomy};
@@ -40,8 +41,8 @@ pub(super) struct Logging<'a> {
 }
 
 /// An update whose keys are ids.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Step {
+#[derive(Debug)]
+enum IdUpdate {
     /// The edge is to be there with a weight of these bits, or to be gone.
     Edge(EdgeUpdate),
     /// All edges of the pair are to have a weight of these bits; where there is none, one is made.
@@ -50,11 +51,27 @@ pub(super) enum Step {
     RemoveVertex(VertexId),
     /// By the place of the value in the plan.
     SetValue(usize),
-    /// The same, of an edge.
-    SetEdgeValue(usize),
+    /// The edge that was added last is to have a value of the property at a place.
+    SetEdgeValue {
+        source: VertexId,
+        target: VertexId,
+        place: usize,
+        value: OwnedValue,
+    },
 }
 
-/// An edge, and the bits of the weight that it is to have; `None` where it is to be gone.
+/// A change that can be made without a look at what is there.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Step {
+    /// An entry is to be there, or to be gone; of a multigraph, one more, or all of the pair.
+    Edge(EdgeUpdate),
+    AddVertex(VertexId),
+    RemoveVertex(VertexId),
+    /// By the place of the value in the plan.
+    SetValue(usize),
+}
+
+/// An edge, and the bits of the weight that it is to have, or the number of its row; `None` where it is to be gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeUpdate {
     pub(crate) source: VertexId,
@@ -74,24 +91,13 @@ pub(super) struct Plan {
     pub(super) properties: Properties,
     pub(super) values: Vec<PlannedValue>,
     pub(super) edge_properties: Properties,
-    pub(super) edge_values: Vec<PlannedEdgeValue>,
+    pub(super) edges: EdgePlan,
 }
 
 /// A value that a vertex is to have of the property at a place.
 #[derive(Debug)]
 pub(super) struct PlannedValue {
     pub(super) vertex: VertexId,
-    pub(super) place: usize,
-    pub(super) value: OwnedValue,
-}
-
-/// A value that an edge is to have of the property at a place.
-#[derive(Debug)]
-pub(super) struct PlannedEdgeValue {
-    /// The place of the update in its batch.
-    pub(super) index: usize,
-    pub(super) source: VertexId,
-    pub(super) target: VertexId,
     pub(super) place: usize,
     pub(super) value: OwnedValue,
 }
@@ -177,8 +183,8 @@ impl Writer {
     fn with_batch(&mut self, body: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<Arc<LiveVersion>> {
         self.require_whole()?;
         // Of the right kind, should the body panic.
-        let weight_type = self.underlay.view().options().weight_type;
-        let mut batch = std::mem::replace(&mut self.batch, Batch::new(weight_type));
+        let payload = self.underlay.view().options().list_weights();
+        let mut batch = std::mem::replace(&mut self.batch, Batch::new(payload));
         batch.clear();
         let done = body(self, &mut batch);
         self.batch = batch;
@@ -199,8 +205,8 @@ impl Writer {
             plan.vertex_bound,
             (plan, batch),
             |this, (plan, batch), record| {
-                let before = (this.vertex_bound, this.properties.schema.len());
-                logged::encode(plan, batch, this.underlay.view().options(), before, record);
+                let num_known = [this.properties.schema.len(), this.edges.schema.len()];
+                logged::encode(plan, batch, this.underlay.view().options(), (this.vertex_bound, num_known), record);
             },
             |this, (plan, batch)| this.carry_out(plan, batch, pool, changed),
         )
@@ -253,7 +259,7 @@ impl Writer {
         let options = *self.underlay.view().options();
         for step in plan.steps.drain(..) {
             match step {
-                Step::Edge(edge) | Step::SetWeight(edge) => {
+                Step::Edge(edge) => {
                     if edge.addition.is_some() {
                         self.revive(edge.source);
                         self.revive(edge.target);
@@ -267,15 +273,13 @@ impl Writer {
                 }
                 Step::RemoveVertex(_) => {}
                 Step::SetValue(place) => self.set_value(&mut plan.values[place]),
-                // A graph whose edges have properties has no container.
-                Step::SetEdgeValue(_) => {}
             }
         }
         self.steps = plan.steps;
         self.change_arcs(batch, pool)
     }
 
-    /// Makes the new vertices of a plan, for which there is room, and its properties.
+    /// Makes the new vertices of a plan, for which there is room, its properties, and the rows of its edges.
     pub(super) fn take_vertices(&mut self, plan: &mut Plan) {
         for key in plan.new_keys.drain(..) {
             self.keys.push(key, self.vertex_bound as VertexId);
@@ -288,33 +292,38 @@ impl Writer {
         if let Some(extended) = plan.properties.take_extended() {
             self.properties.schema = Arc::new(extended);
         }
+        if let Some(extended) = plan.edge_properties.take_extended() {
+            self.edges.extend_schema(extended);
+        }
+        for (row, values) in plan.edges.numbered_rows() {
+            values.iter().enumerate().for_each(|(place, value)| self.edges.rows.set(row, place, value.as_value()));
+        }
+        self.edges.next += plan.edges.rows.len() as u64;
     }
 
     /// Plans many updates on all workers, where nothing depends on those before: all are of edges whose ends are
     /// known, or have their ids as keys, and all are right. Their arcs go to `batch`. `None` where it is otherwise.
     fn plan_known_edges(&self, updates: &[Update], missing: Missing, batch: &mut Batch, pool: &Pool) -> Option<Plan> {
+        let options = self.underlay.view().options();
         if missing == Missing::Strict || updates.len() <= SERIAL_UPDATES {
             return None;
         }
-        let options = self.underlay.view().options();
+        if options.edge_properties {
+            return self.plan_known_rows(updates, batch, pool);
+        }
         let nothing_new = self.empty_plan();
-        let id = |key: &Key, is_added: bool| match (options.keys, key) {
-            (KeyScheme::Dense, &Key::Integer(key)) => {
-                let bound = if is_added { MAX_VERTICES } else { self.vertex_bound };
-                (key < bound as u64).then_some(key as VertexId)
-            }
-            _ => self.id(key, &nothing_new).ok().flatten(),
-        };
         let edge = |update: &Update| {
             Some(match update {
-                Update::AddEdge { source, target, weight } => EdgeUpdate {
+                Update::AddEdge { source, target, weight, properties } if properties.is_empty() => EdgeUpdate {
                     addition: Some(weight_bits((source, target), *weight, options).ok()?),
-                    source: id(source, true)?,
-                    target: id(target, true)?,
+                    source: self.known_id(source, true, &nothing_new)?,
+                    target: self.known_id(target, true, &nothing_new)?,
                 },
-                Update::RemoveEdge { source, target } => {
-                    EdgeUpdate { source: id(source, false)?, target: id(target, false)?, addition: None }
-                }
+                Update::RemoveEdge { source, target } => EdgeUpdate {
+                    source: self.known_id(source, false, &nothing_new)?,
+                    target: self.known_id(target, false, &nothing_new)?,
+                    addition: None,
+                },
                 _ => return None,
             })
         };
@@ -340,6 +349,17 @@ impl Writer {
         Some(Plan { vertex_bound: bound?, ..nothing_new })
     }
 
+    /// The id of a key that needs no new one; where keys are ids, an edge that is added may have any.
+    pub(super) fn known_id(&self, key: &Key, is_added: bool, nothing_new: &Plan) -> Option<VertexId> {
+        match (self.underlay.view().options().keys, key) {
+            (KeyScheme::Dense, &Key::Integer(key)) => {
+                let bound = if is_added { MAX_VERTICES } else { self.vertex_bound };
+                (key < bound as u64).then_some(key as VertexId)
+            }
+            _ => self.id(key, nothing_new).ok().flatten(),
+        }
+    }
+
     pub(super) fn empty_plan(&self) -> Plan {
         Plan {
             steps: Vec::new(),
@@ -348,8 +368,8 @@ impl Writer {
             vertex_bound: self.vertex_bound,
             properties: Properties::new(Arc::clone(&self.properties.schema)),
             values: Vec::new(),
-            edge_properties: Properties::new(Arc::clone(&self.edge_schema)),
-            edge_values: Vec::new(),
+            edge_properties: Properties::new(Arc::clone(&self.edges.schema)),
+            edges: EdgePlan::new(self.edges.next),
         }
     }
 
@@ -357,43 +377,71 @@ impl Writer {
     pub(super) fn plan(&self, updates: &[Update], missing: Missing) -> Result<Plan> {
         let mut plan = self.empty_plan();
         let mut witness = (missing == Missing::Strict).then(|| Witness::new(self));
+        let mut finder = self.underlay.finder();
         for index in 0..updates.len() {
-            let step = self.step(&updates[index..], index, &mut plan, witness.as_mut());
-            plan.steps.extend(step.map_err(|error| Error::Update { index, error: Box::new(error) })?);
+            self.plan_update(&updates[index..], &mut plan, &mut finder, witness.as_mut())
+                .map_err(|error| Error::Update { index, error: Box::new(error) })?;
         }
         Ok(plan)
     }
 
-    /// What the first of some updates, the one at `index` of its batch, does; `None` where that is nothing. The witness
-    /// is strict about it.
-    pub(super) fn step(
+    /// Plans the first of some updates. The witness is strict about it.
+    pub(super) fn plan_update(
         &self,
         updates: &[Update],
-        index: usize,
         plan: &mut Plan,
+        finder: &mut Finder<'_>,
         mut witness: Option<&mut Witness<'_>>,
-    ) -> Result<Option<Step>> {
+    ) -> Result<()> {
+        let Some(update) = updates.first() else { return Ok(()) };
+        let with_ids = self.with_ids(updates, plan, witness.as_deref_mut())?;
+        if let Some(witness) = &mut witness {
+            witness.see(update, with_ids.as_ref(), finder)?;
+        }
+        match with_ids {
+            None => {}
+            Some(IdUpdate::Edge(edge)) => {
+                let values = self.edge_values(updates, plan)?;
+                self.plan_edge(edge, values, plan, finder)?;
+            }
+            Some(IdUpdate::SetWeight(edge)) => self.plan_weight(edge, plan, finder)?,
+            Some(IdUpdate::AddVertex(vertex)) => plan.steps.push(Step::AddVertex(vertex)),
+            Some(IdUpdate::RemoveVertex(vertex)) => plan.steps.push(Step::RemoveVertex(vertex)),
+            Some(IdUpdate::SetValue(place)) => plan.steps.push(Step::SetValue(place)),
+            Some(IdUpdate::SetEdgeValue { source, target, place, value }) => {
+                let must_be_there = witness.is_some() || value != OwnedValue::Null;
+                if !self.plan_edge_value((source, target), place, value, plan, finder)? && must_be_there {
+                    return Err(missing_value(update));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// An update with the ids of its keys; `None` where it changes nothing.
+    fn with_ids(
+        &self,
+        updates: &[Update],
+        plan: &mut Plan,
+        witness: Option<&mut Witness<'_>>,
+    ) -> Result<Option<IdUpdate>> {
         let Some(update) = updates.first() else { return Ok(None) };
-        let step = match update {
-            Update::AddEdge { source, target, weight } => {
-                Some(Step::Edge(self.edge_to_be(source, target, *weight, plan, witness.as_deref())?))
+        Ok(match update {
+            Update::AddEdge { source, target, weight, .. } => {
+                Some(IdUpdate::Edge(self.edge_to_be(source, target, *weight, plan, witness.as_deref())?))
             }
             Update::SetWeight { source, target, weight } => {
-                Some(Step::SetWeight(self.edge_to_be(source, target, Some(*weight), plan, witness.as_deref())?))
+                Some(IdUpdate::SetWeight(self.edge_to_be(source, target, Some(*weight), plan, witness.as_deref())?))
             }
-            Update::SetEdgeProperty { .. } => self.edge_value(updates, index, plan, witness.as_deref())?,
-            Update::SetVertexProperty { .. } => self.vertex_value(updates, plan, witness.as_deref_mut())?,
+            Update::SetEdgeProperty { .. } => self.edge_value(updates, plan, witness.as_deref())?,
+            Update::SetVertexProperty { .. } => self.vertex_value(updates, plan, witness)?,
             Update::RemoveEdge { source, target } => match (self.id(source, plan)?, self.id(target, plan)?) {
-                (Some(source), Some(target)) => Some(Step::Edge(EdgeUpdate { source, target, addition: None })),
+                (Some(source), Some(target)) => Some(IdUpdate::Edge(EdgeUpdate { source, target, addition: None })),
                 _ => None,
             },
-            Update::AddVertex(key) => Some(Step::AddVertex(self.id_to_be(key, plan, None)?)),
-            Update::RemoveVertex(key) => self.id(key, plan)?.map(Step::RemoveVertex),
-        };
-        if let Some(witness) = &mut witness {
-            witness.see(update, step)?;
-        }
-        Ok(step)
+            Update::AddVertex(key) => Some(IdUpdate::AddVertex(self.id_to_be(key, plan, None)?)),
+            Update::RemoveVertex(key) => self.id(key, plan)?.map(IdUpdate::RemoveVertex),
+        })
     }
 
     fn edge_to_be(
@@ -416,7 +464,7 @@ impl Writer {
         updates: &[Update],
         plan: &mut Plan,
         witness: Option<&mut Witness<'_>>,
-    ) -> Result<Option<Step>> {
+    ) -> Result<Option<IdUpdate>> {
         let Some(Update::SetVertexProperty { vertex, name, value }) = updates.first() else { return Ok(None) };
         let said_of_it = updates.iter().filter_map(|update| match update {
             Update::SetVertexProperty { name: other, value, .. } if other == name => Some(value),
@@ -435,28 +483,18 @@ impl Writer {
             return Err(Error::Option(format!("vertex {vertex} has no {name:?} to remove")));
         }
         plan.values.extend(id.map(|vertex| PlannedValue { vertex, place, value }));
-        Ok(id.map(|_| Step::SetValue(plan.values.len() - 1)))
+        Ok(id.map(|_| IdUpdate::SetValue(plan.values.len() - 1)))
     }
 
     /// Plans a value of an edge, which must be there unless the value is taken away.
     fn edge_value(
         &self,
         updates: &[Update],
-        index: usize,
         plan: &mut Plan,
         strict: Option<&Witness<'_>>,
-    ) -> Result<Option<Step>> {
+    ) -> Result<Option<IdUpdate>> {
         let Some(Update::SetEdgeProperty { source, target, name, value }) = updates.first() else { return Ok(None) };
-        let wrong = |what| Error::Option(format!("the edge from {source} to {target}: {what}"));
-        if !self.underlay.view().options().edge_properties {
-            return Err(wrong("the graph was loaded without properties of edges".to_owned()));
-        }
-        let said_of_it = updates.iter().filter_map(|update| match update {
-            Update::SetEdgeProperty { name: other, value, .. } if other == name => Some(value),
-            _ => None,
-        });
-        let (place, property_type) = plan.edge_properties.find(name, said_of_it)?;
-        let value = typed(name, value, property_type).map_err(wrong)?;
+        let (place, value) = self.edge_property((source, target), (name, value), updates, plan)?;
         let ends = match strict {
             Some(_) => Some((self.id_to_be(source, plan, strict)?, self.id_to_be(target, plan, strict)?)),
             None => self.id(source, plan)?.zip(self.id(target, plan)?),
@@ -464,8 +502,32 @@ impl Writer {
         let Some((source, target)) = ends else {
             return if value.as_value().is_null() { Ok(None) } else { Err(Error::no_edge(source, target)) };
         };
-        plan.edge_values.push(PlannedEdgeValue { index, source, target, place, value });
-        Ok(Some(Step::SetEdgeValue(plan.edge_values.len() - 1)))
+        Ok(Some(IdUpdate::SetEdgeValue { source, target, place, value }))
+    }
+
+    /// The values that the first of some updates gives the edge that it adds, with the places of their properties.
+    fn edge_values(&self, updates: &[Update], plan: &mut Plan) -> Result<Vec<(usize, OwnedValue)>> {
+        let Some(Update::AddEdge { source, target, properties, .. }) = updates.first() else { return Ok(Vec::new()) };
+        let value =
+            |(name, value): &(String, NewValue)| self.edge_property((source, target), (name, value), updates, plan);
+        properties.iter().map(value).collect()
+    }
+
+    /// The place of a property of edges, and a value in its type. A new property gets a type that holds all that the
+    /// updates say of it.
+    fn edge_property(
+        &self,
+        (source, target): (&Key, &Key),
+        (name, value): (&String, &NewValue),
+        updates: &[Update],
+        plan: &mut Plan,
+    ) -> Result<(usize, OwnedValue)> {
+        let wrong = |what| Error::Option(format!("the edge from {source} to {target}: {what}"));
+        if !self.underlay.view().options().edge_properties {
+            return Err(wrong("the graph was loaded without properties of edges".to_owned()));
+        }
+        let (place, property_type) = plan.edge_properties.find(name, said_of_edges(updates, name))?;
+        Ok((place, typed(name, value, property_type).map_err(wrong)?))
     }
 
     /// The id of a key that names a vertex, or did.
@@ -625,6 +687,29 @@ impl Writer {
     }
 }
 
+/// All values that updates give a property of edges.
+pub(super) fn said_of_edges<'u>(updates: &'u [Update], name: &'u str) -> impl Iterator<Item = &'u NewValue> {
+    updates.iter().flat_map(move |update| {
+        let (set, added) = match update {
+            Update::SetEdgeProperty { name: other, value, .. } if other == name => (Some(value), &[][..]),
+            Update::AddEdge { properties, .. } => (None, &properties[..]),
+            _ => (None, &[][..]),
+        };
+        set.into_iter().chain(added.iter().filter(move |(other, _)| other == name).map(|(_, value)| value))
+    })
+}
+
+/// The edge that is to have a value is not there, or the value that is to be taken away.
+fn missing_value(update: &Update) -> Error {
+    match update {
+        Update::SetEdgeProperty { source, target, name, value } if value.is_null() => {
+            Error::Option(format!("there is no {name:?} of an edge from {source} to {target} to remove"))
+        }
+        Update::SetEdgeProperty { source, target, .. } => Error::no_edge(source, target),
+        _ => Error::Option("there is no such edge".to_owned()),
+    }
+}
+
 /// Knows, while a batch is looked at, what would be there after its first updates.
 pub(super) struct Witness<'a> {
     writer: &'a Writer,
@@ -656,35 +741,35 @@ impl<'a> Witness<'a> {
 
     /// # Errors
     /// What is to be removed is not there.
-    fn see(&mut self, update: &Update, step: Option<Step>) -> Result<()> {
-        match (update, step) {
+    fn see(&mut self, update: &Update, with_ids: Option<&IdUpdate>, finder: &mut Finder<'_>) -> Result<()> {
+        match (update, with_ids) {
             (
                 _,
-                Some(Step::Edge(EdgeUpdate { source, target, addition: Some(_) }))
-                | Some(Step::SetWeight(EdgeUpdate { source, target, .. })),
+                Some(&IdUpdate::Edge(EdgeUpdate { source, target, addition: Some(_) }))
+                | Some(&IdUpdate::SetWeight(EdgeUpdate { source, target, .. })),
             ) => {
                 self.edges.insert(self.key(source, target), (self.num_removals, true));
             }
-            (Update::RemoveEdge { source, target }, step) => {
-                let key = match step {
-                    Some(Step::Edge(edge)) => Some(self.key(edge.source, edge.target)),
+            (Update::RemoveEdge { source, target }, with_ids) => {
+                let key = match with_ids {
+                    Some(IdUpdate::Edge(edge)) => Some(self.key(edge.source, edge.target)),
                     _ => None,
                 };
                 match key {
-                    Some(key) if self.has_edge(key)? => self.edges.insert(key, (self.num_removals, false)),
+                    Some(key) if self.has_edge(key, finder)? => self.edges.insert(key, (self.num_removals, false)),
                     _ => return Err(Error::Option(format!("there is no edge from {source} to {target} to remove"))),
                 };
             }
-            (_, Some(Step::AddVertex(vertex))) => {
+            (_, Some(&IdUpdate::AddVertex(vertex))) => {
                 self.vertices.insert(vertex, true);
                 // Where keys are ids, all below come with it.
                 if self.writer.underlay.view().options().keys == KeyScheme::Dense {
                     self.vertex_bound = self.vertex_bound.max(vertex as usize + 1);
                 }
             }
-            (Update::RemoveVertex(key), step) => {
-                let vertex = match step {
-                    Some(Step::RemoveVertex(vertex)) if self.is_live(vertex) => vertex,
+            (Update::RemoveVertex(key), with_ids) => {
+                let vertex = match with_ids {
+                    Some(&IdUpdate::RemoveVertex(vertex)) if self.is_live(vertex) => vertex,
                     _ => return Err(Error::Option(format!("there is no vertex {key} to remove"))),
                 };
                 self.vertices.insert(vertex, false);
@@ -720,19 +805,13 @@ impl<'a> Witness<'a> {
         if has_direction || source < target { (source, target) } else { (target, source) }
     }
 
-    fn has_edge(&self, (source, target): (VertexId, VertexId)) -> Result<bool> {
+    fn has_edge(&self, (source, target): (VertexId, VertexId), finder: &mut Finder<'_>) -> Result<bool> {
         let cleared = self.cleared_at(source).max(self.cleared_at(target));
         match self.edges.get(&(source, target)) {
             Some(&(at, is_there)) if at >= cleared => return Ok(is_there),
             _ if cleared > 0 => return Ok(false),
             _ => {}
         }
-        let newest = &self.writer.newest;
-        if (source as usize).max(target as usize) >= newest.vertex_bound {
-            return Ok(false);
-        }
-        let mut below = None;
-        newest.underlay.finder().find(source, [target], |_, weight| below = Some(weight))?;
-        Ok(newest.weight_over(source, target, below).is_some())
+        Ok(!self.writer.newest.edges(source, target, finder)?.is_empty())
     }
 }

@@ -7,7 +7,7 @@ use base::VertexId;
 use base::parallel::Pool;
 use graph::WeightType;
 
-use super::delta::{Bits, for_weights};
+use super::delta::{Bits, for_widths};
 
 /// An arc to be there, with a weight of these bits, or to be gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,58 +17,54 @@ pub(crate) struct ArcUpdate {
     pub(crate) addition: Option<u64>,
 }
 
-/// Arcs to be there or to be gone, with weights of one type. Its memory serves one batch after the other.
+/// Arcs to be there or to be gone, with payloads of one width. Its memory serves one batch after the other.
 #[derive(Debug)]
 pub(crate) enum Batch {
-    Unweighted(Vec<terrace::Update<()>>),
-    U32(Vec<terrace::Update<u32>>),
-    I64(Vec<terrace::Update<i64>>),
-    F32(Vec<terrace::Update<f32>>),
-    F64(Vec<terrace::Update<f64>>),
+    None(Vec<terrace::Update<()>>),
+    Narrow(Vec<terrace::Update<u32>>),
+    Wide(Vec<terrace::Update<u64>>),
 }
 
 impl Batch {
-    /// Without arcs.
-    pub(crate) fn new(weight_type: Option<WeightType>) -> Self {
-        match weight_type {
-            None => Self::Unweighted(Vec::new()),
-            Some(WeightType::U32) => Self::U32(Vec::new()),
-            Some(WeightType::I64) => Self::I64(Vec::new()),
-            Some(WeightType::F32) => Self::F32(Vec::new()),
-            Some(WeightType::F64) => Self::F64(Vec::new()),
+    /// Without arcs, of a graph whose lists carry `payload`.
+    pub(crate) fn new(payload: Option<WeightType>) -> Self {
+        match payload.map(WeightType::num_bytes) {
+            None => Self::None(Vec::new()),
+            Some(4) => Self::Narrow(Vec::new()),
+            Some(_) => Self::Wide(Vec::new()),
         }
     }
 
     /// Whether there are no arcs.
     pub(crate) fn is_empty(&self) -> bool {
-        for_weights!(Self, self, arcs => arcs.is_empty())
+        for_widths!(Self, self, arcs => arcs.is_empty())
     }
 
     /// The number of arcs.
     pub(crate) fn len(&self) -> usize {
-        for_weights!(Self, self, arcs => arcs.len())
+        for_widths!(Self, self, arcs => arcs.len())
     }
 
     /// Calls `body` with all arcs, in their order.
     pub(crate) fn for_each(&self, mut body: impl FnMut(ArcUpdate)) {
-        for_weights!(Self, self, arcs => for &terrace::Update { source, target, addition } in arcs {
+        for_widths!(Self, self, arcs => for &terrace::Update { source, target, addition } in arcs {
             body(ArcUpdate { list: source, neighbour: target, addition: addition.map(Bits::into_bits) });
         });
     }
 
     /// Forgets the arcs.
     pub(crate) fn clear(&mut self) {
-        for_weights!(Self, self, arcs => arcs.clear());
+        for_widths!(Self, self, arcs => arcs.clear());
     }
 
     /// Appends an arc.
     pub(crate) fn push(&mut self, update: ArcUpdate) {
-        for_weights!(Self, self, arcs => arcs.push(typed(update)));
+        for_widths!(Self, self, arcs => arcs.push(typed(update)));
     }
 
     /// Calls `body` with the ends of arcs that are to be there, in their order.
     pub(crate) fn for_each_addition(&self, mut body: impl FnMut(VertexId, VertexId)) {
-        for_weights!(Self, self, arcs => {
+        for_widths!(Self, self, arcs => {
             let additions = arcs.iter().filter(|arc| arc.addition.is_some());
             additions.for_each(|arc| body(arc.source, arc.target));
         });
@@ -83,7 +79,7 @@ impl Batch {
         arcs_each: usize,
         body: impl Fn(Range<usize>, &mut dyn FnMut(ArcUpdate)) -> R + Sync,
     ) -> Vec<R> {
-        for_weights!(Self, self, arcs => collect(arcs, pool, num_updates, arcs_each, body))
+        for_widths!(Self, self, arcs => collect(arcs, pool, num_updates, arcs_each, body))
     }
 }
 

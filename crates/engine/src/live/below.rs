@@ -87,6 +87,16 @@ impl<W: Bits> Search<W> for BelowSearch<'_> {
         Ok(below.map(W::of))
     }
 
+    fn find_all(&mut self, source: VertexId, target: VertexId, found: &mut dyn FnMut(W)) -> base::Result<()> {
+        let mut edges = Vec::new();
+        self.finder.find(source, [target], |_, bits| edges.push(bits))?;
+        if let Some(frozen) = self.frozen {
+            frozen.lay_edges_over(source, target, &mut edges);
+        }
+        edges.into_iter().for_each(|bits| found(W::of(bits)));
+        Ok(())
+    }
+
     fn read_ahead(&self, sources: impl Iterator<Item = VertexId>) {
         if self.reads_disk {
             self.finder.read_ahead(sources);

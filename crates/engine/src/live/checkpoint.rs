@@ -1,15 +1,21 @@
 //! From a version of a live graph to the level of a snapshot.
 
 use base::VertexId;
-use base::progress::Progress;
+use base::parallel::Pool;
+use base::progress::{Progress, Silent};
 use graph::Graph;
-use lama::{Key, KeyScheme, LevelChanges, Side, SnapshotInfo, Store};
+use lama::{ChangedArc, Key, KeyScheme, LevelChanges, NewRows, Side, SnapshotInfo, Store};
 use terrace::Plane;
 
-use super::Live;
+use super::apply::Logging;
+use super::pairs::Given;
+use super::rows::LevelRows;
+use super::update::Applied;
 use super::version::LiveVersion;
-use crate::append::order;
+use super::{Live, Writer};
+use crate::append::{num_edges_of, order};
 use crate::load::VertexKeys;
+use crate::log::Durability;
 use crate::{Error, Result};
 
 /// What making a snapshot holds whatever is in it: the program, and the buffers of its file.
@@ -37,6 +43,26 @@ impl Live {
         let most_arcs =
             newest.frozen.as_ref().map_or(0, |frozen| frozen.num_changed_arcs()).max(newest.num_changed_arcs());
         require_memory(store, "a snapshot of what was committed", self.stats().delta_bytes, most_arcs)
+    }
+}
+
+impl Live {
+    /// Applies a very large batch as a snapshot of its own, behind one of what was committed before. It is applied to a
+    /// container that nobody sees, and goes from there to a level, not to the log.
+    ///
+    /// # Errors
+    /// As [`Turn::apply`](super::Turn::apply); the disk failed. Nothing has happened then.
+    pub(crate) fn append_very_large(&self, store: &Store, given: Given<'_>, pool: &Pool) -> Result<Applied> {
+        store.require_sound()?;
+        let turn = self.turn_at_snapshot(store)?;
+        let unlogged = Logging { log: None, durability: Durability::None };
+        let mut writer = Writer::new(store, self.epoch())?;
+        let version = writer.apply(given, unlogged, pool, None)?;
+        require_memory(store, "a batch that becomes a snapshot", writer.num_bytes(), version.num_changed_arcs())?;
+        version.write_level(store, None, &Silent)?;
+        turn.show(store, version.epoch);
+        self.stripes().change_everything(version.epoch);
+        Ok(version.applied())
     }
 }
 
@@ -77,13 +103,19 @@ impl LiveVersion {
             // Who commits meanwhile may touch vertices that this version has no room for.
             let touched = || version.underlay.touched(side).filter(|&vertex| (vertex as usize) < version.vertex_bound);
             let arcs = |plane| version.delta.arcs(plane, touched());
-            (arcs(Plane::added(side)), arcs(Plane::removed(side)))
+            let (mut added, mut removed) = (arcs(Plane::added(side)), arcs(Plane::removed(side)));
+            if store.options().multigraph {
+                cancel(&mut added, &mut removed);
+            }
+            (added, removed)
         };
         let (out_added, out_removed) = arcs(Side::Out);
         let (in_added, in_removed) =
             if store.options().stores_in_lists() { arcs(Side::In) } else { (Vec::new(), Vec::new()) };
         let vertices = LevelVertices::new(version)?;
         let properties = version.properties.changes(version.epoch, below)?;
+        let rows = LevelRows::new(version, &out_added)?;
+        let direction = store.options().direction;
         let snapshot = store.append_telling(
             &LevelChanges {
                 epoch: version.epoch,
@@ -97,15 +129,32 @@ impl LiveVersion {
                 in_removed: &in_removed,
                 new_properties: &properties.new,
                 properties: &properties.changes,
-                num_edges_added: version.num_edges_of(Plane::Out),
-                num_edges_removed: version.num_edges_of(Plane::OutRemoved),
-                ..LevelChanges::default()
+                new_edge_properties: &rows.new,
+                rows: NewRows { numbers: &rows.numbers, next_row: rows.next, columns: &rows.columns },
+                num_edges_added: num_edges_of(&out_added, direction),
+                num_edges_removed: num_edges_of(&out_removed, direction),
             },
             name,
             progress,
         )?;
         Ok(snapshot)
     }
+}
+
+/// Sorts arcs, and leaves those out that are both added and removed: a pair of a multigraph is removed whole, and what
+/// stays of it is added again.
+fn cancel(added: &mut Vec<ChangedArc>, removed: &mut Vec<ChangedArc>) {
+    added.sort_unstable();
+    removed.sort_unstable();
+    let all_removed = std::mem::take(removed);
+    let mut rest = all_removed.into_iter().peekable();
+    added.retain(|arc| {
+        while let Some(other) = rest.next_if(|other| other < arc) {
+            removed.push(other);
+        }
+        rest.next_if_eq(arc).is_none()
+    });
+    removed.extend(rest);
 }
 
 /// What a level changes in the vertices.

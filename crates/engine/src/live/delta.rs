@@ -1,11 +1,12 @@
-//! The arcs that a live graph adds to its snapshot and removes from it, for weights of every type.
+//! The arcs that a live graph adds to its snapshot and removes from it, for payloads of every width: none, a weight of
+//! four bytes, and a weight or the number of a row of eight.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
 
 use base::VertexId;
 use base::parallel::Pool;
-use graph::{Weight, WeightType};
+use graph::WeightType;
 use lama::{Added, AddedPiece, ChangedArc, ChangedPart, ChangedPartBody, ListChanges, Side, TouchedLists};
 use terrace::{Addition, Edges, Lists, Mirror, Options, Plane, Space, Terrace, Version};
 
@@ -26,37 +27,31 @@ pub(crate) struct Filled<W: terrace::Value> {
 /// What is added and removed, before it is published.
 #[derive(Debug)]
 pub(crate) enum Delta {
-    Unweighted(Filled<()>),
-    U32(Filled<u32>),
-    I64(Filled<i64>),
-    F32(Filled<f32>),
-    F64(Filled<f64>),
+    None(Filled<()>),
+    Narrow(Filled<u32>),
+    Wide(Filled<u64>),
 }
 
 /// What is added and removed at an epoch.
 #[derive(Clone, Debug)]
 pub(crate) enum DeltaVersion {
-    Unweighted(Version<()>),
-    U32(Version<u32>),
-    I64(Version<i64>),
-    F32(Version<f32>),
-    F64(Version<f64>),
+    None(Version<()>),
+    Narrow(Version<u32>),
+    Wide(Version<u64>),
 }
 
-macro_rules! for_weights {
+macro_rules! for_widths {
     ($kind:ident, $delta:expr, $name:ident => $body:expr) => {
         match $delta {
-            $kind::Unweighted($name) => $body,
-            $kind::U32($name) => $body,
-            $kind::I64($name) => $body,
-            $kind::F32($name) => $body,
-            $kind::F64($name) => $body,
+            $kind::None($name) => $body,
+            $kind::Narrow($name) => $body,
+            $kind::Wide($name) => $body,
         }
     };
 }
-pub(crate) use for_weights;
+pub(crate) use for_widths;
 
-/// A value as the bits of a weight, and back.
+/// The bits that stand beside an entry, zeros above.
 pub(crate) trait Bits: terrace::Value {
     fn of(bits: u64) -> Self;
     fn into_bits(self) -> u64;
@@ -75,15 +70,15 @@ impl Bits for () {
     }
 }
 
-macro_rules! bits_of_weights {
-    ($($weight:ty)*) => {$(
-        impl Bits for $weight {
+macro_rules! bits_of_widths {
+    ($($width:ty)*) => {$(
+        impl Bits for $width {
             fn of(bits: u64) -> Self {
-                <Self as Weight>::of_bits(bits)
+                bits as Self
             }
 
             fn into_bits(self) -> u64 {
-                Weight::bits(self)
+                self.into()
             }
 
             fn bytes(values: &[Self]) -> &[u8] {
@@ -93,7 +88,7 @@ macro_rules! bits_of_weights {
     )*};
 }
 
-bits_of_weights!(u32 i64 f32 f64);
+bits_of_widths!(u32 u64);
 
 impl<W: Bits> Filled<W> {
     fn new(options: &Options) -> Result<Self> {
@@ -107,45 +102,41 @@ impl<W: Bits> Filled<W> {
 }
 
 impl Delta {
-    /// Without changes.
-    pub(crate) fn new(weight_type: Option<WeightType>, options: &Options) -> Result<Self> {
-        Ok(match weight_type {
-            None => Self::Unweighted(Filled::new(options)?),
-            Some(WeightType::U32) => Self::U32(Filled::new(options)?),
-            Some(WeightType::I64) => Self::I64(Filled::new(options)?),
-            Some(WeightType::F32) => Self::F32(Filled::new(options)?),
-            Some(WeightType::F64) => Self::F64(Filled::new(options)?),
+    /// Without changes, of a graph whose lists carry `payload`.
+    pub(crate) fn new(payload: Option<WeightType>, options: &Options) -> Result<Self> {
+        Ok(match payload.map(WeightType::num_bytes) {
+            None => Self::None(Filled::new(options)?),
+            Some(4) => Self::Narrow(Filled::new(options)?),
+            Some(_) => Self::Wide(Filled::new(options)?),
         })
     }
 
     /// Lets changes name vertices below `bound`.
     pub(crate) fn grow(&mut self, bound: usize) -> Result<()> {
-        for_weights!(Self, self, delta => delta.terrace.grow(bound)?);
+        for_widths!(Self, self, delta => delta.terrace.grow(bound)?);
         Ok(())
     }
 
     /// The bytes of what readers hold, and of what was published last.
     pub(crate) fn num_bytes(&self) -> u64 {
-        for_weights!(Self, self, delta => delta.terrace.num_live_bytes())
+        for_widths!(Self, self, delta => delta.terrace.num_live_bytes())
     }
 
     /// Applies arcs of out-lists, and the other way round those of in-lists, to what differs from `below`; of one
     /// arc, the last change counts.
     pub(crate) fn apply(&mut self, pool: &Pool, below: &Below<'_>, batch: &Batch) -> Result<()> {
         match (self, batch) {
-            (Self::Unweighted(delta), Batch::Unweighted(arcs)) => delta.apply(pool, below, arcs),
-            (Self::U32(delta), Batch::U32(arcs)) => delta.apply(pool, below, arcs),
-            (Self::I64(delta), Batch::I64(arcs)) => delta.apply(pool, below, arcs),
-            (Self::F32(delta), Batch::F32(arcs)) => delta.apply(pool, below, arcs),
-            (Self::F64(delta), Batch::F64(arcs)) => delta.apply(pool, below, arcs),
-            _ => Err(Error::Option("weights of another type than the graph's".into())),
+            (Self::None(delta), Batch::None(arcs)) => delta.apply(pool, below, arcs),
+            (Self::Narrow(delta), Batch::Narrow(arcs)) => delta.apply(pool, below, arcs),
+            (Self::Wide(delta), Batch::Wide(arcs)) => delta.apply(pool, below, arcs),
+            _ => Err(Error::Option("weights of another width than the graph's".into())),
         }
     }
 
     /// Applies edges of a graph without weights, as [`apply`](Self::apply) does arcs.
     pub(crate) fn apply_edges(&mut self, pool: &Pool, below: &Below<'_>, edges: Edges<'_>) -> Result<()> {
         match self {
-            Self::Unweighted(delta) => {
+            Self::None(delta) => {
                 Ok(delta.terrace.apply_edges_over(pool, below, edges, &mut delta.pairs, &mut delta.mirror)?)
             }
             _ => Err(Error::Option("edges without weights, in a graph that has some".into())),
@@ -154,17 +145,15 @@ impl Delta {
 
     /// Hints that lists of a vertex on a side change soon, once what [a version fetches](DeltaVersion::prefetch) is there.
     pub(crate) fn prefetch_lists(&self, side: Side, vertex: VertexId) {
-        for_weights!(Self, self, delta => delta.terrace.prefetch_lists(side, vertex));
+        for_widths!(Self, self, delta => delta.terrace.prefetch_lists(side, vertex));
     }
 
     /// Makes a version of what was applied.
     pub(crate) fn publish(&mut self) -> DeltaVersion {
         match self {
-            Self::Unweighted(delta) => DeltaVersion::Unweighted(published(delta)),
-            Self::U32(delta) => DeltaVersion::U32(published(delta)),
-            Self::I64(delta) => DeltaVersion::I64(published(delta)),
-            Self::F32(delta) => DeltaVersion::F32(published(delta)),
-            Self::F64(delta) => DeltaVersion::F64(published(delta)),
+            Self::None(delta) => DeltaVersion::None(published(delta)),
+            Self::Narrow(delta) => DeltaVersion::Narrow(published(delta)),
+            Self::Wide(delta) => DeltaVersion::Wide(published(delta)),
         }
     }
 }
@@ -177,17 +166,17 @@ fn published<W: Bits>(delta: &mut Filled<W>) -> Version<W> {
 impl DeltaVersion {
     /// The entries of all lists of a plane.
     pub(crate) fn num_arcs(&self, plane: Plane) -> u64 {
-        for_weights!(Self, self, version => version.lists(plane).num_arcs())
+        for_widths!(Self, self, version => version.lists(plane).num_arcs())
     }
 
     /// Those of them that lead from a vertex to itself.
     pub(crate) fn num_loops(&self, plane: Plane) -> u64 {
-        for_weights!(Self, self, version => version.lists(plane).num_loops())
+        for_widths!(Self, self, version => version.lists(plane).num_loops())
     }
 
     /// How much of a list changes.
     pub(crate) fn num_changes(&self, side: Side, vertex: VertexId) -> ListChanges {
-        for_weights!(Self, self, version => {
+        for_widths!(Self, self, version => {
             let removed = version.lists(Plane::removed(side));
             let num_removed = if removed.num_arcs() > 0 { removed.degree(vertex) } else { 0 };
             ListChanges { removed: num_removed, added: version.lists(Plane::added(side)).degree(vertex) }
@@ -196,12 +185,12 @@ impl DeltaVersion {
 
     /// What a list loses.
     pub(crate) fn removed(&self, side: Side, vertex: VertexId) -> Cow<'_, [VertexId]> {
-        for_weights!(Self, self, version => entries(version.lists(Plane::removed(side)), vertex))
+        for_widths!(Self, self, version => entries(version.lists(Plane::removed(side)), vertex))
     }
 
     /// What a list loses, and what it gains where that is in one piece.
     pub(crate) fn changes(&self, side: Side, vertex: VertexId) -> (Cow<'_, [VertexId]>, Option<Added<'_>>) {
-        for_weights!(Self, self, version => {
+        for_widths!(Self, self, version => {
             let gone = entries(version.lists(Plane::removed(side)), vertex);
             let new = version.lists(Plane::added(side)).single(vertex).map(|(targets, values)| (targets, Bits::bytes(values)));
             (gone, new)
@@ -210,7 +199,7 @@ impl DeltaVersion {
 
     /// What a list gains where that is in one piece.
     pub(crate) fn added(&self, side: Side, vertex: VertexId) -> Option<Added<'_>> {
-        for_weights!(Self, self, version => {
+        for_widths!(Self, self, version => {
             let list = version.lists(Plane::added(side)).single(vertex);
             list.map(|(targets, values)| (targets, Bits::bytes(values)))
         })
@@ -218,14 +207,14 @@ impl DeltaVersion {
 
     /// What changes in lists of a group, part by part.
     pub(crate) fn for_each_change(&self, side: Side, lists: &TouchedLists, body: &mut ChangedPartBody<'_>) {
-        for_weights!(Self, self, version => {
+        for_widths!(Self, self, version => {
             changes(version.lists(Plane::removed(side)), version.lists(Plane::added(side)), lists, body);
         })
     }
 
     /// Hints that what changes in a list, which was looked for, is read soon.
     pub(crate) fn prefetch_list(&self, side: Side, vertex: VertexId, is_cut: bool) {
-        for_weights!(Self, self, version => {
+        for_widths!(Self, self, version => {
             version.lists(Plane::added(side)).prefetch_list(vertex);
             if is_cut {
                 version.lists(Plane::removed(side)).prefetch_list(vertex);
@@ -235,7 +224,7 @@ impl DeltaVersion {
 
     /// Hints that what changes in a list is looked for soon.
     pub(crate) fn prefetch(&self, side: Side, vertex: VertexId) {
-        for_weights!(Self, self, version => {
+        for_widths!(Self, self, version => {
             version.lists(Plane::added(side)).prefetch(vertex);
             version.lists(Plane::removed(side)).prefetch(vertex);
         })
@@ -243,7 +232,7 @@ impl DeltaVersion {
 
     /// Hints the same, once what the first hint asked for is there.
     pub(crate) fn prefetch_place(&self, side: Side, vertex: VertexId, is_cut: bool) {
-        for_weights!(Self, self, version => {
+        for_widths!(Self, self, version => {
             version.lists(Plane::added(side)).prefetch_place(vertex);
             if is_cut {
                 version.lists(Plane::removed(side)).prefetch_place(vertex);
@@ -253,19 +242,35 @@ impl DeltaVersion {
 
     /// What a list gains, piece by piece.
     pub(crate) fn for_each_added(&self, side: Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
-        for_weights!(Self, self, version => pieces(version.lists(Plane::added(side)), vertex, body))
+        for_widths!(Self, self, version => pieces(version.lists(Plane::added(side)), vertex, body))
     }
 
     /// The bits of the weight that stands in a plane beside an entry.
     pub(crate) fn weight(&self, plane: Plane, list: VertexId, neighbour: VertexId) -> Option<u64> {
-        for_weights!(Self, self, version => {
+        for_widths!(Self, self, version => {
             version.lists(plane).get(list, neighbour).map(|&value| Bits::into_bits(value))
         })
     }
 
+    /// Calls `body` with the bits that stand in a plane beside each of the entries to a neighbor.
+    pub(crate) fn for_each_parallel(
+        &self,
+        plane: Plane,
+        list: VertexId,
+        neighbor: VertexId,
+        mut body: impl FnMut(u64),
+    ) {
+        for_widths!(Self, self, version => {
+            let lists = version.lists(plane);
+            if lists.num_arcs() > 0 {
+                lists.for_each_parallel(list, neighbor, |&value| body(Bits::into_bits(value)));
+            }
+        });
+    }
+
     /// All arcs of a plane in these lists, which ascend.
     pub(crate) fn arcs(&self, plane: Plane, lists: impl Iterator<Item = VertexId>) -> Vec<ChangedArc> {
-        for_weights!(Self, self, version => arcs(version.lists(plane), lists))
+        for_widths!(Self, self, version => arcs(version.lists(plane), lists))
     }
 }
 

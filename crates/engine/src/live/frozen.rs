@@ -18,6 +18,7 @@ use lama::{PAGE_VERTICES, Side, SnapshotInfo, Store, Underlay, View};
 use super::checkpoint::write_empty_level;
 use super::delta::Delta;
 use super::keys::NewKeys;
+use super::rows::RowVersion;
 use super::version::LiveVersion;
 use super::vertices::VertexHistory;
 use super::{Live, Turn, Writer, empty_delta, lock};
@@ -49,8 +50,9 @@ struct Writing<'a> {
 impl Frozen {
     /// What it takes.
     pub(super) fn num_bytes(&self) -> u64 {
-        let LiveVersion { keys, vertices, properties, .. } = &*self.version;
-        self.delta.num_bytes() + keys.num_bytes() + vertices.num_bytes() + properties.history.num_bytes()
+        let LiveVersion { keys, vertices, properties, edges, .. } = &*self.version;
+        let history = vertices.num_bytes() + properties.history.num_bytes();
+        self.delta.num_bytes() + keys.num_bytes() + history + edges.rows.num_bytes()
     }
 }
 
@@ -270,12 +272,14 @@ impl Writer {
         self.keys = Arc::new(NewKeys::new(self.vertex_bound));
         self.vertices = Arc::new(VertexHistory::new(self.vertex_bound));
         self.properties.history = Arc::default();
+        self.edges = RowVersion::new(Arc::clone(&self.edges.schema), self.edges.next);
         self.newest = Arc::new(LiveVersion {
             frozen: Some(Arc::clone(&version)),
             delta: self.delta.publish(),
             keys: Arc::clone(&self.keys),
             vertices: Arc::clone(&self.vertices),
             properties: self.properties.clone(),
+            edges: self.edges.clone(),
             ..LiveVersion::clone(&version)
         });
         self.frozen = Some(Frozen { version, delta, epoch_below, is_being_written: false, is_written: false });
@@ -295,6 +299,7 @@ impl Writer {
             self.keys = Arc::clone(&frozen.version.keys);
             self.vertices = Arc::clone(&frozen.version.vertices);
             self.properties = frozen.version.properties.clone();
+            self.edges = frozen.version.edges.clone();
             self.newest = frozen.version;
         }
     }

@@ -70,17 +70,16 @@ impl Group<'_> {
     /// # Errors
     /// One of them is not right: nothing was added.
     pub(crate) fn add(&mut self, updates: &[Update], mut changed: impl FnMut(Item)) -> Result<()> {
-        let before = Mark::new(&self.plan, updates);
+        let before = Mark::new(&mut self.plan, updates);
+        let mut finder = self.writer.underlay.finder();
         for index in 0..updates.len() {
-            match self.writer.step(&updates[index..], index, &mut self.plan, None) {
-                Ok(step) => {
-                    self.writer.for_each_list(step, |side, list| self.writer.newest.delta.prefetch(side, list));
-                    self.plan.steps.extend(step);
-                }
-                Err(error) => {
-                    before.cut(&mut self.plan);
-                    return Err(Error::Update { index, error: Box::new(error) });
-                }
+            let num_steps = self.plan.steps.len();
+            if let Err(error) = self.writer.plan_update(&updates[index..], &mut self.plan, &mut finder, None) {
+                before.cut(&mut self.plan);
+                return Err(Error::Update { index, error: Box::new(error) });
+            }
+            for &step in &self.plan.steps[num_steps..] {
+                self.writer.for_each_list(step, |side, list| self.writer.newest.delta.prefetch(side, list));
             }
         }
         self.is_full |= self.plan.steps[before.num_steps..].iter().any(|step| matches!(step, Step::RemoveVertex(_)));
@@ -94,7 +93,7 @@ impl Group<'_> {
     /// The log cannot be written: nothing has happened. Damage in the snapshot, or a lack of memory.
     pub(crate) fn commit(self, durability: Durability, pool: &Pool, changed: &mut dyn FnMut(Item)) -> Result<()> {
         for &step in self.plan.steps.iter().take(FETCHED_STEPS) {
-            self.writer.for_each_list(Some(step), |side, list| self.writer.delta.prefetch_lists(side, list));
+            self.writer.for_each_list(step, |side, list| self.writer.delta.prefetch_lists(side, list));
         }
         let logging = Logging { log: self.live.log.as_ref(), durability };
         let version = self.writer.commit_plan(self.plan, logging, pool, changed)?;
@@ -109,19 +108,26 @@ struct Mark {
     num_keys: usize,
     vertex_bound: usize,
     num_values: usize,
-    /// Where the request has values: they may need new properties.
-    properties: Option<Properties>,
+    num_rows: usize,
+    /// Of vertices and of edges, where the request has values: they may need new properties.
+    properties: Option<(Properties, Properties)>,
 }
 
 impl Mark {
-    fn new(plan: &Plan, updates: &[Update]) -> Self {
-        let has_values = updates.iter().any(|update| matches!(update, Update::SetVertexProperty { .. }));
+    fn new(plan: &mut Plan, updates: &[Update]) -> Self {
+        let is_value = |update: &Update| match update {
+            Update::SetVertexProperty { .. } | Update::SetEdgeProperty { .. } => true,
+            Update::AddEdge { properties, .. } => !properties.is_empty(),
+            _ => false,
+        };
+        let properties = || (plan.properties.clone(), plan.edge_properties.clone());
         Self {
+            properties: updates.iter().any(is_value).then(properties),
+            num_rows: plan.edges.begin_request(),
             num_steps: plan.steps.len(),
             num_keys: plan.new_keys.len(),
             vertex_bound: plan.vertex_bound,
             num_values: plan.values.len(),
-            properties: has_values.then(|| plan.properties.clone()),
         }
     }
 
@@ -132,8 +138,9 @@ impl Mark {
             plan.new_ids.remove(&key);
         }
         plan.vertex_bound = self.vertex_bound;
+        plan.edges.cut(self.num_rows);
         if let Some(properties) = self.properties {
-            plan.properties = properties;
+            (plan.properties, plan.edge_properties) = properties;
         }
     }
 }
@@ -141,8 +148,8 @@ impl Mark {
 impl Writer {
     /// Calls `body` with the lists that a step changes, of an edge.
     #[inline]
-    fn for_each_list(&self, step: Option<Step>, mut body: impl FnMut(Side, VertexId)) {
-        let Some(Step::Edge(edge)) = step else { return };
+    fn for_each_list(&self, step: Step, mut body: impl FnMut(Side, VertexId)) {
+        let Step::Edge(edge) = step else { return };
         let options = self.underlay.view().options();
         edge.for_each_arc(options, |arc| {
             body(Side::Out, arc.list);
@@ -191,11 +198,6 @@ impl Writer {
                     }
                     Item::for_each_of_edge(options, source, target, &mut *changed);
                 }
-                Step::SetWeight(EdgeUpdate { source, target, .. }) => {
-                    self.comes(source, changed);
-                    self.comes(target, changed);
-                    Item::for_each_of_edge(options, source, target, &mut *changed);
-                }
                 Step::AddVertex(vertex) => self.comes(vertex, changed),
                 Step::RemoveVertex(vertex) => {
                     changed(Item::Existence(vertex));
@@ -206,10 +208,6 @@ impl Writer {
                     let vertex = plan.values[place].vertex;
                     self.comes(vertex, changed);
                     changed(Item::Properties(vertex));
-                }
-                Step::SetEdgeValue(place) => {
-                    let value = &plan.edge_values[place];
-                    Item::for_each_of_edge(options, value.source, value.target, &mut *changed);
                 }
             }
         }

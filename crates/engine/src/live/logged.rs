@@ -31,6 +31,10 @@ const BOUND: u8 = 6;
 const PROPERTIES: u8 = 7;
 /// Values that vertices get.
 const VALUES: u8 = 8;
+/// Properties of edges that are new.
+const EDGE_PROPERTIES: u8 = 9;
+/// Rows of edges, with their numbers and values.
+const ROWS: u8 = 10;
 
 /// Says what a record is and how many entries it has.
 const RECORD_HEADER_BYTES: usize = 1 + size_of::<u32>();
@@ -42,7 +46,7 @@ const GRAIN: usize = 1 << 15;
 /// Appends records.
 struct Recorder<'a> {
     bytes: &'a mut Vec<u8>,
-    weight_bytes: usize,
+    payload_bytes: usize,
     /// What the last record is, and where.
     open: Option<(u8, usize)>,
 }
@@ -71,12 +75,12 @@ impl Recorder<'_> {
 
     #[inline]
     fn edge(&mut self, source: VertexId, target: VertexId, addition: Option<u64>) {
-        let weight_bytes = self.weight_bytes;
+        let payload_bytes = self.payload_bytes;
         let bytes = self.entry(if addition.is_some() { ADD } else { REMOVE });
         bytes.extend_from_slice(&source.to_le_bytes());
         bytes.extend_from_slice(&target.to_le_bytes());
         if let Some(weight) = addition {
-            bytes.extend_from_slice(&weight.to_le_bytes()[..weight_bytes]);
+            bytes.extend_from_slice(&weight.to_le_bytes()[..payload_bytes]);
         }
     }
 
@@ -90,21 +94,21 @@ impl Recorder<'_> {
     }
 }
 
-/// The bytes of the weight of an edge.
-pub(super) fn weight_bytes(options: &GraphOptions) -> usize {
-    options.weight_type.map_or(0, WeightType::num_bytes)
+/// The bytes of the weight of an edge, or of the number of its row.
+fn payload_bytes(options: &GraphOptions) -> usize {
+    options.list_weights().map_or(0, WeightType::num_bytes)
 }
 
-/// Appends what a plan does, and the arcs of `batch` before its steps, to a graph that has ids below `vertex_bound` and
-/// `num_properties` properties of vertices.
+/// Appends what a plan does, and the arcs of `batch` before its steps, to a graph that has ids below `vertex_bound`, and
+/// this many properties of vertices and of edges.
 pub(super) fn encode(
     plan: &Plan,
     batch: &Batch,
     options: &GraphOptions,
-    (vertex_bound, num_properties): (usize, usize),
+    (vertex_bound, num_properties): (usize, [usize; 2]),
     bytes: &mut Vec<u8>,
 ) {
-    let mut recorder = Recorder { bytes, weight_bytes: weight_bytes(options), open: None };
+    let mut recorder = Recorder { bytes, payload_bytes: payload_bytes(options), open: None };
     if options.keys == KeyScheme::Dense && plan.vertex_bound > vertex_bound {
         recorder.bytes.push(BOUND);
         recorder.bytes.extend_from_slice(&(plan.vertex_bound as u32).to_le_bytes());
@@ -116,16 +120,26 @@ pub(super) fn encode(
             Key::String(key) => Recorder::text(bytes, key),
         }
     }
-    for (name, property_type) in plan.properties.schema().iter().skip(num_properties) {
-        let bytes = recorder.entry(PROPERTIES);
-        Recorder::text(bytes, property_type.name());
-        Recorder::text(bytes, name);
+    let of_edges = plan.edge_properties.schema();
+    for (kind, schema, num_known) in
+        [(PROPERTIES, plan.properties.schema(), num_properties[0]), (EDGE_PROPERTIES, of_edges, num_properties[1])]
+    {
+        for (name, property_type) in schema.iter().skip(num_known) {
+            let bytes = recorder.entry(kind);
+            Recorder::text(bytes, property_type.name());
+            Recorder::text(bytes, name);
+        }
+    }
+    for (row, values) in plan.edges.numbered_rows() {
+        let bytes = recorder.entry(ROWS);
+        bytes.extend_from_slice(&row.to_le_bytes());
+        bytes.extend_from_slice(&(values.len() as u32).to_le_bytes());
+        values.iter().for_each(|value| lama::encode_value(value.as_value(), bytes));
     }
     encode_arcs(batch, options, &mut recorder);
     for step in &plan.steps {
         match *step {
-            Step::Edge(EdgeUpdate { source, target, addition })
-            | Step::SetWeight(EdgeUpdate { source, target, addition }) => recorder.edge(source, target, addition),
+            Step::Edge(EdgeUpdate { source, target, addition }) => recorder.edge(source, target, addition),
             Step::AddVertex(vertex) => recorder.vertex(ADD_VERTICES, vertex),
             Step::RemoveVertex(vertex) => recorder.vertex(REMOVE_VERTICES, vertex),
             Step::SetValue(place) => {
@@ -135,8 +149,6 @@ pub(super) fn encode(
                 bytes.extend_from_slice(&(planned.place as u32).to_le_bytes());
                 lama::encode_value(planned.value.as_value(), bytes);
             }
-            // A graph whose edges have properties has no log.
-            Step::SetEdgeValue(_) => {}
         }
     }
 }
@@ -169,7 +181,7 @@ pub(super) fn encode_pairs(
 
 /// Of an undirected edge, both arcs are in a batch, one behind the other: the second follows from the first.
 fn encode_arcs(batch: &Batch, options: &GraphOptions, recorder: &mut Recorder<'_>) {
-    recorder.bytes.reserve(batch.len() * (ENDS_BYTES + recorder.weight_bytes));
+    recorder.bytes.reserve(batch.len() * (ENDS_BYTES + recorder.payload_bytes));
     let is_doubled = options.direction == Direction::Undirected && !options.ordered;
     let mut is_second = false;
     batch.for_each(|ArcUpdate { list, neighbour, addition }| {
@@ -195,6 +207,8 @@ pub(super) enum Record<'a> {
     Key(LoggedKey<'a>),
     Bound(u32),
     Property(&'a str, PropertyType),
+    EdgeProperty(&'a str, PropertyType),
+    Row(u64, RowValues<'a>),
     Value {
         vertex: VertexId,
         place: usize,
@@ -218,21 +232,52 @@ impl From<LoggedKey<'_>> for Key {
     }
 }
 
+/// The values of a row, by property; behind the last one, all are null.
+#[derive(Debug)]
+pub(super) struct RowValues<'a> {
+    len: usize,
+    bytes: &'a [u8],
+}
+
+impl<'a> RowValues<'a> {
+    /// Takes as many values as the record says; `None` where there are fewer.
+    fn take(rest: &mut &'a [u8]) -> Option<Self> {
+        let len = take_u32(rest)? as usize;
+        let mut behind = *rest;
+        for _ in 0..len {
+            behind = lama::decode_value(behind)?.1;
+        }
+        let bytes = &rest[..rest.len() - behind.len()];
+        *rest = behind;
+        Some(Self { len, bytes })
+    }
+
+    /// The values.
+    pub(super) fn iter(&self) -> impl Iterator<Item = PropertyValue<'a>> {
+        let mut rest = self.bytes;
+        (0..self.len).map_while(move |_| {
+            let (value, behind) = lama::decode_value(rest)?;
+            rest = behind;
+            Some(value)
+        })
+    }
+}
+
 /// Edges of a record.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edges<'a> {
     bytes: &'a [u8],
-    weight_bytes: usize,
+    payload_bytes: usize,
     is_added: bool,
 }
 
 impl<'a> Edges<'a> {
     #[inline]
     pub(super) fn iter(self) -> impl Iterator<Item = EdgeUpdate> + 'a {
-        let Self { bytes, weight_bytes, is_added } = self;
-        bytes.chunks_exact(ENDS_BYTES + weight_bytes).map(move |entry| {
+        let Self { bytes, payload_bytes, is_added } = self;
+        bytes.chunks_exact(ENDS_BYTES + payload_bytes).map(move |entry| {
             let mut weight = [0; 8];
-            weight[..weight_bytes].copy_from_slice(&entry[ENDS_BYTES..]);
+            weight[..payload_bytes].copy_from_slice(&entry[ENDS_BYTES..]);
             EdgeUpdate {
                 source: u32_of(entry),
                 target: u32_of(&entry[size_of::<VertexId>()..]),
@@ -256,7 +301,7 @@ pub(super) fn decode<E: From<&'static str>>(
     mut body: impl FnMut(Record<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     const CUT: &str = "a record is longer than its commit";
-    let weight_bytes = weight_bytes(options);
+    let payload_bytes = payload_bytes(options);
     let mut rest = payload;
     while !rest.is_empty() {
         let (header, entries) = rest.split_at_checked(RECORD_HEADER_BYTES).ok_or(CUT)?;
@@ -266,12 +311,12 @@ pub(super) fn decode<E: From<&'static str>>(
             BOUND => body(Record::Bound(count))?,
             ADD | REMOVE => {
                 let is_added = kind == ADD;
-                let weight_bytes = if is_added { weight_bytes } else { 0 };
-                let bytes = take(&mut rest, (ENDS_BYTES + weight_bytes).checked_mul(count as usize)).ok_or(CUT)?;
-                let edges = Edges { bytes, weight_bytes, is_added };
+                let payload_bytes = if is_added { payload_bytes } else { 0 };
+                let bytes = take(&mut rest, (ENDS_BYTES + payload_bytes).checked_mul(count as usize)).ok_or(CUT)?;
+                let edges = Edges { bytes, payload_bytes, is_added };
                 body(if is_added { Record::Add(edges) } else { Record::Remove(edges) })?;
             }
-            ADD_VERTICES | REMOVE_VERTICES | KEYS | PROPERTIES | VALUES => {
+            ADD_VERTICES | REMOVE_VERTICES | KEYS | PROPERTIES | VALUES | EDGE_PROPERTIES | ROWS => {
                 for _ in 0..count {
                     let record = entry(kind, &mut rest, options).ok_or("a record does not mean anything")?;
                     body(record)?;
@@ -311,10 +356,16 @@ fn entry<'a>(kind: u8, rest: &mut &'a [u8], options: &GraphOptions) -> Option<Re
             KeyScheme::String => LoggedKey::String(take_text(rest)?),
             KeyScheme::Dense => return None,
         }),
-        PROPERTIES => {
+        PROPERTIES | EDGE_PROPERTIES => {
             let property_type = PropertyType::of_name(take_text(rest)?)?;
-            Record::Property(take_text(rest)?, property_type)
+            let name = take_text(rest)?;
+            if kind == PROPERTIES {
+                Record::Property(name, property_type)
+            } else {
+                Record::EdgeProperty(name, property_type)
+            }
         }
+        ROWS => Record::Row(take_u64(rest)?, RowValues::take(rest)?),
         _ => {
             let (vertex, place) = (take_u32(rest)?, take_u32(rest)? as usize);
             let (value, behind) = lama::decode_value(rest)?;

@@ -12,7 +12,7 @@ use terrace::{Edges, Fate};
 use super::apply::{Logging, Plan};
 use super::below::Below;
 use super::update::{Missing, Update};
-use super::{Writer, logged, needs_levels};
+use super::{Writer, logged};
 use crate::Result;
 use crate::commit::Item;
 
@@ -54,7 +54,7 @@ impl EdgePairs<'_> {
 
     /// Whether pairs are all there is to say about edges of such a graph that are given by key.
     pub(crate) fn suit(options: &GraphOptions) -> bool {
-        options.keys == KeyScheme::Dense && options.weight_type.is_none() && !options.ordered && !needs_levels(options)
+        options.keys == KeyScheme::Dense && options.list_weights().is_none() && !options.ordered
     }
 
     /// One more than the largest id.

@@ -1,23 +1,54 @@
-//! A list that only grows, and is read without a lock.
+//! Lists that only grow, and are read without a lock.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The first chunk has room for this many records, each later one for twice as many as the one before.
+/// The first chunk has room for this many slots, each later one for twice as many as the one before.
 const FIRST_CHUNK: usize = 1 << 10;
-/// With so many chunks, there is room for more than memory holds.
+/// With this many chunks, there is room for more than memory holds.
 const NUM_CHUNKS: usize = 40;
+
+/// Slots by index, made when the first one of their chunk is asked for; they never move.
+#[derive(Debug)]
+pub(crate) struct Chunks<T> {
+    chunks: [OnceLock<Box<[T]>>; NUM_CHUNKS],
+}
+
+impl<T> Default for Chunks<T> {
+    fn default() -> Self {
+        Self { chunks: [const { OnceLock::new() }; NUM_CHUNKS] }
+    }
+}
+
+impl<T> Chunks<T> {
+    /// The slot at an index, if its chunk was made.
+    #[inline]
+    pub(crate) fn get(&self, index: usize) -> Option<&T> {
+        let (chunk, place) = place_of(index);
+        self.chunks.get(chunk)?.get().map(|slots| &slots[place])
+    }
+}
+
+impl<T: Default> Chunks<T> {
+    /// The slot at an index.
+    #[inline]
+    pub(crate) fn get_or_default(&self, index: usize) -> &T {
+        let (chunk, place) = place_of(index);
+        let slots = self.chunks[chunk].get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| T::default()).collect());
+        &slots[place]
+    }
+}
 
 /// Records, by the order in which they came. There is one writer.
 #[derive(Debug)]
 pub(crate) struct Records<T> {
-    chunks: [OnceLock<Box<[OnceLock<T>]>>; NUM_CHUNKS],
+    slots: Chunks<OnceLock<T>>,
     len: AtomicUsize,
 }
 
 impl<T> Default for Records<T> {
     fn default() -> Self {
-        Self { chunks: [const { OnceLock::new() }; NUM_CHUNKS], len: AtomicUsize::new(0) }
+        Self { slots: Chunks::default(), len: AtomicUsize::new(0) }
     }
 }
 
@@ -25,9 +56,7 @@ impl<T> Records<T> {
     /// Adds a record, and gives its place.
     pub(crate) fn push(&self, record: T) -> usize {
         let index = self.len();
-        let (chunk, place) = place_of(index);
-        let chunk = self.chunks[chunk].get_or_init(|| (0..FIRST_CHUNK << chunk).map(|_| OnceLock::new()).collect());
-        let is_new = chunk[place].set(record).is_ok();
+        let is_new = self.slots.get_or_default(index).set(record).is_ok();
         debug_assert!(is_new, "there is one writer");
         self.len.store(index + 1, Ordering::Release);
         index
@@ -35,8 +64,7 @@ impl<T> Records<T> {
 
     /// The record at a place.
     pub(crate) fn get(&self, index: usize) -> Option<&T> {
-        let (chunk, place) = place_of(index);
-        self.chunks.get(chunk)?.get()?[place].get()
+        self.slots.get(index)?.get()
     }
 
     /// How many there are.

@@ -48,7 +48,7 @@ impl From<Error> for Fault {
 impl<'a> Replay<'a> {
     /// Onto what `live` has.
     pub(crate) fn new(live: &'a Live, store: &'a Store) -> Self {
-        let batch = Batch::new(store.options().weight_type);
+        let batch = Batch::new(store.options().list_weights());
         Self { turn: live.turn(), store, pool: None, batch }
     }
 
@@ -121,6 +121,9 @@ impl Writer {
                     if edge.addition.is_some_and(|bits| !logged::is_number(bits, options.weight_type)) {
                         return Err("a weight is no number".into());
                     }
+                    if options.edge_properties && edge.addition.is_some_and(|row| row >= self.edges.next) {
+                        return Err("an edge has a row that is not there".into());
+                    }
                     if options.ordered && edge.source == edge.target && edge.addition.is_some() {
                         // A loop is no arc here, and yet its vertex is to be there.
                         self.revive(edge.source);
@@ -152,6 +155,23 @@ impl Writer {
                 let mut schema = PropertySchema::clone(&self.properties.schema);
                 schema.add(name.to_owned(), property_type).map_err(Error::from)?;
                 self.properties.schema = Arc::new(schema);
+            }
+            Record::EdgeProperty(name, property_type) => {
+                let mut schema = PropertySchema::clone(&self.edges.schema);
+                schema.add(name.to_owned(), property_type).map_err(Error::from)?;
+                self.edges.extend_schema(schema);
+            }
+            Record::Row(row, values) => {
+                if !options.edge_properties || row < self.edges.next || row >= lama::MAX_ROWS {
+                    return Err("the numbers of rows do not ascend".into());
+                }
+                for (place, value) in values.iter().enumerate() {
+                    if !logged::fits(&self.edges.schema, place, value) {
+                        return Err("a value fits no property of edges".into());
+                    }
+                    self.edges.rows.set(row, place, value);
+                }
+                self.edges.next = row + 1;
             }
             Record::Value { vertex, place, value } => {
                 if vertex as usize >= self.vertex_bound || !logged::fits(&self.properties.schema, place, value) {

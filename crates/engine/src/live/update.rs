@@ -8,8 +8,9 @@ use crate::EdgeWeight;
 /// One change of a live graph. Updates of a batch act in their order.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Update {
-    /// An edge is to be there, with this weight exactly if the graph has weights. Its ends come with it; a
-    /// weight replaces the one before, and properties stay. To a multigraph, one is added.
+    /// An edge is to be there, with this weight exactly if the graph has weights. Its ends come with it. An edge that is
+    /// there gets the weight and the properties that are given, and keeps its other properties. A multigraph gets one more
+    /// edge.
     AddEdge {
         /// Where it starts.
         source: Key,
@@ -17,6 +18,8 @@ pub enum Update {
         target: Key,
         /// Its weight.
         weight: Option<EdgeWeight>,
+        /// Names and values of properties, in a graph whose edges have some. A property that is not there yet is made.
+        properties: Vec<(String, NewValue)>,
     },
     /// An edge is to have this weight: of a multigraph all of the pair, and where there is none, one is made.
     SetWeight {
@@ -94,12 +97,31 @@ impl<T: Into<OwnedValue>> From<T> for NewValue {
 impl Update {
     /// Adds an edge without a weight.
     pub fn add_edge(source: impl Into<Key>, target: impl Into<Key>) -> Self {
-        Self::AddEdge { source: source.into(), target: target.into(), weight: None }
+        Self::AddEdge { source: source.into(), target: target.into(), weight: None, properties: Vec::new() }
+    }
+
+    /// Adds an edge with properties, or gives it these.
+    ///
+    /// ```
+    /// use anden_engine::{NewValue, Update};
+    ///
+    /// let paid = [("amount", NewValue::from(12.5)), ("kind", "card".into())];
+    /// let update = Update::add_edge_with("alice", "bob", paid);
+    /// # assert!(matches!(update, Update::AddEdge { properties, .. } if properties.len() == 2));
+    /// ```
+    pub fn add_edge_with<N: Into<String>, V: Into<NewValue>>(
+        source: impl Into<Key>,
+        target: impl Into<Key>,
+        properties: impl IntoIterator<Item = (N, V)>,
+    ) -> Self {
+        let properties = properties.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
+        Self::AddEdge { source: source.into(), target: target.into(), weight: None, properties }
     }
 
     /// Adds an edge with a weight, or gives it this one.
     pub fn add_weighted_edge(source: impl Into<Key>, target: impl Into<Key>, weight: impl Into<EdgeWeight>) -> Self {
-        Self::AddEdge { source: source.into(), target: target.into(), weight: Some(weight.into()) }
+        let (source, target, weight) = (source.into(), target.into(), Some(weight.into()));
+        Self::AddEdge { source, target, weight, properties: Vec::new() }
     }
 
     /// Removes an edge.

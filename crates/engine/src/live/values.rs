@@ -53,11 +53,6 @@ impl Properties {
     pub(super) fn take_extended(&mut self) -> Option<PropertySchema> {
         self.extended.take()
     }
-
-    /// All of them.
-    pub(super) fn into_schema(self) -> Arc<PropertySchema> {
-        self.extended.map_or(self.known, Arc::new)
-    }
 }
 
 /// The type that holds values; `None` where all are null.

@@ -11,14 +11,15 @@ use std::sync::Arc;
 use base::VertexId;
 use graph::Direction;
 use lama::{
-    Added, AddedPiece, ChangedPart, ChangedPartBody, Key, KeyRef, ListChanges, Overlay, PropertyOverlay, Side,
-    TouchedLists, Underlay, View, without,
+    Added, AddedPiece, ChangedPart, ChangedPartBody, Key, KeyRef, ListChanges, Overlay, PropertyOverlay, RowOverlay,
+    Side, TouchedLists, Underlay, View, without,
 };
 use terrace::Plane;
 
 use super::delta::DeltaVersion;
 use super::keys::NewKeys;
 use super::properties::LiveProperties;
+use super::rows::RowVersion;
 use super::update::Applied;
 use super::vertices::VertexHistory;
 
@@ -33,6 +34,7 @@ pub(crate) struct LiveVersion {
     pub(crate) keys: Arc<NewKeys>,
     pub(crate) vertices: Arc<VertexHistory>,
     pub(crate) properties: LiveProperties,
+    pub(crate) edges: RowVersion,
     pub(crate) vertex_bound: usize,
     pub(crate) num_vertices: usize,
 }
@@ -72,6 +74,24 @@ impl LiveVersion {
             return Some(weight);
         }
         below.filter(|_| self.delta.weight(Plane::OutRemoved, source, target).is_none())
+    }
+
+    /// Makes of the edges that the snapshot has from one vertex to another those of this version: the bits of their
+    /// weights, or their rows.
+    pub(crate) fn lay_edges_over(&self, source: VertexId, target: VertexId, edges: &mut Vec<u64>) {
+        if source as usize >= self.vertex_bound {
+            return;
+        }
+        if let Some(frozen) = &self.frozen {
+            frozen.lay_edges_over(source, target, edges);
+        }
+        // Those of a pair are removed together.
+        let mut is_removed = false;
+        self.delta.for_each_parallel(Plane::OutRemoved, source, target, |_| is_removed = true);
+        if is_removed {
+            edges.clear();
+        }
+        self.delta.for_each_parallel(Plane::Out, source, target, |bits| edges.push(bits));
     }
 
     /// Marks in `next` the lists that the changes of this version, without those of the frozen one, touch: `underlay`
@@ -129,6 +149,10 @@ impl Overlay for LiveVersion {
 
     fn properties(&self) -> Option<&dyn PropertyOverlay> {
         Some(self)
+    }
+
+    fn rows(&self) -> Option<&dyn RowOverlay> {
+        self.snapshot().options().edge_properties.then_some(self as &dyn RowOverlay)
     }
 
     fn num_changes(&self, side: Side, vertex: VertexId) -> ListChanges {

@@ -31,7 +31,7 @@ impl Transaction<'_> {
         let bits = weight_bits((&source, &target), weight, self.view.options())?;
         let ends = (self.make(&source)?, self.make(&target)?);
         self.change_edge(ends, Some(bits));
-        self.updates.push(Update::AddEdge { source, target, weight });
+        self.updates.push(Update::AddEdge { source, target, weight, properties: Vec::new() });
         Ok(())
     }
 

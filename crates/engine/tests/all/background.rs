@@ -56,7 +56,7 @@ impl Writer {
             for (source, target) in [(u, v), (v, u)] {
                 let (source, target) = (Key::Integer(source.into()), Key::Integer(target.into()));
                 updates.push(match is_added {
-                    true => Update::AddEdge { source, target, weight: None },
+                    true => Update::AddEdge { source, target, weight: None, properties: Vec::new() },
                     false => Update::RemoveEdge { source, target },
                 });
             }
@@ -347,7 +347,7 @@ fn a_snapshot_is_made_when_the_log_is_long() {
         let key = |i: u32| Key::Integer(i.into());
         let update =
             |i: u32| Update::SetWeight { source: key(i), target: key(i + 1), weight: EdgeWeight::Integer(weight) };
-        let add = |i: u32| Update::AddEdge { source: key(i), target: key(i + 1), weight: Some(EdgeWeight::Integer(0)) };
+        let add = |i: u32| Update::add_weighted_edge(key(i), key(i + 1), EdgeWeight::Integer(0));
         let updates: Vec<_> = (0..500).map(|i| if weight == 0 { add(i) } else { update(i) }).collect();
         database.apply(&updates, Missing::Lenient, &pool).unwrap();
         let stats = database.live_stats();

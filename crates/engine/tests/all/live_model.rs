@@ -135,7 +135,7 @@ impl Truth {
                 let (source, target) = (self.key(u), self.key(v));
                 match self.weight(weight) {
                     Some(weight) if u % 5 == 0 => Update::SetWeight { source, target, weight },
-                    weight => Update::AddEdge { source, target, weight },
+                    weight => Update::AddEdge { source, target, weight, properties: Vec::new() },
                 }
             }
             60..94 => {

@@ -84,7 +84,7 @@ fn compare(tx: &Transaction<'_>, truth: &Truth, place: &str) {
 /// Does a random update in a transaction; what needs something to be there is done where it is.
 fn step(tx: &mut Transaction<'_>, update: &Update) {
     match update {
-        Update::AddEdge { source, target, weight } => {
+        Update::AddEdge { source, target, weight, .. } => {
             let was_there = tx.has_edge(source, target).unwrap();
             tx.add_edge(source, target, *weight).unwrap();
             if !was_there {

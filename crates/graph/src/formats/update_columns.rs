@@ -1,14 +1,15 @@
 //! The columns of a line of updates, and how they are written.
 //!
 //! Columns are separated by blanks. One that begins with a double quote ends with one, and may hold anything: blanks as
-//! they are, and behind a backslash `"`, `\`, `n`, `r` and `t` for a quote, a backslash, the ends of lines and a tab.
+//! they are, and behind a backslash `"`, `\`, `n`, `r` and `t` for a quote, a backslash, the ends of lines and a tab. In a
+//! line that adds an edge, each column behind the ends may be a property, `NAME=VALUE`, with either part in quotes.
 
 use std::ops::Range;
 
 use crate::property::{Inference, PropertyType, PropertyValue};
 
-/// More than any update has.
-const MAX_COLUMNS: usize = 5;
+/// The sign of an update and the ends of its edge.
+const ENDS: usize = 3;
 /// What stands for no value.
 const NULL: &str = "null";
 
@@ -17,13 +18,14 @@ const NULL: &str = "null";
 pub(super) struct Column {
     pub text: Range<usize>,
     pub is_quoted: bool,
+    /// Whether it is the name of a property, whose value is the next column.
+    pub is_name: bool,
 }
 
 /// The columns of a line.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
-    found: [Column; MAX_COLUMNS],
-    len: usize,
+    found: Vec<Column>,
     /// The text of all columns, where some stood in quotes; otherwise they are in the line.
     unquoted: String,
 }
@@ -34,7 +36,7 @@ impl Columns {
     /// # Errors
     /// What was expected, where quotes or their number are wrong.
     pub fn find(&mut self, line: &str) -> Result<(), &'static str> {
-        self.len = 0;
+        self.found.clear();
         self.unquoted.clear();
         if line.as_bytes().contains(&b'"') {
             return self.find_quoted(line);
@@ -42,43 +44,65 @@ impl Columns {
         let start_of_line = line.as_ptr().addr();
         for column in line.split_ascii_whitespace() {
             let start = column.as_ptr().addr() - start_of_line;
-            self.push(start..start + column.len(), false)?;
+            match column.find('=').filter(|_| self.may_be_property(line)) {
+                Some(mark) => {
+                    self.push(start..start + mark, false, true);
+                    self.push(start + mark + 1..start + column.len(), false, false);
+                }
+                None => self.push(start..start + column.len(), false, false),
+            }
         }
         Ok(())
+    }
+
+    /// Whether the next column may be a property: the line adds an edge, and both ends were found.
+    fn may_be_property(&self, line: &str) -> bool {
+        self.found.len() >= ENDS && self.text(line, &self.found[0]) == "+"
     }
 
     fn find_quoted(&mut self, line: &str) -> Result<(), &'static str> {
         let mut rest = line.trim_ascii_start();
         while !rest.is_empty() {
-            let start = self.unquoted.len();
-            let is_quoted = rest.starts_with('"');
-            rest = match rest.strip_prefix('"') {
-                Some(quoted) => unquote(quoted, &mut self.unquoted)?,
-                None => {
-                    let end = rest.find(|character: char| character.is_ascii_whitespace()).unwrap_or(rest.len());
-                    self.unquoted.push_str(&rest[..end]);
-                    &rest[end..]
+            let may_be_property = self.may_be_property(line);
+            rest = self.part(rest, may_be_property)?;
+            if let Some(value) = rest.strip_prefix('=').filter(|_| may_be_property) {
+                if let Some(name) = self.found.last_mut() {
+                    name.is_name = true;
                 }
-            };
+                rest = self.part(value, false)?;
+            }
             if !rest.is_empty() && !rest.starts_with(|next: char| next.is_ascii_whitespace()) {
                 return Err("a blank behind a closing quote");
             }
-            self.push(start..self.unquoted.len(), is_quoted)?;
             rest = rest.trim_ascii_start();
         }
         Ok(())
     }
 
-    fn push(&mut self, text: Range<usize>, is_quoted: bool) -> Result<(), &'static str> {
-        let next = self.found.get_mut(self.len).ok_or("at most five columns")?;
-        *next = Column { text, is_quoted };
-        self.len += 1;
-        Ok(())
+    /// Takes a column up to a blank or behind its closing quote, or, where that `may_be_property`, up to `=`; returns what
+    /// stands behind it.
+    fn part<'t>(&mut self, text: &'t str, may_be_property: bool) -> Result<&'t str, &'static str> {
+        let start = self.unquoted.len();
+        let rest = match text.strip_prefix('"') {
+            Some(quoted) => unquote(quoted, &mut self.unquoted)?,
+            None => {
+                let is_end = |next: char| next.is_ascii_whitespace() || may_be_property && next == '=';
+                let (column, rest) = text.split_at(text.find(is_end).unwrap_or(text.len()));
+                self.unquoted.push_str(column);
+                rest
+            }
+        };
+        self.push(start..self.unquoted.len(), text.starts_with('"'), false);
+        Ok(rest)
+    }
+
+    fn push(&mut self, text: Range<usize>, is_quoted: bool, is_name: bool) {
+        self.found.push(Column { text, is_quoted, is_name });
     }
 
     /// The columns.
     pub fn all(&self) -> &[Column] {
-        &self.found[..self.len]
+        &self.found
     }
 
     /// The text of a column of `line`, in which the columns were found.
@@ -197,8 +221,28 @@ mod tests {
         assert_eq!(columns("p \"a\\"), Err("one of \" \\ n r t behind a backslash"));
         assert_eq!(columns("p \"\\é\""), Err("one of \" \\ n r t behind a backslash"));
         assert_eq!(columns("p \"a\"b"), Err("a blank behind a closing quote"));
-        assert_eq!(columns("p a b c d e"), Err("at most five columns"));
-        assert_eq!(columns("p \"a\" b c d e"), Err("at most five columns"));
+        assert_eq!(columns("p a b c d e").unwrap().len(), 6);
+    }
+
+    #[test]
+    fn properties_of_an_added_edge_are_names_and_values() {
+        let found = |line: &str| {
+            let mut columns = Columns::default();
+            columns.find(line).unwrap();
+            let column = |column: &Column| {
+                let mark = if column.is_name { "=" } else { " " };
+                format!("{}{mark}", columns.text(line, column))
+            };
+            columns.all().iter().map(column).collect::<String>()
+        };
+        assert_eq!(found("+ a=b c=d 1.5 x=2 y=p=q"), "+ a=b c=d 1.5 x=2 y=p=q ");
+        assert_eq!(found(r#"+ a b x="p q" "first name"=3 "u"="v""#), "+ a b x=p q first name=3 u=v ");
+        let mut columns = Columns::default();
+        columns.find("+ a=b c=d e=f").unwrap();
+        assert_eq!(columns.all().iter().filter(|column| column.is_name).count(), 1);
+        columns.find("p a=b c=d e=f").unwrap();
+        assert!(columns.all().iter().all(|column| !column.is_name));
+        assert_eq!(columns.find(r#"+ a b x="p"q"#), Err("a blank behind a closing quote"));
     }
 
     #[test]

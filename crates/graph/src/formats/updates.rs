@@ -2,6 +2,7 @@
 //! `p u v NAME VALUE`. Columns are separated by blanks, and may stand in quotes; lines that are empty or begin with `#`
 //! or `%` say nothing.
 
+use std::fmt;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use super::InputPath;
 use super::compression::decoded;
 use super::lines::is_comment;
 use super::message::shown;
-use super::update_columns::{Columns, LineValue};
+use super::update_columns::{Column, Columns, LineValue};
 use crate::{Error, Result};
 
 /// The longest line.
@@ -32,6 +33,8 @@ pub enum UpdateLine<'a> {
         target: &'a str,
         /// Its weight.
         weight: Option<&'a str>,
+        /// Values of its properties.
+        properties: LineProperties<'a>,
     },
     /// An edge is to be gone.
     RemoveEdge {
@@ -101,8 +104,8 @@ pub struct Updates {
     number: u64,
 }
 
-impl std::fmt::Debug for Updates {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Debug for Updates {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Updates").field("path", &self.path).field("number", &self.number).finish_non_exhaustive()
     }
 }
@@ -209,17 +212,68 @@ impl Updates {
     }
 }
 
+/// Properties in a line of updates.
+#[derive(Clone, Copy)]
+pub struct LineProperties<'a> {
+    line: &'a str,
+    columns: &'a Columns,
+    /// Names and values in turn.
+    pairs: &'a [Column],
+}
+
+impl<'a> LineProperties<'a> {
+    /// Names and values.
+    pub fn iter(self) -> impl ExactSizeIterator<Item = (&'a str, LineValue<'a>)> {
+        let Self { line, columns, pairs } = self;
+        pairs.as_chunks().0.iter().map(move |[name, value]| {
+            (columns.text(line, name), LineValue::of(columns.text(line, value), value.is_quoted))
+        })
+    }
+}
+
+impl fmt::Debug for LineProperties<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_map().entries(self.iter()).finish()
+    }
+}
+
+impl PartialEq for LineProperties<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.iter().eq(other.iter())
+    }
+}
+
+impl Eq for LineProperties<'_> {}
+
+/// The edge that a line adds, whose columns behind the sign these are.
+fn added_edge<'a>(line: &'a str, columns: &'a Columns) -> Option<UpdateLine<'a>> {
+    let text = |column: &Column| columns.text(line, column);
+    let [source, target, rest @ ..] = columns.all().get(1..)? else { return None };
+    let (weight, pairs) = match rest {
+        [weight, pairs @ ..] if !weight.is_name => (Some(text(weight)), pairs),
+        pairs => (None, pairs),
+    };
+    // A value that is a name would be a property without a value.
+    let is_pair = |pair: &[Column]| pair.len() == 2 && pair[0].is_name;
+    pairs.chunks(2).all(is_pair).then(|| UpdateLine::AddEdge {
+        source: text(source),
+        target: text(target),
+        weight,
+        properties: LineProperties { line, columns, pairs },
+    })
+}
+
 /// The update in a line whose columns were found, or what was expected in its place.
 fn parsed<'a>(line: &'a str, columns: &'a Columns) -> Result<UpdateLine<'a>, &'static str> {
-    let mut found = [""; 4];
+    // One more than any update has, so that a longer line has too many.
+    let mut found = [""; 5];
     let mut all = columns.all().iter().map(|column| columns.text(line, column));
     let sign = all.next().unwrap_or_default();
     found.iter_mut().zip(all).for_each(|(found, text)| *found = text);
     let value = |text| LineValue::of(text, columns.all().last().is_some_and(|last| last.is_quoted));
-    match (sign, &found[..columns.all().len().saturating_sub(1)]) {
-        ("+", &[source, target]) => Ok(UpdateLine::AddEdge { source, target, weight: None }),
-        ("+", &[source, target, weight]) => Ok(UpdateLine::AddEdge { source, target, weight: Some(weight) }),
-        ("+", _) => Err("`+ SOURCE TARGET [WEIGHT]`"),
+    let num_found = columns.all().len().saturating_sub(1).min(found.len());
+    match (sign, &found[..num_found]) {
+        ("+", _) => added_edge(line, columns).ok_or("`+ SOURCE TARGET [WEIGHT] [NAME=VALUE ...]`"),
         // The weight that a difference tells of what went is not needed.
         ("-", &[source, target]) => Ok(UpdateLine::RemoveEdge { source, target }),
         ("-", &[source, target, weight]) if weight.parse::<f64>().is_ok() => {
@@ -269,7 +323,7 @@ mod tests {
     fn lines_are_updates() {
         let found = all(TEXT.as_bytes()).unwrap();
         assert_eq!(found.iter().map(|(line, _)| *line).collect::<Vec<_>>(), [1, 4, 5, 6, 7, 8, 9, 10, 11, 12]);
-        assert_eq!(found[1].1, "AddEdge { source: \"a\", target: \"b\", weight: Some(\"1.5\") }");
+        assert_eq!(found[1].1, "AddEdge { source: \"a\", target: \"b\", weight: Some(\"1.5\"), properties: {} }");
         assert_eq!(found[4].1, "AddVertex(\"x\")");
         assert_eq!(
             found[6].1,
@@ -343,7 +397,9 @@ mod tests {
                 }
             }
             let expected: Vec<_> = [(1, "b"), (2, "c"), (4, "d"), (5, "e")]
-                .map(|(line, target)| (line, format!("AddEdge {{ source: \"a\", target: {target:?}, weight: None }}")))
+                .map(|(line, target)| {
+                    (line, format!("AddEdge {{ source: \"a\", target: {target:?}, weight: None, properties: {{}} }}"))
+                })
                 .into();
             assert_eq!(found, expected, "{kind}");
             assert_eq!(num_late, bytes.len() - 12 + 1, "{kind}");
@@ -354,12 +410,16 @@ mod tests {
     fn what_is_no_update_is_told_with_its_line() {
         for (line, expected) in [
             ("a b", "u.txt:2: expected one of + - = v+ v- p at the beginning, found 'a b'"),
-            ("+ a", "u.txt:2: expected `+ SOURCE TARGET [WEIGHT]`, found '+ a'"),
+            ("+ a", "u.txt:2: expected `+ SOURCE TARGET [WEIGHT] [NAME=VALUE ...]`, found '+ a'"),
+            ("+ a b x=1 2", "u.txt:2: expected `+ SOURCE TARGET [WEIGHT] [NAME=VALUE ...]`, found '+ a b x=1 2'"),
             ("- a", "u.txt:2: expected `- SOURCE TARGET [WEIGHT]`, found '- a'"),
             ("= a b", "u.txt:2: expected `= SOURCE TARGET WEIGHT`, found '= a b'"),
             ("v+ a b", "u.txt:2: expected `v+ VERTEX`, found 'v+ a b'"),
             ("p a b", "u.txt:2: expected `p VERTEX NAME VALUE` or `p SOURCE TARGET NAME VALUE`, found 'p a b'"),
-            ("p a b c d e", "u.txt:2: expected at most five columns, found 'p a b c d e'"),
+            (
+                "p a b c d e",
+                "u.txt:2: expected `p VERTEX NAME VALUE` or `p SOURCE TARGET NAME VALUE`, found 'p a b c d e'",
+            ),
             ("p a b \"c", "u.txt:2: expected a closing quote, found 'p a b \"c'"),
         ] {
             assert_eq!(all(format!("+ a b\n{line}\n").as_bytes()), Err(expected.to_owned()));

@@ -69,7 +69,7 @@ impl LevelsWriter {
     pub fn append(&mut self, changes: &LevelChanges<'_>) -> Result<()> {
         check_arcs(changes, &self.options)?;
         let has_new = !changes.new_properties.is_empty() || !changes.new_edge_properties.is_empty();
-        if has_new || !changes.properties.is_empty() || changes.rows.num_rows > 0 {
+        if has_new || !changes.properties.is_empty() || !changes.rows.numbers.is_empty() {
             return Err(Error::Input("a load gives all snapshots the same properties".into()));
         }
         let (mut writer, number, index) = match self.open.take() {

@@ -49,14 +49,41 @@ fn width(property_type: PropertyType) -> Option<usize> {
     }
 }
 
+/// Rows of a file whose numbers follow each other. The run ends where the next one begins.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Pod, Zeroable)]
+#[repr(C)]
+pub(crate) struct RowRun {
+    /// The number of its first row.
+    pub number: u64,
+    /// The place of this row in the file.
+    pub position: u64,
+}
+
+const _: () = assert!(size_of::<RowRun>() == 16);
+
+impl RowRun {
+    /// Appends a run to those before it, unless it continues the last one.
+    pub fn push(self, runs: &mut Vec<Self>) {
+        let continues = |last: &Self| self.number - last.number == self.position - last.position;
+        if !runs.last().is_some_and(continues) {
+            runs.push(self);
+        }
+    }
+
+    /// Appends the runs of rows with these numbers, which ascend, behind `num_before` rows of the file.
+    pub fn push_numbers(runs: &mut Vec<Self>, numbers: &[u64], num_before: u64) {
+        (num_before..).zip(numbers).for_each(|(position, &number)| Self { number, position }.push(runs));
+    }
+}
+
 /// What a file is to hold.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct NewColumns<'a> {
     /// The number in the name of the file.
     pub file_number: u32,
     pub kind: FileKind,
-    /// The row that the file begins with.
-    pub first_row: u64,
+    /// The numbers of the rows, ascending; none where rows are counted from 0.
+    pub runs: &'a [RowRun],
     pub num_rows: u64,
     /// Numbers and types of the columns, ascending.
     pub columns: &'a [(u32, PropertyType)],
@@ -109,12 +136,14 @@ pub(crate) fn write_columns(
     }
     write_values(&mut file, new.columns, parts)?;
     let mut facts = Encoder::default();
-    facts.u64(new.first_row);
+    facts.u64(new.runs.len() as u64);
     facts.u64(new.num_rows);
     file.begin_section(SectionKind::ColumnFacts)?;
     file.append(&facts.0)?;
     file.begin_section(SectionKind::ColumnEntries)?;
     file.append(bytemuck::cast_slice(&entries))?;
+    file.begin_section(SectionKind::RowRuns)?;
+    file.append(bytemuck::cast_slice(new.runs))?;
     file.finish(new.kind, id)
 }
 
@@ -173,8 +202,11 @@ fn validity_of(part: &PropertyColumn) -> PropertyColumn {
 /// A file of columns, of which nothing but what they are was read yet.
 #[derive(Debug)]
 pub(crate) struct ColumnFile {
-    first_row: u64,
     num_rows: usize,
+    /// None where rows are counted from 0.
+    runs: Column<RowRun>,
+    /// The first number and the last one.
+    ends: Option<(u64, u64)>,
     columns: Vec<StoredColumn>,
     validity: Column<u64>,
     values: Column<u8>,
@@ -206,15 +238,18 @@ impl ColumnFile {
         facts.verify(0..bytes.len())?;
         let mut decoder = Decoder::new(bytes);
         let mut decode = || Some((decoder.u64()?, usize::try_from(decoder.u64()?).ok()?));
-        let read = decode().filter(|&(first_row, num_rows)| {
-            bytes.len() == FACTS_BYTES && first_row.checked_add(num_rows as u64).is_some_and(|end| end <= MAX_ROWS)
-        });
-        let Some((first_row, num_rows)) = read else {
+        let fits = |&(_, num_rows): &(u64, usize)| bytes.len() == FACTS_BYTES && num_rows as u64 <= MAX_ROWS;
+        let Some((num_runs, num_rows)) = decode().filter(fits) else {
             return Err(file.corrupt("the facts of columns mean nothing"));
         };
+        let runs: Column<RowRun> = Column::open(file, SectionKind::RowRuns)?;
+        if runs.len() as u64 != num_runs {
+            return Err(file.corrupt(format!("{num_runs} runs of rows expected, {} found", runs.len())));
+        }
         let mut this = Self {
-            first_row,
             num_rows,
+            ends: row_ends(&runs, num_rows)?,
+            runs,
             columns: Vec::new(),
             validity: Column::open(file, SectionKind::ColumnValidity)?,
             values: Column::open(file, SectionKind::ColumnValues)?,
@@ -241,9 +276,50 @@ impl ColumnFile {
         Ok(this)
     }
 
-    /// The number of the first row.
-    pub fn first_row(&self) -> u64 {
-        self.first_row
+    /// The number of the first row and that of the last one; `None` where rows are counted from 0, or there are none.
+    pub fn row_ends(&self) -> Option<(u64, u64)> {
+        self.ends
+    }
+
+    /// The place of the row with a number, if the file has it.
+    ///
+    /// Cost: a binary search.
+    ///
+    /// # Errors
+    /// A run is damaged.
+    pub fn position(&self, number: u64) -> base::Result<Option<usize>> {
+        let (mut low, mut high) = (0, self.runs.len());
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if self.run(middle)?.number <= number { low = middle + 1 } else { high = middle }
+        }
+        let Some(index) = low.checked_sub(1) else { return Ok(None) };
+        let end = match low == self.runs.len() {
+            true => self.num_rows as u64,
+            false => self.run(low)?.position,
+        };
+        let run = self.run(index)?;
+        let position = run.position.checked_add(number - run.number).filter(|&position| position < end);
+        Ok(position.filter(|&position| position < self.num_rows as u64).map(|position| position as usize))
+    }
+
+    fn run(&self, index: usize) -> base::Result<RowRun> {
+        Ok(self.runs.touch(index..index + 1)?[0])
+    }
+
+    /// The numbers of all rows, run by run, verified.
+    ///
+    /// # Errors
+    /// They are damaged: numbers do not ascend, or runs are empty.
+    pub fn runs(&self) -> base::Result<&[RowRun]> {
+        let runs = self.runs.touch(0..self.runs.len())?;
+        let follows = |a: &RowRun, b: &RowRun| {
+            a.position < b.position && a.number.checked_add(b.position - a.position).is_some_and(|end| end < b.number)
+        };
+        match runs.windows(2).position(|pair| !follows(&pair[0], &pair[1])) {
+            Some(index) => Err(self.runs.corrupt(index, "the numbers of rows are out of order")),
+            None => Ok(runs),
+        }
     }
 
     /// The number of rows.
@@ -378,8 +454,20 @@ impl ColumnFile {
     }
 }
 
+/// The numbers of the first row and the last one.
+fn row_ends(runs: &Column<RowRun>, num_rows: usize) -> Result<Option<(u64, u64)>> {
+    let Some(last_index) = runs.len().checked_sub(1) else { return Ok(None) };
+    let (first, last) = (runs.touch(0..1)?[0], runs.touch(last_index..last_index + 1)?[0]);
+    let num_of_last = (num_rows as u64).checked_sub(last.position).filter(|&num| num > 0);
+    let end = num_of_last.and_then(|num| last.number.checked_add(num - 1)).filter(|&end| end < MAX_ROWS);
+    match end.filter(|&end| first.position == 0 && first.number <= end) {
+        Some(end) => Ok(Some((first.number, end))),
+        None => Err(runs.corrupt(last_index, "a run of rows that means nothing").into()),
+    }
+}
+
 /// More rows than this are no file of ours: their numbers stand in lists as numbers with a sign.
-pub(crate) const MAX_ROWS: u64 = i64::MAX as u64;
+pub const MAX_ROWS: u64 = i64::MAX as u64;
 
 /// Where the next column starts in each section.
 #[derive(Debug, Default, PartialEq)]
@@ -452,7 +540,9 @@ mod tests {
     fn write(disk: &FaultStorage, number: u32, parts: &[Vec<PropertyColumn>]) -> Result<WrittenFile> {
         let columns: Vec<_> = parts[0].iter().zip(0..).map(|(column, i)| (3 * i, column.property_type())).collect();
         let num_rows = parts.iter().map(|part| part[0].len() as u64).sum();
-        let new = NewColumns { file_number: number, kind: FileKind::Rows, first_row: 77, num_rows, columns: &columns };
+        let runs = [RowRun { number: 77, position: 0 }];
+        let runs = if num_rows > 0 { &runs[..] } else { &[] };
+        let new = NewColumns { file_number: number, kind: FileKind::Rows, runs, num_rows, columns: &columns };
         write_columns(disk, "".as_ref(), ID, new, &|place, take| parts.iter().try_for_each(|part| take(&part[place])))
     }
 
@@ -470,7 +560,8 @@ mod tests {
             let parts: Vec<_> = cuts.windows(2).map(|pair| all_columns(pair[0]..pair[1])).collect();
             write(&disk, number, &parts).unwrap();
             let file = open(&disk, number).unwrap();
-            assert_eq!((file.first_row(), file.len(), file.columns().len()), (77, num_rows, 7));
+            let ends = (num_rows > 0).then(|| (77, 76 + num_rows as u64));
+            assert_eq!((file.row_ends(), file.len(), file.columns().len()), (ends, num_rows, 7));
             for (column, (number, property_type)) in whole.iter().zip(file.columns()) {
                 assert_eq!(&file.read(number, property_type, 0..num_rows).unwrap(), column);
                 for row in 0..num_rows {
@@ -507,7 +598,63 @@ mod tests {
         writer.append(bytemuck::cast_slice(&[0, rows])).unwrap();
         writer.begin_section(SectionKind::ColumnEntries).unwrap();
         writer.append(bytemuck::bytes_of(&entry)).unwrap();
+        writer.begin_section(SectionKind::RowRuns).unwrap();
         writer.finish(FileKind::Rows, ID).unwrap();
+    }
+
+    #[test]
+    fn rows_with_gaps_are_found_by_number() {
+        let disk = FaultStorage::default();
+        let numbers: Vec<u64> = (5..2000).filter(|number| number % 7 > 1 && !(300..400).contains(number)).collect();
+        let column =
+            PropertyColumn::from_values(PropertyValues::I64(numbers.iter().map(|&n| n as i64).collect()), None);
+        let mut runs = Vec::new();
+        RowRun::push_numbers(&mut runs, &numbers, 0);
+        let new = NewColumns {
+            file_number: 1,
+            kind: FileKind::Rows,
+            runs: &runs,
+            num_rows: numbers.len() as u64,
+            columns: &[(0, PropertyType::I64)],
+        };
+        write_columns(&disk, "".as_ref(), ID, new, &|_, take| take(column.as_ref().unwrap())).unwrap();
+        let file = open(&disk, 1).unwrap();
+        assert_eq!((file.runs().unwrap(), file.row_ends()), (&runs[..], Some((5, 1999))));
+        for number in 0..2_100 {
+            let position = file.position(number).unwrap();
+            assert_eq!(position, numbers.binary_search(&number).ok());
+            if let Some(position) = position {
+                assert_eq!(file.get(0, position).unwrap(), PropertyValue::I64(number as i64));
+            }
+        }
+    }
+
+    #[test]
+    fn runs_of_rows_that_lie_are_refused() {
+        let disk = FaultStorage::default();
+        let column = PropertyColumn::nulls(PropertyType::I64, 9);
+        let bad: [(&[u64], bool); 7] = [
+            (&[3, 1], false),
+            (&[3, 0, 9, 9], false),
+            (&[3, 0, u64::MAX, 4], false),
+            (&[3, 0, 2, 4], true),
+            (&[3, 0, 5, 4], true),
+            (&[3, 0, 9, 4, 20, 4], true),
+            (&[3, 0, 9, 4, 8, 6, 30, 8], true),
+        ];
+        for (number, (runs, opens)) in (0..).zip(bad) {
+            let runs: Vec<RowRun> = runs.chunks(2).map(|run| RowRun { number: run[0], position: run[1] }).collect();
+            let columns = [(0, PropertyType::I64)];
+            let new =
+                NewColumns { file_number: number, kind: FileKind::Rows, runs: &runs, num_rows: 9, columns: &columns };
+            write_columns(&disk, "".as_ref(), ID, new, &|_, take| take(&column)).unwrap();
+            let file = open(&disk, number);
+            assert_eq!(file.is_ok(), opens, "{runs:?}");
+            if let Ok(file) = file {
+                assert!(file.runs().is_err(), "{runs:?}");
+                (0..40).for_each(|row| drop(file.position(row)));
+            }
+        }
     }
 
     #[test]

@@ -1,16 +1,20 @@
 //! Properties of edges: rows of values, which lists name.
 //!
 //! A graph with properties of edges gives each edge a row; the entries of lists carry its number where others carry a
-//! weight, both entries of an undirected edge the same. Rows are never changed: an edge with other values gets a new
-//! row. They are in parts, files of consecutive rows with all columns, of which a new one is written together with
-//! those before it that are at most twice as long, so that there are few. What no list names any more stays until the
-//! graph is loaded anew.
+//! weight, both entries of an undirected edge the same. A row is never changed: an edge with other values gets a new
+//! row. Numbers ascend in the order of the commits and are never reused. Rows that no snapshot ever named are not
+//! written, so numbers have gaps.
+//!
+//! The rows are in parts: files with all columns of the rows of a range of numbers. A new part is written together with
+//! those before it that are at most twice as long, so that there are few.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
+use base::bitmap::Bitmap;
 use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 
-use super::column::ColumnFile;
+use super::column::{ColumnFile, RowRun};
 use super::{type_number, type_of_number};
 use crate::encoding::{Decoder, Encoder};
 use crate::{Error, Result};
@@ -52,15 +56,17 @@ pub(crate) struct EdgeColumns {
 }
 
 impl EdgeColumns {
-    /// What is wrong where parts do not follow each other up to `num_rows`, or are of other types: the part, and what.
-    pub fn fault(&self, num_rows: u64) -> Option<(usize, String)> {
+    /// What is wrong where the numbers of parts do not ascend below `next_row`, or columns are of other types: the part,
+    /// and what.
+    pub fn fault(&self, next_row: u64) -> Option<(usize, String)> {
         let mut next = 0;
         for (place, (_, part)) in self.parts.iter().enumerate() {
-            if part.first_row() != next || part.len() == 0 {
-                let what = format!("rows from {next} on expected, {} from {} on found", part.len(), part.first_row());
-                return Some((place, what));
+            match part.row_ends() {
+                Some((first, last)) if first >= next && last < next_row => next = last + 1,
+                found => {
+                    return Some((place, format!("rows from {next} to below {next_row} expected, {found:?} found")));
+                }
             }
-            next += part.len() as u64;
             let is_known = |(number, property_type): (u32, PropertyType)| {
                 self.records.get(number as usize).is_some_and(|record| record.property_type == property_type)
             };
@@ -68,18 +74,87 @@ impl EdgeColumns {
                 return Some((place, "a column that the database has not, or of another type".into()));
             }
         }
-        (next != num_rows)
-            .then(|| (self.parts.len().saturating_sub(1), format!("{num_rows} rows expected, {next} found")))
+        None
     }
 
     /// The value of a column at a row.
     fn get(&self, number: u32, row: u64) -> Result<PropertyValue<'_>> {
-        let place = self.parts.partition_point(|(_, part)| part.first_row() <= row);
-        let found = place.checked_sub(1).map(|place| &self.parts[place].1);
-        match found.filter(|part| row - part.first_row() < part.len() as u64) {
-            Some(part) => Ok(part.get(number, (row - part.first_row()) as usize)?),
+        match self.position(row)? {
+            Some((part, position)) => Ok(part.get(number, position)?),
             None => Err(Error::Input(format!("an edge names row {row} of its properties, which is not there"))),
         }
+    }
+
+    /// The part that has a row, and the place of the row in it.
+    fn position(&self, row: u64) -> Result<Option<(&ColumnFile, usize)>> {
+        let starts_before = |(_, part): &RowPart| part.row_ends().is_some_and(|(first, _)| first <= row);
+        let Some(place) = self.parts.partition_point(starts_before).checked_sub(1) else { return Ok(None) };
+        let part = &self.parts[place].1;
+        Ok(part.position(row)?.map(|position| (&**part, position)))
+    }
+
+    /// How many rows there are.
+    pub fn num_rows(&self) -> u64 {
+        self.parts.iter().map(|(_, part)| part.len() as u64).sum()
+    }
+
+    /// The place of a row among all; `None` where there is no row with this number.
+    ///
+    /// # Errors
+    /// The numbers of a part are damaged.
+    pub fn place(&self, row: u64) -> Result<Option<u64>> {
+        let Some((found, position)) = self.position(row)? else { return Ok(None) };
+        let before = self.parts.iter().take_while(|(_, part)| !std::ptr::eq(&**part, found));
+        Ok(Some(before.map(|(_, part)| part.len() as u64).sum::<u64>() + position as u64))
+    }
+
+    /// The numbers of the rows at these places, as those of one file.
+    ///
+    /// # Errors
+    /// The numbers of a part are damaged.
+    pub fn runs_of(&self, places: &Bitmap) -> Result<Vec<RowRun>> {
+        let (mut runs, mut position) = (Vec::new(), 0);
+        let (all, num_rows) = Self::joined_runs(&self.parts)?;
+        for (index, run) in all.iter().enumerate() {
+            let end = all.get(index + 1).map_or(num_rows, |next| next.position);
+            for place in (run.position..end).filter(|&place| places.get(place as usize)) {
+                RowRun { number: run.number + (place - run.position), position }.push(&mut runs);
+                position += 1;
+            }
+        }
+        Ok(runs)
+    }
+
+    /// Gives the rows at these places, of the column with this number, a few at a time.
+    ///
+    /// # Errors
+    /// A row is damaged; those of `take`.
+    pub fn copy_some(
+        &self,
+        places: &Bitmap,
+        number: u32,
+        take: &mut dyn FnMut(&PropertyColumn) -> Result<()>,
+    ) -> Result<()> {
+        let mut first = 0;
+        self.copy(&self.parts, number, &mut |rows| {
+            let wanted: Vec<u32> = (0..rows.len() as u32).filter(|&row| places.get(first + row as usize)).collect();
+            first += rows.len();
+            take(&rows.gather(&wanted))
+        })
+    }
+
+    /// The numbers of all rows of parts, one part after the other, as those of one file.
+    ///
+    /// # Errors
+    /// The numbers of a part are damaged.
+    pub fn joined_runs(parts: &[RowPart]) -> Result<(Vec<RowRun>, u64)> {
+        let (mut runs, mut num_rows) = (Vec::new(), 0);
+        for (_, part) in parts {
+            let shifted = part.runs()?.iter().map(|run| RowRun { position: run.position + num_rows, ..*run });
+            shifted.for_each(|run| run.push(&mut runs));
+            num_rows += part.len() as u64;
+        }
+        Ok((runs, num_rows))
     }
 
     /// Gives all rows of parts, of the column with this number, a few at a time.
@@ -100,17 +175,72 @@ impl EdgeColumns {
     }
 }
 
-/// The properties of the edges at one version. Nothing is read before it is asked for.
+/// Rows in memory that no snapshot has yet; a version of them never changes itself.
+pub trait RowOverlay: Debug + Send + Sync {
+    /// Names and types: those of the snapshot, and behind them those that are new.
+    fn edge_schema(&self) -> &PropertySchema;
+
+    /// The value of a row, of the property at a place of the schema; `None` where the row is one of the snapshot's.
+    fn row_value(&self, place: usize, row: u64) -> Option<PropertyValue<'_>>;
+}
+
+/// The properties of the edges of a view. Nothing is read before it is asked for.
+#[derive(Clone, Copy, Debug)]
+pub struct EdgeProperties<'a> {
+    stored: &'a StoredRows,
+    laid_over: Option<&'a dyn RowOverlay>,
+}
+
+impl<'a> EdgeProperties<'a> {
+    /// What is stored, with what is laid over it.
+    pub(crate) fn new(stored: &'a StoredRows, laid_over: Option<&'a dyn RowOverlay>) -> Self {
+        Self { stored, laid_over }
+    }
+
+    /// Names and types.
+    pub fn schema(self) -> &'a PropertySchema {
+        self.laid_over.map_or(&self.stored.schema, |laid_over| laid_over.edge_schema())
+    }
+
+    /// The value of a row, of the property at a place of the schema; null where there is no such property.
+    ///
+    /// Cost: a binary search among the parts of the rows, and one among the gaps of a part.
+    ///
+    /// # Errors
+    /// There is no such row, or it is damaged.
+    pub fn value(self, place: usize, row: u64) -> Result<PropertyValue<'a>> {
+        match self.laid_over.and_then(|laid_over| laid_over.row_value(place, row)) {
+            Some(value) => Ok(value),
+            None => self.stored.value(place, row),
+        }
+    }
+
+    /// The values of these rows, of the property at a place of the schema; `None` where there is no such property.
+    ///
+    /// # Errors
+    /// As [`value`](Self::value).
+    pub fn gather(self, place: usize, rows: &[u64]) -> Result<Option<PropertyColumn>> {
+        let Some((_, property_type)) = self.schema().get(place) else { return Ok(None) };
+        let mut column = PropertyColumn::new(property_type);
+        for &row in rows {
+            column.push(self.value(place, row)?)?;
+        }
+        Ok(Some(column))
+    }
+}
+
+/// The properties of the edges at one version, in the files.
 #[derive(Debug, Default)]
-pub struct EdgeProperties {
+pub(crate) struct StoredRows {
     columns: Arc<EdgeColumns>,
     /// The properties that the version has, and the numbers of their columns.
     schema: PropertySchema,
     numbers: Vec<u32>,
 }
 
-impl EdgeProperties {
-    pub(crate) fn new(columns: &Arc<EdgeColumns>, version: u32) -> Result<Self> {
+impl StoredRows {
+    /// Those of `version`.
+    pub fn new(columns: &Arc<EdgeColumns>, version: u32) -> Result<Self> {
         let mut schema = PropertySchema::default();
         let mut numbers = Vec::new();
         for (number, record) in columns.records.iter().enumerate() {
@@ -122,32 +252,10 @@ impl EdgeProperties {
         Ok(Self { columns: Arc::clone(columns), schema, numbers })
     }
 
-    /// Names and types.
-    pub fn schema(&self) -> &PropertySchema {
-        &self.schema
-    }
-
-    /// The value of a row, of the property at a place of the schema; null where there is no such property.
-    ///
-    /// # Errors
-    /// There is no such row, or it is damaged.
-    pub fn value(&self, place: usize, row: u64) -> Result<PropertyValue<'_>> {
+    fn value(&self, place: usize, row: u64) -> Result<PropertyValue<'_>> {
         match self.numbers.get(place) {
             Some(&number) => self.columns.get(number, row),
             None => Ok(PropertyValue::Null),
         }
-    }
-
-    /// The values of these rows, of the property at a place of the schema.
-    ///
-    /// # Errors
-    /// As [`value`](Self::value).
-    pub fn gather(&self, place: usize, rows: &[u64]) -> Result<Option<PropertyColumn>> {
-        let Some((_, property_type)) = self.schema.get(place) else { return Ok(None) };
-        let mut column = PropertyColumn::new(property_type);
-        for &row in rows {
-            column.push(self.value(place, row)?)?;
-        }
-        Ok(Some(column))
     }
 }

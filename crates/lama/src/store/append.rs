@@ -17,7 +17,7 @@ use crate::file::FileKind;
 use crate::manifest::Manifest;
 use crate::options::{GraphOptions, KeyScheme};
 use crate::property::{
-    EdgeColumns, EdgeRecord, MAX_ROWS, NewColumns, PropertyChanges, PropertyRecord, schema_of, write_columns,
+    EdgeColumns, EdgeRecord, MAX_ROWS, NewColumns, PropertyChanges, PropertyRecord, RowRun, schema_of, write_columns,
 };
 use crate::view::View;
 use crate::{Error, Result};
@@ -50,8 +50,8 @@ pub struct LevelChanges<'a> {
     pub new_properties: &'a [(String, PropertyType)],
     /// Properties of edges that are new from this snapshot on; their columns follow those that there are.
     pub new_edge_properties: &'a [(String, PropertyType)],
-    /// The rows of edges that are added, where edges have properties: what is added names them by the numbers that
-    /// follow those that there are ([`Store::num_rows`]), in the place of weights.
+    /// The rows of edges that are added, where edges have properties: what is added names them by their numbers, in the
+    /// place of weights.
     pub rows: NewRows<'a>,
     /// Values of properties that change, by column. Vertices that die lose theirs.
     pub properties: &'a [PropertyChanges],
@@ -64,16 +64,18 @@ pub struct LevelChanges<'a> {
 /// Rows of properties of edges.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NewRows<'a> {
-    /// How many there are.
-    pub num_rows: u64,
-    /// A column of so many rows for each property, old and new, by number; none where there are no rows.
+    /// Their numbers: ascending, none below [`Store::next_row`].
+    pub numbers: &'a [u64],
+    /// The number that the next row may have after this snapshot, where that is more than one behind the last.
+    pub next_row: u64,
+    /// A column of as many rows for each property, old and new, by number; none where there are no rows.
     pub columns: &'a [PropertyColumn],
 }
 
 impl Store {
-    /// The rows of properties of edges that there are: the next one has this number.
-    pub fn num_rows(&self) -> u64 {
-        self.state().manifest.num_rows
+    /// The number of the next row of properties of an edge; numbers below it are never given again.
+    pub fn next_row(&self) -> u64 {
+        self.state().manifest.next_row
     }
 
     /// Adds a snapshot, also where nothing changes; gives up those that the retention no longer keeps, and packs small
@@ -132,10 +134,11 @@ impl Store {
             since: number,
         };
         manifest.edge_properties.extend(changes.new_edge_properties.iter().map(record));
-        if changes.rows.num_rows > 0 {
+        if let Some(last) = changes.rows.numbers.last() {
             manifest.rows = draft.add_rows(changes.rows, &manifest.edge_properties)?;
-            manifest.num_rows += changes.rows.num_rows;
+            manifest.next_row = last + 1;
         }
+        manifest.next_row = manifest.next_row.max(changes.rows.next_row);
         manifest.next_number = number + 1;
         manifest.epoch = manifest.epoch.max(changes.epoch);
         let state = draft.publish(manifest)?;
@@ -199,17 +202,19 @@ impl Draft<'_> {
     /// of all parts.
     fn add_rows(&mut self, rows: NewRows<'_>, records: &[EdgeRecord]) -> Result<Vec<u32>> {
         let old = Arc::clone(&self.state.rows);
-        let mut num_together = rows.num_rows;
+        let mut num_together = rows.numbers.len() as u64;
         let mut num_kept = old.parts.len();
         while num_kept > 0 && old.parts[num_kept - 1].1.len() as u64 <= 2 * num_together {
             num_kept -= 1;
             num_together += old.parts[num_kept].1.len() as u64;
         }
         let joined = EdgeColumns { records: records.to_vec(), parts: old.parts[num_kept..].to_vec() };
-        let first_row = self.state.manifest.num_rows + rows.num_rows - num_together;
+        let (mut runs, num_before) = EdgeColumns::joined_runs(&joined.parts)?;
+        RowRun::push_numbers(&mut runs, rows.numbers, num_before);
         let types: Vec<_> = (0..).zip(records).map(|(number, record)| (number, record.property_type)).collect();
         let file_number = self.next_file();
-        let new = NewColumns { file_number, kind: FileKind::Rows, first_row, num_rows: num_together, columns: &types };
+        let new =
+            NewColumns { file_number, kind: FileKind::Rows, runs: &runs, num_rows: num_together, columns: &types };
         let (storage, path, id) = (&*self.store.storage, &*self.store.path, self.state.manifest.created.id);
         let file = write_columns(storage, path, id, new, &|place, take| {
             joined.copy(&joined.parts, place as u32, take)?;
@@ -226,8 +231,9 @@ impl Draft<'_> {
 fn check_rows(changes: &LevelChanges<'_>, manifest: &Manifest) -> Result<()> {
     let bad = |what: String| Err(Error::Input(what));
     let columns = changes.rows.columns;
+    let numbers = changes.rows.numbers;
     if !manifest.created.options.edge_properties {
-        return match changes.rows.num_rows == 0 && changes.new_edge_properties.is_empty() {
+        return match numbers.is_empty() && changes.new_edge_properties.is_empty() {
             true => Ok(()),
             false => bad("the edges of this graph have no properties".into()),
         };
@@ -236,17 +242,18 @@ fn check_rows(changes: &LevelChanges<'_>, manifest: &Manifest) -> Result<()> {
     let schema = PropertySchema::new(records.chain(changes.new_edge_properties.iter().cloned()))?;
     let fits =
         schema.iter().map(|(_, property_type)| property_type).eq(columns.iter().map(PropertyColumn::property_type));
-    if !(changes.rows.num_rows == 0 || fits)
-        || columns.iter().any(|column| column.len() as u64 != changes.rows.num_rows)
-    {
+    if !(numbers.is_empty() || fits) || columns.iter().any(|column| column.len() != numbers.len()) {
         return bad("a column of as many rows for each property of edges expected".into());
     }
-    let rows = manifest.num_rows..manifest.num_rows.saturating_add(changes.rows.num_rows);
-    if rows.end > MAX_ROWS {
+    let follow = numbers.windows(2).all(|pair| pair[0] < pair[1]);
+    if !follow || numbers.first().is_some_and(|&first| first < manifest.next_row) {
+        return bad(format!("rows with numbers that ascend from {} on expected", manifest.next_row));
+    }
+    if numbers.last().is_some_and(|&last| last >= MAX_ROWS) || changes.rows.next_row > MAX_ROWS {
         return bad("there are no numbers left for rows of properties".into());
     }
-    match changes.out_added.iter().find(|arc| !rows.contains(&arc.weight)) {
-        Some(arc) => bad(format!("an edge is added with row {}, of the new rows {rows:?}", arc.weight)),
+    match changes.out_added.iter().find(|arc| numbers.binary_search(&arc.weight).is_err()) {
+        Some(arc) => bad(format!("an edge is added with row {}, which is none of the new rows", arc.weight)),
         None => Ok(()),
     }
 }

@@ -1,6 +1,7 @@
 //! Merges levels into runs, so that readers have fewer of them to look at. No snapshot is lost by it.
 
 mod room;
+mod rows;
 
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -9,6 +10,7 @@ use base::progress::Progress;
 use graph::{Graph, Side, Weight, WeightType};
 
 use self::room::{Room, require_for_level};
+use self::rows::NamedRows;
 use super::draft::Draft;
 use super::{State, Store};
 use crate::chain::DeltaRun;
@@ -120,7 +122,8 @@ impl Store {
             columns.map(|kind| crate::names::run(number, crate::run::column_name(kind))).collect()
         });
         draft.end();
-        let run = self.write_run((view, newest), number, room, pool, progress)?;
+        let rows = NamedRows::new(&state.rows);
+        let run = self.write_run((view, newest), number, (room, rows), pool, progress)?;
         let mut draft = self.begin()?;
         let report = match draft.state.manifest.chain.index(newest) {
             Some(_) => draft.publish_run(run, &state),
@@ -140,16 +143,16 @@ impl Store {
         &self,
         (view, version): (View, u32),
         number: u32,
-        room: Room,
+        (room, mut rows): (Room, NamedRows),
         pool: &Pool,
         progress: &dyn Progress,
     ) -> Result<NewRun> {
         let (bound, id) = (view.vertex_bound(), self.id());
         let writer = RunWriter::create(&*self.storage, &self.path, &self.options, id, bound, number)?;
         progress.stage("merging", Some(view.num_arcs()));
-        write_lists(&view, &writer, room, pool, progress)?;
+        write_lists(&view, &writer, room, &mut rows, pool, progress)?;
         let files = writer.finish_with_dead(&view.dead())?.files;
-        Ok(NewRun { view, version, number, files })
+        Ok(NewRun { view, version, number, files, rows })
     }
 }
 
@@ -179,6 +182,8 @@ struct NewRun {
     version: u32,
     number: u32,
     files: Vec<WrittenFile>,
+    /// Those that its lists name.
+    rows: NamedRows,
 }
 
 /// Who makes others wait is not slowed down.
@@ -220,7 +225,8 @@ impl Draft<'_> {
         let version = state.manifest.chain.newest().number;
         let view = state.view(version, &self.store.path)?;
         let room = Room::new(state, &view, pool, memory)?;
-        let run = self.store.write_run((view, version), number, room, pool, &Unslowed(progress))?;
+        let rows = NamedRows::new(&state.rows);
+        let run = self.store.write_run((view, version), number, (room, rows), pool, &Unslowed(progress))?;
         self.publish_run(run, state)
     }
 
@@ -233,6 +239,7 @@ impl Draft<'_> {
         let plan = manifest.chain.merged_to(run.version);
         manifest.run = run.number;
         manifest.chain = self.carry_out(plan, None)?;
+        self.reclaim_rows(&mut manifest, run.rows)?;
         let levels_after = manifest.chain.steps(manifest.chain.newest().number).len();
         let bytes_written = self.num_bytes();
         self.publish(manifest)?;
@@ -257,7 +264,7 @@ impl Draft<'_> {
                 let new = NewColumns {
                     file_number: number,
                     kind: FileKind::Column,
-                    first_row: 0,
+                    runs: &[],
                     num_rows: values.len() as u64,
                     columns: &types,
                 };
@@ -289,7 +296,14 @@ impl Draft<'_> {
 
 /// Writes all lists of a view. While one worker writes pages, the others make the next ones, where there is room for
 /// them.
-fn write_lists(view: &View, writer: &RunWriter, room: Room, pool: &Pool, progress: &dyn Progress) -> Result<()> {
+fn write_lists(
+    view: &View,
+    writer: &RunWriter,
+    room: Room,
+    rows: &mut NamedRows,
+    pool: &Pool,
+    progress: &dyn Progress,
+) -> Result<()> {
     let num_pages = view.vertex_bound().div_ceil(PAGE_VERTICES);
     for side in [Side::Out, Side::In] {
         let Some(lists) = view.side(side) else { continue };
@@ -298,7 +312,12 @@ fn write_lists(view: &View, writer: &RunWriter, room: Room, pool: &Pool, progres
             *made = page;
             Ok(lists.read_whole_page(page, scratch, whole)?)
         };
-        let take = |(page, whole): &mut (usize, WholePage)| append(writer, view, side, *page, whole, progress);
+        let mut take = |(page, whole): &mut (usize, WholePage)| {
+            if side == Side::Out && view.options().edge_properties {
+                rows.mark(&whole.weights)?;
+            }
+            append(writer, view, side, *page, whole, progress)
+        };
         match room {
             Room::ForMany => pool.in_order(0..num_pages, PageScratch::default, make, take)?,
             Room::ForOne => {

@@ -13,7 +13,7 @@ use crate::file::{FileKind, FramedFile};
 use crate::level::{Level, LevelFile};
 use crate::lists::ListRules;
 use crate::manifest::{FileRecord, Manifest};
-use crate::property::{ColumnFile, EdgeColumns, EdgeProperties, PropertyRecord, StoredProperties, VertexColumn};
+use crate::property::{ColumnFile, EdgeColumns, PropertyRecord, StoredProperties, StoredRows, VertexColumn};
 use crate::side::Sense;
 use crate::store::WriterLock;
 use crate::view::{View, ViewParts};
@@ -293,7 +293,7 @@ impl State {
             num_arcs: version.num_arcs,
             dictionary: Arc::clone(&self.dictionary),
             properties: self.vertex_properties(version)?,
-            edge_properties: Arc::new(EdgeProperties::new(&self.rows, number)?),
+            edge_properties: Arc::new(StoredRows::new(&self.rows, number)?),
             path: path.to_owned(),
         })
     }
@@ -352,7 +352,7 @@ impl Files<'_> {
                 }
             };
             let expected = (column as u32, record.property_type);
-            if file.as_ref().is_some_and(|file| file.first_row() != 0 || !file.columns().eq([expected])) {
+            if file.as_ref().is_some_and(|file| file.row_ends().is_some() || !file.columns().eq([expected])) {
                 let what = format!("the column {column} of type {} expected, others found", record.property_type);
                 let path = self.path.join(names::column(record.file.unwrap_or(0)));
                 return Err(base::Error::corrupt(&path, 0, what).into());
@@ -374,7 +374,7 @@ impl Files<'_> {
             parts.push((number, part));
         }
         let rows = EdgeColumns { records: self.manifest.edge_properties.clone(), parts };
-        match rows.fault(self.manifest.num_rows) {
+        match rows.fault(self.manifest.next_row) {
             None => Ok(rows),
             Some((place, what)) => {
                 let name = rows.parts.get(place).map_or(names::MANIFEST.to_owned(), |(number, _)| names::rows(*number));

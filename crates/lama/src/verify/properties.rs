@@ -142,7 +142,7 @@ fn check_delta_runs(state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Every row of edges can be read, and every entry of a list names one.
+/// Every row of edges can be read, the numbers of rows ascend, and every entry of a list names a row.
 fn check_rows(state: &State, path: &Path, pool: &Pool) -> Result<()> {
     let (manifest, rows) = (&state.manifest, &state.rows);
     if !manifest.created.options.edge_properties {
@@ -152,13 +152,22 @@ fn check_rows(state: &State, path: &Path, pool: &Pool) -> Result<()> {
         columns.into_iter().try_for_each(|column| rows.copy(&rows.parts, column as u32, &mut |_| Ok(())))
     });
     results.into_iter().collect::<Result<()>>()?;
+    rows.parts.iter().try_for_each(|(_, part)| part.runs().map(drop))?;
+    let first_missing = |named: &[u64]| -> Result<Option<u64>> {
+        for &row in named {
+            if rows.place(row)?.is_none() {
+                return Ok(Some(row));
+            }
+        }
+        Ok(None)
+    };
     for version in manifest.chain.versions.iter().filter_map(|version| version.level) {
         let level = state.level(version);
         for page in level.pages(Side::Out)? {
             let mut changes = PageChanges::default();
             level.read_page(Side::Out, page as usize, &mut changes)?;
-            if let Some(row) = changes.weights().iter().find(|row| **row >= manifest.num_rows) {
-                return Err(level.corrupt(format!("row {row} of {} is named", manifest.num_rows)).into());
+            if let Some(row) = first_missing(changes.weights())? {
+                return Err(level.corrupt(format!("row {row} is named, which is not there")).into());
             }
         }
     }
@@ -166,8 +175,8 @@ fn check_rows(state: &State, path: &Path, pool: &Pool) -> Result<()> {
     let view = state.view(manifest.chain.anchor, path)?;
     for page in 0..view.out_side().num_pages() {
         let whole = view.out_side().whole_page(page)?;
-        if let Some(row) = whole.weights.iter().find(|row| **row >= manifest.num_rows) {
-            let what = format!("page {page}: row {row} of {} is named", manifest.num_rows);
+        if let Some(row) = first_missing(&whole.weights)? {
+            let what = format!("page {page}: row {row} is named, which is not there");
             return Err(base::Error::corrupt(path, 0, what).into());
         }
     }

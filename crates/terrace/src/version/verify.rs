@@ -147,11 +147,12 @@ impl<'a> Walk<'a> {
             }
         }
         require(targets.len() == degree, || format!("{} entries where there should be {degree}", targets.len()))?;
-        require(targets.windows(2).all(|pair| pair[0] < pair[1]), || "it does not ascend".into())?;
+        let ascends = |pair: &[VertexId]| pair[0] < pair[1] || tiers.multigraph && pair[0] == pair[1];
+        require(targets.windows(2).all(ascends), || "it does not ascend".into())?;
         let is_below = targets.last().is_none_or(|&last| u64::from(last) < self.num_vertices);
         require(is_below, || "an entry is not below the bound".into())?;
         self.num_arcs += degree as u64;
-        self.num_loops += u64::from(targets.binary_search(&vertex).is_ok());
+        self.num_loops += targets.iter().filter(|&&target| target == vertex).count() as u64;
         Ok(())
     }
 
@@ -191,7 +192,8 @@ impl<'a> Walk<'a> {
             self.enter(child.handle, leaf.birth, node::leaf_words::<W>(len))?;
             require((1..=bounds.max).contains(&len), || format!("a leaf with {len} entries"))?;
             let end = children.get(i + 1).map_or(u64::MAX, |next| u64::from(next.first));
-            let is_between = leaf.targets[0] >= child.first && u64::from(leaf.targets[len - 1]) < end;
+            let last = u64::from(leaf.targets[len - 1]);
+            let is_between = leaf.targets[0] >= child.first && (last < end || self.tiers.multigraph && last == end);
             require(is_between, || format!("leaf {i} is not between its neighbours"))?;
             targets.extend_from_slice(leaf.targets);
         }

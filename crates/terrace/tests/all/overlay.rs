@@ -91,6 +91,110 @@ fn base_and_planes_together_are_the_model() {
     run(23, &plain, base_of(&ones).out_lists(), |_| ());
 }
 
+/// A base in which a pair may have several edges.
+#[derive(Debug)]
+struct Parallel(BTreeMap<(VertexId, VertexId), Vec<u64>>);
+
+impl Base<u64> for Parallel {
+    type Search<'a> = &'a Self;
+
+    fn search(&self) -> &Self {
+        self
+    }
+}
+
+impl Search<u64> for &Parallel {
+    fn find(&mut self, source: VertexId, target: VertexId) -> base::Result<Option<u64>> {
+        Ok(self.0.get(&(source, target)).and_then(|edges| edges.first().copied()))
+    }
+
+    fn find_all(&mut self, source: VertexId, target: VertexId, found: &mut dyn FnMut(u64)) -> base::Result<()> {
+        self.0.get(&(source, target)).into_iter().flatten().for_each(|&edge| found(edge));
+        Ok(())
+    }
+}
+
+/// The edges of a plane, by pair in the order of the list.
+fn pairs(version: &Version<u64>, plane: Plane) -> BTreeMap<(VertexId, VertexId), Vec<u64>> {
+    let mut all = BTreeMap::<_, Vec<u64>>::new();
+    for vertex in 0..BOUND {
+        let _ = version.lists(plane).for_each_fragment(vertex, |targets, values| {
+            let edges = targets.iter().zip(values);
+            edges.for_each(|(&target, &value)| all.entry((vertex, target)).or_default().push(value));
+            ControlFlow::Continue(())
+        });
+    }
+    all
+}
+
+/// Pairs with thousands of edges fill several leaves, so that a removal meets them in all of these.
+#[test]
+fn parallel_edges_are_those_of_a_model() {
+    for (seed, in_place, packed) in [(41, 13, 1 << 10), (42, 0, 60), (43, 29, 3000)] {
+        println!("seed {seed}");
+        let mut random = Random::new(seed);
+        let pool = Pool::new(2).unwrap();
+        let options = Options { in_lists: true, multigraph: true, in_place, packed, ..Options::default() };
+        let mut terrace = Terrace::<u64>::new(&options).unwrap();
+        terrace.grow(BOUND as usize).unwrap();
+        let (mut space, mut mirror) = (Space::default(), Mirror::default());
+        let mut next = 0;
+        let mut new_edge = || {
+            next += 1;
+            next
+        };
+        let mut base = Parallel(BTreeMap::new());
+        for _ in 0..500 {
+            let pair = (random.below(9), random.below(9));
+            base.0.entry(pair).or_default().push(new_edge());
+        }
+        let mut model = base.0.clone();
+        for i in 0..40 {
+            let len = [3, 200, 6_000, 90_000][i % 4];
+            let targets = [4, 40, BOUND][i % 3];
+            let changes: Vec<_> = (0..len)
+                .map(|_| {
+                    let source = [7, random.below(9), random.below(BOUND)][random.below(3) as usize];
+                    let is_removed = random.below(if len > 1_000 { 2_000 } else { 8 }) == 0;
+                    let addition = (!is_removed).then(&mut new_edge);
+                    Update { source, target: random.below(targets), addition }
+                })
+                .collect();
+            for change in &changes {
+                let edges = model.entry((change.source, change.target)).or_default();
+                match change.addition {
+                    Some(value) => edges.push(value),
+                    None => edges.clear(),
+                }
+            }
+            model.retain(|_, edges| !edges.is_empty());
+            terrace.apply_sides_over(&pool, &base, &changes, &mut space, &mut mirror).unwrap();
+            terrace.publish();
+            let version = terrace.version();
+            version.verify().unwrap();
+            let (added, removed) = (pairs(&version, Plane::Out), pairs(&version, Plane::OutRemoved));
+            let mut whole = base.0.clone();
+            for (pair, edges) in &removed {
+                assert_eq!(whole.remove(pair).as_ref(), Some(edges), "batch {i}: all edges of a pair are removed");
+            }
+            for (&pair, edges) in &added {
+                whole.entry(pair).or_default().extend(edges);
+                let mut listed = Vec::new();
+                version.lists(Plane::Out).for_each_parallel(pair.0, pair.1, |&value| listed.push(value));
+                assert_eq!(&listed, edges, "batch {i}");
+            }
+            assert!(whole == model, "batch {i}");
+            for (out_plane, in_plane) in [(added, Plane::In), (removed, Plane::InRemoved)] {
+                let turned: BTreeMap<_, _> = out_plane.into_iter().map(|((u, v), edges)| ((v, u), edges)).collect();
+                assert!(pairs(&version, in_plane) == turned, "batch {i}, {in_plane:?}");
+            }
+        }
+        let mut longest: Vec<_> = model.values().map(Vec::len).collect();
+        longest.sort_unstable();
+        assert!(longest.last().is_some_and(|&len| len > 3_000), "{longest:?}");
+    }
+}
+
 #[test]
 fn a_batch_that_the_base_knows_leaves_nothing_live() {
     let pool = Pool::new(1).unwrap();

@@ -199,12 +199,20 @@ impl Content {
         let first = old.keys.len();
         let mut sorted: Vec<VertexId> = (0..(self.keys.len() - first) as VertexId).collect();
         sorted.sort_by_key(|&v| &self.keys[first + v as usize]);
+        let out_added = minus(&out, &old_out);
+        // Rows of edges that came and went between the snapshots are not written.
+        let mut numbers = Vec::new();
+        if self.options.edge_properties {
+            numbers.extend(out_added.iter().map(|arc| arc.weight));
+            numbers.sort_unstable();
+            numbers.dedup();
+        }
         Changes {
             options: self.options,
             vertex_bound: self.keys.len(),
             died: self.dead.difference(&old.dead).copied().collect(),
             returned: old.dead.difference(&self.dead).copied().collect(),
-            out_added: minus(&out, &old_out),
+            out_added,
             out_removed: minus(&old_out, &out),
             in_added: minus(&inward, &old_in),
             in_removed: minus(&old_in, &inward),
@@ -214,8 +222,9 @@ impl Content {
                 .to_vec(),
             properties: self.properties.changes_from(&old.properties),
             new_edge_properties: self.rows.schema[old.rows.schema.len().min(self.rows.schema.len())..].to_vec(),
-            num_rows: self.rows.len().saturating_sub(old.rows.len()) as u64,
-            rows: self.rows.columns_from(old.rows.len()),
+            rows: self.rows.columns_of(&numbers),
+            numbers,
+            next_row: self.rows.len() as u64,
             keys: self.keys[first..].to_vec(),
             sorted,
         }
@@ -419,7 +428,8 @@ pub struct Changes {
     pub new_properties: Vec<(String, PropertyType)>,
     pub properties: Vec<PropertyChanges>,
     pub new_edge_properties: Vec<(String, PropertyType)>,
-    pub num_rows: u64,
+    pub numbers: Vec<u64>,
+    pub next_row: u64,
     pub rows: Vec<PropertyColumn>,
     keys: Vec<Key>,
     sorted: Vec<VertexId>,
@@ -465,7 +475,7 @@ impl Changes {
                 new_properties: &self.new_properties,
                 properties: &self.properties,
                 new_edge_properties: &self.new_edge_properties,
-                rows: NewRows { num_rows: self.num_rows, columns: &self.rows },
+                rows: NewRows { numbers: &self.numbers, next_row: self.next_row, columns: &self.rows },
             })
         })
     }

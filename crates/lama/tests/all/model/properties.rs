@@ -163,11 +163,11 @@ impl Rows {
         self.rows[row].get(column).and_then(Option::as_ref).map_or(PropertyValue::Null, Value::get)
     }
 
-    /// The rows from one on, property by property.
-    pub fn columns_from(&self, first: usize) -> Vec<PropertyColumn> {
+    /// The rows with these numbers, property by property.
+    pub fn columns_of(&self, numbers: &[u64]) -> Vec<PropertyColumn> {
         let column = |(place, (_, property_type)): (usize, &(String, PropertyType))| {
             let mut column = PropertyColumn::new(*property_type);
-            (first..self.rows.len()).for_each(|row| column.push(self.get(place, row)).unwrap());
+            numbers.iter().for_each(|&row| column.push(self.get(place, row as usize)).unwrap());
             column
         };
         self.schema.iter().enumerate().map(column).collect()
@@ -179,7 +179,7 @@ impl Rows {
         }
         let num_rows = self.rows.len() as u64;
         let schema = PropertySchema::new(self.schema.iter().cloned())?;
-        let columns = self.columns_from(0);
+        let columns = self.columns_of(&(0..num_rows).collect::<Vec<_>>());
         // In two parts, as they may come.
         let (first, second): (Vec<u32>, Vec<u32>) =
             (0..self.rows.len() as u32).partition(|row| row % 64 < 40 && *row < 70);

@@ -1,0 +1,280 @@
+//! Values of the properties of edges that are in no snapshot yet.
+//!
+//! Each row is written once, before the version that names it is published, and never changed. So a row needs no epoch,
+//! and is read without a lock. Columns are only ever appended, and so are rows: both stay where they are.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use lama::{ChangedArc, Finder, RowOverlay};
+
+use super::records::{Chunks, Records};
+use super::version::LiveVersion;
+use crate::Result;
+
+const WORD_BITS: u64 = u64::BITS as u64;
+
+/// Bytes of a value that is not of fixed width, beside its own: a slot and a block of memory.
+const SLOT_BYTES: usize = size_of::<OnceLock<Box<str>>>() + 16;
+
+/// The rows from a number on, column by column.
+#[derive(Debug)]
+pub(crate) struct LiveRows {
+    first: u64,
+    columns: Records<LiveColumn>,
+    num_bytes: AtomicU64,
+}
+
+/// The values of one property. A row that was never given a value is null.
+#[derive(Debug)]
+enum LiveColumn {
+    /// The bits of each value, and a bit for each row that has one.
+    Fixed {
+        property_type: PropertyType,
+        values: Chunks<AtomicU64>,
+        validity: Chunks<AtomicU64>,
+    },
+    Text(Chunks<OnceLock<Box<str>>>),
+    Bytes(Chunks<OnceLock<Box<[u8]>>>),
+}
+
+impl LiveColumn {
+    fn new(property_type: PropertyType) -> Self {
+        match property_type {
+            PropertyType::String => Self::Text(Chunks::default()),
+            PropertyType::Bytes => Self::Bytes(Chunks::default()),
+            _ => Self::Fixed { property_type, values: Chunks::default(), validity: Chunks::default() },
+        }
+    }
+
+    /// Gives a row its value, which is of the column's type and not null; returns the bytes that it takes.
+    fn set(&self, index: usize, value: PropertyValue<'_>) -> usize {
+        match (self, value) {
+            (Self::Text(values), PropertyValue::String(text)) => {
+                let is_new = values.get_or_default(index).set(text.into()).is_ok();
+                debug_assert!(is_new, "a row is written once");
+                SLOT_BYTES + text.len()
+            }
+            (Self::Bytes(values), PropertyValue::Bytes(bytes)) => {
+                let is_new = values.get_or_default(index).set(bytes.into()).is_ok();
+                debug_assert!(is_new, "a row is written once");
+                SLOT_BYTES + bytes.len()
+            }
+            (Self::Fixed { values, validity, .. }, value) => {
+                let bits = match value {
+                    PropertyValue::Boolean(value) => value.into(),
+                    PropertyValue::I64(value) | PropertyValue::Timestamp(value) => value as u64,
+                    PropertyValue::F64(value) => value.to_bits(),
+                    PropertyValue::Date(days) => days as u64,
+                    PropertyValue::Null | PropertyValue::String(_) | PropertyValue::Bytes(_) => return 0,
+                };
+                // The version that names the row is published later, which orders both stores before its readers.
+                values.get_or_default(index).store(bits, Ordering::Relaxed);
+                let word = validity.get_or_default(index / WORD_BITS as usize);
+                word.fetch_or(1 << (index as u64 % WORD_BITS), Ordering::Relaxed);
+                size_of::<u64>()
+            }
+            _ => 0,
+        }
+    }
+
+    fn get(&self, index: usize) -> PropertyValue<'_> {
+        match self {
+            Self::Text(values) => values
+                .get(index)
+                .and_then(OnceLock::get)
+                .map_or(PropertyValue::Null, |text| PropertyValue::String(text)),
+            Self::Bytes(values) => values
+                .get(index)
+                .and_then(OnceLock::get)
+                .map_or(PropertyValue::Null, |bytes| PropertyValue::Bytes(bytes)),
+            Self::Fixed { property_type, values, validity } => {
+                let word = validity.get(index / WORD_BITS as usize).map_or(0, |word| word.load(Ordering::Relaxed));
+                if word >> (index as u64 % WORD_BITS) & 1 == 0 {
+                    return PropertyValue::Null;
+                }
+                let bits = values.get(index).map_or(0, |bits| bits.load(Ordering::Relaxed));
+                match property_type {
+                    PropertyType::Boolean => PropertyValue::Boolean(bits != 0),
+                    PropertyType::F64 => PropertyValue::F64(f64::from_bits(bits)),
+                    PropertyType::Date => PropertyValue::Date(bits as i32),
+                    PropertyType::Timestamp => PropertyValue::Timestamp(bits as i64),
+                    _ => PropertyValue::I64(bits as i64),
+                }
+            }
+        }
+    }
+}
+
+impl LiveRows {
+    /// None yet; the first will have the number `first`.
+    pub(crate) fn new(first: u64) -> Self {
+        Self { first, columns: Records::default(), num_bytes: AtomicU64::new(0) }
+    }
+
+    /// The bytes that values take.
+    pub(crate) fn num_bytes(&self) -> u64 {
+        self.num_bytes.load(Ordering::Relaxed)
+    }
+
+    /// Makes a column for each property of a schema that has none yet.
+    pub(crate) fn add_columns(&self, schema: &PropertySchema) {
+        for (_, property_type) in schema.iter().skip(self.columns.len()) {
+            self.columns.push(LiveColumn::new(property_type));
+        }
+    }
+
+    /// Gives a row its value of the property at a place; none where it is null.
+    pub(crate) fn set(&self, row: u64, place: usize, value: PropertyValue<'_>) {
+        if value.is_null() {
+            return;
+        }
+        if let (Some(column), Some(index)) = (self.columns.get(place), row.checked_sub(self.first)) {
+            let num_bytes = column.set(index as usize, value);
+            self.num_bytes.fetch_add(num_bytes as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// The value of a row; `None` where the row is older than these.
+    pub(crate) fn value(&self, place: usize, row: u64) -> Option<PropertyValue<'_>> {
+        let index = row.checked_sub(self.first)?;
+        Some(self.columns.get(place).map_or(PropertyValue::Null, |column| column.get(index as usize)))
+    }
+}
+
+/// The rows of the edges of a version.
+#[derive(Clone, Debug)]
+pub(crate) struct RowVersion {
+    pub(crate) rows: Arc<LiveRows>,
+    /// Properties of the snapshot, and behind them those that are new.
+    pub(crate) schema: Arc<PropertySchema>,
+    /// The number of the next row.
+    pub(crate) next: u64,
+}
+
+impl RowVersion {
+    /// Without rows yet.
+    pub(crate) fn new(schema: Arc<PropertySchema>, next: u64) -> Self {
+        let rows = Arc::new(LiveRows::new(next));
+        rows.add_columns(&schema);
+        Self { rows, schema, next }
+    }
+
+    /// Takes a schema that begins with this one.
+    pub(crate) fn extend_schema(&mut self, schema: PropertySchema) {
+        self.rows.add_columns(&schema);
+        self.schema = Arc::new(schema);
+    }
+}
+
+impl LiveVersion {
+    /// The values of a row, by property.
+    ///
+    /// # Errors
+    /// Damage in the snapshot.
+    pub(super) fn row_values(&self, row: u64) -> Result<Vec<OwnedValue>> {
+        let stored = self.snapshot().edge_properties();
+        let value = |place| match self.row_value(place, row) {
+            Some(value) => Ok(value.into()),
+            None => Ok(stored.value(place, row)?.into()),
+        };
+        (0..self.edges.schema.len()).map(value).collect()
+    }
+
+    /// The bits of the weights of all edges from one vertex to another, or the numbers of their rows.
+    ///
+    /// # Errors
+    /// Damage in the snapshot.
+    pub(super) fn edges(&self, source: u32, target: u32, finder: &mut Finder<'_>) -> Result<Vec<u64>> {
+        let mut edges = Vec::new();
+        if (source.max(target) as usize) < self.vertex_bound {
+            finder.find(source, [target], |_, bits| edges.push(bits))?;
+            self.lay_edges_over(source, target, &mut edges);
+        }
+        Ok(edges)
+    }
+}
+
+impl RowOverlay for LiveVersion {
+    fn edge_schema(&self) -> &PropertySchema {
+        &self.edges.schema
+    }
+
+    fn row_value(&self, place: usize, row: u64) -> Option<PropertyValue<'_>> {
+        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.row_value(place, row));
+        self.edges.rows.value(place, row).or_else(frozen)
+    }
+}
+
+/// The rows that a level adds.
+#[derive(Debug, Default)]
+pub(super) struct LevelRows {
+    pub(super) new: Vec<(String, PropertyType)>,
+    pub(super) numbers: Vec<u64>,
+    pub(super) columns: Vec<PropertyColumn>,
+    pub(super) next: u64,
+}
+
+impl LevelRows {
+    /// The rows of a version that arcs name: all others came and went.
+    ///
+    /// # Errors
+    /// A value is not of the type of its property.
+    pub(super) fn new(version: &LiveVersion, added: &[ChangedArc]) -> Result<Self> {
+        let below = version.snapshot();
+        if !below.options().edge_properties {
+            return Ok(Self::default());
+        }
+        let mut numbers: Vec<u64> = added.iter().map(|arc| arc.weight).collect();
+        numbers.sort_unstable();
+        numbers.dedup();
+        let RowVersion { rows, schema, next } = &version.edges;
+        let mut columns = Vec::with_capacity(schema.len());
+        for (place, (_, property_type)) in schema.iter().enumerate() {
+            let mut column = PropertyColumn::new(property_type);
+            for &row in &numbers {
+                column.push(rows.value(place, row).unwrap_or(PropertyValue::Null))?;
+            }
+            columns.push(column);
+        }
+        let known = below.edge_properties().schema().len();
+        let new = schema.iter().skip(known).map(|(name, property_type)| (name.to_owned(), property_type)).collect();
+        Ok(Self { new, numbers, columns, next: *next })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_back_by_row() {
+        let rows = LiveRows::new(70);
+        let columns = PropertyType::ALL.iter().map(|&(property_type, name)| (name.to_owned(), property_type));
+        let schema = PropertySchema::new(columns).unwrap();
+        rows.add_columns(&schema);
+        let texts: Vec<String> = (0..3_000).map(|row| format!("t{row}")).collect();
+        let value = |row: u64, property_type: PropertyType| {
+            let number = row as i64 - 1_000;
+            match property_type {
+                _ if (row + property_type as u64).is_multiple_of(3) => PropertyValue::Null,
+                PropertyType::Boolean => PropertyValue::Boolean(row.is_multiple_of(2)),
+                PropertyType::I64 => PropertyValue::I64(number),
+                PropertyType::F64 => PropertyValue::F64(number as f64),
+                PropertyType::Date => PropertyValue::Date(number as i32),
+                PropertyType::Timestamp => PropertyValue::Timestamp(number),
+                PropertyType::String => PropertyValue::String(&texts[row as usize]),
+                PropertyType::Bytes => PropertyValue::Bytes(texts[row as usize].as_bytes()),
+            }
+        };
+        let all =
+            || (70..3_000).flat_map(|row| schema.iter().enumerate().map(move |(place, (_, of))| (row, place, of)));
+        all().for_each(|(row, place, of)| rows.set(row, place, value(row, of)));
+        for (row, place, of) in all() {
+            assert_eq!(rows.value(place, row), Some(value(row, of)), "row {row} of type {of}");
+        }
+        assert_eq!((rows.value(0, 69), rows.value(99, 70)), (None, Some(PropertyValue::Null)));
+        assert!(rows.num_bytes() > 3_000 * 5 * 8 / 2);
+    }
+}
