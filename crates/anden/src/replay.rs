@@ -16,7 +16,7 @@ use engine::{
     integer_key,
 };
 use graph::WeightType;
-use graph::formats::{InputPath, LineValue, NextUpdate, UpdateLine, Updates, weight_range};
+use graph::formats::{InputPath, LineValue, NextUpdate, UpdateLine, Updates, parse_weight, weight_range};
 use graph::property::OwnedValue;
 use lama::Key;
 
@@ -259,9 +259,9 @@ fn update_of(line: UpdateLine<'_>, options: &GraphOptions) -> Result<Update, Str
         let weight = match weight_type {
             Some(WeightType::U32) => text.parse().ok().map(|weight: u32| EdgeWeight::Integer(weight.into())),
             Some(WeightType::I64) => text.parse().ok().map(EdgeWeight::Integer),
-            Some(WeightType::F32) => finite(text).filter(|&weight| (weight as f32).is_finite()).map(EdgeWeight::Real),
+            Some(WeightType::F32) => parse_weight(text.as_bytes()).map(|weight: f32| EdgeWeight::Real(weight.into())),
             // That the graph has none is said later.
-            Some(WeightType::F64) | None => finite(text).map(EdgeWeight::Real),
+            Some(WeightType::F64) | None => parse_weight(text.as_bytes()).map(EdgeWeight::Real),
         };
         let expected = weight_type.map_or("a number as the weight", weight_range);
         weight.ok_or_else(|| format!("expected {expected}, found '{text}'"))
@@ -271,7 +271,7 @@ fn update_of(line: UpdateLine<'_>, options: &GraphOptions) -> Result<Update, Str
             source: key(source),
             target: key(target),
             weight: text.map(weight).transpose()?,
-            properties: properties.iter().map(|(name, value)| (name.to_owned(), new_value(value))).collect(),
+            properties: properties.iter().map(|(name, value)| (name.into(), new_value(value))).collect(),
         },
         UpdateLine::SetWeight { source, target, weight: text } => {
             Update::set_weight(key(source), key(target), weight(text)?)
@@ -286,10 +286,6 @@ fn update_of(line: UpdateLine<'_>, options: &GraphOptions) -> Result<Update, Str
             Update::set_edge(key(source), key(target), name, new_value(value))
         }
     })
-}
-
-fn finite(text: &str) -> Option<f64> {
-    text.parse().ok().filter(|weight: &f64| weight.is_finite())
 }
 
 fn new_value(value: LineValue<'_>) -> NewValue {

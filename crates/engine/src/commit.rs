@@ -5,11 +5,9 @@
 //! plans what is right and applies it as one batch, an epoch. So a transaction happens as a whole at its place in the
 //! order, and what it read was still so there.
 
-mod item;
 mod lead;
 mod queue;
 mod stats;
-mod stripes;
 mod sync;
 
 use std::collections::{HashMap, HashSet};
@@ -19,15 +17,13 @@ use std::time::Instant;
 
 use base::parallel::Pool;
 
-pub(crate) use self::item::{Item, stored_ends};
 pub(crate) use self::lead::Alone;
 use self::queue::{Broken, Queue, Ticket};
 pub use self::stats::CommitStats;
 pub(crate) use self::stats::Counters;
-pub(crate) use self::stripes::{HUGE_BATCH, Stripes};
 use crate::live::Update;
 use crate::log::Durability;
-use crate::transaction::Reads;
+use crate::validation::{Failure, ReadSet};
 use crate::{Database, Error, ErrorKind, Result};
 
 /// With so many requests in the queue, who submits one commits them.
@@ -49,7 +45,7 @@ pub(crate) struct Request {
     /// The group is at least so durable before it is answered.
     pub(crate) durability: Durability,
     /// What must not have changed.
-    pub(crate) reads: Option<Box<Reads>>,
+    pub(crate) reads: Option<Box<ReadSet>>,
     /// Where the caller looks for when it happened.
     pub(crate) outcome: Option<Arc<OnceLock<Committed>>>,
     /// It happens only if those of its sequence before it have.
@@ -111,22 +107,6 @@ impl From<&[Update]> for Updates {
             updates => Self::Many(updates.to_vec()),
         }
     }
-}
-
-/// Why a request did not happen.
-#[derive(Clone, Debug)]
-pub(crate) enum Failure {
-    /// Something that was read is not so any more.
-    Conflict(Conflict),
-    Error(Error),
-}
-
-/// What two transactions disagree about.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Conflict {
-    Changed(Item),
-    /// A key that named no vertex does now.
-    Created(lama::Key),
 }
 
 /// What callers and leaders share.
@@ -209,12 +189,6 @@ impl From<Broken> for Error {
     }
 }
 
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self::Error(error)
-    }
-}
-
 /// A commit that was asked for and is not waited for yet.
 ///
 /// It happens once somebody waits, for this one or a later one, whoever's that is. Who drops it waits, and does not learn
@@ -273,25 +247,6 @@ impl Drop for Pending<'_> {
             // What is committed here could panic once more: that is left to others.
             self.database.commits().abandon(self.ticket);
         }
-    }
-}
-
-impl From<Failure> for Error {
-    fn from(failure: Failure) -> Self {
-        match failure {
-            Failure::Conflict(conflict) => conflict.into(),
-            Failure::Error(error) => error,
-        }
-    }
-}
-
-impl From<Conflict> for Error {
-    fn from(conflict: Conflict) -> Self {
-        let what = match conflict {
-            Conflict::Changed(item) => item.to_string(),
-            Conflict::Created(key) => format!("the existence of vertex {key}"),
-        };
-        Self::Conflict { what }
     }
 }
 

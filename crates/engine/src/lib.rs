@@ -15,6 +15,7 @@ mod load;
 mod log;
 mod prefetch;
 mod transaction;
+mod validation;
 mod workers;
 
 pub use append::{

@@ -21,6 +21,7 @@ mod background;
 mod batch;
 mod below;
 mod budget;
+mod bulk;
 mod checkpoint;
 mod delta;
 mod edges;
@@ -65,8 +66,8 @@ use self::rows::RowVersion;
 use self::version::LiveVersion;
 use self::vertices::VertexHistory;
 use crate::Result;
-use crate::commit::{HUGE_BATCH, Item, Stripes};
 use crate::log::{Bookmark, Durability, HeldLog, Log, LogOwner, LogPlace, LogStats, SharedDurability};
+use crate::validation::{HUGE_BATCH, ReadKey, VersionTable};
 
 /// Vertices that may come before everything is prepared for more.
 const SPARE_VERTICES: usize = 1 << 16;
@@ -94,7 +95,7 @@ pub(crate) struct Live {
     /// Of the last commit; readers see at least what it has.
     epoch: AtomicU64,
     /// What was changed when. It is taken after all others.
-    stripes: Mutex<Stripes>,
+    stripes: Mutex<VersionTable>,
     /// Whether there was a transaction.
     notes_changes: AtomicBool,
     /// What is committed is written there before; `None` where nothing outlives the handle.
@@ -252,7 +253,7 @@ impl Live {
         }
     }
 
-    /// Reads the whole log in the directory of `store`.
+    /// ReadSet the whole log in the directory of `store`.
     ///
     /// # Errors
     /// As [`LogPlace::read`].
@@ -373,7 +374,7 @@ impl Live {
     }
 
     /// What was changed when.
-    pub(crate) fn stripes(&self) -> MutexGuard<'_, Stripes> {
+    pub(crate) fn stripes(&self) -> MutexGuard<'_, VersionTable> {
         lock(&self.stripes)
     }
 
@@ -494,7 +495,7 @@ impl Turn<'_> {
         let (epoch, mut stripes) = (writer.epoch, live.stripes());
         let is_noted = stripes.are_kept() && given.len() <= HUGE_BATCH;
         let mut note = |item| stripes.change(item, epoch);
-        let changed: Option<&mut dyn FnMut(Item)> = if is_noted { Some(&mut note) } else { None };
+        let changed: Option<&mut dyn FnMut(ReadKey)> = if is_noted { Some(&mut note) } else { None };
         let version = match writer.apply(given, logging, pool, changed) {
             Ok(version) => version,
             Err(error) => {

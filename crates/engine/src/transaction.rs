@@ -12,7 +12,6 @@ mod edges;
 mod graph;
 mod own;
 mod properties;
-mod reads;
 mod retry;
 
 use std::ops::ControlFlow;
@@ -25,11 +24,11 @@ use lama::{Key, KeyScheme, Side, View};
 
 pub use self::graph::TransactionGraph;
 use self::own::{Own, OwnList};
-pub(crate) use self::reads::Reads;
 use crate::append::fitting_key;
-use crate::commit::{Alone, Committed, Conflict, Failure, Item, Pending, Request, Updates};
+use crate::commit::{Alone, Committed, Pending, Request, Updates};
 use crate::live::Update;
 use crate::log::Durability;
+use crate::validation::{Conflict, Failure, ReadKey, ReadSet};
 use crate::{Database, Error, Result};
 
 /// Changes in the making, and what they depend on; dropped, nothing has happened.
@@ -42,7 +41,7 @@ pub struct Transaction<'db> {
     pool: &'db Pool,
     view: View,
     epoch: u64,
-    reads: Mutex<Reads>,
+    reads: Mutex<ReadSet>,
     own: Own,
     updates: Vec<Update>,
     durability: Durability,
@@ -69,12 +68,12 @@ impl Database {
         self.require_writer()?;
         let (view, epoch) = self.live().pin(self.store())?;
         let own = Own::new(view.vertex_bound());
-        let reads = Mutex::new(Reads::new(epoch));
+        let reads = Mutex::new(ReadSet::new(epoch));
         let durability = self.durability();
         Ok(Transaction { database: self, pool, view, epoch, reads, own, updates: Vec::new(), durability })
     }
 
-    /// Reads everything that is committed: no commit is waited for, and nothing that is committed meanwhile is seen.
+    /// ReadSet everything that is committed: no commit is waited for, and nothing that is committed meanwhile is seen.
     ///
     /// # Errors
     /// Those of `body`; damage that was met before.
@@ -142,7 +141,7 @@ impl<'db> Transaction<'db> {
         }
     }
 
-    /// Makes a vertex, if there is none. Reads nothing.
+    /// Makes a vertex, if there is none. ReadSet nothing.
     ///
     /// # Errors
     /// As [`has_vertex`](Self::has_vertex); a graph cannot have so many.
@@ -165,7 +164,7 @@ impl<'db> Transaction<'db> {
         Ok(is_new)
     }
 
-    /// Removes a vertex with its edges and values, if it is there. Reads nothing: edges that others add to it before the
+    /// Removes a vertex with its edges and values, if it is there. ReadSet nothing: edges that others add to it before the
     /// commit go as well.
     ///
     /// # Errors
@@ -225,7 +224,7 @@ impl<'db> Transaction<'db> {
     /// # Errors
     /// Damage in the dictionary.
     pub fn vertices(&self) -> Result<Vec<Key>> {
-        self.note(Item::Vertices);
+        self.note(ReadKey::Vertices);
         let all = 0..self.own.vertex_bound as VertexId;
         all.filter(|&vertex| self.is_live(vertex)).map(|vertex| self.key(vertex)).collect()
     }
@@ -349,7 +348,7 @@ impl<'db> Transaction<'db> {
         self.own.is_live(vertex).unwrap_or_else(|| self.view.is_live(vertex))
     }
 
-    fn note(&self, item: Item) {
+    fn note(&self, item: ReadKey) {
         self.reads.lock().unwrap_or_else(PoisonError::into_inner).push(item);
     }
 
@@ -358,7 +357,7 @@ impl<'db> Transaction<'db> {
     }
 
     /// Something of a vertex is read; of one that was made here, that others did not make it.
-    fn note_of(&self, vertex: VertexId, item: Item) {
+    fn note_of(&self, vertex: VertexId, item: ReadKey) {
         match self.own.key(vertex, self.view.options()) {
             None => self.note(item),
             Some(key) => self.note_absent(&key),
@@ -372,16 +371,16 @@ impl<'db> Transaction<'db> {
         }
         let is_key = self.view.options().keys == KeyScheme::Dense;
         match (vertex as usize) < self.own.vertex_bound || is_key {
-            true => self.note_of(vertex, Item::Existence(vertex)),
+            true => self.note_of(vertex, ReadKey::Existence(vertex)),
             // Whoever makes vertices may be given this id.
-            false => self.note(Item::Vertices),
+            false => self.note(ReadKey::Vertices),
         }
     }
 
     fn note_list(&self, side: Side, vertex: VertexId) {
         let item = match side {
-            Side::Out => Item::OutList(vertex),
-            Side::In => Item::in_list(self.view.options(), vertex),
+            Side::Out => ReadKey::OutList(vertex),
+            Side::In => ReadKey::in_list(self.view.options(), vertex),
         };
         self.note_of(vertex, item);
         let options = self.view.options();
@@ -403,7 +402,7 @@ impl<'db> Transaction<'db> {
 fn request(
     updates: Vec<Update>,
     durability: Durability,
-    reads: Reads,
+    reads: ReadSet,
     outcome: Option<Arc<OnceLock<Committed>>>,
 ) -> Request {
     let is_empty = updates.is_empty();

@@ -79,7 +79,7 @@ pub use write_values::{ValueColumn, ValueKind, VertexValue, write_values};
 
 pub(crate) use message::shown;
 pub(crate) use number::push_u64;
-pub use number::weight_range;
+pub use number::{parse_weight, weight_range};
 
 /// Edges parsed from one block of an input, in input order.
 #[derive(Clone, Debug)]

@@ -114,8 +114,13 @@ pub trait Weight: Pod + Send + Sync + PartialOrd + Debug + Display + FromStr + '
     /// Whether this is a weight at all: every number is, NaN is not.
     fn is_number(self) -> bool;
 
-    /// Whether an input may have it: sums of infinite weights are no distances.
-    fn is_finite(self) -> bool;
+    /// Whether this is +∞ or −∞.
+    fn is_infinite(self) -> bool;
+
+    /// Whether an edge may have it: a number or +∞, which shortest paths take for no edge. Not −∞ or NaN.
+    fn is_accepted(self) -> bool {
+        self.is_number() && !(self.is_infinite() && self < Self::ONE)
+    }
 
     /// The sum of two weights, for merging parallel edges; `None` where it is beyond the type.
     fn checked_plus(self, other: Self) -> Option<Self>;
@@ -200,7 +205,7 @@ impl Distance for f64 {
 }
 
 macro_rules! impl_weight {
-    ($type:ty, $word:ty, $variant:ident, $distance:ty, $one:expr, $valid:expr, $number:expr, $finite:expr, $plus:expr) => {
+    ($type:ty, $word:ty, $variant:ident, $distance:ty, $one:expr, $valid:expr, $number:expr, $infinite:expr, $plus:expr) => {
         impl Weight for $type {
             type Distance = $distance;
             const TYPE: WeightType = WeightType::$variant;
@@ -218,8 +223,8 @@ macro_rules! impl_weight {
             }
 
             #[inline(always)]
-            fn is_finite(self) -> bool {
-                $finite(self)
+            fn is_infinite(self) -> bool {
+                $infinite(self)
             }
 
             #[inline(always)]
@@ -252,15 +257,16 @@ macro_rules! impl_weight {
     };
 }
 
-/// The sum of floating weights, where it is a number.
-fn finite_sum<W: Weight + std::ops::Add<Output = W>>(a: W, b: W) -> Option<W> {
-    Some(a + b).filter(|sum| sum.is_finite())
+/// The sum of floating weights; `None` where finite ones have a sum that is not.
+fn checked_sum<W: Weight + std::ops::Add<Output = W>>(a: W, b: W) -> Option<W> {
+    let is_finite = !(a.is_infinite() || b.is_infinite());
+    Some(a + b).filter(|sum| !(is_finite && sum.is_infinite()))
 }
 
-impl_weight!(u32, u32, U32, u64, 1, |_| true, |_| true, |_| true, Self::checked_add);
-impl_weight!(i64, u64, I64, u64, 1, |w| w >= 0, |_| true, |_| true, Self::checked_add);
-impl_weight!(f32, u32, F32, f64, 1.0, |w| w >= 0.0, |w: f32| !w.is_nan(), Self::is_finite, finite_sum);
-impl_weight!(f64, u64, F64, f64, 1.0, |w| w >= 0.0, |w: f64| !w.is_nan(), Self::is_finite, finite_sum);
+impl_weight!(u32, u32, U32, u64, 1, |_| true, |_| true, |_| false, Self::checked_add);
+impl_weight!(i64, u64, I64, u64, 1, |w| w >= 0, |_| true, |_| false, Self::checked_add);
+impl_weight!(f32, u32, F32, f64, 1.0, |w| w >= 0.0, |w: f32| !w.is_nan(), Self::is_infinite, checked_sum);
+impl_weight!(f64, u64, F64, f64, 1.0, |w| w >= 0.0, |w: f64| !w.is_nan(), Self::is_infinite, checked_sum);
 
 #[cfg(test)]
 mod tests {
@@ -281,7 +287,9 @@ mod tests {
         assert_eq!((u32::MAX.checked_plus(1), 7_u32.checked_plus(1)), (None, Some(8)));
         assert_eq!((i64::MIN.checked_plus(-1), i64::MAX.checked_plus(-1)), (None, Some(i64::MAX - 1)));
         assert_eq!((f32::MAX.checked_plus(f32::MAX), 0.5_f64.checked_plus(0.25)), (None, Some(0.75)));
-        assert!(!Weight::is_finite(f64::NAN) && !Weight::is_finite(f32::INFINITY) && Weight::is_finite(i64::MIN));
+        assert!([f64::NAN, f64::NEG_INFINITY].iter().all(|weight| !weight.is_accepted()));
+        assert!(f32::INFINITY.is_accepted() && i64::MIN.is_accepted() && f64::MIN.is_accepted());
+        assert_eq!(f32::INFINITY.checked_plus(1.0), Some(f32::INFINITY));
     }
 
     #[test]

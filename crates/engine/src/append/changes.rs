@@ -163,9 +163,12 @@ impl EdgeWeight {
             (WeightType::F32, Self::Integer(weight)) => Some((weight as f32).bits()),
             (WeightType::F64, Self::Integer(weight)) => Some((weight as f64).bits()),
             (WeightType::F32, Self::Real(weight)) => {
-                Some(weight as f32).filter(|weight| weight.is_finite()).map(Weight::bits)
+                let is_too_large = weight.is_finite() && !(weight as f32).is_finite();
+                Some(weight as f32).filter(|weight| !is_too_large && weight.is_accepted()).map(Weight::bits)
             }
-            (WeightType::F64, Self::Real(weight)) => Some(weight).filter(|weight| weight.is_finite()).map(Weight::bits),
+            (WeightType::F64, Self::Real(weight)) => {
+                Some(weight).filter(|weight| weight.is_accepted()).map(Weight::bits)
+            }
         }
     }
 }
@@ -187,11 +190,11 @@ pub(crate) fn weight_bits(
         (Some(weight_type), Some(weight)) => match weight.bits(weight_type) {
             Some(bits) => Ok(bits),
             None => {
-                let finite =
-                    if matches!(weight_type, WeightType::F32 | WeightType::F64) { "finite numbers " } else { "" };
+                let range =
+                    if matches!(weight_type, WeightType::F32 | WeightType::F64) { "numbers or +∞ " } else { "" };
                 let of = weight_type.name();
                 wrong(format!(
-                    "has weight {weight}, and the graph's are {finite}of type {of}, the --weight-type of its load"
+                    "has weight {weight}, and the graph's are {range}of type {of}, the --weight-type of its load"
                 ))
             }
         },

@@ -69,7 +69,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) progress: &'a dyn Progress,
 }
 
-/// Reads files.
+/// ReadSet files.
 pub(crate) fn read_source(reading: Reading<'_>, source: &mut Source) -> Result<Requests> {
     match reading.graph.keys {
         KeyScheme::Integer => read_keys::<u64>(reading, source),
@@ -100,8 +100,8 @@ fn read_blocks<K: InputKey, P: Payload>(reading: Reading<'_>, source: &mut Sourc
         progress.advance(now.saturating_sub(bytes_told.fetch_max(now, Ordering::Relaxed)));
         let weights =
             if P::IS_WEIGHTED { block.weights.iter().map(|weight| weight.bits()).collect() } else { Vec::new() };
-        if P::IS_WEIGHTED && !block.weights.iter().all(|weight| weight.is_finite()) {
-            return Err(Error::Option("a weight is no finite number".into()));
+        if P::IS_WEIGHTED && !block.weights.iter().all(|weight| weight.is_accepted()) {
+            return Err(Error::Option("a weight is −∞ or not a number".into()));
         }
         let values = BlockValues {
             weights,

@@ -6,12 +6,13 @@ use base::parallel::Pool;
 use base::progress::Silent;
 
 use super::queue::{Leading, Ticket};
-use super::{Committed, Failure, Request, Stripes};
+use super::{Committed, Request};
 use crate::live::{Applied, EdgePairs, Given, Group, Missing, Update};
 use crate::log::Durability;
+use crate::validation::{Failure, VersionTable};
 use crate::{Database, Result};
 
-/// Batches of more updates than this are committed in a group of their own, without a copy, on all workers.
+/// Batches of more changes than this are committed in a group of their own, without a copy, on all workers.
 const OWN_GROUP: usize = 1 << 10;
 
 /// After a group that was synced, the next one waits for callers who are about to come again for one part in so many of
@@ -52,7 +53,7 @@ impl Database {
         durability: Durability,
         pool: &Pool,
     ) -> Result<Applied> {
-        if missing == Missing::Strict || updates.len() > OWN_GROUP {
+        if missing == Missing::Strict || num_changes(updates) > OWN_GROUP {
             return self.commit_alone(Given::Updates(updates, missing), durability, pool);
         }
         self.submit_with(updates, durability, pool)?.wait()?;
@@ -185,8 +186,17 @@ impl Database {
     }
 }
 
+/// How many updates a batch has, each property of an edge that is added counted as one.
+fn num_changes(updates: &[Update]) -> usize {
+    let properties = |update: &Update| match update {
+        Update::AddEdge { properties, .. } => properties.len(),
+        _ => 0,
+    };
+    updates.len() + updates.iter().map(properties).sum::<usize>()
+}
+
 /// Adds a request to a group, if what it read is still so.
-fn join(group: &mut Group<'_>, stripes: &mut Stripes, request: &Request) -> Result<(), Failure> {
+fn join(group: &mut Group<'_>, stripes: &mut VersionTable, request: &Request) -> Result<(), Failure> {
     request.require_next()?;
     if let Some(reads) = &request.reads {
         reads.validate(stripes, |key| group.has_id(key))?;

@@ -15,6 +15,7 @@ use lama::{Finder, GraphOptions, Key, KeyScheme, Overlay, Underlay};
 
 use super::batch::{ArcUpdate, Batch};
 use super::below::Below;
+use super::bulk::BulkRows;
 use super::edges::EdgePlan;
 use super::pairs::Given;
 use super::update::{Missing, NewValue, Update};
@@ -22,8 +23,8 @@ use super::values::{Properties, typed};
 use super::version::LiveVersion;
 use super::{UNDERLAY_BITS, Writer, logged, roomy};
 use crate::append::{EdgeWeight, entries_of, fitting_key, weight_bits};
-use crate::commit::Item;
 use crate::log::{Durability, Log};
+use crate::validation::ReadKey;
 use crate::{Error, Result};
 
 /// The room for the bytes of a batch in the log that is kept from one batch to the next.
@@ -31,6 +32,16 @@ const MAX_RECORD_BYTES: usize = 1 << 20;
 
 /// Fewer updates than this are looked at by one thread: others would not be awake in time.
 const SERIAL_UPDATES: usize = 4 << 10;
+
+/// Fewer edges with properties than this are planned one by one: there is little to fetch ahead.
+const SERIAL_ROWS: usize = 64;
+
+/// What a commit changes: the arcs and rows of many edges that were planned together, then the steps of a plan.
+pub(super) struct BatchChanges<'b, 'u> {
+    pub(super) plan: Plan,
+    pub(super) batch: &'b mut Batch,
+    pub(super) rows: BulkRows<'u>,
+}
 
 /// Where commits are written before they happen.
 #[derive(Clone, Copy, Debug)]
@@ -127,7 +138,7 @@ impl Writer {
         given: Given<'_>,
         logging: Logging<'_>,
         pool: &Pool,
-        changed: Option<&mut dyn FnMut(Item)>,
+        changed: Option<&mut dyn FnMut(ReadKey)>,
     ) -> Result<Arc<LiveVersion>> {
         let as_updates;
         let (updates, missing) = match given {
@@ -143,14 +154,18 @@ impl Writer {
             }
         };
         self.with_batch(|this, batch| {
-            let plan = match this.plan_known_edges(updates, missing, batch, pool) {
-                Some(plan) => plan,
-                None => this.plan(updates, missing)?,
+            let (plan, rows) = match this.plan_known_edges(updates, missing, batch, pool) {
+                Some(planned) => planned,
+                None => {
+                    batch.clear();
+                    (this.plan(updates, missing)?, BulkRows::default())
+                }
             };
-            let Some(changed) = changed else { return this.commit(plan, batch, logging, pool, &mut |_| {}) };
-            this.for_each_change_of_arcs(batch, changed);
-            this.for_each_change(&plan, 0, this.vertex_bound, changed);
-            this.commit(plan, batch, logging, pool, changed)
+            let changes = BatchChanges { plan, batch, rows };
+            let Some(changed) = changed else { return this.commit(changes, logging, pool, &mut |_| {}) };
+            this.for_each_change_of_arcs(changes.batch, changed);
+            this.for_each_change(&changes.plan, 0, this.vertex_bound, changed);
+            this.commit(changes, logging, pool, changed)
         })
     }
 
@@ -164,9 +179,11 @@ impl Writer {
         plan: Plan,
         logging: Logging<'_>,
         pool: &Pool,
-        changed: &mut dyn FnMut(Item),
+        changed: &mut dyn FnMut(ReadKey),
     ) -> Result<Arc<LiveVersion>> {
-        self.with_batch(|this, batch| this.commit(plan, batch, logging, pool, changed))
+        self.with_batch(|this, batch| {
+            this.commit(BatchChanges { plan, batch, rows: BulkRows::default() }, logging, pool, changed)
+        })
     }
 
     /// # Errors
@@ -191,24 +208,23 @@ impl Writer {
         done.map(|()| Arc::clone(&self.newest))
     }
 
-    /// Logs a plan and the arcs that come before it, and applies both.
+    /// Logs changes, and applies them.
     fn commit(
         &mut self,
-        plan: Plan,
-        batch: &mut Batch,
+        changes: BatchChanges<'_, '_>,
         logging: Logging<'_>,
         pool: &Pool,
-        changed: &mut dyn FnMut(Item),
+        changed: &mut dyn FnMut(ReadKey),
     ) -> Result<()> {
         self.commit_as(
             logging,
-            plan.vertex_bound,
-            (plan, batch),
-            |this, (plan, batch), record| {
+            changes.plan.vertex_bound,
+            changes,
+            |this, changes, record| {
                 let num_known = [this.properties.schema.len(), this.edges.schema.len()];
-                logged::encode(plan, batch, this.underlay.view().options(), (this.vertex_bound, num_known), record);
+                logged::encode(changes, this.underlay.view().options(), (this.vertex_bound, num_known), record);
             },
-            |this, (plan, batch)| this.carry_out(plan, batch, pool, changed),
+            |this, changes| this.carry_out(changes, pool, changed),
         )
     }
 
@@ -249,12 +265,13 @@ impl Writer {
 
     fn carry_out(
         &mut self,
-        mut plan: Plan,
-        batch: &mut Batch,
+        changes: BatchChanges<'_, '_>,
         pool: &Pool,
-        changed: &mut dyn FnMut(Item),
+        changed: &mut dyn FnMut(ReadKey),
     ) -> Result<()> {
+        let BatchChanges { mut plan, batch, rows } = changes;
         self.take_vertices(&mut plan);
+        rows.store(&self.edges.rows, pool);
         self.revive_ends(batch);
         let options = *self.underlay.view().options();
         for step in plan.steps.drain(..) {
@@ -298,18 +315,27 @@ impl Writer {
         for (row, values) in plan.edges.numbered_rows() {
             values.iter().enumerate().for_each(|(place, value)| self.edges.rows.set(row, place, value.as_value()));
         }
-        self.edges.next += plan.edges.rows.len() as u64;
+        self.edges.next = plan.edges.end();
     }
 
     /// Plans many updates on all workers, where nothing depends on those before: all are of edges whose ends are
     /// known, or have their ids as keys, and all are right. Their arcs go to `batch`. `None` where it is otherwise.
-    fn plan_known_edges(&self, updates: &[Update], missing: Missing, batch: &mut Batch, pool: &Pool) -> Option<Plan> {
+    fn plan_known_edges<'u>(
+        &self,
+        updates: &'u [Update],
+        missing: Missing,
+        batch: &mut Batch,
+        pool: &Pool,
+    ) -> Option<(Plan, BulkRows<'u>)> {
         let options = self.underlay.view().options();
-        if missing == Missing::Strict || updates.len() <= SERIAL_UPDATES {
+        if missing == Missing::Strict {
             return None;
         }
         if options.edge_properties {
-            return self.plan_known_rows(updates, batch, pool);
+            return if updates.len() > SERIAL_ROWS { self.plan_known_rows(updates, batch, pool) } else { None };
+        }
+        if updates.len() <= SERIAL_UPDATES {
+            return None;
         }
         let nothing_new = self.empty_plan();
         let edge = |update: &Update| {
@@ -343,10 +369,7 @@ impl Writer {
             Some(bound)
         });
         let bound = bounds.into_iter().try_fold(self.vertex_bound, |all, bound| Some(all.max(bound?)));
-        if bound.is_none() {
-            batch.clear();
-        }
-        Some(Plan { vertex_bound: bound?, ..nothing_new })
+        Some((Plan { vertex_bound: bound?, ..nothing_new }, BulkRows::default()))
     }
 
     /// The id of a key that needs no new one; where keys are ids, an edge that is added may have any.
@@ -509,7 +532,7 @@ impl Writer {
     fn edge_values(&self, updates: &[Update], plan: &mut Plan) -> Result<Vec<(usize, OwnedValue)>> {
         let Some(Update::AddEdge { source, target, properties, .. }) = updates.first() else { return Ok(Vec::new()) };
         let value =
-            |(name, value): &(String, NewValue)| self.edge_property((source, target), (name, value), updates, plan);
+            |(name, value): &(Arc<str>, NewValue)| self.edge_property((source, target), (name, value), updates, plan);
         properties.iter().map(value).collect()
     }
 
@@ -518,7 +541,7 @@ impl Writer {
     fn edge_property(
         &self,
         (source, target): (&Key, &Key),
-        (name, value): (&String, &NewValue),
+        (name, value): (&str, &NewValue),
         updates: &[Update],
         plan: &mut Plan,
     ) -> Result<(usize, OwnedValue)> {
@@ -618,12 +641,12 @@ impl Writer {
         vertex: VertexId,
         batch: &mut Batch,
         pool: &Pool,
-        changed: &mut dyn FnMut(Item),
+        changed: &mut dyn FnMut(ReadKey),
     ) -> Result<()> {
         let view = self.version().view();
         let entries = entries_of(&view, &[vertex], pool, &Silent)?;
         for (source, target) in entries {
-            Item::for_each_of_edge(self.underlay.view().options(), source, target, &mut *changed);
+            ReadKey::for_each_of_edge(self.underlay.view().options(), source, target, &mut *changed);
             let gone = EdgeUpdate { source, target, addition: None };
             gone.for_each_arc(self.underlay.view().options(), |arc| batch.push(arc));
         }
@@ -695,7 +718,7 @@ pub(super) fn said_of_edges<'u>(updates: &'u [Update], name: &'u str) -> impl It
             Update::AddEdge { properties, .. } => (None, &properties[..]),
             _ => (None, &[][..]),
         };
-        set.into_iter().chain(added.iter().filter(move |(other, _)| other == name).map(|(_, value)| value))
+        set.into_iter().chain(added.iter().filter(move |(other, _)| **other == *name).map(|(_, value)| value))
     })
 }
 

@@ -4,24 +4,19 @@
 //! of its row. A plan says exactly which entries a pair is to have: who reads it, from the log for example, looks nothing
 //! up. A pair is removed whole, and gets all its entries anew; where edges are only added to it, it stays as it is.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use base::VertexId;
-use base::parallel::Pool;
 use graph::property::OwnedValue;
-use lama::{Finder, GraphOptions, Side};
+use lama::{Finder, GraphOptions};
 
 use super::Writer;
-use super::apply::{EdgeUpdate, Plan, Step, said_of_edges};
-use super::batch::Batch;
-use super::update::Update;
-use super::values::typed;
+use super::apply::{EdgeUpdate, Plan, Step};
 use crate::Result;
-use crate::append::weight_bits;
-use crate::commit::stored_ends;
+use crate::validation::stored_ends;
 
 /// The ends of an edge in the order in which the graph stores them.
-type Ends = (VertexId, VertexId);
+pub(super) type Ends = (VertexId, VertexId);
 
 /// The rows of a plan, and the edges that it leaves.
 #[derive(Debug)]
@@ -60,6 +55,17 @@ impl EdgePlan {
     /// The rows with their numbers.
     pub(super) fn numbered_rows(&self) -> impl ExactSizeIterator<Item = (u64, &[OwnedValue])> {
         self.rows.iter().enumerate().map(|(index, values)| (self.first_row + index as u64, &values[..]))
+    }
+
+    /// Leaves this many numbers to rows of others, before any row of the plan.
+    pub(super) fn begin_at(&mut self, first_row: u64) {
+        debug_assert!(self.rows.is_empty());
+        self.first_row = first_row;
+    }
+
+    /// The number of the row behind the last.
+    pub(super) fn end(&self) -> u64 {
+        self.first_row + self.rows.len() as u64
     }
 
     /// Begins a request; returns what [`cut`](Self::cut) takes to forget it.
@@ -122,12 +128,12 @@ impl EdgePlan {
 }
 
 /// The ends of an edge as the graph stores them; `None` where it stores no such edge.
-fn stored(options: &GraphOptions, ends: Ends) -> Option<Ends> {
+pub(super) fn stored(options: &GraphOptions, ends: Ends) -> Option<Ends> {
     (!options.ordered || ends.0 != ends.1).then(|| stored_ends(options, ends))
 }
 
 impl Writer {
-    fn options(&self) -> &GraphOptions {
+    pub(super) fn options(&self) -> &GraphOptions {
         self.underlay.view().options()
     }
 
@@ -228,107 +234,6 @@ impl Writer {
             (pair.edges, pair.is_whole) = (edges, true);
         }
         Ok(&pair.edges)
-    }
-}
-
-/// Updates that one worker looks at in a row.
-const GRAIN: usize = 1 << 12;
-/// How many updates before its turn the place of an edge is fetched, and what a search for it reads.
-const PLACES_AHEAD: usize = 24;
-const EDGES_AHEAD: usize = 12;
-
-/// An edge that is added, with the ids of its ends.
-struct KnownEdge {
-    source: VertexId,
-    target: VertexId,
-    values: Vec<(usize, OwnedValue)>,
-    /// Whether there is such an edge, which keeps its other values.
-    is_there: bool,
-}
-
-impl Writer {
-    /// Plans many edges with properties on all workers, where all updates add edges whose ends are known, or have their
-    /// ids as keys, and all are right. `None` where it is otherwise.
-    ///
-    /// An edge that is there already, or stands twice in the batch, is planned behind the others, in order.
-    pub(super) fn plan_known_rows(&self, updates: &[Update], batch: &mut Batch, pool: &Pool) -> Option<Plan> {
-        let options = self.options();
-        let mut plan = self.empty_plan();
-        for update in updates {
-            let Update::AddEdge { properties, .. } = update else { return None };
-            for (name, _) in properties {
-                plan.edge_properties.find(name, said_of_edges(updates, name)).ok()?;
-            }
-        }
-        let parts = pool.map_chunks(0..updates.len(), GRAIN, |_, chunk| self.known_edges(&updates[chunk], &plan));
-        let parts: Vec<_> = parts.into_iter().collect::<Option<_>>()?;
-        let edges = || parts.iter().flatten();
-        let bound = edges().map(|edge| edge.source.max(edge.target) as usize + 1).max().unwrap_or(0);
-        plan.vertex_bound = plan.vertex_bound.max(bound);
-        let key = |edge: &KnownEdge| {
-            let (first, second) = stored_ends(options, (edge.source, edge.target));
-            u64::from(first) << u32::BITS | u64::from(second)
-        };
-        let mut repeated = HashSet::new();
-        if !options.multigraph {
-            let mut keys: Vec<u64> = edges().map(key).collect();
-            keys.sort_unstable();
-            repeated.extend(keys.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]));
-        }
-        let mut finder = self.underlay.finder();
-        plan.edges.rows.reserve(updates.len());
-        for edge in parts.into_iter().flatten() {
-            let update = EdgeUpdate { source: edge.source, target: edge.target, addition: Some(0) };
-            if edge.is_there || !repeated.is_empty() && repeated.contains(&key(&edge)) {
-                self.plan_edge(update, edge.values, &mut plan, &mut finder).ok()?;
-            } else {
-                let row = plan.edges.new_row(row_of(edge.values));
-                EdgeUpdate { addition: Some(row), ..update }.for_each_arc(options, |arc| batch.push(arc));
-            }
-        }
-        Some(plan)
-    }
-
-    /// The edges that updates add; `None` where one of them has another key, or is not right.
-    fn known_edges(&self, updates: &[Update], plan: &Plan) -> Option<Vec<KnownEdge>> {
-        let options = self.options();
-        let schema = plan.edge_properties.schema();
-        let is_every_id_live = self.num_vertices == self.vertex_bound;
-        let mut edges = Vec::with_capacity(updates.len());
-        for update in updates {
-            let Update::AddEdge { source, target, weight, properties } = update else { return None };
-            weight_bits((source, target), *weight, options).ok()?;
-            let (source, target) = (self.known_id(source, true, plan)?, self.known_id(target, true, plan)?);
-            if options.ordered && source == target && !is_every_id_live {
-                // A loop is no arc here, and yet its vertex is to be there.
-                return None;
-            }
-            let mut values = Vec::with_capacity(properties.len());
-            for (name, value) in properties {
-                let place = schema.find(name)?;
-                values.push((place, typed(name, value, schema.get(place)?.1).ok()?));
-            }
-            edges.push(KnownEdge { source, target, values, is_there: false });
-        }
-        if options.multigraph {
-            return Some(edges);
-        }
-        let mut finder = self.underlay.finder();
-        for index in 0..edges.len() {
-            if let Some(next) = edges.get(index + PLACES_AHEAD) {
-                finder.prefetch(next.source);
-                self.newest.delta.prefetch(Side::Out, next.source);
-            }
-            if let Some(next) = edges.get(index + EDGES_AHEAD) {
-                finder.prefetch_arc(next.source, next.target);
-                self.newest.delta.prefetch_place(Side::Out, next.source, false);
-            }
-            let KnownEdge { source, target, .. } = edges[index];
-            if let Some(ends) = stored(options, (source, target)) {
-                edges[index].is_there = !self.newest.edges(ends.0, ends.1, &mut finder).ok()?.is_empty();
-            }
-        }
-        Some(edges)
     }
 }
 

@@ -12,8 +12,8 @@ use super::batch::{ArcUpdate, Batch};
 use super::update::Update;
 use super::values::Properties;
 use super::{Live, Turn, Writer};
-use crate::commit::Item;
 use crate::log::Durability;
+use crate::validation::ReadKey;
 use crate::{Error, Result};
 
 /// Lists of so many steps are fetched while the batch is logged: those of more would not stay.
@@ -69,7 +69,7 @@ impl Group<'_> {
     ///
     /// # Errors
     /// One of them is not right: nothing was added.
-    pub(crate) fn add(&mut self, updates: &[Update], mut changed: impl FnMut(Item)) -> Result<()> {
+    pub(crate) fn add(&mut self, updates: &[Update], mut changed: impl FnMut(ReadKey)) -> Result<()> {
         let before = Mark::new(&mut self.plan, updates);
         let mut finder = self.writer.underlay.finder();
         for index in 0..updates.len() {
@@ -91,7 +91,7 @@ impl Group<'_> {
     ///
     /// # Errors
     /// The log cannot be written: nothing has happened. Damage in the snapshot, or a lack of memory.
-    pub(crate) fn commit(self, durability: Durability, pool: &Pool, changed: &mut dyn FnMut(Item)) -> Result<()> {
+    pub(crate) fn commit(self, durability: Durability, pool: &Pool, changed: &mut dyn FnMut(ReadKey)) -> Result<()> {
         for &step in self.plan.steps.iter().take(FETCHED_STEPS) {
             self.writer.for_each_list(step, |side, list| self.writer.delta.prefetch_lists(side, list));
         }
@@ -160,10 +160,10 @@ impl Writer {
     }
 
     /// Calls `changed` with what arcs change that are no steps of a plan.
-    pub(super) fn for_each_change_of_arcs(&self, batch: &Batch, changed: &mut dyn FnMut(Item)) {
+    pub(super) fn for_each_change_of_arcs(&self, batch: &Batch, changed: &mut dyn FnMut(ReadKey)) {
         let options = self.underlay.view().options();
         batch.for_each(|ArcUpdate { list, neighbour, .. }| {
-            Item::for_each_of_edge(options, list, neighbour, &mut *changed);
+            ReadKey::for_each_of_edge(options, list, neighbour, &mut *changed);
         });
         if self.num_vertices < self.vertex_bound {
             batch.for_each_addition(|list, neighbour| {
@@ -175,19 +175,19 @@ impl Writer {
 
     /// Calls `changed` with what changes if a vertex is to be there. New ones had no id that anybody could have read;
     /// those that went and come again have.
-    pub(super) fn comes(&self, vertex: VertexId, changed: &mut dyn FnMut(Item)) {
+    pub(super) fn comes(&self, vertex: VertexId, changed: &mut dyn FnMut(ReadKey)) {
         if (vertex as usize) < self.vertex_bound && !self.is_live(vertex) {
-            changed(Item::Existence(vertex));
-            changed(Item::Vertices);
+            changed(ReadKey::Existence(vertex));
+            changed(ReadKey::Vertices);
         }
     }
 
     /// Calls `changed` with what the steps of a plan from `first` on change, before which ids were below `bound`; not
     /// with the edges and values that go with a vertex.
-    pub(super) fn for_each_change(&self, plan: &Plan, first: usize, bound: usize, changed: &mut dyn FnMut(Item)) {
+    pub(super) fn for_each_change(&self, plan: &Plan, first: usize, bound: usize, changed: &mut dyn FnMut(ReadKey)) {
         let options = self.underlay.view().options();
         if plan.vertex_bound > bound {
-            changed(Item::Vertices);
+            changed(ReadKey::Vertices);
         }
         for step in &plan.steps[first..] {
             match *step {
@@ -196,18 +196,18 @@ impl Writer {
                         self.comes(source, changed);
                         self.comes(target, changed);
                     }
-                    Item::for_each_of_edge(options, source, target, &mut *changed);
+                    ReadKey::for_each_of_edge(options, source, target, &mut *changed);
                 }
                 Step::AddVertex(vertex) => self.comes(vertex, changed),
                 Step::RemoveVertex(vertex) => {
-                    changed(Item::Existence(vertex));
-                    changed(Item::Properties(vertex));
-                    changed(Item::Vertices);
+                    changed(ReadKey::Existence(vertex));
+                    changed(ReadKey::Properties(vertex));
+                    changed(ReadKey::Vertices);
                 }
                 Step::SetValue(place) => {
                     let vertex = plan.values[place].vertex;
                     self.comes(vertex, changed);
-                    changed(Item::Properties(vertex));
+                    changed(ReadKey::Properties(vertex));
                 }
             }
         }

@@ -11,7 +11,7 @@ use graph::{Direction, WeightType};
 use lama::{GraphOptions, Key, KeyScheme};
 use terrace::Fate;
 
-use super::apply::{EdgeUpdate, Plan, Step};
+use super::apply::{BatchChanges, EdgeUpdate, Step};
 use super::batch::{ArcUpdate, Batch};
 use super::pairs::EdgePairs;
 
@@ -99,11 +99,10 @@ fn payload_bytes(options: &GraphOptions) -> usize {
     options.list_weights().map_or(0, WeightType::num_bytes)
 }
 
-/// Appends what a plan does, and the arcs of `batch` before its steps, to a graph that has ids below `vertex_bound`, and
-/// this many properties of vertices and of edges.
+/// Appends what is changed in a graph that has ids below `vertex_bound`, and this many properties of vertices and of
+/// edges.
 pub(super) fn encode(
-    plan: &Plan,
-    batch: &Batch,
+    BatchChanges { plan, batch, rows }: &BatchChanges<'_, '_>,
     options: &GraphOptions,
     (vertex_bound, num_properties): (usize, [usize; 2]),
     bytes: &mut Vec<u8>,
@@ -130,6 +129,11 @@ pub(super) fn encode(
             Recorder::text(bytes, name);
         }
     }
+    for (row, values) in rows.numbered() {
+        let bytes = recorder.entry(ROWS);
+        bytes.extend_from_slice(&row.to_le_bytes());
+        encode_row(values, bytes);
+    }
     for (row, values) in plan.edges.numbered_rows() {
         let bytes = recorder.entry(ROWS);
         bytes.extend_from_slice(&row.to_le_bytes());
@@ -150,6 +154,20 @@ pub(super) fn encode(
                 lama::encode_value(planned.value.as_value(), bytes);
             }
         }
+    }
+}
+
+/// Appends the values of a row, which stand with the places of their properties.
+fn encode_row(values: &[(usize, PropertyValue<'_>)], bytes: &mut Vec<u8>) {
+    let len = values.iter().map(|(place, _)| place + 1).max().unwrap_or(0);
+    bytes.extend_from_slice(&(len as u32).to_le_bytes());
+    let is_dense = values.iter().enumerate().all(|(index, (place, _))| index == *place);
+    if is_dense {
+        return values.iter().for_each(|&(_, value)| lama::encode_value(value, bytes));
+    }
+    for place in 0..len {
+        let value = values.iter().find(|(other, _)| *other == place);
+        lama::encode_value(value.map_or(PropertyValue::Null, |&(_, value)| value), bytes);
     }
 }
 

@@ -14,7 +14,7 @@ use super::below::Below;
 use super::update::{Missing, Update};
 use super::{Writer, logged};
 use crate::Result;
-use crate::commit::Item;
+use crate::validation::ReadKey;
 
 /// Pairs that one worker looks at in a row.
 const GRAIN: usize = 1 << 16;
@@ -87,7 +87,7 @@ impl Writer {
         (edges, plan): (EdgePairs<'_>, Plan),
         logging: Logging<'_>,
         pool: &Pool,
-        changed: Option<&mut dyn FnMut(Item)>,
+        changed: Option<&mut dyn FnMut(ReadKey)>,
     ) -> Result<()> {
         if let Some(changed) = changed {
             self.for_each_change_of_pairs(edges, changed);
@@ -111,11 +111,11 @@ impl Writer {
         })
     }
 
-    fn for_each_change_of_pairs(&self, edges: EdgePairs<'_>, changed: &mut dyn FnMut(Item)) {
+    fn for_each_change_of_pairs(&self, edges: EdgePairs<'_>, changed: &mut dyn FnMut(ReadKey)) {
         let options = self.underlay.view().options();
         let may_come = edges.fate == Fate::Come && self.num_vertices < self.vertex_bound;
         for &(source, target) in edges.pairs {
-            Item::for_each_of_edge(options, source, target, &mut *changed);
+            ReadKey::for_each_of_edge(options, source, target, &mut *changed);
             if may_come {
                 self.comes(source, changed);
                 self.comes(target, changed);

@@ -1,5 +1,7 @@
 //! What a program asks a live graph to change, key by key.
 
+use std::sync::Arc;
+
 use graph::property::OwnedValue;
 use lama::Key;
 
@@ -19,7 +21,7 @@ pub enum Update {
         /// Its weight.
         weight: Option<EdgeWeight>,
         /// Names and values of properties, in a graph whose edges have some. A property that is not there yet is made.
-        properties: Vec<(String, NewValue)>,
+        properties: Vec<(Arc<str>, NewValue)>,
     },
     /// An edge is to have this weight: of a multigraph all of the pair, and where there is none, one is made.
     SetWeight {
@@ -109,7 +111,7 @@ impl Update {
     /// let update = Update::add_edge_with("alice", "bob", paid);
     /// # assert!(matches!(update, Update::AddEdge { properties, .. } if properties.len() == 2));
     /// ```
-    pub fn add_edge_with<N: Into<String>, V: Into<NewValue>>(
+    pub fn add_edge_with<N: Into<Arc<str>>, V: Into<NewValue>>(
         source: impl Into<Key>,
         target: impl Into<Key>,
         properties: impl IntoIterator<Item = (N, V)>,

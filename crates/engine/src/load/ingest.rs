@@ -363,8 +363,8 @@ fn check_weights<P: Payload, K>(block: &EdgeBlock<K, P::Weight>) -> Result<()> {
         let what = format!("{} edges came with {} weights", block.edges.len(), block.weights.len());
         return Err(Error::Option(what));
     }
-    match block.weights.iter().all(|weight| weight.is_finite()) {
+    match block.weights.iter().all(|weight| weight.is_accepted()) {
         true => Ok(()),
-        false => Err(Error::Option("a weight is no finite number".into())),
+        false => Err(Error::Option("a weight is −∞ or not a number".into())),
     }
 }

@@ -8,8 +8,8 @@ use lama::{Key, Side};
 
 use super::{Place, Transaction};
 use crate::append::weight_bits;
-use crate::commit::Item;
 use crate::live::{EdgeUpdate, Update};
+use crate::validation::ReadKey;
 use crate::{EdgeWeight, Error, Result};
 
 impl Transaction<'_> {
@@ -22,7 +22,7 @@ impl Transaction<'_> {
     }
 
     /// Adds an edge, with its ends where they are not there; one that is there gets the weight, and a multigraph one more.
-    /// Reads nothing.
+    /// ReadSet nothing.
     ///
     /// # Errors
     /// A key or the weight does not fit the graph.
@@ -47,7 +47,7 @@ impl Transaction<'_> {
         Ok(is_new)
     }
 
-    /// Removes an edge if it is there, of a multigraph all of the pair. Reads nothing.
+    /// Removes an edge if it is there, of a multigraph all of the pair. ReadSet nothing.
     ///
     /// # Errors
     /// A key is none of this graph; damage in the dictionary.
@@ -146,7 +146,7 @@ impl Transaction<'_> {
     /// An edge is read; one of a vertex that was made here is no edge of the view.
     pub(super) fn note_edge(&self, source: VertexId, target: VertexId) {
         let newer = source.max(target);
-        self.note_of(newer, Item::edge(self.view.options(), source, target));
+        self.note_of(newer, ReadKey::edge(self.view.options(), source, target));
     }
 
     /// Whether the edges that the view has between two vertices count.

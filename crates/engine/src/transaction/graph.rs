@@ -8,7 +8,7 @@ use lama::{Side, View, without};
 
 use super::Transaction;
 use super::own::OwnList;
-use crate::commit::Item;
+use crate::validation::ReadKey;
 
 /// The graph as a transaction sees it, with what it wrote.
 ///
@@ -183,7 +183,7 @@ impl Graph for TransactionGraph<'_> {
     /// Cost: that of the vertices that were written.
     fn num_vertices(&self) -> usize {
         let Transaction { view, own, .. } = self.transaction;
-        self.transaction.note(Item::Vertices);
+        self.transaction.note(ReadKey::Vertices);
         let new = own.vertex_bound - own.first_new;
         let was_live = |vertex: VertexId| vertex as usize >= own.first_new || view.is_live(vertex);
         let change = |(&vertex, &is_live): (&VertexId, &bool)| i64::from(is_live) - i64::from(was_live(vertex));
@@ -193,7 +193,7 @@ impl Graph for TransactionGraph<'_> {
 
     /// Cost: that of the lists that are written; where a vertex goes, a look at all lists.
     fn num_edges(&self) -> u64 {
-        self.transaction.note(Item::Edges);
+        self.transaction.note(ReadKey::Edges);
         let (arcs, loops) = self.difference();
         let change = match self.direction() {
             Direction::Directed => arcs,
@@ -204,7 +204,7 @@ impl Graph for TransactionGraph<'_> {
 
     /// As [`num_edges`](Graph::num_edges).
     fn num_arcs(&self) -> u64 {
-        self.transaction.note(Item::Edges);
+        self.transaction.note(ReadKey::Edges);
         self.view().num_arcs().saturating_add_signed(self.difference().0)
     }
 
@@ -217,7 +217,7 @@ impl Graph for TransactionGraph<'_> {
     }
 
     fn is_live(&self, vertex: VertexId) -> bool {
-        self.transaction.note(Item::Vertices);
+        self.transaction.note(ReadKey::Vertices);
         self.transaction.is_live(vertex)
     }
 
@@ -243,7 +243,7 @@ impl Graph for TransactionGraph<'_> {
         vertices: Range<VertexId>,
         mut body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.transaction.note(Item::Vertices);
+        self.transaction.note(ReadKey::Vertices);
         body(Page::Patched(vertices))
     }
 
@@ -274,7 +274,7 @@ impl InEdges for TransactionGraph<'_> {
         vertices: Range<VertexId>,
         mut body: impl FnMut(Page<'_, u32>) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.transaction.note(Item::Vertices);
+        self.transaction.note(ReadKey::Vertices);
         match self.has_in_edges() {
             true => body(Page::Patched(vertices)),
             false => body(Page::Empty(vertices)),

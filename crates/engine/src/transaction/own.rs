@@ -14,8 +14,8 @@ use base::VertexId;
 use graph::property::OwnedValue;
 use lama::{GraphOptions, Key, KeyScheme, Side};
 
-use crate::commit::stored_ends;
 use crate::live::EdgeUpdate;
+use crate::validation::stored_ends;
 
 /// Neighbors that are given at once.
 const CHUNK: usize = 128;

@@ -8,8 +8,8 @@ use lama::Key;
 
 use super::Transaction;
 use super::own::PropertyOf;
-use crate::commit::{Item, stored_ends};
 use crate::live::{NewValue, Update, typed};
+use crate::validation::{ReadKey, stored_ends};
 use crate::{Error, Result};
 
 impl Transaction<'_> {
@@ -25,7 +25,7 @@ impl Transaction<'_> {
         if self.own.is_gone(vertex) {
             return Ok(OwnedValue::Null);
         }
-        self.note_of(vertex, Item::Properties(vertex));
+        self.note_of(vertex, ReadKey::Properties(vertex));
         let properties = self.view.properties();
         match properties.schema().find(name) {
             Some(place) if (vertex as usize) < self.own.first_new => Ok(properties.value(place, vertex)?.into()),
@@ -34,7 +34,7 @@ impl Transaction<'_> {
     }
 
     /// Gives a vertex a value, and makes the vertex where it is not there. Null takes the value away and makes no vertex.
-    /// A property that is not there yet is made. Reads nothing, unless null is set of a property that is not there.
+    /// A property that is not there yet is made. ReadSet nothing, unless null is set of a property that is not there.
     ///
     /// # Errors
     /// The key is none of this graph; the value is none of the property's type; damage in the dictionary.
@@ -51,7 +51,7 @@ impl Transaction<'_> {
         match vertex {
             _ if is_known => self.updates.push(Update::set_vertex(key, name, value)),
             // Nothing is written, as long as no other commit makes the property.
-            Some(vertex) => self.note_of(vertex, Item::Properties(vertex)),
+            Some(vertex) => self.note_of(vertex, ReadKey::Properties(vertex)),
             None => self.note_absent(&key),
         }
         Ok(())
@@ -82,7 +82,7 @@ impl Transaction<'_> {
     }
 
     /// Gives an edge that is there a value. Null takes it away, and does nothing where there is no edge. A property that
-    /// is not there yet is made. Reads whether the edge is there.
+    /// is not there yet is made. ReadSet whether the edge is there.
     ///
     /// # Errors
     /// There is no such edge to have the value; edges have no properties; the value is none of the property's type; damage met on the way.

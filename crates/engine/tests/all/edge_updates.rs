@@ -12,7 +12,7 @@ use anden_engine::{
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Silent;
-use base::storage::{FaultStorage, Storage};
+use base::storage::{FaultPlan, FaultStorage, Storage};
 use graph::property::OwnedValue;
 use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges};
 use testkit::Random;
@@ -522,5 +522,62 @@ fn edges_come_with_their_properties() {
             together.checkpoint(None).unwrap();
             together.verify(&pool).unwrap();
         }
+    }
+}
+
+/// The batches of a run, and the graph before the first and after each.
+fn scripted(options: GraphOptions, seed: u64) -> (Vec<Vec<Update>>, Vec<Shown>) {
+    let random = &mut Random::new(seed);
+    let mut truth = Truth { options, vertices: BTreeMap::new(), edges: Vec::new() };
+    let (mut batches, mut shown) = (Vec::new(), vec![truth.shown()]);
+    for size in [1, 12, 3, 1, 20, 2] {
+        batches.push((0..size).map(|_| truth.update(random)).collect());
+        shown.push(truth.shown());
+    }
+    (batches, shown)
+}
+
+/// Whatever a power cut leaves is the graph after some commit, not before the last one that was answered.
+#[test]
+fn crash_at_any_call_leaves_a_prefix_of_commits() {
+    let pool = Pool::new(1).unwrap();
+    for (seed, options) in kinds().into_iter().enumerate() {
+        let (batches, shown) = scripted(options, seed as u64 + 100);
+        let (mut call, mut num_outcomes) = (0, BTreeSet::new());
+        loop {
+            let disk = FaultStorage::default();
+            let db = Database::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap();
+            let of_both =
+                [Update::set_vertex(0, "size", 1), Update::set_vertex(0, "kind", "x"), Update::RemoveVertex(0.into())];
+            db.apply(&of_both, Missing::Lenient, &pool).unwrap();
+            if options.edge_properties {
+                let first = Update::add_edge_with(0, 1, [("size", NewValue::from(1)), ("kind", "x".into())]);
+                let gone = [Update::RemoveVertex(0.into()), Update::RemoveVertex(1.into())];
+                db.apply(&[&[first][..], &gone].concat(), Missing::Lenient, &pool).unwrap();
+            }
+            disk.set_plan(FaultPlan::CrashAt(disk.num_calls() + call));
+            let mut num_answered = 0;
+            for (number, batch) in batches.iter().enumerate() {
+                if db.apply(batch, Missing::Lenient, &pool).is_err() || number == 2 && db.checkpoint(None).is_err() {
+                    break;
+                }
+                num_answered = number + 1;
+            }
+            let is_whole = num_answered == batches.len() && db.merge(MergeScope::All, &pool, &Silent).is_ok();
+            for of_disk in 0..2 {
+                let after = Database::open_in(Arc::new(disk.after_crash(of_disk)), Path::new(DB)).unwrap();
+                let found = read(&after.view().unwrap());
+                let place = shown.iter().rposition(|shown| *shown == found);
+                let place = place.unwrap_or_else(|| panic!("{options:?}, call {call}: no state is {found:?}"));
+                assert!(place >= num_answered || shown[num_answered] == found, "{options:?}, call {call}: {place}");
+                after.verify(&pool).unwrap();
+                num_outcomes.insert(place);
+            }
+            call += 1;
+            if is_whole {
+                break;
+            }
+        }
+        assert!(num_outcomes.len() > 3 && call > 20, "{options:?}: {num_outcomes:?} after {call} calls");
     }
 }

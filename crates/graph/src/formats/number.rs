@@ -85,9 +85,11 @@ pub(super) fn parse_u64(token: &[u8]) -> Option<u64> {
     token.iter().try_fold(0_u64, |value, byte| value.checked_mul(10)?.checked_add(digit(byte)?))
 }
 
-/// A whole token as a weight; what is no finite number of the type is none.
-pub(super) fn parse_weight<W: Weight>(token: &[u8]) -> Option<W> {
-    std::str::from_utf8(token).ok()?.parse().ok().filter(|weight: &W| weight.is_finite())
+/// A whole token as a weight: a number of the type, or `inf`. A number that is too large for the type is none.
+pub fn parse_weight<W: Weight>(token: &[u8]) -> Option<W> {
+    let weight: W = std::str::from_utf8(token).ok()?.parse().ok()?;
+    let is_too_large = weight.is_infinite() && token.iter().any(u8::is_ascii_digit);
+    (weight.is_accepted() && !is_too_large).then_some(weight)
 }
 
 /// A short unsigned number as a weight of a whole type.
@@ -127,8 +129,8 @@ pub fn weight_range(weight_type: WeightType) -> &'static str {
             "a weight of type u32, a whole number from 0 to 4294967295 (others with another --weight-type)"
         }
         WeightType::I64 => "a weight of type i64, a whole number (others with --weight-type f64)",
-        WeightType::F32 => "a weight of type f32, a finite number",
-        WeightType::F64 => "a weight of type f64, a finite number",
+        WeightType::F32 => "a weight of type f32, a number or inf",
+        WeightType::F64 => "a weight of type f64, a number or inf",
     }
 }
 

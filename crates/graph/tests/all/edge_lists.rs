@@ -143,7 +143,7 @@ fn a_bad_weight_is_named() {
     }
     for nan in ["nan", "NaN", "-nan"] {
         let result = read_weighted::<f64>(&folder, "w.txt", format!("0 1 1\n1 2 {nan}\n"));
-        assert_refused(result, &format!("w.txt:2: expected a weight of type f64, a finite number, found '{nan}'"));
+        assert_refused(result, &format!("w.txt:2: expected a weight of type f64, a number or inf, found '{nan}'"));
     }
     assert_refused(
         read_weighted::<i64>(&folder, "w.txt", "0 1 9223372036854775808"),

@@ -213,9 +213,9 @@ fn what_xml_can_hide_is_refused_with_its_line() {
     refused(&document("<node id='a' id='b'/>"), "the attribute 'id' is there twice");
     refused(&document("<node id='a'><data key='z'/></node>"), "expected a declared key, found 'z'");
     refused(&document("<edge source='a' target='b' directed='false'/>"), "found one with directed='false'");
-    refused(&document("<edge source='a' target='b'/>"), "expected a weight of type f64, a finite number, found none");
+    refused(&document("<edge source='a' target='b'/>"), "expected a weight of type f64, a number or inf, found none");
     let text = "<edge source='a' target='b'><data key='w'>much</data></edge>";
-    refused(&document(text), "expected a weight of type f64, a finite number, found 'much'");
+    refused(&document(text), "expected a weight of type f64, a number or inf, found 'much'");
     let twice = "<node id='a'><data key='c'>x</data><data key='c'>y</data></node>";
     refused(&document(twice), "data of one key are there twice");
     let nested = "<node id='a'><data key='n'><b>x</b></data></node>";

@@ -218,6 +218,8 @@ fn weight_at<W: Weight>(leaf: &Leaf, column: &Column, row: usize) -> std::result
     }
     let Some(value) = float_at(leaf, column, row) else { return Err(wrong("other bytes".into())) };
     let weight: Option<W> = match W::TYPE {
+        // A number that is too large for the type is none.
+        WeightType::F32 if value.is_finite() && !(value as f32).is_finite() => None,
         WeightType::F32 => Some(bytemuck::cast(value as f32)),
         WeightType::F64 => Some(bytemuck::cast(value)),
         // A whole number is one in a column of floating numbers as well.
@@ -227,5 +229,5 @@ fn weight_at<W: Weight>(leaf: &Leaf, column: &Column, row: usize) -> std::result
         }
         _ => None,
     };
-    weight.filter(|weight| weight.is_finite()).ok_or_else(|| wrong(value.to_string()))
+    weight.filter(|weight| weight.is_accepted()).ok_or_else(|| wrong(value.to_string()))
 }

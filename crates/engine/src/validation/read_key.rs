@@ -11,7 +11,7 @@ use lama::GraphOptions;
 /// Ids are never used again, so that they name the same vertex before and after. A key without an id is none of these:
 /// whether it still has none is looked up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Item {
+pub(crate) enum ReadKey {
     /// The entries of an out-list, their weights and rows; of an undirected graph, of the only list.
     OutList(VertexId),
     /// The same of an in-list.
@@ -28,7 +28,7 @@ pub(crate) enum Item {
     Edges,
 }
 
-impl Item {
+impl ReadKey {
     /// The edges between two vertices.
     pub(crate) fn edge(options: &GraphOptions, source: VertexId, target: VertexId) -> Self {
         let (first, second) = stored_ends(options, (source, target));
@@ -79,7 +79,7 @@ pub(crate) fn stored_ends(options: &GraphOptions, (source, target): (VertexId, V
     if is_same_both_ways && source > target { (target, source) } else { (source, target) }
 }
 
-impl fmt::Display for Item {
+impl fmt::Display for ReadKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.describe(|vertex| format!("with id {vertex}")))
     }
@@ -91,18 +91,27 @@ mod tests {
 
     fn items(options: &GraphOptions, source: VertexId, target: VertexId) -> Vec<Item> {
         let mut items = Vec::new();
-        Item::for_each_of_edge(options, source, target, |item| items.push(item));
+        ReadKey::for_each_of_edge(options, source, target, |item| items.push(item));
         items
     }
 
     #[test]
     fn an_edge_changes_the_lists_that_have_it() {
         let directed = GraphOptions::default();
-        assert_eq!(items(&directed, 7, 3), [Item::OutList(7), Item::InList(3), Item::Edge(7, 3), Item::Edges]);
+        assert_eq!(
+            items(&directed, 7, 3),
+            [ReadKey::OutList(7), ReadKey::InList(3), ReadKey::Edge(7, 3), ReadKey::Edges]
+        );
         let undirected = GraphOptions { direction: Direction::Undirected, ..GraphOptions::default() };
-        assert_eq!(items(&undirected, 7, 3), [Item::OutList(3), Item::OutList(7), Item::Edge(3, 7), Item::Edges]);
-        assert_eq!(Item::in_list(&undirected, 7), Item::OutList(7));
+        assert_eq!(
+            items(&undirected, 7, 3),
+            [ReadKey::OutList(3), ReadKey::OutList(7), ReadKey::Edge(3, 7), ReadKey::Edges]
+        );
+        assert_eq!(ReadKey::in_list(&undirected, 7), ReadKey::OutList(7));
         let ordered = GraphOptions { ordered: true, ..GraphOptions::default() };
-        assert_eq!(items(&ordered, 7, 3), [Item::OutList(3), Item::InList(7), Item::Edge(3, 7), Item::Edges]);
+        assert_eq!(
+            items(&ordered, 7, 3),
+            [ReadKey::OutList(3), ReadKey::InList(7), ReadKey::Edge(3, 7), ReadKey::Edges]
+        );
     }
 }

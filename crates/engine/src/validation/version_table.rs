@@ -4,7 +4,7 @@
 //! something may be told in vain that it changed, and is always told when it did. Nobody but who holds the right to write
 //! looks at them, so they are plain numbers.
 
-use super::item::Item;
+use super::ReadKey;
 
 /// The stripes: at 8 bytes each, 8 MB once there is a transaction.
 const NUM_STRIPES: usize = 1 << 20;
@@ -15,7 +15,7 @@ pub(crate) const HUGE_BATCH: usize = NUM_STRIPES / 4;
 
 /// Epochs of last changes.
 #[derive(Debug, Default)]
-pub(crate) struct Stripes {
+pub(crate) struct VersionTable {
     /// None before the first transaction begins.
     epochs: Vec<u64>,
     /// Everything may have changed at this epoch.
@@ -24,7 +24,7 @@ pub(crate) struct Stripes {
     edges: u64,
 }
 
-impl Stripes {
+impl VersionTable {
     /// From now on changes are noted; whatever changed by `epoch` was noted as changed then.
     pub(crate) fn begin(&mut self, epoch: u64) {
         if !self.are_kept() {
@@ -40,10 +40,10 @@ impl Stripes {
 
     /// Something changes at `epoch`, which is at least that of the change before.
     #[inline]
-    pub(crate) fn change(&mut self, item: Item, epoch: u64) {
+    pub(crate) fn change(&mut self, item: ReadKey, epoch: u64) {
         match item {
-            Item::Vertices => self.vertices = epoch,
-            Item::Edges => self.edges = epoch,
+            ReadKey::Vertices => self.vertices = epoch,
+            ReadKey::Edges => self.edges = epoch,
             item => {
                 if let Some(stripe) = self.epochs.get_mut(place(item)) {
                     *stripe = epoch;
@@ -59,10 +59,10 @@ impl Stripes {
 
     /// An epoch at which something changed, or a younger one.
     #[inline]
-    pub(crate) fn last_change(&self, item: Item) -> u64 {
+    pub(crate) fn last_change(&self, item: ReadKey) -> u64 {
         let last = match item {
-            Item::Vertices => self.vertices,
-            Item::Edges => self.edges,
+            ReadKey::Vertices => self.vertices,
+            ReadKey::Edges => self.edges,
             item => self.epochs.get(place(item)).copied().unwrap_or(self.everything),
         };
         last.max(self.everything)
@@ -80,18 +80,18 @@ impl Stripes {
 
 /// The stripe of what is about a vertex or an edge.
 #[inline]
-fn place(item: Item) -> usize {
+fn place(item: ReadKey) -> usize {
     let of_vertex = |vertex: u32, aspect: usize| spread(vertex.into(), NUM_STRIPES / ASPECTS) * ASPECTS + aspect;
     match item {
-        Item::OutList(vertex) => of_vertex(vertex, 0),
-        Item::InList(vertex) => of_vertex(vertex, 1),
-        Item::Properties(vertex) => of_vertex(vertex, 2),
-        Item::Existence(vertex) => of_vertex(vertex, 3),
-        Item::Edge(source, target) => {
+        ReadKey::OutList(vertex) => of_vertex(vertex, 0),
+        ReadKey::InList(vertex) => of_vertex(vertex, 1),
+        ReadKey::Properties(vertex) => of_vertex(vertex, 2),
+        ReadKey::Existence(vertex) => of_vertex(vertex, 3),
+        ReadKey::Edge(source, target) => {
             // Apart from what is about vertices of small ids.
             spread((u64::from(source) << 32 | u64::from(target)) ^ 0x5bd1_e995_9e37_79b9, NUM_STRIPES)
         }
-        Item::Vertices | Item::Edges => 0,
+        ReadKey::Vertices | ReadKey::Edges => 0,
     }
 }
 
@@ -108,17 +108,17 @@ mod tests {
 
     #[test]
     fn a_change_is_never_forgotten() {
-        let mut stripes = Stripes::default();
-        stripes.change(Item::OutList(3), 4);
+        let mut stripes = VersionTable::default();
+        stripes.change(ReadKey::OutList(3), 4);
         assert!(!stripes.are_kept());
         stripes.begin(5);
         stripes.begin(6);
-        assert_eq!(stripes.last_change(Item::OutList(3)), 5);
-        stripes.change(Item::OutList(3), 7);
-        stripes.change(Item::Edge(3, 4), 8);
-        stripes.change(Item::Vertices, 9);
-        let last = |stripes: &Stripes| {
-            [Item::OutList(3), Item::InList(3), Item::Edge(3, 4), Item::Vertices, Item::Edges]
+        assert_eq!(stripes.last_change(ReadKey::OutList(3)), 5);
+        stripes.change(ReadKey::OutList(3), 7);
+        stripes.change(ReadKey::Edge(3, 4), 8);
+        stripes.change(ReadKey::Vertices, 9);
+        let last = |stripes: &VersionTable| {
+            [ReadKey::OutList(3), ReadKey::InList(3), ReadKey::Edge(3, 4), ReadKey::Vertices, ReadKey::Edges]
                 .map(|item| stripes.last_change(item))
         };
         assert_eq!(last(&stripes), [7, 5, 8, 9, 5]);
@@ -131,9 +131,9 @@ mod tests {
     #[test]
     fn few_things_share_a_stripe() {
         let mut places: Vec<_> = (0..2_000)
-            .flat_map(|v| [Item::OutList(v), Item::InList(v), Item::Properties(v), Item::Existence(v)])
-            .chain((0..2_000).map(|v| Item::Edge(v, v * 7 % 2_000)))
-            .chain((0..2_000).map(|v| Item::Edge(v, v + 1)))
+            .flat_map(|v| [ReadKey::OutList(v), ReadKey::InList(v), ReadKey::Properties(v), ReadKey::Existence(v)])
+            .chain((0..2_000).map(|v| ReadKey::Edge(v, v * 7 % 2_000)))
+            .chain((0..2_000).map(|v| ReadKey::Edge(v, v + 1)))
             .map(place)
             .collect();
         places.sort_unstable();

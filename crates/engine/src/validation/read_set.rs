@@ -4,25 +4,25 @@ use std::collections::HashSet;
 
 use lama::Key;
 
+use super::{Conflict, Failure, ReadKey, VersionTable};
 use crate::Result;
-use crate::commit::{Conflict, Failure, Item, Stripes};
 
 /// Beyond so many, those that are there twice are looked for.
 const MANY: usize = 1 << 10;
 
 /// What a transaction read in its view, what was not there included.
 #[derive(Debug)]
-pub(crate) struct Reads {
+pub(crate) struct ReadSet {
     /// Of the view.
     epoch: u64,
-    items: Vec<Item>,
+    items: Vec<ReadKey>,
     /// Keys that named no vertex, nor ever had.
     absent: HashSet<Key>,
     /// When so many were read, duplicates go.
     next_clearing: usize,
 }
 
-impl Reads {
+impl ReadSet {
     /// Nothing yet, of a view that has what was committed up to `epoch`.
     pub(crate) fn new(epoch: u64) -> Self {
         Self { epoch, items: Vec::new(), absent: HashSet::new(), next_clearing: MANY }
@@ -30,7 +30,7 @@ impl Reads {
 
     /// Something was read.
     #[inline]
-    pub(crate) fn push(&mut self, item: Item) {
+    pub(crate) fn push(&mut self, item: ReadKey) {
         if self.items.last() == Some(&item) {
             return;
         }
@@ -53,7 +53,11 @@ impl Reads {
     ///
     /// # Errors
     /// What changed; damage in the dictionary.
-    pub(crate) fn validate(&self, stripes: &Stripes, has_id: impl Fn(&Key) -> Result<bool>) -> Result<(), Failure> {
+    pub(crate) fn validate(
+        &self,
+        stripes: &VersionTable,
+        has_id: impl Fn(&Key) -> Result<bool>,
+    ) -> Result<(), Failure> {
         if let Some(&item) = self.items.iter().find(|&&item| stripes.last_change(item) > self.epoch) {
             return Err(Failure::Conflict(Conflict::Changed(item)));
         }
@@ -70,7 +74,7 @@ impl Reads {
 mod tests {
     use super::*;
 
-    fn conflict(reads: &Reads, stripes: &Stripes, known: &[&str]) -> Option<Conflict> {
+    fn conflict(reads: &ReadSet, stripes: &VersionTable, known: &[&str]) -> Option<Conflict> {
         let has_id = |key: &Key| Ok(known.iter().any(|&known| *key == Key::from(known)));
         match reads.validate(stripes, has_id) {
             Ok(()) => None,
@@ -81,19 +85,19 @@ mod tests {
 
     #[test]
     fn what_changed_since_is_a_conflict() {
-        let mut stripes = Stripes::default();
+        let mut stripes = VersionTable::default();
         stripes.begin(3);
-        let mut reads = Reads::new(3);
-        (0..5_000).for_each(|i| reads.push(Item::OutList(i % 10)));
+        let mut reads = ReadSet::new(3);
+        (0..5_000).for_each(|i| reads.push(ReadKey::OutList(i % 10)));
         assert!(reads.items.len() < 2 * MANY);
         reads.push_absent(&"x".into());
-        stripes.change(Item::OutList(77), 4);
+        stripes.change(ReadKey::OutList(77), 4);
         assert_eq!(conflict(&reads, &stripes, &["y"]), None);
         assert_eq!(conflict(&reads, &stripes, &["x"]), Some(Conflict::Created("x".into())));
-        stripes.change(Item::OutList(7), 4);
-        assert_eq!(conflict(&reads, &stripes, &[]), Some(Conflict::Changed(Item::OutList(7))));
-        let mut younger = Reads::new(4);
-        younger.push(Item::OutList(7));
+        stripes.change(ReadKey::OutList(7), 4);
+        assert_eq!(conflict(&reads, &stripes, &[]), Some(Conflict::Changed(ReadKey::OutList(7))));
+        let mut younger = ReadSet::new(4);
+        younger.push(ReadKey::OutList(7));
         assert_eq!(conflict(&younger, &stripes, &[]), None);
     }
 }

@@ -1,0 +1,251 @@
+//! Many edges with properties in one batch, planned and stored on all workers.
+//!
+//! Values are not copied on their way from the updates to the log and to the columns. An edge that is there already, or
+//! stands twice in the batch, keeps values that it has: it is planned behind the others, one by one and in order.
+
+use std::collections::HashSet;
+
+use base::VertexId;
+use base::parallel::Pool;
+use graph::property::{OwnedValue, PropertySchema, PropertyType, PropertyValue};
+use lama::Side;
+
+use super::Writer;
+use super::apply::{EdgeUpdate, Plan, said_of_edges};
+use super::batch::Batch;
+use super::edges::stored;
+use super::rows::LiveRows;
+use super::update::{NewValue, Update};
+use crate::Result;
+use crate::append::{fitting, weight_bits};
+use crate::validation::stored_ends;
+
+/// Updates that one worker looks at in a row.
+const GRAIN: usize = 1 << 12;
+/// How many updates before its turn the place of an edge is fetched, and what a search for it reads.
+const PLACES_AHEAD: usize = 24;
+const EDGES_AHEAD: usize = 12;
+
+/// The rows of new edges, in parts that one worker made each.
+#[derive(Debug, Default)]
+pub(super) struct BulkRows<'u> {
+    parts: Vec<Part<'u>>,
+    first_row: u64,
+}
+
+#[derive(Debug)]
+struct Part<'u> {
+    /// The number of its first row among all.
+    start: u64,
+    edges: Vec<KnownEdge>,
+    /// The values of each edge in turn, with the places of their properties.
+    values: Vec<(usize, PropertyValue<'u>)>,
+}
+
+/// An edge that is added, with the ids of its ends.
+#[derive(Debug)]
+struct KnownEdge {
+    source: VertexId,
+    target: VertexId,
+    /// Where its values end.
+    end: usize,
+    /// Whether it gets a row as it is: there is no such edge, and the batch has one.
+    is_new: bool,
+}
+
+impl<'u> Part<'u> {
+    /// The edges with their values.
+    fn edges(&self) -> impl Iterator<Item = (&KnownEdge, &[(usize, PropertyValue<'u>)])> {
+        let mut start = 0;
+        self.edges.iter().map(move |edge| {
+            let values = &self.values[start..edge.end];
+            start = edge.end;
+            (edge, values)
+        })
+    }
+
+    /// The values of the rows.
+    fn rows(&self) -> impl Iterator<Item = &[(usize, PropertyValue<'u>)]> {
+        self.edges().filter(|(edge, _)| edge.is_new).map(|(_, values)| values)
+    }
+}
+
+impl<'u> BulkRows<'u> {
+    /// The rows with their numbers.
+    pub(super) fn numbered(&self) -> impl Iterator<Item = (u64, &[(usize, PropertyValue<'u>)])> {
+        (self.first_row..).zip(self.parts.iter().flat_map(Part::rows))
+    }
+
+    /// Stores all values.
+    pub(super) fn store(&self, rows: &LiveRows, pool: &Pool) {
+        let store = |part: &Part<'_>| {
+            for (row, values) in (self.first_row + part.start..).zip(part.rows()) {
+                values.iter().for_each(|&(place, value)| rows.set(row, place, value));
+            }
+        };
+        pool.map_chunks(0..self.parts.len(), 1, |_, chunk| self.parts[chunk].iter().for_each(store));
+    }
+}
+
+impl Writer {
+    /// Plans edges with properties, where all updates add edges whose ends are known, or have their ids as keys, and all
+    /// are right; their arcs go to `batch`. `None` where it is otherwise.
+    pub(super) fn plan_known_rows<'u>(
+        &self,
+        updates: &'u [Update],
+        batch: &mut Batch,
+        pool: &Pool,
+    ) -> Option<(Plan, BulkRows<'u>)> {
+        let options = self.options();
+        let mut plan = self.empty_plan();
+        let mut last = &[][..];
+        for update in updates {
+            let Update::AddEdge { properties, .. } = update else { return None };
+            // Most name the same properties as the one before.
+            if !properties.iter().map(|(name, _)| name).eq(last.iter().map(|(name, _): &(_, _)| name)) {
+                for (name, _) in properties {
+                    plan.edge_properties.find(name, said_of_edges(updates, name)).ok()?;
+                }
+            }
+            last = properties;
+        }
+        let parts = pool.map_chunks(0..updates.len(), GRAIN, |_, chunk| self.known_edges(&updates[chunk], &plan));
+        let mut parts: Vec<Part<'u>> = parts.into_iter().collect::<Option<_>>()?;
+        let edges = || parts.iter().flat_map(|part| &part.edges);
+        let bound = edges().map(|edge| edge.source.max(edge.target) as usize + 1).max().unwrap_or(0);
+        plan.vertex_bound = plan.vertex_bound.max(bound);
+        let key = |edge: &KnownEdge| {
+            let (first, second) = stored_ends(options, (edge.source, edge.target));
+            u64::from(first) << u32::BITS | u64::from(second)
+        };
+        let mut repeated = HashSet::new();
+        if !options.multigraph {
+            let mut keys: Vec<u64> = edges().map(key).collect();
+            keys.sort_unstable();
+            repeated.extend(keys.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0]));
+        }
+        let first_row = self.edges.next;
+        let mut next = first_row;
+        for part in &mut parts {
+            part.start = next - first_row;
+            for edge in &mut part.edges {
+                edge.is_new &= repeated.is_empty() || !repeated.contains(&key(edge));
+                if edge.is_new {
+                    let update = EdgeUpdate { source: edge.source, target: edge.target, addition: Some(next) };
+                    update.for_each_arc(options, |arc| batch.push(arc));
+                    next += 1;
+                }
+            }
+        }
+        plan.edges.begin_at(next);
+        let mut finder = self.underlay.finder();
+        for (edge, values) in parts.iter().flat_map(Part::edges).filter(|(edge, _)| !edge.is_new) {
+            let update = EdgeUpdate { source: edge.source, target: edge.target, addition: Some(0) };
+            let values = values.iter().map(|&(place, value)| (place, OwnedValue::from(value))).collect();
+            self.plan_edge(update, values, &mut plan, &mut finder).ok()?;
+        }
+        Some((plan, BulkRows { parts, first_row }))
+    }
+
+    /// The edges that updates add; `None` where one of them has another key, or is not right.
+    fn known_edges<'u>(&self, updates: &'u [Update], plan: &Plan) -> Option<Part<'u>> {
+        let options = self.options();
+        let schema = plan.edge_properties.schema();
+        let is_every_id_live = self.num_vertices == self.vertex_bound;
+        let mut part = Part { start: 0, edges: Vec::with_capacity(updates.len()), values: Vec::new() };
+        let mut places = Places::new(schema);
+        for update in updates {
+            let Update::AddEdge { source, target, weight, properties } = update else { return None };
+            weight_bits((source, target), *weight, options).ok()?;
+            let (source, target) = (self.known_id(source, true, plan)?, self.known_id(target, true, plan)?);
+            if options.ordered && source == target && !is_every_id_live {
+                // A loop is no arc here, and yet its vertex is to be there.
+                return None;
+            }
+            let start = part.values.len();
+            for (index, (name, value)) in properties.iter().enumerate() {
+                let (place, property_type) = places.find(index, name)?;
+                // A value that stands twice is the last one.
+                if part.values[start..].iter().any(|&(other, _)| other == place) {
+                    return None;
+                }
+                part.values.push((place, borrowed(value, property_type)?));
+            }
+            part.edges.push(KnownEdge { source, target, end: part.values.len(), is_new: true });
+        }
+        if !options.multigraph {
+            self.find_known(&mut part.edges).ok()?;
+        }
+        Some(part)
+    }
+
+    /// Finds out which edges are there.
+    fn find_known(&self, edges: &mut [KnownEdge]) -> Result<()> {
+        let options = self.options();
+        let mut finder = self.underlay.finder();
+        for index in 0..edges.len() {
+            if let Some(next) = edges.get(index + PLACES_AHEAD) {
+                finder.prefetch(next.source);
+                self.newest.delta.prefetch(Side::Out, next.source);
+            }
+            if let Some(next) = edges.get(index + EDGES_AHEAD).filter(|next| self.is_below_bound(next)) {
+                finder.prefetch_arc(next.source, next.target);
+                self.newest.delta.prefetch_place(Side::Out, next.source, false);
+            }
+            let KnownEdge { source, target, .. } = edges[index];
+            if let Some(ends) = stored(options, (source, target)) {
+                edges[index].is_new = self.newest.edges(ends.0, ends.1, &mut finder)?.is_empty();
+            }
+        }
+        Ok(())
+    }
+
+    fn is_below_bound(&self, edge: &KnownEdge) -> bool {
+        (edge.source as usize) < self.vertex_bound
+    }
+}
+
+/// The places of properties; those at an index of one update are mostly those of the one before.
+struct Places<'a> {
+    schema: &'a PropertySchema,
+    last: Vec<(usize, PropertyType)>,
+}
+
+impl<'a> Places<'a> {
+    fn new(schema: &'a PropertySchema) -> Self {
+        Self { schema, last: Vec::new() }
+    }
+
+    fn find(&mut self, index: usize, name: &str) -> Option<(usize, PropertyType)> {
+        if let Some(&(place, property_type)) = self.last.get(index)
+            && self.schema.get(place).is_some_and(|(known, _)| known == name)
+        {
+            return Some((place, property_type));
+        }
+        let place = self.schema.find(name)?;
+        let found = (place, self.schema.get(place)?.1);
+        self.last.truncate(index);
+        self.last.push(found);
+        Some(found)
+    }
+}
+
+/// A value in the type of its property, without a copy; `None` where it needs one, or is none of the type.
+fn borrowed(value: &NewValue, property_type: PropertyType) -> Option<PropertyValue<'_>> {
+    match value {
+        NewValue::Value(OwnedValue::Null) => Some(PropertyValue::Null),
+        NewValue::Value(value) => fitting(value.as_value(), property_type),
+        NewValue::Text { text, .. } => match property_type {
+            PropertyType::String => Some(PropertyValue::String(text)),
+            PropertyType::Bytes => None,
+            _ => match OwnedValue::parse(text, property_type).ok()? {
+                OwnedValue::Boolean(value) => Some(PropertyValue::Boolean(value)),
+                OwnedValue::I64(value) => Some(PropertyValue::I64(value)),
+                OwnedValue::F64(value) => Some(PropertyValue::F64(value)),
+                OwnedValue::Date(days) => Some(PropertyValue::Date(days)),
+                OwnedValue::Timestamp(micros) => Some(PropertyValue::Timestamp(micros)),
+                _ => None,
+            },
+        },
+    }
+}
