@@ -76,6 +76,39 @@ pub fn non_digits(bytes: &[u8; 32]) -> u32 {
     bytes.iter().rev().fold(0, |mask, byte| mask << 1 | u32::from(!byte.is_ascii_digit()))
 }
 
+/// Which of 32 bytes are equal to `byte`, a bit each, that of the first byte lowest.
+#[inline(always)]
+pub fn equal_to(bytes: &[u8; 32], byte: u8) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as in `non_digits`.
+    unsafe {
+        let half = |at: usize| {
+            let bytes = _mm_loadu_si128(bytes.as_ptr().add(at).cast());
+            _mm_movemask_epi8(_mm_cmpeq_epi8(bytes, _mm_set1_epi8(byte as i8))) as u32
+        };
+        half(0) | half(16) << 16
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    bytes.iter().rev().fold(0, |mask, &found| mask << 1 | u32::from(found == byte))
+}
+
+/// Which of 32 bytes are at most `byte`, a bit each, that of the first byte lowest.
+#[inline(always)]
+pub fn at_most(bytes: &[u8; 32], byte: u8) -> u32 {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: as in `non_digits`.
+    unsafe {
+        let half = |at: usize| {
+            let bytes = _mm_loadu_si128(bytes.as_ptr().add(at).cast());
+            let most = _mm_set1_epi8(byte as i8);
+            _mm_movemask_epi8(_mm_cmpeq_epi8(_mm_max_epu8(bytes, most), most)) as u32
+        };
+        half(0) | half(16) << 16
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    bytes.iter().rev().fold(0, |mask, &found| mask << 1 | u32::from(found <= byte))
+}
+
 /// How many of these numbers, which ascend, are below `bound`.
 #[inline(always)]
 pub fn num_below(ascending: &[u32; 16], bound: u32) -> usize {
@@ -270,6 +303,19 @@ mod tests {
                 bytes[place] = byte;
                 let expected = if byte.is_ascii_digit() { !(1 << place) } else { 1 << place };
                 assert_eq!(non_digits(&bytes), expected, "byte {byte} at {place}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_are_compared_without_sign() {
+        for value in 0..=u8::MAX {
+            for place in 0..32 {
+                let mut bytes = [b'x'; 32];
+                bytes[place] = value;
+                let is_set = |condition: bool| if condition { 1_u32 << place } else { 0 };
+                assert_eq!(equal_to(&bytes, b'\n'), is_set(value == b'\n'), "{value:#x} at {place}");
+                assert_eq!(at_most(&bytes, b' '), is_set(value <= b' '), "{value:#x} at {place}");
             }
         }
     }

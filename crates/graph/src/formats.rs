@@ -45,6 +45,7 @@ mod source;
 mod spool;
 mod union;
 mod unlisted;
+mod unnamed_columns;
 mod update_columns;
 mod updates;
 mod write;

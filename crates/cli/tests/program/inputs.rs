@@ -144,6 +144,32 @@ fn columns_without_names_count_from_one() {
     }
 }
 
+/// Only the beginning of a file was looked at, and files of removals not at all.
+#[test]
+fn late_columns_have_a_note() {
+    let scene = Scene::new();
+    scene.write("a.txt", format!("{}3 4 5 6\n", "1 2\n".repeat(20_000)));
+    scene.write("a.csv", format!("{}3,4,5,6\n", "1,2\n".repeat(300_000)));
+    for file in ["a.txt", "a.csv"] {
+        let report = load(&scene, file, &[]);
+        assert_eq!(report["left_out"], json!([3, 4]));
+        let note = format!("{file}: columns 3 and 4 are left out; --columns names them");
+        assert!(report["notes"][0].as_str().unwrap().starts_with(&note), "{report}");
+        assert_eq!(edges(&scene), ["1,2", "3,4"]);
+    }
+    load(&scene, "a.txt", &[]);
+    scene.write("gone.txt", "1 2\n3 4 5\n");
+    scene.write("gone.csv", "source,since,target\n3,x,4\n");
+    let removals = ["--remove", "gone.txt", "--remove", "gone.csv"];
+    let ran = scene.anden(&[&["append", "db", "a.txt", "--json"], &removals[..]].concat());
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.status, &report["left_out"]), (0, &json!([3, 4])), "{ran:?}");
+    let why = "is left out; removals name edges by source and target";
+    let notes = [format!("gone.txt: column 3 {why}"), format!("gone.csv: column 'since' {why}")];
+    assert_eq!(report["notes"].as_array().unwrap()[1..], notes.map(Value::from), "{report}");
+    assert_eq!(ran.stderr.lines().count(), 3, "{ran:?}");
+}
+
 /// Weights that are not asked for are left out with a note, whatever the format; asked for, they are there.
 #[test]
 fn lost_weights_have_a_note_in_every_format() {

@@ -228,8 +228,8 @@ pub(super) fn parse_columns<K: FieldKey, W: Weight>(
     let bytes = &block.bytes[..];
     let last_key = layout.source.max(layout.target.unwrap_or(0)).max(layout.weight.unwrap_or(0));
     let num_columns = (1 + last_key).max(properties.properties.len());
-    let row = Row { bytes, layout, properties, num_columns, base: block.end };
     let has_quotes = memchr::memchr(b'"', &bytes[block.start..block.end]).is_some();
+    let row = Row { bytes, layout, properties, num_columns, has_quotes, base: block.end };
     let mut at = block.start;
     while at < block.end {
         let mut end = line_end(bytes, at);
@@ -288,6 +288,8 @@ struct Row<'a> {
     layout: &'a CsvLayout,
     properties: &'a CsvProperties,
     num_columns: usize,
+    /// Whether a quote stands anywhere in the block.
+    has_quotes: bool,
     /// Where text that does not stand in the block begins.
     base: usize,
 }
@@ -335,8 +337,12 @@ impl Row<'_> {
                 self.properties.push(property, field, bytes, &mut columns[property])?;
             }
         }
-        if let Some(most) = layout.num_columns {
-            self.check_rest(most, at, end)?;
+        match layout.num_columns {
+            Some(most) => self.check_rest(most, at, end)?,
+            None if at <= end => {
+                parsed.num_columns = parsed.num_columns.max(num_columns + self.num_rest(at, end));
+            }
+            None => {}
         }
         match (source, target) {
             (Some(source), Some(target)) => parsed.edges.push((source, target)),
@@ -361,6 +367,21 @@ impl Row<'_> {
             true => Ok(()),
             false => Err(format!("expected at most {most} columns, found another one: {}", shown(rest))),
         }
+    }
+
+    /// Number of columns from `at` on.
+    fn num_rest(&self, mut at: usize, end: usize) -> usize {
+        let CsvLayout { delimiter, trim, .. } = *self.layout;
+        let rest = &self.bytes[at..end];
+        if !self.has_quotes || memchr::memchr(b'"', rest).is_none() {
+            return 1 + rest.iter().filter(|&&byte| byte == delimiter).count();
+        }
+        let mut num_fields = 0;
+        // A fault in a column that is not read is none of the row.
+        while let Ok(Some(_)) = next_field(self.bytes, &mut at, end, delimiter, trim) {
+            num_fields += 1;
+        }
+        num_fields.max(1)
     }
 
     /// The vertex that a row of one column names.

@@ -17,7 +17,7 @@ use super::compression::decoded;
 use super::csv::{BLANKS, CsvLayout, next_field};
 use super::csv_comments::{FirstRow, first_row};
 use super::csv_rows::{RowEnd, closing_quote, row_end};
-use super::lines::{line_end, num_list_columns};
+use super::lines::line_end;
 use super::message::shown;
 use super::number::{parse_u64, parse_weight};
 use super::options::{ColumnName, HeaderRule, KeyKind, LoneKeys, SourceOptions, WantedProperties};
@@ -220,8 +220,11 @@ impl TableHead {
         }
     }
 
-    /// The places of columns that are not read.
+    /// The places of columns with names that are not read; the others are counted as they are read.
     pub(super) fn left_out(&self) -> Vec<usize> {
+        if !self.has_names() {
+            return Vec::new();
+        }
         let is_property = |place: &usize| self.properties.iter().any(|(taken, ..)| taken == place);
         (0..self.num_columns).filter(|place| !self.is_taken(*place) && !is_property(place)).collect()
     }
@@ -431,9 +434,6 @@ pub(super) fn head_of(
         // A list of one line that is no edge.
         return Ok((None, 0));
     }
-    if !head.has_header && head.names.is_empty() {
-        head.count_columns(&text[rows_start..], kind);
-    }
     let properties = head.infer(&text[rows_start..]);
     Ok((Some((head, properties.map_err(|what| bad(start, what))?)), num_comments))
 }
@@ -454,18 +454,6 @@ impl TableHead {
             }
             at = end + 1;
         }
-    }
-
-    /// Takes note of the columns of later rows, where no header promises a number.
-    fn count_columns(&mut self, text: &[u8], kind: TextKind) {
-        let mut most = self.num_columns;
-        self.for_each_row(text, |row| {
-            most = most.max(match kind.has_blanks() {
-                true => num_list_columns(row),
-                false => fields_of(row, self.layout.delimiter).map_or(0, |fields| fields.len()),
-            });
-        });
-        self.num_columns = most;
     }
 
     /// The properties, with types that the rows of a text tell.

@@ -28,6 +28,8 @@ pub(super) struct Parsed<K, W> {
     pub(super) num_lines: u64,
     /// Lines among them that are comments.
     pub(super) num_comments: u64,
+    /// The most columns of a line without names that has more than those that are read; 0 without such a line.
+    pub(super) num_columns: usize,
     /// Zero in sum over an input that must hold each edge at both ends.
     pub(super) balance: u64,
     pub(super) faults: Faults,
@@ -44,6 +46,7 @@ impl<K, W> Parsed<K, W> {
             extra: Vec::new(),
             num_lines,
             num_comments: 0,
+            num_columns: 0,
             balance: 0,
             faults: Faults::new(on_error),
         }
@@ -52,6 +55,16 @@ impl<K, W> Parsed<K, W> {
     /// Nothing parsed yet, and how many lines there are.
     pub(super) fn of_block(block: &TextBlock, on_error: OnError) -> Self {
         Self::new(memchr::memchr_iter(b'\n', &block.bytes[..block.end]).count() as u64, on_error)
+    }
+
+    /// Takes note of the columns of a line without names, of which `num_read` stand before `rest`.
+    #[inline]
+    pub(super) fn take_columns(&mut self, num_read: usize, rest: &[u8]) {
+        // Two bytes are the least that a column takes: most lines that are no wider than earlier ones end here.
+        if num_read + rest.len() / 2 > self.num_columns {
+            let num_tokens = num_tokens(rest);
+            self.num_columns = self.num_columns.max(if num_tokens > 0 { num_read + num_tokens } else { 0 });
+        }
     }
 
     /// Calls `body` with the ends of each line that is to be parsed, without blanks around it.
@@ -116,6 +129,47 @@ fn next_line(bytes: &[u8], at: usize) -> Option<usize> {
     }
 }
 
+/// Where the line begins that follows the rest of a line, which begins with a blank behind the columns that are read;
+/// none where a CR stands in the rest, but for its end. Takes note of the columns of the rest.
+#[inline(always)]
+fn end_line<K, W, const TAG: usize>(
+    bytes: &[u8],
+    at: usize,
+    num_read: usize,
+    parsed: &mut Parsed<K, W>,
+) -> Option<usize> {
+    // The columns of an arc are those of its format.
+    if TAG > 0 {
+        return next_line(bytes, at);
+    }
+    // Nearly all rests are short and have no more columns than those of earlier lines: a few instructions tell.
+    if let Some(rest) = bytes.get(at..).and_then(|rest| rest.first_chunk::<32>())
+        && let Some((num_bytes, num_tokens)) = short_rest(rest)
+        && num_read + num_tokens <= parsed.num_columns
+    {
+        return Some(at + num_bytes);
+    }
+    let next = next_line(bytes, at)?;
+    parsed.take_columns(num_read, &bytes[at..next]);
+    Some(next)
+}
+
+/// The length of the rest of a line, and the most tokens in it, if its end is among these bytes and no other CR stands
+/// before it. The first byte is a blank.
+#[inline(always)]
+fn short_rest(rest: &[u8; 32]) -> Option<(usize, usize)> {
+    let ends = base::simd::equal_to(rest, b'\n');
+    let len = ends.trailing_zeros();
+    let before = 1_u32.checked_shl(len)? - 1;
+    if base::simd::equal_to(rest, b'\r') & (before >> 1) != 0 {
+        return None;
+    }
+    // Control characters count as blanks here: at worst, the tokens are counted again.
+    let blanks = base::simd::at_most(rest, b' ');
+    let starts = !blanks & (blanks << 1) & before;
+    Some((len as usize + 1, starts.count_ones() as usize))
+}
+
 /// Refuses a line, trimmed, with a CR in it: lines that end so would pass for further columns of the first.
 fn check_line_ends(line: &[u8]) -> Result<(), String> {
     match memchr::memchr(b'\r', line) {
@@ -127,11 +181,16 @@ fn check_line_ends(line: &[u8]) -> Result<(), String> {
     }
 }
 
-/// The most columns that a line of a list has.
-pub(super) fn num_list_columns(text: &[u8]) -> usize {
-    let lines = text.split(|&byte| byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !is_comment(line));
-    let num_tokens = |line: &[u8]| line.split(u8::is_ascii_whitespace).filter(|token| !token.is_empty()).count();
-    lines.map(num_tokens).max().unwrap_or(0)
+/// Number of tokens in the rest of a line, which begins behind a token.
+#[inline]
+fn num_tokens(rest: &[u8]) -> usize {
+    let is_blank = |byte: u8| byte.is_ascii_whitespace();
+    rest.windows(2).filter(|pair| is_blank(pair[0]) && !is_blank(pair[1])).count()
+}
+
+/// Whether a text has a line of a list that is no comment.
+pub(super) fn has_list_lines(text: &[u8]) -> bool {
+    text.split(|&byte| byte == b'\n').any(|line| !is_comment(line.trim_ascii()))
 }
 
 /// Whether a line, trimmed, says nothing.
@@ -193,7 +252,12 @@ pub(super) fn parse_edges<K: FieldKey, W: Weight>(
                 parsed.vertices.push(vertex);
                 None
             }),
-            EdgeLines::Plain | EdgeLines::OrVertices => edge_line(bytes, first, last, is_weighted),
+            EdgeLines::Plain | EdgeLines::OrVertices => {
+                edge_line(bytes, first, last, is_weighted).map(|(edge, rest)| {
+                    parsed.take_columns(2 + usize::from(is_weighted), &bytes[rest..last]);
+                    edge
+                })
+            }
             EdgeLines::Arcs { num_vertices } => arc_line(bytes, first, last, is_weighted, num_vertices),
         };
         match edge {
@@ -279,7 +343,7 @@ fn integer_lines<K: FieldKey, W: Weight, const TAG: usize, const WEIGHTED: bool>
         at = match byte(at) {
             b'\n' => at + 1,
             b'\r' if byte(at + 1) == b'\n' => at + 2,
-            b' ' | b'\t' => match next_line(bytes, at) {
+            b' ' | b'\t' => match end_line::<K, W, TAG>(bytes, at, 2 + usize::from(WEIGHTED), parsed) {
                 Some(next) => next,
                 None => return line,
             },
@@ -294,21 +358,24 @@ fn integer_lines<K: FieldKey, W: Weight, const TAG: usize, const WEIGHTED: bool>
 
 type Edge<K, W> = Option<(K, K, Option<W>)>;
 
-/// Any line of an edge list; none where it says nothing.
+/// Any line of an edge list, and where the columns end that are read; none where it says nothing.
 fn edge_line<K: FieldKey, W: Weight>(
     bytes: &[u8],
     start: usize,
     end: usize,
     is_weighted: bool,
-) -> Result<Edge<K, W>, String> {
+) -> Result<(Edge<K, W>, usize), String> {
     check_line_ends(&bytes[start..end])?;
     if is_comment(&bytes[start..end]) {
-        return Ok(None);
+        return Ok((None, end));
     }
     let (source, at) = key_at(bytes, start, end, "source")?;
     let (target, at) = key_at(bytes, at, end, "target")?;
-    let weight = if is_weighted { Some(weight_at(bytes, at, end)?) } else { None };
-    Ok(Some((source, target, weight)))
+    let (weight, at) = match is_weighted {
+        true => weight_at(bytes, at, end).map(|(weight, at)| (Some(weight), at))?,
+        false => (None, at),
+    };
+    Ok((Some((source, target, weight)), at))
 }
 
 /// Whether a line, trimmed, is one token and no comment.
@@ -341,7 +408,7 @@ fn arc_line<K: FieldKey, W: Weight>(
         }
         (*key, at) = (K::from_count(vertex), next);
     }
-    Ok(match (edge_line(bytes, start + 1, end, is_weighted)?, ends) {
+    Ok(match (edge_line(bytes, start + 1, end, is_weighted)?.0, ends) {
         (Some((_, _, weight)), [Some(source), Some(target)]) => Some((source, target, weight)),
         (edge, _) => edge,
     })
@@ -357,11 +424,12 @@ pub(super) fn key_at<K: FieldKey>(bytes: &[u8], at: usize, end: usize, name: &st
     }
 }
 
-fn weight_at<W: Weight>(bytes: &[u8], at: usize, end: usize) -> Result<W, String> {
+/// The weight at or after `at` and where it ends.
+fn weight_at<W: Weight>(bytes: &[u8], at: usize, end: usize) -> Result<(W, usize), String> {
     let wrong = |token| Err(unexpected(weight_range(W::TYPE), token));
     let Some((start, stop)) = next_token(bytes, at, end) else { return wrong(None) };
     let token = &bytes[start..stop];
-    parse_weight(token).map_or_else(|| wrong(Some(token)), Ok)
+    parse_weight(token).map_or_else(|| wrong(Some(token)), |weight| Ok((weight, stop)))
 }
 
 /// Parses the first column of each line as a vertex.
@@ -371,7 +439,11 @@ pub(super) fn parse_vertices<K: FieldKey, W: Weight>(block: &TextBlock, on_error
         check_line_ends(&block.bytes[start..end])?;
         match is_comment(&block.bytes[start..end]) {
             true => parsed.num_comments += u64::from(start < end),
-            false => parsed.vertices.push(key_at(&block.bytes, start, end, "vertex")?.0),
+            false => {
+                let (vertex, rest) = key_at(&block.bytes, start, end, "vertex")?;
+                parsed.vertices.push(vertex);
+                parsed.take_columns(1, &block.bytes[rest..end]);
+            }
         }
         Ok(())
     });

@@ -15,9 +15,8 @@ use super::endings::input_format;
 use super::foreign;
 use super::graphalytics::find_files;
 use super::graphml::{ElementReader, GraphMlLayout};
-use super::lines::num_list_columns;
+use super::lines::has_list_lines;
 use super::matrix_market::{Field, Matrix};
-use super::message::{list_of, shown};
 use super::metis::MetisHeader;
 use super::options::{
     ColumnName, Format, InputColumns, KeyKind, LoneKeys, SourceFacts, SourceOptions, WantedProperties,
@@ -27,6 +26,7 @@ use super::parquet::{ParquetFile, RowLayout};
 use super::part::{HEAD_BYTES, NameVertices, Part, PartKind, PartProperties, TextKind, read_head};
 use super::serialized::SerializedGraph;
 use super::spool::spooled;
+use super::unnamed_columns::{UnnamedColumns, leave_out, left_out_note};
 use crate::{Direction, Error, Result};
 
 /// The inputs, what is known of them, the one that is a serialized graph, and which files list the
@@ -110,11 +110,13 @@ impl<'a> Opening<'a> {
             self.facts.has_weights = Some(self.facts.has_weights.unwrap_or(true));
             self.note_weights(path);
         }
-        if kind == TextKind::EdgeList {
-            self.list_columns(path, &looked.head, extension == "wel")?;
-        }
+        let unnamed = match kind {
+            TextKind::EdgeList => Some(self.list_columns(path, &looked.head, extension == "wel")?),
+            _ => None,
+        };
         let opened = looked.opened.take();
         self.push(path, kind, opened, None);
+        self.say_unnamed(unnamed);
         Ok(())
     }
 
@@ -137,6 +139,7 @@ impl<'a> Opening<'a> {
         let text = TableText { path, head: &looked.head, can_reopen: looked.opened.is_none(), kind, first };
         let (found, num_comments) = head_of(text, self.options)?;
         let wanted = if is_of_vertices { &self.options.vertex_properties } else { &self.options.edge_properties };
+        let mut hint = self.hint(&InputColumns::default(), wanted);
         if let Some((head, _)) = &found {
             self.facts.notes.extend(head.notes.iter().map(|note| format!("{}: {note}", path.display())));
             let left_out = head.left_out().into_iter().map(|place| head.name(place)).collect();
@@ -147,9 +150,11 @@ impl<'a> Opening<'a> {
                 weight: of_edges(head.layout.weight),
                 left_out,
             };
-            let hint = self.hint(&columns, wanted);
+            hint = self.hint(&columns, wanted);
             self.describe(path, columns, !is_of_vertices, hint);
         }
+        let num_read = if is_of_vertices { 1 } else { 2 + usize::from(self.options.weights.is_some()) };
+        let unnamed = UnnamedColumns { num_read, hint, note_place: self.facts.notes.len(), is_third_noted: false };
         let is_table = |head: &TableHead| !kind.is_list() || head.has_names();
         let (table, properties) = found.filter(|(head, _)| is_table(head)).unzip();
         let kind = match (kind, &table) {
@@ -163,33 +168,31 @@ impl<'a> Opening<'a> {
             part.properties[usize::from(is_of_vertices)] = properties.unwrap_or_default();
             // Lists count their comments as they are read.
             part.num_comments = if kind.is_list() { 0 } else { num_comments };
+            part.unnamed = Some(unnamed).filter(|_| table.as_ref().is_none_or(|table| !table.has_names()));
             part.table = table;
         }
         Ok(())
     }
 
     /// Takes note of the columns of a list without a header.
-    fn list_columns(&mut self, path: &Path, head: &[u8], are_weights_noted: bool) -> Result<()> {
-        let num_columns = num_list_columns(&detect::text_of(path, head)?);
-        if num_columns == 0 {
-            return Ok(());
-        }
+    fn list_columns(&mut self, path: &Path, head: &[u8], are_weights_noted: bool) -> Result<UnnamedColumns> {
         let has_weights = self.options.weights.is_some();
-        let number = |place: usize| Some(ColumnName::Number(place));
-        let columns = InputColumns {
-            source: number(1),
-            target: number(2),
-            weight: number(3).filter(|_| has_weights),
-            left_out: (3 + usize::from(has_weights)..=num_columns).map(ColumnName::Number).collect(),
-        };
-        // The note on weights says all of a column of weights.
-        let hint = match (are_weights_noted, has_weights) {
-            (true, _) if columns.left_out.len() == 1 => None,
-            (false, false) => Some("; --weights takes the third as the weight"),
-            _ => Some(""),
-        };
-        self.describe(path, columns, true, hint);
-        Ok(())
+        if has_list_lines(&detect::text_of(path, head)?) {
+            let [source, target, weight] = [1, 2, 3].map(|place| Some(ColumnName::Number(place)));
+            let weight = weight.filter(|_| has_weights);
+            let columns = InputColumns { source, target, weight, left_out: Vec::new() };
+            self.describe(path, columns, true, None);
+        }
+        Ok(UnnamedColumns {
+            num_read: 2 + usize::from(has_weights),
+            hint: Some(match are_weights_noted || has_weights {
+                true => "",
+                false => "; --weights takes the third as the weight",
+            }),
+            note_place: self.facts.notes.len(),
+            // The note on weights says all of a column of weights.
+            is_third_noted: are_weights_noted,
+        })
     }
 
     /// What to say of columns that are left out, or nothing if the caller chose the others.
@@ -197,8 +200,7 @@ impl<'a> Opening<'a> {
         let are_unnamed = columns.left_out.iter().all(|column| matches!(column, ColumnName::Number(_)));
         Some(match (&columns.source, wanted, self.options.weights) {
             (_, WantedProperties::Named(_), _) => return None,
-            // Files of removals name edges, whatever else they have.
-            _ if self.options.lone_keys == LoneKeys::Vertices => return None,
+            _ if self.options.lone_keys == LoneKeys::Vertices => "; removals name edges by source and target",
             (None, ..) => "",
             (Some(ColumnName::Number(_)), _, None) => {
                 "; --columns names them to keep them, --weights takes the third as the weight"
@@ -233,17 +235,7 @@ impl<'a> Opening<'a> {
             known.weight = known.weight.take().or(columns.weight);
         }
         if is_of_edges {
-            self.leave_out(columns.left_out);
-        }
-    }
-
-    /// Takes note of columns that are left out, for the report.
-    fn leave_out(&mut self, columns: impl IntoIterator<Item = ColumnName>) {
-        let known = &mut self.facts.columns.left_out;
-        for column in columns {
-            if !known.contains(&column) {
-                known.push(column);
-            }
+            leave_out(&mut self.facts, columns.left_out);
         }
     }
 
@@ -298,11 +290,10 @@ impl<'a> Opening<'a> {
             let hint = self.hint(&columns, wanted);
             self.describe(path, columns, side == 0, hint);
         }
-        let (path, kind) = (path.to_owned(), PartKind::GraphMl(Arc::new(layout)));
-        let can_reopen = looked.opened.is_none();
-        let opened = looked.opened;
-        let (num_promised, table, num_comments) = (None, None, 0);
-        self.parts.push(Part { path, kind, opened, can_reopen, num_promised, properties, table, num_comments });
+        self.push_part(path, PartKind::GraphMl(Arc::new(layout)), looked.opened, None);
+        if let Some(part) = self.parts.last_mut() {
+            part.properties = properties;
+        }
         Ok(())
     }
 
@@ -325,7 +316,7 @@ impl<'a> Opening<'a> {
         self.describe(path, columns, is_of_edges, hint);
         if is_of_edges {
             // Each has a note of its own, which says why.
-            self.leave_out(RowLayout::unread(file).map(|column| ColumnName::Name(column.to_owned())));
+            leave_out(&mut self.facts, RowLayout::unread(file).map(|column| ColumnName::Name(column.to_owned())));
         }
     }
 
@@ -378,7 +369,10 @@ impl<'a> Opening<'a> {
         self.count_bytes(&looked);
         match format {
             // Their lists have no header.
-            Format::Graphalytics | Format::Gapbs => self.push(path, kind, looked.opened, None),
+            Format::Graphalytics | Format::Gapbs => {
+                self.push(path, kind, looked.opened, None);
+                self.say_unnamed(Some(UnnamedColumns::of_vertices(&self.facts)));
+            }
             _ => self.table(path, looked, kind)?,
         }
         Ok(())
@@ -388,6 +382,13 @@ impl<'a> Opening<'a> {
     fn say_properties(&mut self, side: usize, properties: PartProperties) {
         if let Some(part) = self.parts.last_mut() {
             part.properties[side] = properties;
+        }
+    }
+
+    /// Says that the columns of the input that came last have no names.
+    fn say_unnamed(&mut self, unnamed: Option<UnnamedColumns>) {
+        if let Some(part) = self.parts.last_mut() {
+            part.unnamed = unnamed;
         }
     }
 
@@ -403,6 +404,7 @@ impl<'a> Opening<'a> {
             let looked = Looked::at_file(&path)?;
             self.count_bytes(&looked);
             self.push(&path, TextKind::VertexList, looked.opened, files.num_vertices);
+            self.say_unnamed(Some(UnnamedColumns::of_vertices(&self.facts)));
         }
         self.direction_known(path, files.direction)?;
         self.weights_known(path, files.has_weights)?;
@@ -410,11 +412,12 @@ impl<'a> Opening<'a> {
         if files.has_weights == Some(true) {
             self.note_weights(path);
         }
-        self.list_columns(&files.edges, &looked.head, files.has_weights == Some(true))?;
+        let unnamed = self.list_columns(&files.edges, &looked.head, files.has_weights == Some(true))?;
         self.count_bytes(&looked);
         self.num_texts += 1;
         self.facts.num_edges = add(self.facts.num_edges, files.num_edges);
         self.push(&files.edges, TextKind::EdgeList, looked.opened, files.num_edges);
+        self.say_unnamed(Some(unnamed));
         Ok(())
     }
 
@@ -478,8 +481,18 @@ impl<'a> Opening<'a> {
         num_promised: Option<u64>,
     ) {
         let (path, can_reopen) = (path.to_owned(), opened.is_none());
-        let (properties, table, num_comments) = (Default::default(), None, 0);
-        self.parts.push(Part { path, kind, opened, can_reopen, num_promised, properties, table, num_comments });
+        let (properties, table, num_comments, unnamed) = (Default::default(), None, 0, None);
+        self.parts.push(Part {
+            path,
+            kind,
+            opened,
+            can_reopen,
+            num_promised,
+            properties,
+            table,
+            num_comments,
+            unnamed,
+        });
     }
 
     /// Everything that was opened; and the one input, if it is a serialized graph.
@@ -526,21 +539,6 @@ fn word(direction: Direction) -> &'static str {
     match direction {
         Direction::Directed => "directed",
         Direction::Undirected => "undirected",
-    }
-}
-
-/// What to say of columns that are not read.
-fn left_out_note(columns: &[ColumnName]) -> String {
-    let are_numbers = columns.iter().all(|column| matches!(column, ColumnName::Number(_)));
-    let shown = columns.iter().map(|column| match column {
-        ColumnName::Name(name) => shown(name.as_bytes()),
-        ColumnName::Number(number) if are_numbers => number.to_string(),
-        ColumnName::Number(number) => format!("number {number}"),
-    });
-    let list = list_of(shown);
-    match columns.len() {
-        1 => format!("column {list} is left out"),
-        _ => format!("columns {list} are left out"),
     }
 }
 

@@ -238,7 +238,7 @@ pub struct InputColumns {
     pub left_out: Vec<ColumnName>,
 }
 
-/// What the inputs say of themselves before they are read.
+/// What the inputs say of themselves before they are read; the columns without names are counted as they are read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SourceFacts {
     /// Whether edges have a direction.

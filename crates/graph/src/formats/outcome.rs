@@ -64,6 +64,8 @@ pub(super) struct BlockOutcome {
     /// Vertices that follow from a header, not from what the block holds.
     pub(super) num_implied: u64,
     pub(super) num_comments: u64,
+    /// See [`Parsed`](super::lines::Parsed).
+    pub(super) num_columns: usize,
     pub(super) faults: Faults,
 }
 
@@ -99,6 +101,8 @@ pub(super) struct PartCounts {
     /// Vertices that follow from a header.
     pub(super) num_implied: u64,
     num_comments: u64,
+    /// The most columns of a line without names that has more than those that are read; 0 without such a line.
+    pub(super) num_columns: usize,
 }
 
 /// Everything that the workers found.
@@ -136,6 +140,7 @@ impl Outcomes {
         counts.num_vertices += block.num_vertices;
         counts.num_implied += block.num_implied;
         counts.num_comments += block.num_comments;
+        counts.num_columns = counts.num_columns.max(block.num_columns);
         let (sequence, part) = (block.sequence, block.part);
         if let Some(fault) = block.faults.fatal() {
             self.fail(sequence, part, Fatal::Line(fault));

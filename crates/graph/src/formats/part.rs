@@ -26,6 +26,7 @@ use super::outcome::{Fatal, LineFault};
 use super::parquet::{ParquetFile, RowLayout, RowRange};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::{ArcCursor, ArcRange};
+use super::unnamed_columns::UnnamedColumns;
 use crate::property::{Inference, PropertySchema};
 use crate::{Direction, Error, Result};
 
@@ -101,6 +102,8 @@ pub(super) struct Part {
     pub(super) table: Option<TableHead>,
     /// Comments before the first row of a table.
     pub(super) num_comments: u64,
+    /// Of text whose columns have no names.
+    pub(super) unnamed: Option<UnnamedColumns>,
 }
 
 /// The properties of the edges, or of the vertices, of one input.
@@ -134,6 +137,11 @@ impl Part {
         let head = read_head(path, &mut reader, HEAD_BYTES)?;
         let counted = Counted { reader: Cursor::new(head.clone()).chain(reader), count: Arc::clone(bytes_read) };
         decoded(path, &head, counted)
+    }
+
+    /// Whether a row is a vertex.
+    pub(super) fn is_of_vertices(&self) -> bool {
+        matches!(self.kind, PartKind::Text(kind) if kind.is_of_vertices())
     }
 
     fn open(&mut self, bytes_read: &Arc<AtomicU64>) -> Result<BlockCutter> {

@@ -14,13 +14,14 @@ use super::matrix_market::parse_entries;
 use super::metis::parse_lists;
 use super::opening::Opening;
 use super::options::{KeyKind, SourceFacts, SourceOptions, SourceSummary};
-use super::outcome::{BlockOutcome, Fatal, Outcomes};
+use super::outcome::{BlockOutcome, Fatal, Outcomes, PartCounts};
 use super::parquet::{bytes_of, read_rows};
-use super::part::{Layout, Numbering, Part, PartKind, Piece, Stream, Work};
+use super::part::{Layout, Numbering, Part, Piece, Stream, Work};
 use super::serialized::SerializedGraph;
 use super::serialized_arcs::read_arcs;
 use super::union::{Union, unions_of, unite};
 use super::unlisted::first_unlisted;
+use super::unnamed_columns::describe;
 use super::{EdgeBlock, InputPath};
 use crate::{Error, Result, Weight};
 
@@ -61,7 +62,7 @@ impl Source {
         Ok(Self { parts, options, facts, serialized, bytes_read: Arc::default(), listings })
     }
 
-    /// What the inputs say of themselves.
+    /// What the inputs say of themselves; which columns without names are left out, once they are read.
     pub fn facts(&self) -> &SourceFacts {
         &self.facts
     }
@@ -138,7 +139,9 @@ impl Source {
         if let Some(error) = failed.into_inner().unwrap_or_else(|e| e.into_inner()) {
             return Err(error);
         }
-        Ok(run.finish(&paths, &promised, !self.listings.is_empty())?)
+        let (summary, counts) = run.finish(&paths, &promised, !self.listings.is_empty())?;
+        describe(&self.parts, &counts, &mut self.facts);
+        Ok(summary)
     }
 }
 
@@ -206,6 +209,7 @@ impl Run<'_> {
             num_vertices: parsed.vertices.len() as u64,
             num_implied: if is_implied { parsed.vertices.len() as u64 } else { 0 },
             num_comments: parsed.num_comments,
+            num_columns: parsed.num_columns,
             faults: parsed.faults,
         };
         if lock(&self.outcomes).add(outcome) {
@@ -304,7 +308,12 @@ impl Run<'_> {
     }
 
     /// Holds what was read against what was promised.
-    fn finish(self, paths: &[PathBuf], promised: &[Option<u64>], lists_all: bool) -> Result<SourceSummary> {
+    fn finish(
+        self,
+        paths: &[PathBuf],
+        promised: &[Option<u64>],
+        lists_all: bool,
+    ) -> Result<(SourceSummary, Vec<PartCounts>)> {
         let mut outcomes = self.outcomes.into_inner().unwrap_or_else(|e| e.into_inner());
         if let Some(error) = outcomes.take_error(|part| paths[part].clone()) {
             return Err(error);
@@ -337,13 +346,12 @@ impl Run<'_> {
         if lists_all {
             summary.num_listed = Some((0..paths.len()).map(|part| outcomes.counts(part).num_vertices).sum());
         }
-        Ok(summary)
+        Ok((summary, (0..paths.len()).map(|part| outcomes.counts(part)).collect()))
     }
 }
 
 fn csv_properties_of(part: &Part) -> CsvProperties {
-    let side = usize::from(matches!(part.kind, PartKind::Text(kind) if kind.is_of_vertices()));
-    CsvProperties::new(&part.properties[side])
+    CsvProperties::new(&part.properties[usize::from(part.is_of_vertices())])
 }
 
 fn number_key<K: FieldKey>(number: u64, text: &mut Vec<u8>) -> Result<K> {

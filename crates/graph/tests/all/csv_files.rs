@@ -1,7 +1,7 @@
 //! CSV: delimiters, headers, quotes, columns by name.
 
 use anden_graph::WeightType;
-use anden_graph::formats::{KeyKind, OnError, SourceOptions, Span, WantedProperties};
+use anden_graph::formats::{ColumnName, KeyKind, OnError, SourceOptions, Span, WantedProperties};
 
 use crate::reading;
 use crate::reading::{Folder, U32, assert_refused, read, read_files, read_strings, read_weighted};
@@ -223,6 +223,33 @@ fn vertices_come_from_a_file_of_their_own() {
     let integer = "expected a vertex, an integer from 0 to 18446744073709551615 (any text with --ids string)";
     assert_refused(vertices("v.txt", "7\nx\n"), &format!("v.txt:2: {integer}, found 'x'"));
     assert_refused(vertices("v.csv", "7,a\nx,b\n"), &format!("v.csv:2: {integer}, found 'x'"));
+}
+
+/// Columns behind the first 1 MiB were left out without a word.
+#[test]
+fn late_columns_without_names_are_noted() {
+    let folder = Folder::new();
+    let rows = "1,2,3\n".repeat(180_000);
+    for (row, numbers) in [
+        ("4,5,6\n", &[3][..]),
+        ("4,5,6,7\n", &[3, 4]),
+        ("4,5,,\n", &[3, 4]),
+        ("4,5,\"a,b\",6,\"c\"\"\"\r\n", &[3, 4, 5]),
+        // What is wrong in a column that is left out is no fault of the row.
+        ("4,5,a\"b,6\n", &[3, 4]),
+    ] {
+        let path = folder.file("a.csv", format!("{rows}{row}"));
+        let found = reading::read_once::<u64, u32>(&[&path], &SourceOptions::default(), 2).unwrap();
+        assert_eq!(found.edges.len(), 180_001);
+        assert_eq!(found.columns.left_out, numbers.iter().map(|&place| ColumnName::Number(place)).collect::<Vec<_>>());
+        assert_eq!(found.notes.len(), 1, "{row:?}: {:?}", found.notes);
+        let list = left_out(numbers);
+        assert!(found.notes[0].contains(&format!("a.csv: {list} left out")), "{row:?}: {:?}", found.notes);
+    }
+}
+
+fn left_out(numbers: &[usize]) -> &'static str {
+    ["column 3 is", "columns 3 and 4 are", "columns 3, 4 and 5 are"][numbers.len() - 1]
 }
 
 #[test]

@@ -1,9 +1,9 @@
 //! Edge lists: what is an edge, what is not, and how that is told.
 
-use anden_graph::formats::{LoneKeys, OnError, SourceOptions, Span};
+use anden_graph::formats::{ColumnName, LoneKeys, OnError, SourceOptions, Span};
 
 use crate::reading;
-use crate::reading::{Folder, assert_refused, read, read_files, read_strings, read_weighted};
+use crate::reading::{Folder, assert_refused, names, read, read_files, read_strings, read_weighted};
 
 #[test]
 fn every_spelling_of_an_edge() {
@@ -23,6 +23,82 @@ fn every_spelling_of_an_edge() {
     ];
     assert_eq!(read.pairs(), expected);
     assert_eq!((read.summary.num_edges, read.summary.num_skipped), (8, 0));
+}
+
+/// Columns far behind the beginning were left out without a word.
+#[test]
+fn late_columns_are_left_out_with_a_note() {
+    let folder = Folder::new();
+    let pairs = "1 2\n".repeat(20_000);
+    let hint = "; --columns names them to keep them, --weights takes the third as the weight";
+    let check = |line: &str, places: &[usize], what: &str| {
+        let text = format!("{pairs}{line}1 2\n");
+        let numbers: Vec<_> = places.iter().map(|&place| ColumnName::Number(place)).collect();
+        let notes = Vec::from_iter((!places.is_empty()).then(|| format!("a.txt: {what}{hint}")));
+        let found = read(&folder, "a.txt", &text).unwrap();
+        assert_eq!((found.edges.len(), &found.columns.left_out), (20_002, &numbers), "{line:?}");
+        assert_eq!(names(&folder, &found.notes), notes, "{line:?}");
+        let found = read_strings(&folder, "a.txt", &text).unwrap();
+        assert_eq!((found.edges.len(), &found.columns.left_out), (20_002, &numbers), "{line:?}");
+    };
+    check("3 4 \t\r\n", &[], "");
+    for line in ["3 4 5\n", "3\t4\t5\r\n", "3 4  5 \n", "3 4 x\n", " 3 4 5\n", "12345678901234567890 4 \t5\n"] {
+        check(line, &[3], "column 3 is left out");
+    }
+    for line in ["3 4 5 6 7\n", "3 4 \t 5\t6 RT \r\n", " 3 4 5 6 7\n", "3 4 5\x0b 6 7\n"] {
+        check(line, &[3, 4, 5], "columns 3, 4 and 5 are left out");
+    }
+    let weighted = format!("{}3 4 5 6\n 3 4 5 6 7\n3 4 5 \n", "1 2 3\n".repeat(20_000));
+    let found = read_weighted::<f64>(&folder, "a.txt", &weighted).unwrap();
+    let note = "a.txt: columns 4 and 5 are left out; edges have either a weight or properties";
+    assert_eq!(names(&folder, &found.notes), [note]);
+    let found = read_weighted::<f64>(&folder, "a.wel", &weighted).unwrap();
+    assert_eq!(names(&folder, &found.notes), ["a.wel: columns 4 and 5 are left out"]);
+    // A note says already that the weights are left out.
+    let found = read(&folder, "a.wel", &weighted).unwrap();
+    let weights = "a.wel: the weights are left out; --weights reads them";
+    assert_eq!(names(&folder, &found.notes), [weights, "a.wel: columns 3, 4 and 5 are left out"]);
+    let found = read(&folder, "a.wel", "1 2 3\n").unwrap();
+    assert_eq!((&names(&folder, &found.notes)[..], found.columns.left_out.len()), (&[weights.to_owned()][..], 1));
+    // A beginning of comments tells nothing.
+    let found = read(&folder, "a.txt", format!("{}1 2 3\n", "# words\n".repeat(10_000))).unwrap();
+    let number = |place| Some(ColumnName::Number(place));
+    assert_eq!((found.columns.source, found.columns.target), (number(1), number(2)));
+    assert_eq!((found.columns.left_out, found.notes.len()), (vec![ColumnName::Number(3)], 1));
+}
+
+/// Notes of several inputs stand in the order of the inputs.
+#[test]
+fn notes_on_columns_follow_their_inputs() {
+    let folder = Folder::new();
+    let files = [("a.txt", "1 2 3\n"), ("b.csv", "x,source,target\n3,4,5\n"), ("c.txt", "6 7\n1 2 3 4\n")];
+    let paths = files.map(|(name, text)| folder.file(name, text));
+    let paths: Vec<_> = paths.iter().map(|path| path.as_path()).collect();
+    let found = read_files::<u64, u32>(&paths, &SourceOptions::default()).unwrap();
+    let notes = names(&folder, &found.notes);
+    let starts = ["a.txt: column 3 is", "b.csv: column 'x'", "b.csv: the source is", "c.txt: columns 3 and 4 are"];
+    assert!(notes.len() == 4 && notes.iter().zip(starts).all(|(note, start)| note.starts_with(start)), "{notes:?}");
+    let [three, four] = [3, 4].map(ColumnName::Number);
+    assert_eq!(found.columns.left_out, [ColumnName::Name("x".into()), three, four]);
+}
+
+#[test]
+fn files_of_removals_and_vertices_have_notes() {
+    let folder = Folder::new();
+    let options = SourceOptions { lone_keys: LoneKeys::Vertices, ..SourceOptions::default() };
+    for (name, text) in [("gone.txt", "7\n1 2\n3 4 5\n"), ("gone.csv", "7\n1,2\n3,4,5\n"), ("gone.tsv", "1\t2\t5\n")] {
+        let path = folder.file(name, text);
+        let found = read_files::<u64, u32>(&[&path], &options).unwrap();
+        let note = format!("{name}: column 3 is left out; removals name edges by source and target");
+        assert_eq!(names(&folder, &found.notes), [note]);
+    }
+    let edges = folder.file("a.txt", "1 2\n");
+    for (name, text) in [("v.txt", "7\n8 red\n"), ("v.csv", "7\n8,red\n")] {
+        let options = SourceOptions { vertices: Some(folder.file(name, text)), ..SourceOptions::default() };
+        let found = read_files::<u64, u32>(&[&edges], &options).unwrap();
+        assert_eq!(names(&folder, &found.notes), [format!("{name}: column 2 is left out")]);
+        assert_eq!(found.columns.left_out, []);
+    }
 }
 
 #[test]

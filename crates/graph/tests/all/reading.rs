@@ -67,6 +67,12 @@ impl Folder {
     }
 }
 
+/// Notes without the folder of their files.
+pub fn names(folder: &Folder, notes: &[String]) -> Vec<String> {
+    let prefix = format!("{}/", folder.path("").display().to_string().trim_end_matches('/'));
+    notes.iter().map(|note| note.replace(&prefix, "")).collect()
+}
+
 /// Workers that all tests share.
 fn pool(threads: usize) -> &'static Pool {
     static POOLS: [OnceLock<Pool>; 4] = [const { OnceLock::new() }; 4];
