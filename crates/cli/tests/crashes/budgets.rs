@@ -247,3 +247,77 @@ fn verbs_that_only_read_do_with_little_memory() {
         scene.reads_at_most(times, SMALL, &[args, &["--memory", "64M"]].concat());
     }
 }
+
+/// The memory that a load needs from `budget` on, as its refusals say; it is done again with what they say.
+fn need_of_load(args: &[&str], budget: &str) -> String {
+    let mut budget = budget.to_owned();
+    // A load that has not read all keys says what it needs so far.
+    for _ in 0..20 {
+        let ended = anden().args(args).args(["--memory", &budget]).output().unwrap();
+        std::fs::remove_dir_all(args[1]).unwrap_or_default();
+        let stderr = String::from_utf8(ended.stderr).unwrap();
+        if ended.status.success() {
+            return budget;
+        }
+        let (_, hint) = stderr.split_once("give it --memory ").unwrap_or_else(|| panic!("{args:?}: {stderr}"));
+        budget = hint.split([',', '\n']).next().unwrap().to_owned();
+    }
+    panic!("{args:?}: {budget} is not enough either")
+}
+
+#[test]
+fn loads_run_in_what_they_say_they_need() {
+    let scene = Scene::new();
+    if !may_limit_memory() {
+        return;
+    }
+    let [expected, found] = ["expected", "found"].map(|name| scene.path(name));
+    let [text, lists] = ["graph.el", "graph.sg"].map(|name| scene.path(name));
+    for input in [&text, &lists] {
+        run(anden().args(["generate", "uniform", "--scale", "18", "--degree", "16", "--quiet", "-o"]).arg(input));
+    }
+    let counts = |database: &Path| {
+        run(anden().args(["verify", "--quiet"]).arg(database));
+        let info: serde_json::Value =
+            serde_json::from_str(&run(anden().args(["info", "--json"]).arg(database))).unwrap();
+        std::fs::remove_dir_all(database).unwrap();
+        (info["vertices"].clone(), info["edges"].clone())
+    };
+    for (input, options, least, times) in [
+        (&text, "--threads 2 --ids integer", "1", 10),
+        (&text, "--threads 2 --ids dense", "1", 10),
+        (&text, "--threads 2 --ids integer --undirected", "1", 12),
+        // With several workers, the keys that each has met differ from load to load, and with them the need.
+        (&text, "--threads 1 --ids string", "64M", 10),
+        (&lists, "--threads 2 --ids integer", "1", 4),
+        (&lists, "--threads 2 --ids dense", "1", 4),
+        // Was killed: the pieces of a serialized graph had one size, whatever the budget.
+        (&lists, "--threads 2 --ids string", "64M", 12),
+    ] {
+        let args = |database: &Path| {
+            let mut args = vec!["load".to_owned(), database.display().to_string(), input.display().to_string()];
+            args.extend(["--quiet"].into_iter().chain(options.split(' ')).map(str::to_owned));
+            args
+        };
+        run(anden().args(args(&expected)));
+        let expected = counts(&expected);
+        let args = args(&found);
+        let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let needed = need_of_load(&args, least);
+        // As it is shown: MiB with one digit, rounded up, or what the test began with.
+        let num_mib: f64 = needed.trim_end_matches("MiB").trim_end_matches('M').parse().unwrap();
+        let num_bytes = (num_mib * f64::from(1 << 20)).ceil() as u64;
+        args.extend(["--memory", ""]);
+        // A load that says that it needs more than 64 MB is tried with that only.
+        let mut budgets = vec![(num_bytes, &needed[..])];
+        budgets.extend(Some((SMALL, "64M")).filter(|_| num_bytes < SMALL));
+        for (num_bytes, budget) in budgets {
+            *args.last_mut().unwrap() = budget;
+            let read_bytes = scene.run_in(num_bytes, &args).read_bytes;
+            let input_bytes = input.metadata().unwrap().len();
+            println!("{args:?} in {num_bytes} bytes: {read_bytes} bytes read of {input_bytes}");
+            assert!(read_bytes <= times * input_bytes, "{args:?} in {num_bytes} bytes reads {read_bytes} bytes");
+            assert_eq!(counts(&found), expected, "{args:?}");
+        }
+    }
+}

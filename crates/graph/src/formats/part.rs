@@ -21,7 +21,7 @@ use super::graphml::{Batch, ElementReader, GraphMlLayout};
 use super::lines::{EdgeLines, line_end, trimmed};
 use super::matrix_market::{Matrix, MatrixLines};
 use super::metis::{ListLines, MetisHeader};
-use super::options::{LoneKeys, SourceOptions};
+use super::options::{KeyKind, LoneKeys, SourceOptions};
 use super::outcome::{Fatal, LineFault};
 use super::parquet::{ParquetFile, RowLayout, RowRange};
 use super::serialized::SerializedGraph;
@@ -30,10 +30,12 @@ use super::unnamed_columns::UnnamedColumns;
 use crate::property::{Inference, PropertySchema};
 use crate::{Direction, Error, Result};
 
-/// Vertices without edges that one piece names.
-const VERTICES_AT_ONCE: u64 = 256 << 10;
+/// The most vertices without edges that one piece names.
+const MAX_VERTICES_AT_ONCE: u64 = 256 << 10;
 /// Bytes of a block of text that a row of columns stands for.
 const BYTES_PER_ROW: u64 = 4;
+/// The same for a row whose numbers become text.
+const BYTES_PER_TEXT_ROW: u64 = 16;
 /// First bytes of an input: enough to tell its compression and format.
 pub(super) const HEAD_BYTES: usize = 64 << 10;
 
@@ -303,7 +305,14 @@ impl<'a> Stream<'a> {
         Ok(None)
     }
 
+    /// The rows of a piece whose keys are numbers in the input: as much memory as a block of text.
+    fn rows_at_once(&self) -> u64 {
+        let row_bytes = if self.options.keys == KeyKind::String { BYTES_PER_TEXT_ROW } else { BYTES_PER_ROW };
+        (self.options.block_bytes as u64 / row_bytes).max(1)
+    }
+
     fn next_work(&mut self) -> Result<Option<Work>, Fatal> {
+        let rows_at_once = self.rows_at_once();
         loop {
             match &mut self.position {
                 Position::Before => self.position = self.open_part()?,
@@ -333,7 +342,7 @@ impl<'a> Stream<'a> {
                 }
                 Position::Vertices(vertices, _) if vertices.is_empty() => return Ok(None),
                 Position::Vertices(vertices, numbering) => {
-                    let end = vertices.end.min(vertices.start + VERTICES_AT_ONCE);
+                    let end = vertices.end.min(vertices.start + rows_at_once.min(MAX_VERTICES_AT_ONCE));
                     let now = vertices.start..end;
                     vertices.start = end;
                     return Ok(Some(Work::Vertices(now, *numbering)));
@@ -352,9 +361,10 @@ impl<'a> Stream<'a> {
     }
 
     fn open_part(&mut self) -> Result<Position> {
+        let rows_at_once = self.rows_at_once();
         let part = &mut self.parts[self.part];
         Ok(match &part.kind {
-            PartKind::Serialized(graph, _) => Position::Arcs(ArcCursor::new(Arc::clone(graph))),
+            PartKind::Serialized(graph, _) => Position::Arcs(ArcCursor::new(Arc::clone(graph), rows_at_once)),
             PartKind::Parquet(..) => Position::Rows(None),
             PartKind::GraphMl(_) => Position::Elements(Box::new(ElementReader::new(part.reader(self.bytes_read)?))),
             PartKind::Text(kind) => {

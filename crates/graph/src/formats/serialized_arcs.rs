@@ -10,8 +10,8 @@ use crate::{Direction, Result, Side, Weight};
 
 /// Offsets that are read at once.
 const OFFSETS_AT_ONCE: u64 = 64 << 10;
-/// Arcs of one piece.
-const ARCS_AT_ONCE: u64 = 256 << 10;
+/// The most arcs of one piece.
+const MAX_ARCS_AT_ONCE: u64 = 256 << 10;
 
 /// A piece of the out-lists: consecutive arcs and whose they are.
 #[derive(Debug)]
@@ -32,11 +32,14 @@ pub(super) struct ArcCursor {
     /// The vertex and the arc that come next.
     vertex: u64,
     arc: u64,
+    arcs_at_once: u64,
 }
 
 impl ArcCursor {
-    pub(super) fn new(graph: Arc<SerializedGraph>) -> Self {
-        Self { graph, window: Vec::new(), window_start: 0, vertex: 0, arc: 0 }
+    /// Pieces of about `arcs_at_once` arcs.
+    pub(super) fn new(graph: Arc<SerializedGraph>, arcs_at_once: u64) -> Self {
+        let arcs_at_once = arcs_at_once.clamp(1, MAX_ARCS_AT_ONCE);
+        Self { graph, window: Vec::new(), window_start: 0, vertex: 0, arc: 0, arcs_at_once }
     }
 
     pub(super) fn graph(&self) -> &Arc<SerializedGraph> {
@@ -61,7 +64,7 @@ impl ArcCursor {
             }
         }
         let index = (self.vertex - self.window_start) as usize;
-        let limit = self.arc + ARCS_AT_ONCE;
+        let limit = self.arc + self.arcs_at_once;
         let ends = &self.window[index + 1..];
         // The vertices whose lists end within the limit, and the part of the next that does.
         let num_whole = ends.partition_point(|&end| end <= limit);
