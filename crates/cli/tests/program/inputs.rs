@@ -570,3 +570,16 @@ fn keys_of_lists_may_begin_with_a_quote() {
     assert_eq!(edges("db").lines().collect::<Vec<_>>(), ["\"a# &", "x \"a#"]);
     assert_eq!(edges("db2"), edges("db"));
 }
+
+/// Spreadsheets and some editors write a byte order mark.
+#[test]
+fn updates_may_begin_with_a_byte_order_mark() {
+    let scene = Scene::new();
+    scene.write("a.txt", "1 2\n");
+    scene.anden(&["load", "db", "a.txt"]).succeeded();
+    scene.write("u.txt", "\u{feff}+ 3 4\n- 1 2\n");
+    assert_eq!(scene.json(&["apply", "db", "u.txt"])["updates"], 2);
+    let input = "\u{feff}+ 5 6\n".as_bytes();
+    assert_eq!(scene.anden_with_input(&["apply", "db", "-"], input).succeeded().status, 0);
+    assert_eq!(edges(&scene), ["3,4", "5,6"]);
+}

@@ -203,6 +203,10 @@ impl Updates {
         self.is_partial = false;
         let is_line = !self.line.is_empty();
         self.number += u64::from(is_line);
+        // The byte order mark that some editors write is no part of the first line.
+        if self.number == 1 && self.line.starts_with(b"\xef\xbb\xbf") {
+            self.line.drain(..3);
+        }
         Ok(is_line)
     }
 
@@ -334,6 +338,9 @@ mod tests {
             "SetVertexProperty { vertex: \"x y\", name: \"size\", value: Text { text: \"null\", is_quoted: true } }";
         assert_eq!(found[9].1, quoted);
         assert_eq!(all(&gzip(TEXT)).unwrap(), found);
+        let marked = [b"\xef\xbb\xbf", TEXT.as_bytes()].concat();
+        assert_eq!(all(&marked).unwrap(), found, "a byte order mark is no part of the first line");
+        assert!(all(b"+ a b\n\xef\xbb\xbf+ a b\n").is_err(), "further on it is");
         assert_eq!(all(b""), Ok(Vec::new()));
     }
 
