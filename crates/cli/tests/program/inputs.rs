@@ -571,6 +571,17 @@ fn keys_of_lists_may_begin_with_a_quote() {
     assert_eq!(edges("db2"), edges("db"));
 }
 
+/// The message named a header, which a file need not have, and not the option.
+#[test]
+fn late_values_of_other_types_name_the_option() {
+    let scene = Scene::new();
+    scene.write("a.csv", format!("source,target,n\n{}1,2,late\n", "1,2,3\n".repeat(180_000)));
+    let args = ["load", "db", "a.csv", "--duplicates", "last"];
+    scene.anden(&args).failed(&["a.csv:180002", "found 'late'", "--property-types 'n:string'"]);
+    scene.anden(&[&args[..], &["--property-types", "n:string"]].concat()).succeeded();
+    assert_eq!(scene.json(&["query", "db", "edge", "1", "2"])["properties"][0]["n"], "late");
+}
+
 /// Spreadsheets and some editors write a byte order mark.
 #[test]
 fn updates_may_begin_with_a_byte_order_mark() {

@@ -93,8 +93,9 @@ impl CsvProperties {
             match is_inferred {
                 false => format!("column {name}: {what}"),
                 true => format!(
-                    "column {name}: {what}: the lines at the beginning have type {property_type}, another one is \
-                     said by a header such as 'NAME:string'"
+                    "column {name}: {what}: the lines at the beginning have type {property_type}; --property-types {} \
+                     or this name in the header gives another one",
+                    shown(format!("{}:string", &self.types[property].0).as_bytes())
                 ),
             }
         })

@@ -177,7 +177,7 @@ fn bad_columns_are_refused() {
     let error = reading::read_once::<u64, u32>(&[&path], &all(), 2).unwrap_err().to_string();
     assert!(error.ends_with(
         "a.csv:180002: column 'n': expected a whole number of type i64, found 'late': the lines at the beginning \
-         have type i64, another one is said by a header such as 'NAME:string'"
+         have type i64; --property-types 'n:string' or this name in the header gives another one"
     ));
     // A row that is passed over leaves nothing in the columns before the faulty one.
     let text = "source,target,k,n:i64\n1,2,a,1\n3,4,b,x\n5,6,c,\n,7,d,8\n";
