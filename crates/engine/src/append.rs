@@ -41,7 +41,7 @@ pub(crate) use self::properties::{fitting, joined_type};
 use self::requests::{Reading, Requests, added_by, read_source, removed_by};
 use self::vertices::VertexChanges;
 pub(crate) use self::vertices::entries_of;
-use crate::load::{Budget, Duplicates, Expand, InputReport};
+use crate::load::{Budget, Duplicates, Expand, InputReport, note_on_repeated};
 use crate::{Database, Error, Result};
 
 /// Appends files.
@@ -154,6 +154,10 @@ impl<'a> Append<'a> {
         let mut notes = [&added.notes[..], &removed.notes].concat();
         notes.extend(input.note_on_loops(database.options().ordered));
         let (snapshot, change) = self.make_snapshot(added, removed, expand, name)?;
+        // A program that sets a value twice knows that it does.
+        if !self.inputs.is_empty() || self.options.source.vertices.is_some() {
+            notes.extend(note_on_repeated(change.properties.num_repeated, self.options.source.vertices.as_deref()));
+        }
         input.merged_to(change.num_asked, expand, database.options().direction == Direction::Directed);
         let mut report = AppendReport {
             vertices: snapshot.num_vertices,

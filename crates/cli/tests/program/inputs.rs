@@ -571,6 +571,28 @@ fn keys_of_lists_may_begin_with_a_quote() {
     assert_eq!(edges("db2"), edges("db"));
 }
 
+/// The last row counted, without a word.
+#[test]
+fn vertices_that_are_named_again_have_a_note() {
+    let scene = Scene::new();
+    scene.write("a.txt", "1 2\n");
+    scene.write("v.csv", "id,size\n1,10\n2,20\n1,11\n1,12\n");
+    let report = load(&scene, "a.txt", &["--vertices", "v.csv"]);
+    let note = json!(["v.csv: 2 rows name a vertex again: the values of the last row count"]);
+    assert_eq!(report["notes"], note);
+    let size = |vertex: &str| scene.json(&["query", "db", "vertex", vertex])["result"]["properties"]["size"].clone();
+    assert_eq!((size("1"), size("2")), (json!(12), json!(20)));
+    scene.write("w.csv", "id,size\n2,21\n2,22\n1,13\n");
+    let ran = scene.anden(&["append", "db", "--vertices", "w.csv", "--json"]);
+    let report: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(report["notes"], json!(["w.csv: 1 row names a vertex again: the values of the last row count"]));
+    assert_eq!((size("1"), size("2")), (json!(13), json!(22)));
+    std::fs::remove_dir_all(scene.path("db")).unwrap();
+    // Without values, rows that are equal lose nothing.
+    scene.write("v.csv", "id\n1\n1\n");
+    assert_eq!(load(&scene, "a.txt", &["--vertices", "v.csv"])["notes"], json!([]));
+}
+
 /// The message named a header, which a file need not have, and not the option.
 #[test]
 fn late_values_of_other_types_name_the_option() {

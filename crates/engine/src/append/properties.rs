@@ -122,6 +122,8 @@ pub(crate) struct PropertyEffects {
     pub(crate) changes: Vec<PropertyChanges>,
     /// Values that change.
     pub(crate) num_changed: u64,
+    /// Rows that give a vertex values again.
+    pub(crate) num_repeated: u64,
 }
 
 impl PropertyEffects {
@@ -157,7 +159,9 @@ impl PropertyEffects {
         }
         let mut effects = Self { new, ..Self::default() };
         for (column, place) in places.into_iter().enumerate() {
-            let changes = column_changes(view, column, rows_of(blocks, place), &vertices.cleared)?;
+            let (values, num_rows) = rows_of(blocks, place);
+            effects.num_repeated = effects.num_repeated.max(num_rows - values.len() as u64);
+            let changes = column_changes(view, column, values, &vertices.cleared)?;
             effects.num_changed += changes.len() as u64;
             effects.changes.extend(Some(changes).filter(|changes| !changes.is_empty()));
         }
@@ -165,15 +169,17 @@ impl PropertyEffects {
     }
 }
 
-/// The values that blocks give for the property at a place of the schema; the last of each vertex.
-fn rows_of(blocks: &[Block], place: Option<usize>) -> BTreeMap<VertexId, PropertyValue<'_>> {
-    let mut values = BTreeMap::new();
+/// The values that blocks give for the property at a place of the schema, the last of each vertex; and the number of
+/// all.
+fn rows_of(blocks: &[Block], place: Option<usize>) -> (BTreeMap<VertexId, PropertyValue<'_>>, u64) {
+    let (mut values, mut num_rows) = (BTreeMap::new(), 0);
     for block in blocks {
         for (_, column) in block.properties.iter().filter(|(found, _)| Some(*found) == place) {
+            num_rows += block.vertices.len() as u64;
             values.extend(block.vertices.iter().copied().zip(column.iter()));
         }
     }
-    values
+    (values, num_rows)
 }
 
 fn column_changes(

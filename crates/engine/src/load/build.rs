@@ -33,6 +33,8 @@ pub(crate) struct Built {
     pub(crate) num_edges: u64,
     /// Loops that were read.
     pub(crate) num_loops: u64,
+    /// Rows of values of a vertex that has an earlier row.
+    pub(crate) num_repeated: u64,
     pub(crate) summary: SourceSummary,
 }
 
@@ -100,7 +102,8 @@ pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Sourc
     let (keys, map) = resolve::<K, P>(load, &mut ingested, source.facts().num_vertices, expand)?;
     let dictionary = load.builder.write_dictionary(keys.as_dictionary())?;
     let num_vertices = keys.len();
-    write_properties(load, &keys, std::mem::take(&mut ingested.rows), &source.facts().vertex_properties)?;
+    let num_repeated =
+        write_properties(load, &keys, std::mem::take(&mut ingested.rows), &source.facts().vertex_properties)?;
     let bounds = ingested.buckets.as_ref().map(|buckets| buckets.bounds(num_vertices, |key| keys.num_below(key)));
     let Ingested { buckets, edges, tables, num_loops, summary, .. } = ingested;
     drop((keys, tables));
@@ -117,7 +120,7 @@ pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Sourc
     };
     load.progress.stage("write", None);
     load.progress.check()?;
-    Ok(Built { run: writer.finish()?, dictionary, num_vertices, num_edges, num_loops, summary })
+    Ok(Built { run: writer.finish()?, dictionary, num_vertices, num_edges, num_loops, num_repeated, summary })
 }
 
 /// Memory to spread edges in, of which only what is used is there; none where the system does not

@@ -79,9 +79,9 @@ pub(crate) fn write_properties(
     keys: &VertexKeys,
     mut rows: Vec<VertexRows>,
     schema: &PropertySchema,
-) -> Result<()> {
+) -> Result<u64> {
     if schema.is_empty() {
-        return Ok(());
+        return Ok(0);
     }
     load.progress.stage("properties", None);
     rows.sort_unstable_by_key(|rows| rows.sequence);
@@ -92,7 +92,7 @@ pub(crate) fn write_properties(
     let row_bytes: u64 = rows.iter().map(VertexRows::num_bytes).sum();
     load.budget.check_properties(ROW_FACTOR * row_bytes + VERTEX_BYTES * keys.len())?;
     let mut row_of_id = vec![NO_ROW; keys.len() as usize];
-    let mut row = 0;
+    let (mut row, mut num_repeated) = (0, 0);
     for block in &rows {
         for place in 0..block.len() {
             let id = match &block.keys {
@@ -103,7 +103,8 @@ pub(crate) fn write_properties(
                 }
             };
             if let Some(id) = id {
-                row_of_id[id as usize] = row;
+                let earlier = std::mem::replace(&mut row_of_id[id as usize], row);
+                num_repeated += u64::from(earlier != NO_ROW);
             }
             row += 1;
         }
@@ -118,7 +119,7 @@ pub(crate) fn write_properties(
         }
         load.builder.add_vertex_property(name, &column.gather_or_null(&row_of_id))?;
     }
-    Ok(())
+    Ok(num_repeated)
 }
 
 impl VertexKeys {

@@ -1,5 +1,7 @@
 //! What a load did, and what became of its inputs.
 
+use std::path::Path;
+
 use graph::formats::{InputColumns, SourceFacts, SourceSummary};
 
 use super::arcs::Expand;
@@ -57,6 +59,17 @@ impl InputReport {
             (true, loops) => Some(format!("{loops} loops are left out: an ordered graph has none")),
         }
     }
+}
+
+/// What to tell of rows of values of vertices that have earlier rows, in the file of vertices if there is one.
+pub(crate) fn note_on_repeated(num_rows: u64, path: Option<&Path>) -> Option<String> {
+    let rows = match num_rows {
+        0 => return None,
+        1 => "1 row names a vertex again".to_owned(),
+        _ => format!("{num_rows} rows name a vertex again"),
+    };
+    let file = path.map_or(String::new(), |path| format!("{}: ", path.display()));
+    Some(format!("{file}{rows}: the values of the last row count"))
 }
 
 /// The outcome of a load.

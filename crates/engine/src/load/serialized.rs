@@ -66,7 +66,8 @@ pub(crate) fn build<P: Payload>(load: &Load<'_>, graph: &SerializedGraph) -> Res
         Direction::Undirected => (graph.num_arcs() + out_sums.num_loops) / 2,
     };
     let summary = SourceSummary { num_edges: num_given, ..SourceSummary::default() };
-    Ok(Built { run: writer.finish()?, dictionary, num_vertices, num_edges, num_loops: out_sums.num_loops, summary })
+    let num_loops = out_sums.num_loops;
+    Ok(Built { run: writer.finish()?, dictionary, num_vertices, num_edges, num_loops, num_repeated: 0, summary })
 }
 
 fn disagreement(graph: &SerializedGraph, what: &str) -> Error {
