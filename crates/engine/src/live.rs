@@ -34,6 +34,7 @@ mod properties;
 mod records;
 mod replay;
 mod rows;
+mod strict;
 mod update;
 mod values;
 mod version;

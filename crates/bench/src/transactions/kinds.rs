@@ -50,6 +50,11 @@ impl Kind {
         database.set_durability(Durability::None);
         let pool = Pool::new(1)?;
         database.apply(&[Update::AddVertex((NUM_VERTICES - 1).into())], Missing::Lenient, &pool)?;
+        if self == Self::Properties {
+            let mut first = Vec::new();
+            self.push(0, 0, &mut first);
+            database.apply(&first, Missing::Lenient, &pool)?;
+        }
         if self == Self::Sets {
             let edges: Vec<_> = (0..SET_EDGES).map(|number| edge(0, number)).collect();
             let updates: Vec<_> = edges.iter().map(|&(source, target)| Update::add_edge(source, target)).collect();

@@ -18,6 +18,7 @@ use super::below::Below;
 use super::bulk::BulkRows;
 use super::edges::EdgePlan;
 use super::pairs::Given;
+use super::strict::StrictChecker;
 use super::update::{Missing, NewValue, Update};
 use super::values::{Properties, typed};
 use super::version::LiveVersion;
@@ -53,7 +54,7 @@ pub(super) struct Logging<'a> {
 
 /// An update whose keys are ids.
 #[derive(Debug)]
-enum IdUpdate {
+pub(super) enum IdUpdate {
     /// The edge is to be there with a weight of these bits, or to be gone.
     Edge(EdgeUpdate),
     /// All edges of the pair are to have a weight of these bits; where there is none, one is made.
@@ -399,27 +400,27 @@ impl Writer {
     /// Checks all updates, and finds the ids of their keys.
     pub(super) fn plan(&self, updates: &[Update], missing: Missing) -> Result<Plan> {
         let mut plan = self.empty_plan();
-        let mut witness = (missing == Missing::Strict).then(|| Witness::new(self));
+        let mut strict = (missing == Missing::Strict).then(|| StrictChecker::new(self));
         let mut finder = self.underlay.finder();
         for index in 0..updates.len() {
-            self.plan_update(&updates[index..], &mut plan, &mut finder, witness.as_mut())
+            self.plan_update(&updates[index..], &mut plan, &mut finder, strict.as_mut())
                 .map_err(|error| Error::Update { index, error: Box::new(error) })?;
         }
         Ok(plan)
     }
 
-    /// Plans the first of some updates. The witness is strict about it.
+    /// Plans the first of some updates. The strict is strict about it.
     pub(super) fn plan_update(
         &self,
         updates: &[Update],
         plan: &mut Plan,
         finder: &mut Finder<'_>,
-        mut witness: Option<&mut Witness<'_>>,
+        mut strict: Option<&mut StrictChecker<'_>>,
     ) -> Result<()> {
         let Some(update) = updates.first() else { return Ok(()) };
-        let with_ids = self.with_ids(updates, plan, witness.as_deref_mut())?;
-        if let Some(witness) = &mut witness {
-            witness.see(update, with_ids.as_ref(), finder)?;
+        let with_ids = self.with_ids(updates, plan, strict.as_deref_mut())?;
+        if let Some(strict) = &mut strict {
+            strict.see(update, with_ids.as_ref(), finder)?;
         }
         match with_ids {
             None => {}
@@ -432,7 +433,7 @@ impl Writer {
             Some(IdUpdate::RemoveVertex(vertex)) => plan.steps.push(Step::RemoveVertex(vertex)),
             Some(IdUpdate::SetValue(place)) => plan.steps.push(Step::SetValue(place)),
             Some(IdUpdate::SetEdgeValue { source, target, place, value }) => {
-                let must_be_there = witness.is_some() || value != OwnedValue::Null;
+                let must_be_there = strict.is_some() || value != OwnedValue::Null;
                 if !self.plan_edge_value((source, target), place, value, plan, finder)? && must_be_there {
                     return Err(missing_value(update));
                 }
@@ -446,18 +447,18 @@ impl Writer {
         &self,
         updates: &[Update],
         plan: &mut Plan,
-        witness: Option<&mut Witness<'_>>,
+        strict: Option<&mut StrictChecker<'_>>,
     ) -> Result<Option<IdUpdate>> {
         let Some(update) = updates.first() else { return Ok(None) };
         Ok(match update {
             Update::AddEdge { source, target, weight, .. } => {
-                Some(IdUpdate::Edge(self.edge_to_be(source, target, *weight, plan, witness.as_deref())?))
+                Some(IdUpdate::Edge(self.edge_to_be(source, target, *weight, plan, strict.as_deref())?))
             }
             Update::SetWeight { source, target, weight } => {
-                Some(IdUpdate::SetWeight(self.edge_to_be(source, target, Some(*weight), plan, witness.as_deref())?))
+                Some(IdUpdate::SetWeight(self.edge_to_be(source, target, Some(*weight), plan, strict.as_deref())?))
             }
-            Update::SetEdgeProperty { .. } => self.edge_value(updates, plan, witness.as_deref())?,
-            Update::SetVertexProperty { .. } => self.vertex_value(updates, plan, witness)?,
+            Update::SetEdgeProperty { .. } => self.edge_value(updates, plan, strict.as_deref())?,
+            Update::SetVertexProperty { .. } => self.vertex_value(updates, plan, strict)?,
             Update::RemoveEdge { source, target } => match (self.id(source, plan)?, self.id(target, plan)?) {
                 (Some(source), Some(target)) => Some(IdUpdate::Edge(EdgeUpdate { source, target, addition: None })),
                 _ => None,
@@ -473,7 +474,7 @@ impl Writer {
         target: &Key,
         weight: Option<EdgeWeight>,
         plan: &mut Plan,
-        strict: Option<&Witness<'_>>,
+        strict: Option<&StrictChecker<'_>>,
     ) -> Result<EdgeUpdate> {
         let bits = weight_bits((source, target), weight, self.underlay.view().options())?;
         let source = self.id_to_be(source, plan, strict)?;
@@ -486,7 +487,7 @@ impl Writer {
         &self,
         updates: &[Update],
         plan: &mut Plan,
-        witness: Option<&mut Witness<'_>>,
+        strict: Option<&mut StrictChecker<'_>>,
     ) -> Result<Option<IdUpdate>> {
         let Some(Update::SetVertexProperty { vertex, name, value }) = updates.first() else { return Ok(None) };
         let said_of_it = updates.iter().filter_map(|update| match update {
@@ -496,12 +497,12 @@ impl Writer {
         let (place, property_type) = plan.properties.find(name, said_of_it)?;
         let wrong = |what| Error::Option(format!("vertex {vertex}: {what}"));
         let value = typed(name, value, property_type).map_err(wrong)?;
-        let id = match value.as_value().is_null() && witness.is_none() {
+        let id = match value.as_value().is_null() && strict.is_none() {
             true => self.id(vertex, plan)?,
-            false => Some(self.id_to_be(vertex, plan, witness.as_deref())?),
+            false => Some(self.id_to_be(vertex, plan, strict.as_deref())?),
         };
-        if let (Some(witness), Some(id)) = (witness, id)
-            && !witness.see_value(place, id, &value)?
+        if let (Some(strict), Some(id)) = (strict, id)
+            && !strict.see_value(place, id, &value)?
         {
             return Err(Error::Option(format!("vertex {vertex} has no {name:?} to remove")));
         }
@@ -514,7 +515,7 @@ impl Writer {
         &self,
         updates: &[Update],
         plan: &mut Plan,
-        strict: Option<&Witness<'_>>,
+        strict: Option<&StrictChecker<'_>>,
     ) -> Result<Option<IdUpdate>> {
         let Some(Update::SetEdgeProperty { source, target, name, value }) = updates.first() else { return Ok(None) };
         let (place, value) = self.edge_property((source, target), (name, value), updates, plan)?;
@@ -569,10 +570,10 @@ impl Writer {
     }
 
     /// The id of a key that is to name a vertex. Who is strict about it knows the vertices.
-    fn id_to_be(&self, key: &Key, plan: &mut Plan, strict: Option<&Witness<'_>>) -> Result<VertexId> {
+    fn id_to_be(&self, key: &Key, plan: &mut Plan, strict: Option<&StrictChecker<'_>>) -> Result<VertexId> {
         let known = self.id(key, plan)?;
-        if let Some(witness) = strict
-            && !known.is_some_and(|id| witness.is_live(id))
+        if let Some(strict) = strict
+            && !known.is_some_and(|id| strict.is_live(id))
         {
             return Err(Error::Option(format!("vertex {key} does not exist")));
         }
@@ -730,111 +731,5 @@ fn missing_value(update: &Update) -> Error {
         }
         Update::SetEdgeProperty { source, target, .. } => Error::no_edge(source, target),
         _ => Error::Option("there is no such edge".to_owned()),
-    }
-}
-
-/// Knows, while a batch is looked at, what would be there after its first updates.
-pub(super) struct Witness<'a> {
-    writer: &'a Writer,
-    /// Every vertex is below it.
-    vertex_bound: usize,
-    /// Whether there is an edge, and after how many removals of vertices that was so: later ones may take it away.
-    edges: HashMap<(VertexId, VertexId), (u64, bool)>,
-    vertices: HashMap<VertexId, bool>,
-    /// By property and vertex, whether there is a value, as for edges.
-    values: HashMap<(usize, VertexId), (u64, bool)>,
-    /// The number of the last removal of a vertex, with which its edges and values all went.
-    cleared: HashMap<VertexId, u64>,
-    num_removals: u64,
-}
-
-impl<'a> Witness<'a> {
-    fn new(writer: &'a Writer) -> Self {
-        let (edges, vertices, values, cleared) = (HashMap::new(), HashMap::new(), HashMap::new(), HashMap::new());
-        Self { writer, vertex_bound: writer.vertex_bound, edges, vertices, values, cleared, num_removals: 0 }
-    }
-
-    pub(super) fn is_live(&self, vertex: VertexId) -> bool {
-        let known = self.vertices.get(&vertex).copied();
-        known.unwrap_or_else(|| match vertex as usize {
-            index if index < self.writer.vertex_bound => self.writer.is_live(vertex),
-            index => index < self.vertex_bound,
-        })
-    }
-
-    /// # Errors
-    /// What is to be removed is not there.
-    fn see(&mut self, update: &Update, with_ids: Option<&IdUpdate>, finder: &mut Finder<'_>) -> Result<()> {
-        match (update, with_ids) {
-            (
-                _,
-                Some(&IdUpdate::Edge(EdgeUpdate { source, target, addition: Some(_) }))
-                | Some(&IdUpdate::SetWeight(EdgeUpdate { source, target, .. })),
-            ) => {
-                self.edges.insert(self.key(source, target), (self.num_removals, true));
-            }
-            (Update::RemoveEdge { source, target }, with_ids) => {
-                let key = match with_ids {
-                    Some(IdUpdate::Edge(edge)) => Some(self.key(edge.source, edge.target)),
-                    _ => None,
-                };
-                match key {
-                    Some(key) if self.has_edge(key, finder)? => self.edges.insert(key, (self.num_removals, false)),
-                    _ => return Err(Error::Option(format!("there is no edge from {source} to {target} to remove"))),
-                };
-            }
-            (_, Some(&IdUpdate::AddVertex(vertex))) => {
-                self.vertices.insert(vertex, true);
-                // Where keys are ids, all below come with it.
-                if self.writer.underlay.view().options().keys == KeyScheme::Dense {
-                    self.vertex_bound = self.vertex_bound.max(vertex as usize + 1);
-                }
-            }
-            (Update::RemoveVertex(key), with_ids) => {
-                let vertex = match with_ids {
-                    Some(&IdUpdate::RemoveVertex(vertex)) if self.is_live(vertex) => vertex,
-                    _ => return Err(Error::Option(format!("there is no vertex {key} to remove"))),
-                };
-                self.vertices.insert(vertex, false);
-                self.num_removals += 1;
-                self.cleared.insert(vertex, self.num_removals);
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// Whether a vertex can get this value, which it then has: what is taken away must be there.
-    fn see_value(&mut self, place: usize, vertex: VertexId, value: &OwnedValue) -> Result<bool> {
-        let is_null = value.as_value().is_null();
-        let cleared = self.cleared_at(vertex);
-        let has_value = match self.values.insert((place, vertex), (self.num_removals, !is_null)) {
-            _ if !is_null => true,
-            Some((at, has_value)) if at >= cleared => has_value,
-            _ if cleared > 0 => false,
-            _ => !self.writer.newest.value_over(place, vertex)?.is_null(),
-        };
-        Ok(has_value)
-    }
-
-    /// The number of the removal of a vertex; 0 where there was none.
-    fn cleared_at(&self, vertex: VertexId) -> u64 {
-        self.cleared.get(&vertex).copied().unwrap_or(0)
-    }
-
-    fn key(&self, source: VertexId, target: VertexId) -> (VertexId, VertexId) {
-        let options = self.writer.underlay.view().options();
-        let has_direction = options.direction == Direction::Directed && !options.ordered;
-        if has_direction || source < target { (source, target) } else { (target, source) }
-    }
-
-    fn has_edge(&self, (source, target): (VertexId, VertexId), finder: &mut Finder<'_>) -> Result<bool> {
-        let cleared = self.cleared_at(source).max(self.cleared_at(target));
-        match self.edges.get(&(source, target)) {
-            Some(&(at, is_there)) if at >= cleared => return Ok(is_there),
-            _ if cleared > 0 => return Ok(false),
-            _ => {}
-        }
-        Ok(!self.writer.newest.edges(source, target, finder)?.is_empty())
     }
 }

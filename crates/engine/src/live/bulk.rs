@@ -14,7 +14,7 @@ use super::Writer;
 use super::apply::{EdgeUpdate, Plan, said_of_edges};
 use super::batch::Batch;
 use super::edges::stored;
-use super::rows::LiveRows;
+use super::rows::{LiveRows, RowWriter};
 use super::update::{NewValue, Update};
 use crate::Result;
 use crate::append::{fitting, weight_bits};
@@ -77,13 +77,15 @@ impl<'u> BulkRows<'u> {
     }
 
     /// Stores all values.
-    pub(super) fn store(&self, rows: &LiveRows, pool: &Pool) {
-        let store = |part: &Part<'_>| {
-            for (row, values) in (self.first_row + part.start..).zip(part.rows()) {
-                values.iter().for_each(|&(place, value)| rows.set(row, place, value));
+    pub(super) fn store<'r>(&'r self, rows: &'r LiveRows, pool: &Pool) {
+        pool.map_chunks(0..self.parts.len(), 1, |_, chunk| {
+            for part in &self.parts[chunk] {
+                let mut writer = RowWriter::new(rows);
+                for (row, values) in (self.first_row + part.start..).zip(part.rows()) {
+                    values.iter().for_each(|&(place, value)| writer.set(row, place, value));
+                }
             }
-        };
-        pool.map_chunks(0..self.parts.len(), 1, |_, chunk| self.parts[chunk].iter().for_each(store));
+        });
     }
 }
 

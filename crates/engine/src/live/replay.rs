@@ -10,7 +10,7 @@ use graph::property::PropertySchema;
 use lama::{GraphOptions, KeyScheme, Store};
 
 use super::batch::Batch;
-use super::logged::{self, Record};
+use super::logged::{self, Edges, Record, RowValues};
 use super::{Live, Turn, Writer};
 use crate::log::LoggedGroup;
 use crate::{Error, Result};
@@ -112,25 +112,7 @@ impl Writer {
         pool: &Pool,
     ) -> Result<(), Fault> {
         match record {
-            Record::Add(edges) | Record::Remove(edges) => {
-                let bound = self.vertex_bound as u64;
-                for edge in edges.iter() {
-                    if u64::from(edge.source.max(edge.target)) >= bound {
-                        return Err("an edge has an end that is no vertex".into());
-                    }
-                    if edge.addition.is_some_and(|bits| !logged::is_number(bits, options.weight_type)) {
-                        return Err("a weight is no number".into());
-                    }
-                    if options.edge_properties && edge.addition.is_some_and(|row| row >= self.edges.next) {
-                        return Err("an edge has a row that is not there".into());
-                    }
-                    if options.ordered && edge.source == edge.target && edge.addition.is_some() {
-                        // A loop is no arc here, and yet its vertex is to be there.
-                        self.revive(edge.source);
-                    }
-                    edge.for_each_arc(options, |arc| batch.push(arc));
-                }
-            }
+            Record::Add(edges) | Record::Remove(edges) => self.redo_edges(edges, options, batch)?,
             Record::AddVertex(vertex) | Record::RemoveVertex(vertex) if vertex as usize >= self.vertex_bound => {
                 return Err("a vertex is beyond the last".into());
             }
@@ -161,18 +143,7 @@ impl Writer {
                 schema.add(name.to_owned(), property_type).map_err(Error::from)?;
                 self.edges.extend_schema(schema);
             }
-            Record::Row(row, values) => {
-                if !options.edge_properties || row < self.edges.next || row >= lama::MAX_ROWS {
-                    return Err("the numbers of rows do not ascend".into());
-                }
-                for (place, value) in values.iter().enumerate() {
-                    if !logged::fits(&self.edges.schema, place, value) {
-                        return Err("a value fits no property of edges".into());
-                    }
-                    self.edges.rows.set(row, place, value);
-                }
-                self.edges.next = row + 1;
-            }
+            Record::Row(row, values) => self.redo_row(row, &values, options)?,
             Record::Value { vertex, place, value } => {
                 if vertex as usize >= self.vertex_bound || !logged::fits(&self.properties.schema, place, value) {
                     return Err("a value fits no vertex and no property".into());
@@ -186,6 +157,43 @@ impl Writer {
                 self.properties.history.set(self.epoch, place, vertex, value.into());
             }
         }
+        Ok(())
+    }
+
+    /// Adds the arcs of edges to `batch`.
+    fn redo_edges(&mut self, edges: Edges<'_>, options: &GraphOptions, batch: &mut Batch) -> Result<(), Fault> {
+        let bound = self.vertex_bound as u64;
+        for edge in edges.iter() {
+            if u64::from(edge.source.max(edge.target)) >= bound {
+                return Err("an edge has an end that is no vertex".into());
+            }
+            if edge.addition.is_some_and(|bits| !logged::is_number(bits, options.weight_type)) {
+                return Err("a weight is no number".into());
+            }
+            if options.edge_properties && edge.addition.is_some_and(|row| row >= self.edges.next) {
+                return Err("an edge has a row that is not there".into());
+            }
+            if options.ordered && edge.source == edge.target && edge.addition.is_some() {
+                // A loop is no arc here, and yet its vertex is to be there.
+                self.revive(edge.source);
+            }
+            edge.for_each_arc(options, |arc| batch.push(arc));
+        }
+        Ok(())
+    }
+
+    /// Stores the values of a row.
+    fn redo_row(&mut self, row: u64, values: &RowValues<'_>, options: &GraphOptions) -> Result<(), Fault> {
+        if !options.edge_properties || row < self.edges.next || row >= lama::MAX_ROWS {
+            return Err("the numbers of rows do not ascend".into());
+        }
+        for (place, value) in values.iter().enumerate() {
+            if !logged::fits(&self.edges.schema, place, value) {
+                return Err("a value fits no property of edges".into());
+            }
+            self.edges.rows.set(row, place, value);
+        }
+        self.edges.next = row + 1;
         Ok(())
     }
 

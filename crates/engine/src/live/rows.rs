@@ -3,12 +3,14 @@
 //! Each row is written once, before the version that names it is published, and never changed. So a row needs no epoch,
 //! and is read without a lock. Columns are only ever appended, and so are rows: both stay where they are.
 
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock};
 
 use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 use lama::{ChangedArc, Finder, RowOverlay};
 
+use super::lock;
 use super::records::{Chunks, Records};
 use super::version::LiveVersion;
 use crate::Result;
@@ -17,6 +19,8 @@ const WORD_BITS: u64 = u64::BITS as u64;
 
 /// Bytes of a value that is not of fixed width, beside its own: a slot and a block of memory.
 const SLOT_BYTES: usize = size_of::<OnceLock<Box<str>>>() + 16;
+/// Different texts of a column that are found again when they are given again.
+const MOST_KNOWN: usize = 1 << 16;
 
 /// The rows from a number on, column by column.
 #[derive(Debug)]
@@ -29,22 +33,29 @@ pub(crate) struct LiveRows {
 /// The values of one property. A row that was never given a value is null.
 #[derive(Debug)]
 enum LiveColumn {
-    /// The bits of each value, and a bit for each row that has one.
-    Fixed {
-        property_type: PropertyType,
-        values: Chunks<AtomicU64>,
-        validity: Chunks<AtomicU64>,
-    },
-    Text(Chunks<OnceLock<Box<str>>>),
-    Bytes(Chunks<OnceLock<Box<[u8]>>>),
+    Fixed(Box<FixedColumn>),
+    Text(Box<TextColumn>),
+    Bytes(Box<Chunks<OnceLock<Box<[u8]>>>>),
+}
+
+/// The bits of each value, and a bit for each row that has one.
+#[derive(Debug)]
+struct FixedColumn {
+    property_type: PropertyType,
+    values: Chunks<AtomicU64>,
+    validity: Chunks<AtomicU64>,
 }
 
 impl LiveColumn {
     fn new(property_type: PropertyType) -> Self {
         match property_type {
-            PropertyType::String => Self::Text(Chunks::default()),
-            PropertyType::Bytes => Self::Bytes(Chunks::default()),
-            _ => Self::Fixed { property_type, values: Chunks::default(), validity: Chunks::default() },
+            PropertyType::String => Self::Text(Box::default()),
+            PropertyType::Bytes => Self::Bytes(Box::default()),
+            _ => Self::Fixed(Box::new(FixedColumn {
+                property_type,
+                values: Chunks::default(),
+                validity: Chunks::default(),
+            })),
         }
     }
 
@@ -52,16 +63,17 @@ impl LiveColumn {
     fn set(&self, index: usize, value: PropertyValue<'_>) -> usize {
         match (self, value) {
             (Self::Text(values), PropertyValue::String(text)) => {
-                let is_new = values.get_or_default(index).set(text.into()).is_ok();
-                debug_assert!(is_new, "a row is written once");
-                SLOT_BYTES + text.len()
+                let (code, num_bytes) = values.code(text);
+                values.set(index, code);
+                num_bytes + size_of::<u32>()
             }
             (Self::Bytes(values), PropertyValue::Bytes(bytes)) => {
                 let is_new = values.get_or_default(index).set(bytes.into()).is_ok();
                 debug_assert!(is_new, "a row is written once");
                 SLOT_BYTES + bytes.len()
             }
-            (Self::Fixed { values, validity, .. }, value) => {
+            (Self::Fixed(column), value) => {
+                let FixedColumn { values, validity, .. } = &**column;
                 let bits = match value {
                     PropertyValue::Boolean(value) => value.into(),
                     PropertyValue::I64(value) | PropertyValue::Timestamp(value) => value as u64,
@@ -81,15 +93,13 @@ impl LiveColumn {
 
     fn get(&self, index: usize) -> PropertyValue<'_> {
         match self {
-            Self::Text(values) => values
-                .get(index)
-                .and_then(OnceLock::get)
-                .map_or(PropertyValue::Null, |text| PropertyValue::String(text)),
+            Self::Text(values) => values.get(index).map_or(PropertyValue::Null, PropertyValue::String),
             Self::Bytes(values) => values
                 .get(index)
                 .and_then(OnceLock::get)
                 .map_or(PropertyValue::Null, |bytes| PropertyValue::Bytes(bytes)),
-            Self::Fixed { property_type, values, validity } => {
+            Self::Fixed(column) => {
+                let FixedColumn { property_type, values, validity } = &**column;
                 let word = validity.get(index / WORD_BITS as usize).map_or(0, |word| word.load(Ordering::Relaxed));
                 if word >> (index as u64 % WORD_BITS) & 1 == 0 {
                     return PropertyValue::Null;
@@ -104,6 +114,84 @@ impl LiveColumn {
                 }
             }
         }
+    }
+}
+
+/// Texts, each different one stored once as long as there are few.
+#[derive(Debug, Default)]
+struct TextColumn {
+    /// One more than the place of each row's text; 0 where there is none.
+    codes: Chunks<AtomicU32>,
+    texts: Records<Box<str>>,
+    /// Places of texts. The lock is also that of whoever adds one.
+    known: Mutex<HashMap<Box<str>, u32>>,
+}
+
+impl TextColumn {
+    /// The code of a text, and the bytes that it takes if it is new.
+    fn code(&self, text: &str) -> (u32, usize) {
+        let mut known = lock(&self.known);
+        if let Some(&code) = known.get(text) {
+            return (code, 0);
+        }
+        // More than 2^32 texts take more memory than a checkpoint leaves in it.
+        let code = self.texts.push(text.into()) as u32 + 1;
+        if known.len() < MOST_KNOWN {
+            known.insert(text.into(), code);
+        }
+        (code, SLOT_BYTES + text.len())
+    }
+
+    fn set(&self, index: usize, code: u32) {
+        self.codes.get_or_default(index).store(code, Ordering::Relaxed);
+    }
+
+    fn get(&self, index: usize) -> Option<&str> {
+        let code = self.codes.get(index)?.load(Ordering::Relaxed).checked_sub(1)?;
+        self.texts.get(code as usize).map(|text| &**text)
+    }
+}
+
+/// Stores rows, and remembers the codes of texts from one row to the next.
+#[derive(Debug)]
+pub(crate) struct RowWriter<'a> {
+    rows: &'a LiveRows,
+    /// By property and text.
+    codes: HashMap<(usize, &'a str), u32>,
+    num_bytes: u64,
+}
+
+impl<'a> RowWriter<'a> {
+    pub(crate) fn new(rows: &'a LiveRows) -> Self {
+        Self { rows, codes: HashMap::new(), num_bytes: 0 }
+    }
+
+    /// As [`LiveRows::set`].
+    pub(crate) fn set(&mut self, row: u64, place: usize, value: PropertyValue<'a>) {
+        let (Some(column), Some(index)) = (self.rows.columns.get(place), row.checked_sub(self.rows.first)) else {
+            return;
+        };
+        let num_bytes = match (column, value) {
+            (_, PropertyValue::Null) => 0,
+            (LiveColumn::Text(texts), PropertyValue::String(text)) => {
+                let mut num_bytes = size_of::<u32>();
+                let code = *self.codes.entry((place, text)).or_insert_with(|| {
+                    let (code, new_bytes) = texts.code(text);
+                    num_bytes += new_bytes;
+                    code
+                });
+                texts.set(index as usize, code);
+                num_bytes
+            }
+            (column, value) => column.set(index as usize, value),
+        };
+        self.num_bytes += num_bytes as u64;
+    }
+}
+
+impl Drop for RowWriter<'_> {
+    fn drop(&mut self) {
+        self.rows.num_bytes.fetch_add(self.num_bytes, Ordering::Relaxed);
     }
 }
 

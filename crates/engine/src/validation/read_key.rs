@@ -89,7 +89,7 @@ impl fmt::Display for ReadKey {
 mod tests {
     use super::*;
 
-    fn items(options: &GraphOptions, source: VertexId, target: VertexId) -> Vec<Item> {
+    fn items(options: &GraphOptions, source: VertexId, target: VertexId) -> Vec<ReadKey> {
         let mut items = Vec::new();
         ReadKey::for_each_of_edge(options, source, target, |item| items.push(item));
         items

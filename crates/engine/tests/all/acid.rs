@@ -2,6 +2,8 @@
 //! bring about one anomaly, with clients that meet at barriers, and with a floor on what was committed. All run on every
 //! kind of graph.
 
+#![allow(clippy::duplicate_mod, reason = "the suite runs once for each kind of graph")]
+
 use anden_engine::{EdgeWeight, GraphOptions, KeyScheme};
 use graph::{Direction, WeightType};
 
@@ -15,37 +17,30 @@ const PLAIN: GraphOptions = GraphOptions {
     in_edges: true,
 };
 
-mod plain {
-    use super::*;
-    const OPTIONS: GraphOptions = PLAIN;
-    const WEIGHT: Option<EdgeWeight> = None;
-    include!("acid/suite.rs");
-}
+#[path = "acid/suite.rs"]
+mod plain;
 
-mod weighted {
-    use super::*;
-    const OPTIONS: GraphOptions = GraphOptions { weight_type: Some(WeightType::F64), ..PLAIN };
-    const WEIGHT: Option<EdgeWeight> = Some(EdgeWeight::Real(0.5));
-    include!("acid/suite.rs");
-}
+#[path = "acid/suite.rs"]
+mod weighted;
 
-mod with_properties {
-    use super::*;
-    const OPTIONS: GraphOptions = GraphOptions { edge_properties: true, ..PLAIN };
-    const WEIGHT: Option<EdgeWeight> = None;
-    include!("acid/suite.rs");
-}
+#[path = "acid/suite.rs"]
+mod with_properties;
 
-mod multigraph {
-    use super::*;
-    const OPTIONS: GraphOptions = GraphOptions { multigraph: true, ..PLAIN };
-    const WEIGHT: Option<EdgeWeight> = None;
-    include!("acid/suite.rs");
-}
+#[path = "acid/suite.rs"]
+mod multigraph;
 
-mod multigraph_with_properties {
-    use super::*;
-    const OPTIONS: GraphOptions = GraphOptions { multigraph: true, edge_properties: true, ..PLAIN };
-    const WEIGHT: Option<EdgeWeight> = None;
-    include!("acid/suite.rs");
+#[path = "acid/suite.rs"]
+mod multigraph_with_properties;
+
+/// The kind of graph that a module is named for, and the weight of its edges.
+fn kind(module: &str) -> (GraphOptions, Option<EdgeWeight>) {
+    let (_, name) = module.rsplit_once("::").unwrap_or_default();
+    match name {
+        "plain" => (PLAIN, None),
+        "weighted" => (GraphOptions { weight_type: Some(WeightType::F64), ..PLAIN }, Some(EdgeWeight::Real(0.5))),
+        "with_properties" => (GraphOptions { edge_properties: true, ..PLAIN }, None),
+        "multigraph" => (GraphOptions { multigraph: true, ..PLAIN }, None),
+        "multigraph_with_properties" => (GraphOptions { multigraph: true, edge_properties: true, ..PLAIN }, None),
+        _ => panic!("{name} is no kind of graph"),
+    }
 }

@@ -271,11 +271,9 @@ fn what_is_seen_is_what_was_asked_for() {
         for step in 0..40 {
             let num_updates = [1, 3, 20, 300][random.below(4) as usize];
             let updates: Vec<_> = (0..num_updates).map(|_| truth.update(random)).collect();
-            let num_snapshots = db.snapshots().len();
             let applied = db.apply(&updates, Missing::Lenient, &pool).unwrap();
             let shown = truth.shown();
             assert_eq!((applied.vertices, applied.edges), (shown.vertices.len() as u64, shown.num_edges));
-            assert_eq!(db.snapshots().len(), num_snapshots, "a commit makes no snapshot");
             let view = db.view().unwrap();
             assert_eq!(read(&view), shown, "step {step}");
             match random.below(10) {

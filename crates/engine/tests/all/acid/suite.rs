@@ -1,4 +1,4 @@
-// Included once for each kind of graph, which gives OPTIONS and WEIGHT.
+//! The suite, for the kind of graph that the module above names.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,6 +10,8 @@ use graph::property::OwnedValue;
 use graph::{Graph, InEdges};
 use lama::Side;
 use testkit::Random;
+
+use super::kind;
 
 const NUM_CLIENTS: u64 = 4;
 const ROUNDS: u64 = 150;
@@ -29,7 +31,7 @@ fn key(number: u64) -> Key {
 impl World {
     /// Persons below `num_persons`, with these values.
     fn new(num_persons: u64, values: &[(&str, i64)]) -> Self {
-        let db = Database::in_memory(OPTIONS).unwrap();
+        let db = Database::in_memory(kind(module_path!()).0).unwrap();
         let pool = Pool::new(1).unwrap();
         let world = Self { db, pool };
         world
@@ -124,7 +126,7 @@ fn atomicity() {
         let result = world.transact(|tx| {
             let mails = text(tx, 0, "mails")?;
             tx.set_vertex_value(&key(0), "mails", format!("{mails} {person}").as_str().into())?;
-            tx.add_edge(&key(0), &key(person), WEIGHT)?;
+            tx.add_edge(&key(0), &key(person), kind(module_path!()).1)?;
             if gives_up { Err(Error::Option("given up".into())) } else { Ok(()) }
         });
         assert_eq!(result.is_err(), gives_up);
@@ -223,7 +225,7 @@ fn many_preceders() {
                 .transact(|tx| {
                     let version = get(tx, 0, "version")?;
                     set(tx, 0, "version", version + 1)?;
-                    tx.add_edge(&key(1), &key(100 + client * ROUNDS + round), WEIGHT)
+                    tx.add_edge(&key(1), &key(100 + client * ROUNDS + round), kind(module_path!()).1)
                 })
                 .unwrap();
             num_changes.fetch_add(1, Ordering::Relaxed);
@@ -274,7 +276,7 @@ fn lost_updates() {
             .transact(|tx| {
                 let friends = get(tx, 0, "friends")?;
                 set(tx, 0, "friends", friends + 1)?;
-                tx.add_edge(&key(0), &key(friend), WEIGHT)
+                tx.add_edge(&key(0), &key(friend), kind(module_path!()).1)
             })
             .unwrap();
     });
@@ -320,7 +322,7 @@ fn write_skew_through_an_absent_edge() {
                 let other = 1 - person;
                 match tx.has_edge(&key(other), &key(person))? {
                     true => Ok(()),
-                    false => tx.add_edge(&key(person), &key(other), WEIGHT),
+                    false => tx.add_edge(&key(person), &key(other), kind(module_path!()).1),
                 }
             }
         };
@@ -341,7 +343,7 @@ fn write_skew_through_two_adjacency_lists() {
                 let lens = [tx.degree(&key(0), side)?, tx.degree(&key(1), side)?];
                 if lens == [0, 0] {
                     let (from, to) = if side == Side::Out { (group, 2 + group) } else { (2 + group, group) };
-                    tx.add_edge(&key(from), &key(to), WEIGHT)?;
+                    tx.add_edge(&key(from), &key(to), kind(module_path!()).1)?;
                 }
                 Ok(())
             }
@@ -376,7 +378,7 @@ fn write_skew_through_the_existence_of_vertices() {
             false => Ok(()),
         };
         let link = |tx: &mut Transaction<'_>| match tx.has_vertex(&key(there))? {
-            true => tx.add_edge(&key(0), &key(there), WEIGHT),
+            true => tx.add_edge(&key(0), &key(there), kind(module_path!()).1),
             false => Ok(()),
         };
         assert_eq!(world.both([&remove, &link]), 1);
@@ -393,10 +395,12 @@ fn a_hub_is_no_livelock() {
     world.clients(|client, round, _| {
         let other = 1 + client * ROUNDS + round;
         match client {
-            0 => world.transact(|tx| tx.insert_edge(&key(0), &key(other), WEIGHT)).map(|is_new| assert!(is_new)),
-            1 => world.transact(|tx| tx.add_edge(&key(0), &key(other), WEIGHT)),
+            0 => world
+                .transact(|tx| tx.insert_edge(&key(0), &key(other), kind(module_path!()).1))
+                .map(|is_new| assert!(is_new)),
+            1 => world.transact(|tx| tx.add_edge(&key(0), &key(other), kind(module_path!()).1)),
             _ => world.transact(|tx| {
-                tx.add_edge(&key(0), &key(other), WEIGHT)?;
+                tx.add_edge(&key(0), &key(other), kind(module_path!()).1)?;
                 let degree = tx.degree(&key(0), Side::Out)?;
                 set(tx, 0, "degree", degree as i64)
             }),
@@ -431,7 +435,7 @@ fn lists_degrees_and_counts_agree() {
                 .transact(|tx| match what {
                     0 => tx.remove_vertex(&u),
                     1..4 => tx.remove_edge(&u, &v),
-                    _ => tx.insert_edge(&u, &v, WEIGHT).map(drop),
+                    _ => tx.insert_edge(&u, &v, kind(module_path!()).1).map(drop),
                 })
                 .unwrap();
         });
