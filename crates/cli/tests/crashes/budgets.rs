@@ -62,6 +62,11 @@ impl Scene {
 
     /// Runs a command in a group with `num_bytes` of memory; no page of the database is in memory before.
     fn run_in(&self, num_bytes: u64, args: &[&str]) -> Ended {
+        self.try_in(num_bytes, args).unwrap_or_else(|what| panic!("{args:?} in {num_bytes} bytes: {what}"))
+    }
+
+    /// The same; of a command that fails, status and standard error.
+    fn try_in(&self, num_bytes: u64, args: &[&str]) -> Result<Ended, String> {
         let group = MemoryGroup::new(num_bytes).unwrap();
         files(self.folder.path()).iter().for_each(|file| evict(file));
         // The shell counts what its child read.
@@ -71,9 +76,11 @@ impl Scene {
         command.args(["-c", script]).arg(group.members()).arg(SECONDS).arg(env!("CARGO_BIN_EXE_anden")).args(args);
         let ended = command.output().unwrap();
         let stderr = String::from_utf8(ended.stderr).unwrap();
-        assert!(ended.status.success(), "{args:?} in {num_bytes} bytes: {}: {stderr}", ended.status);
+        if !ended.status.success() {
+            return Err(format!("{}: {stderr}", ended.status));
+        }
         let count = stderr.lines().find_map(|line| line.strip_prefix("read_bytes: ")).unwrap();
-        Ended { stdout: String::from_utf8(ended.stdout).unwrap(), read_bytes: count.parse().unwrap() }
+        Ok(Ended { stdout: String::from_utf8(ended.stdout).unwrap(), read_bytes: count.parse().unwrap() })
     }
 
     /// As [`run_in`](Self::run_in), and the command reads the files `times` times at most. Returns standard output.
@@ -248,21 +255,10 @@ fn verbs_that_only_read_do_with_little_memory() {
     }
 }
 
-/// The memory that a load needs from `budget` on, as its refusals say; it is done again with what they say.
-fn need_of_load(args: &[&str], budget: &str) -> String {
-    let mut budget = budget.to_owned();
-    // A load that has not read all keys says what it needs so far.
-    for _ in 0..20 {
-        let ended = anden().args(args).args(["--memory", &budget]).output().unwrap();
-        std::fs::remove_dir_all(args[1]).unwrap_or_default();
-        let stderr = String::from_utf8(ended.stderr).unwrap();
-        if ended.status.success() {
-            return budget;
-        }
-        let (_, hint) = stderr.split_once("give it --memory ").unwrap_or_else(|| panic!("{args:?}: {stderr}"));
-        budget = hint.split([',', '\n']).next().unwrap().to_owned();
-    }
-    panic!("{args:?}: {budget} is not enough either")
+/// The bytes of a budget as messages show it: MiB with one digit, rounded up.
+fn bytes_of(budget: &str) -> u64 {
+    let num_mib: f64 = budget.trim_end_matches("MiB").parse().unwrap();
+    (num_mib * f64::from(1 << 20)).ceil() as u64
 }
 
 #[test]
@@ -272,52 +268,56 @@ fn loads_run_in_what_they_say_they_need() {
         return;
     }
     let [expected, found] = ["expected", "found"].map(|name| scene.path(name));
-    let [text, lists] = ["graph.el", "graph.sg"].map(|name| scene.path(name));
-    for input in [&text, &lists] {
-        run(anden().args(["generate", "uniform", "--scale", "18", "--degree", "16", "--quiet", "-o"]).arg(input));
+    let [text, lists, few] = ["graph.el", "graph.sg", "few.sg"].map(|name| scene.path(name));
+    for (input, scale) in [(&text, "18"), (&lists, "18"), (&few, "16")] {
+        run(anden().args(["generate", "uniform", "--scale", scale, "--degree", "16", "--quiet", "-o"]).arg(input));
     }
     let counts = |database: &Path| {
         run(anden().args(["verify", "--quiet"]).arg(database));
-        let info: serde_json::Value =
-            serde_json::from_str(&run(anden().args(["info", "--json"]).arg(database))).unwrap();
+        let info = run(anden().args(["info", "--json"]).arg(database));
+        let info: serde_json::Value = serde_json::from_str(&info).unwrap();
         std::fs::remove_dir_all(database).unwrap();
         (info["vertices"].clone(), info["edges"].clone())
     };
-    for (input, options, least, times) in [
-        (&text, "--threads 2 --ids integer", "1", 10),
-        (&text, "--threads 2 --ids dense", "1", 10),
-        (&text, "--threads 2 --ids integer --undirected", "1", 12),
-        // With several workers, the keys that each has met differ from load to load, and with them the need.
-        (&text, "--threads 1 --ids string", "64M", 10),
-        (&lists, "--threads 2 --ids integer", "1", 4),
-        (&lists, "--threads 2 --ids dense", "1", 4),
+    for (input, options, budget, times) in [
+        (&text, "--threads 2 --ids integer", "1MiB", 10),
+        (&text, "--threads 2 --ids integer", "64MiB", 4),
+        (&text, "--threads 2 --ids dense", "1MiB", 10),
+        (&text, "--threads 2 --ids integer --undirected", "1MiB", 12),
+        (&text, "--threads 2 --ids integer --undirected", "64MiB", 5),
+        (&text, "--threads 2 --ids string", "64MiB", 10),
+        (&lists, "--threads 2 --ids integer", "1MiB", 4),
+        (&lists, "--threads 2 --ids dense", "1MiB", 4),
+        (&lists, "--threads 2 --ids string", "64MiB", 12),
         // Was killed: the pieces of a serialized graph had one size, whatever the budget.
-        (&lists, "--threads 2 --ids string", "64M", 12),
+        (&few, "--threads 4 --ids string", "1MiB", 24),
     ] {
-        let args = |database: &Path| {
-            let mut args = vec!["load".to_owned(), database.display().to_string(), input.display().to_string()];
-            args.extend(["--quiet"].into_iter().chain(options.split(' ')).map(str::to_owned));
-            args
+        let args = |database: &Path, budget: &str| {
+            let [database, input] = [database, input].map(|path| path.display().to_string());
+            let options = options.split(' ').chain(["--quiet", "--memory", budget]).map(str::to_owned);
+            ["load".to_owned(), database, input].into_iter().chain(options).collect::<Vec<_>>()
         };
-        run(anden().args(args(&expected)));
+        run(anden().args(args(&expected, "4GiB")));
         let expected = counts(&expected);
-        let args = args(&found);
-        let mut args: Vec<&str> = args.iter().map(String::as_str).collect();
-        let needed = need_of_load(&args, least);
-        // As it is shown: MiB with one digit, rounded up, or what the test began with.
-        let num_mib: f64 = needed.trim_end_matches("MiB").trim_end_matches('M').parse().unwrap();
-        let num_bytes = (num_mib * f64::from(1 << 20)).ceil() as u64;
-        args.extend(["--memory", ""]);
-        // A load that says that it needs more than 64 MB is tried with that only.
-        let mut budgets = vec![(num_bytes, &needed[..])];
-        budgets.extend(Some((SMALL, "64M")).filter(|_| num_bytes < SMALL));
-        for (num_bytes, budget) in budgets {
-            *args.last_mut().unwrap() = budget;
-            let read_bytes = scene.run_in(num_bytes, &args).read_bytes;
-            let input_bytes = input.metadata().unwrap().len();
-            println!("{args:?} in {num_bytes} bytes: {read_bytes} bytes read of {input_bytes}");
-            assert!(read_bytes <= times * input_bytes, "{args:?} in {num_bytes} bytes reads {read_bytes} bytes");
-            assert_eq!(counts(&found), expected, "{args:?}");
-        }
+        // A load that has not read all keys says what it needs so far, and is done again with that.
+        let mut budget = budget.to_owned();
+        let read_bytes = (0..40).find_map(|_| {
+            let args = args(&found, &budget);
+            let args: Vec<&str> = args.iter().map(String::as_str).collect();
+            // No program begins with less than 16 MiB.
+            match scene.try_in(bytes_of(&budget).max(16 << 20), &args) {
+                Ok(ended) => Some(ended.read_bytes),
+                Err(what) => {
+                    let (_, hint) = what.split_once("give it --memory ").unwrap_or_else(|| panic!("{args:?}: {what}"));
+                    budget = hint.split(',').next().unwrap().to_owned();
+                    None
+                }
+            }
+        });
+        let read_bytes = read_bytes.unwrap_or_else(|| panic!("{options}: {budget} is not enough either"));
+        let input_bytes = input.metadata().unwrap().len();
+        println!("{options} of {} in {budget}: {read_bytes} bytes read of {input_bytes}", input.display());
+        assert!(read_bytes <= times * input_bytes, "{options} in {budget} reads {read_bytes} bytes of {input_bytes}");
+        assert_eq!(counts(&found), expected, "{options}");
     }
 }
