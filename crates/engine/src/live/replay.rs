@@ -184,8 +184,8 @@ impl Writer {
 
     /// Stores the values of a row.
     fn redo_row(&mut self, row: u64, values: &RowValues<'_>, options: &GraphOptions) -> Result<(), Fault> {
-        if !options.edge_properties || row < self.edges.next || row >= lama::MAX_ROWS {
-            return Err("the numbers of rows do not ascend".into());
+        if !options.edge_properties || row != self.edges.next || row >= lama::MAX_ROWS {
+            return Err("the numbers of rows do not follow each other".into());
         }
         for (place, value) in values.iter().enumerate() {
             if !logged::fits(&self.edges.schema, place, value) {
@@ -213,5 +213,63 @@ impl Writer {
     fn flush(&mut self, batch: &mut Batch, pool: &Pool) -> Result<()> {
         self.revive_ends(batch);
         self.change_arcs(batch, pool)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use base::storage::FaultStorage;
+    use graph::property::PropertyValue;
+    use lama::DictionaryKeys;
+
+    use super::*;
+
+    /// A graph whose edges have properties, with the vertices 0 to 2.
+    fn store() -> Store {
+        let options = GraphOptions { keys: KeyScheme::Dense, edge_properties: true, ..GraphOptions::default() };
+        let builder = Store::create(Arc::new(FaultStorage::default()), Path::new("db"), options).unwrap();
+        let dictionary = builder.write_dictionary(DictionaryKeys::Dense(3)).unwrap();
+        let run = builder.run_writer(3).unwrap().finish().unwrap();
+        builder.publish(run, dictionary, 0, None).unwrap()
+    }
+
+    fn entries(kind: u8, entries: &[&[u8]]) -> Vec<u8> {
+        [&[kind][..], &(entries.len() as u32).to_le_bytes(), &entries.concat()].concat()
+    }
+
+    /// Edges name rows by number: a record that lies would show values of another edge, or take memory up to its number.
+    #[test]
+    fn rows_that_do_not_fit_are_refused() {
+        let text = |text: &str| [&(text.len() as u64).to_le_bytes()[..], text.as_bytes()].concat();
+        let property = entries(9, &[&[text("i64"), text("amount")].concat()]);
+        let row = |number: u64, value: PropertyValue<'_>| {
+            let mut entry = [&number.to_le_bytes()[..], &1_u32.to_le_bytes()].concat();
+            lama::encode_value(value, &mut entry);
+            entries(10, &[&entry])
+        };
+        let edge = |row: u64| entries(1, &[&[&[1, 0, 0, 0, 2, 0, 0, 0], &row.to_le_bytes()[..]].concat()]);
+        let amount = PropertyValue::I64(5);
+        let good = [property.clone(), row(0, amount), row(1, PropertyValue::Null), edge(1)].concat();
+        let bad = [
+            ([&good[..], &row(1, amount)].concat(), "the numbers of rows do not follow each other"),
+            ([&good[..], &row(u64::MAX, amount)].concat(), "the numbers of rows do not follow each other"),
+            ([&good[..], &edge(2)].concat(), "an edge has a row that is not there"),
+            ([&property[..], &row(0, PropertyValue::F64(1.0))].concat(), "a value fits no property of edges"),
+            (row(0, amount), "a value fits no property of edges"),
+            (good[..good.len() - 1].to_vec(), "a record is longer than its commit"),
+        ];
+        let replayed = |payload: &[u8]| {
+            let (store, live) = (store(), Live::default());
+            let mut replay = Replay::new(&live, &store);
+            let added = replay.add(LoggedGroup { epoch: 1, payload, path: Path::new("wal"), offset: 0 });
+            added.and_then(|()| replay.finish())
+        };
+        assert!(replayed(&good).unwrap());
+        for (payload, what) in bad {
+            let error = replayed(&payload).unwrap_err().to_string();
+            assert!(error.contains(what), "{error}, not: {what}");
+        }
     }
 }

@@ -579,3 +579,20 @@ fn crash_at_any_call_leaves_a_prefix_of_commits() {
         assert!(num_outcomes.len() > 3 && call > 20, "{options:?}: {num_outcomes:?} after {call} calls");
     }
 }
+
+/// Requests that share a group plan into the same rows: one that is refused leaves those of the others as they are.
+#[test]
+fn refused_request_leaves_rows_of_its_group() {
+    let (pool, disk) = (Pool::new(1).unwrap(), FaultStorage::default());
+    let db = Database::create_in(Arc::new(disk), Path::new(DB), payments()).unwrap();
+    let bad = NewValue::Text { text: "x".into(), is_quoted: false };
+    let first = db.submit(&[Update::add_edge_with(1, 2, [("amount", 1)])], &pool).unwrap();
+    let refused = [Update::set_edge(1, 2, "amount", 5), Update::set_edge(1, 2, "amount", bad)];
+    let refused = db.submit(&refused, &pool).unwrap();
+    let other = db.submit(&[Update::set_edge(1, 2, "note", "kept")], &pool).unwrap();
+    let epoch = other.wait().unwrap();
+    assert_eq!(first.wait().unwrap(), epoch, "they share a group");
+    refused.wait().unwrap_err();
+    let view = db.view().unwrap();
+    assert_eq!((amount(&view, 1, 2), view.edge_properties().schema().len()), ("1".into(), 2));
+}
