@@ -645,7 +645,7 @@ impl Database {
         self.store.dictionary()
     }
 
-    /// ReadSet every byte and holds every structure against the others. The report counts the log as well, and what is
+    /// Reads every byte and holds every structure against the others. The report counts the log as well, and what is
     /// committed beyond the newest snapshot.
     ///
     /// # Errors

@@ -254,7 +254,7 @@ impl Live {
         }
     }
 
-    /// ReadSet the whole log in the directory of `store`.
+    /// Reads the whole log in the directory of `store`.
     ///
     /// # Errors
     /// As [`LogPlace::read`].

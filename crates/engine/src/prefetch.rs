@@ -44,7 +44,7 @@ const NUM_SCOUTS: usize = 2;
 /// Lists of fewer bytes are never worth an advisor, and nobody asks how much memory there is.
 const SMALL_BYTES: u64 = 1 << 20;
 
-/// ReadSet ahead for any number of views. Its scouts start when the first view needs them, and end with it.
+/// Reads ahead for any number of views. Its scouts start when the first view needs them, and end with it.
 #[derive(Debug)]
 pub struct Advisor {
     shared: Arc<Shared>,

@@ -73,7 +73,7 @@ impl Database {
         Ok(Transaction { database: self, pool, view, epoch, reads, own, updates: Vec::new(), durability })
     }
 
-    /// ReadSet everything that is committed: no commit is waited for, and nothing that is committed meanwhile is seen.
+    /// Reads everything that is committed: no commit is waited for, and nothing that is committed meanwhile is seen.
     ///
     /// # Errors
     /// Those of `body`; damage that was met before.
@@ -141,7 +141,7 @@ impl<'db> Transaction<'db> {
         }
     }
 
-    /// Makes a vertex, if there is none. ReadSet nothing.
+    /// Makes a vertex, if there is none. Reads nothing.
     ///
     /// # Errors
     /// As [`has_vertex`](Self::has_vertex); a graph cannot have so many.
@@ -164,7 +164,7 @@ impl<'db> Transaction<'db> {
         Ok(is_new)
     }
 
-    /// Removes a vertex with its edges and values, if it is there. ReadSet nothing: edges that others add to it before the
+    /// Removes a vertex with its edges and values, if it is there. Reads nothing: edges that others add to it before the
     /// commit go as well.
     ///
     /// # Errors

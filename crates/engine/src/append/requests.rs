@@ -69,7 +69,7 @@ pub(crate) struct Reading<'a> {
     pub(crate) progress: &'a dyn Progress,
 }
 
-/// ReadSet files.
+/// Reads files.
 pub(crate) fn read_source(reading: Reading<'_>, source: &mut Source) -> Result<Requests> {
     match reading.graph.keys {
         KeyScheme::Integer => read_keys::<u64>(reading, source),

@@ -40,15 +40,13 @@ impl Live {
     pub(crate) fn require_memory(&self, store: &Store) -> Result<()> {
         let Some(newest) = self.newest() else { return Ok(()) };
         // What is frozen already is written for itself; until then it is there too.
-        let most_arcs =
-            newest.frozen.as_ref().map_or(0, |frozen| frozen.num_changed_arcs()).max(newest.num_changed_arcs());
-        require_memory(store, "a snapshot of what was committed", self.stats().delta_bytes, most_arcs)
+        let most_written =
+            newest.frozen.as_ref().map_or(0, |frozen| frozen.written_bytes()).max(newest.written_bytes());
+        require_memory(store, "a snapshot of what was committed", self.stats().delta_bytes, most_written)
     }
-}
 
-impl Live {
     /// Applies a very large batch as a snapshot of its own, behind one of what was committed before. It is applied to a
-    /// container that nobody sees, and goes from there to a level, not to the log.
+    /// memtable of its own, which becomes a delta without passing the log.
     ///
     /// # Errors
     /// As [`Turn::apply`](super::Turn::apply); the disk failed. Nothing has happened then.
@@ -58,7 +56,7 @@ impl Live {
         let unlogged = Logging { log: None, durability: Durability::None };
         let mut writer = Writer::new(store, self.epoch())?;
         let version = writer.apply(given, unlogged, pool, None)?;
-        require_memory(store, "a batch that becomes a snapshot", writer.num_bytes(), version.num_changed_arcs())?;
+        require_memory(store, "a batch that becomes a snapshot", writer.num_bytes(), version.written_bytes())?;
         version.write_level(store, None, &Silent)?;
         turn.show(store, version.epoch);
         self.stripes().change_everything(version.epoch);
@@ -66,10 +64,10 @@ impl Live {
     }
 }
 
-/// Refuses a snapshot of so many arcs, beside so many bytes that hold what is committed, that takes more memory than
-/// there may be.
-pub(super) fn require_memory(store: &Store, what: &str, delta_bytes: u64, num_arcs: u64) -> Result<()> {
-    let needed = FIXED_BYTES + delta_bytes + ARC_BYTES * num_arcs;
+/// Refuses a snapshot that needs more memory than there may be: `delta_bytes` for what is committed, and
+/// `written_bytes` for what is made of it.
+pub(super) fn require_memory(store: &Store, what: &str, delta_bytes: u64, written_bytes: u64) -> Result<()> {
+    let needed = FIXED_BYTES + delta_bytes + written_bytes;
     match store.memory() {
         Some(budget) if needed > budget => {
             Err(Error::Memory { what: format!("{what}, which must be in memory,"), needed, budget })
@@ -79,8 +77,13 @@ pub(super) fn require_memory(store: &Store, what: &str, delta_bytes: u64, num_ar
 }
 
 impl LiveVersion {
+    /// Bytes that a snapshot of it has in memory while it is written: arcs, and the values of rows as columns.
+    pub(super) fn written_bytes(&self) -> u64 {
+        ARC_BYTES * self.num_changed_arcs() + self.edges.rows.num_bytes()
+    }
+
     /// Arcs that it adds and removes, on all sides.
-    pub(super) fn num_changed_arcs(&self) -> u64 {
+    fn num_changed_arcs(&self) -> u64 {
         let planes = [Plane::Out, Plane::In, Plane::OutRemoved, Plane::InRemoved];
         planes.iter().map(|&plane| self.delta.num_arcs(plane)).sum()
     }

@@ -1,8 +1,8 @@
 //! What a batch makes of the edges of a pair of vertices, where that depends on which edges there are.
 //!
 //! In a multigraph, and where edges have properties, an entry of a list is one edge and carries its weight or the number
-//! of its row. A plan says exactly which entries a pair is to have: who reads it, from the log for example, looks nothing
-//! up. A pair is removed whole, and gets all its entries anew; where edges are only added to it, it stays as it is.
+//! of its row. A plan says exactly which entries a pair is to have, so recovery applies it without a lookup. A pair is
+//! removed whole and gets all its entries anew; a pair that only gains edges keeps the ones that it has.
 
 use std::collections::HashMap;
 
@@ -25,7 +25,7 @@ pub(super) struct EdgePlan {
     first_row: u64,
     /// The values of each row by property; behind the last one, all are null.
     pub(super) rows: Vec<Vec<OwnedValue>>,
-    /// The rows of the request that is being planned begin here. Nobody has seen them, so they may still change.
+    /// The rows of the request that is being planned begin here. No version shows them yet, so they may still change.
     request_start: usize,
     /// Edges of pairs after the steps that were tracked.
     pairs: HashMap<Ends, PlannedPair>,

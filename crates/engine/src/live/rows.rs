@@ -123,7 +123,7 @@ struct TextColumn {
     /// One more than the place of each row's text; 0 where there is none.
     codes: Chunks<AtomicU32>,
     texts: Records<Box<str>>,
-    /// Places of texts. The lock is also that of whoever adds one.
+    /// Codes of texts. The lock also serializes additions to `texts`.
     known: Mutex<HashMap<Box<str>, u32>>,
 }
 

@@ -1,4 +1,4 @@
-//! ReadSet a log from its files: the groups that follow a given epoch, without a hole, as far as they go.
+//! Reads a log from its files: the groups that follow a given epoch, without a hole, as far as they go.
 //!
 //! A record that is not what it should be ends the log, as a power cut leaves it: what was not synced reaches a disk in
 //! any order. But where anything that was written later says that the log was durable past the record, it is damage.
@@ -256,7 +256,7 @@ impl HeldLog<'_> {
 }
 
 impl HeldSegment {
-    /// ReadSet the segment, and finds out how far its records are whole.
+    /// Reads the segment, and finds out how far its records are whole.
     fn read(&self, seed: u32) -> Result<SegmentBytes> {
         let bytes = self.file.read_all()?;
         let mut checked = SEGMENT_HEADER_BYTES;
@@ -301,7 +301,7 @@ enum Record<'a> {
 }
 
 impl Reading<'_> {
-    /// ReadSet a segment; says what ends it too early.
+    /// Reads a segment; says what ends it too early.
     fn segment(
         &mut self,
         segment: &HeldSegment,
@@ -359,7 +359,7 @@ impl Reading<'_> {
         }
     }
 
-    /// ReadSet what follows a group; false where that is not certain to be right. What was read until then is.
+    /// Reads what follows a group; false where that is not certain to be right. What was read until then is.
     fn go_on(&mut self, from: Bookmark, replay: &mut dyn FnMut(LoggedGroup<'_>) -> Result<()>) -> Result<bool> {
         let segments = &self.log.segments;
         let Ok(place) = segments.binary_search_by_key(&from.number, |segment| segment.number) else { return Ok(false) };

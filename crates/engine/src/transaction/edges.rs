@@ -22,7 +22,7 @@ impl Transaction<'_> {
     }
 
     /// Adds an edge, with its ends where they are not there; one that is there gets the weight, and a multigraph one more.
-    /// ReadSet nothing.
+    /// Reads nothing.
     ///
     /// # Errors
     /// A key or the weight does not fit the graph.
@@ -47,7 +47,7 @@ impl Transaction<'_> {
         Ok(is_new)
     }
 
-    /// Removes an edge if it is there, of a multigraph all of the pair. ReadSet nothing.
+    /// Removes an edge if it is there, of a multigraph all of the pair. Reads nothing.
     ///
     /// # Errors
     /// A key is none of this graph; damage in the dictionary.

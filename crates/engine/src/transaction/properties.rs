@@ -34,7 +34,7 @@ impl Transaction<'_> {
     }
 
     /// Gives a vertex a value, and makes the vertex where it is not there. Null takes the value away and makes no vertex.
-    /// A property that is not there yet is made. ReadSet nothing, unless null is set of a property that is not there.
+    /// A property that is not there yet is made. Reads nothing, unless null is set of a property that is not there.
     ///
     /// # Errors
     /// The key is none of this graph; the value is none of the property's type; damage in the dictionary.
@@ -82,7 +82,7 @@ impl Transaction<'_> {
     }
 
     /// Gives an edge that is there a value. Null takes it away, and does nothing where there is no edge. A property that
-    /// is not there yet is made. ReadSet whether the edge is there.
+    /// is not there yet is made. Reads whether the edge is there.
     ///
     /// # Errors
     /// There is no such edge to have the value; edges have no properties; the value is none of the property's type; damage met on the way.

@@ -161,7 +161,7 @@ fn dirty_writes() {
     assert_eq!(history.split_whitespace().count() as u64, NUM_CLIENTS * ROUNDS);
 }
 
-/// G1a and G1b: nobody reads what was aborted (negative), or what was overwritten before the commit (even).
+/// G1a and G1b: no transaction reads an aborted value (negative), or one that was overwritten before the commit (even).
 #[test]
 fn aborted_and_intermediate_reads() {
     let world = World::new(1, &[("version", 1)]);
@@ -241,7 +241,7 @@ fn many_preceders() {
     assert_eq!(num_changes.into_inner(), 2 * ROUNDS);
 }
 
-/// OTV and FR: four persons change together; who reads them twice sees one version of all, and none that goes back.
+/// OTV and FR: four persons change together. A transaction that reads them twice sees one version of all.
 #[test]
 fn observed_transactions_do_not_vanish_and_reads_are_whole() {
     let world = World::new(4, &[("version", 0)]);
@@ -388,7 +388,7 @@ fn write_skew_through_the_existence_of_vertices() {
     }
 }
 
-/// All want the same hub: who changes its edges without a look does not conflict, and who looks gets through in the end.
+/// All transactions change the edges of one hub. Blind changes do not conflict; changes that read it commit in the end.
 #[test]
 fn a_hub_is_no_livelock() {
     let world = World::new(1, &[("degree", 0)]);
