@@ -271,7 +271,10 @@ mod tests {
             assert_eq!(bits(weight, weight_type), Err(what.to_owned()));
         }
         assert!(bits(Some(f64::NAN.into()), Some(WeightType::F64)).is_err());
-        assert!(bits(Some(f64::INFINITY.into()), Some(WeightType::F64)).is_err());
+        assert!(bits(Some(f64::NEG_INFINITY.into()), Some(WeightType::F64)).is_err());
+        for weight_type in [WeightType::F32, WeightType::F64] {
+            assert!(bits(Some(f64::INFINITY.into()), Some(weight_type)).is_ok());
+        }
         assert!(bits(Some(1e300.into()), Some(WeightType::F32)).is_err());
     }
 
