@@ -85,7 +85,7 @@ impl Database {
     /// first.commit()?;
     /// let error = second.commit().unwrap_err();
     /// assert!(matches!(error, Error::Conflict(_)));
-    /// assert!(error.to_string().starts_with("the existence of vertex 2 changed"));
+    /// assert!(error.to_string().starts_with("the existence of vertex 1 changed"));
     /// # Ok::<(), Error>(())
     /// ```
     ///

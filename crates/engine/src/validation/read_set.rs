@@ -1,6 +1,6 @@
 //! What a transaction read.
 
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 
 use lama::Key;
 
@@ -17,7 +17,7 @@ pub(crate) struct ReadSet {
     epoch: u64,
     items: Vec<ReadKey>,
     /// Keys that named no vertex, nor ever had.
-    absent: HashSet<Key>,
+    absent: BTreeSet<Key>,
     /// When so many were read, duplicates go.
     next_clearing: usize,
 }
@@ -25,7 +25,7 @@ pub(crate) struct ReadSet {
 impl ReadSet {
     /// Nothing yet, of a view that has what was committed up to `epoch`.
     pub(crate) fn new(epoch: u64) -> Self {
-        Self { epoch, items: Vec::new(), absent: HashSet::new(), next_clearing: MANY }
+        Self { epoch, items: Vec::new(), absent: BTreeSet::new(), next_clearing: MANY }
     }
 
     /// Something was read.

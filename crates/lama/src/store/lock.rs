@@ -167,8 +167,8 @@ impl WriterLock {
 
     /// Refuses another file, or none, in the place of one of this writer.
     fn require_file(&self, path: &Path, identity: FileIdentity) -> Result<()> {
-        match self.stamp(path)? {
-            Some(stamp) if stamp.identity() == identity => Ok(()),
+        match self.known(path, self.storage.identity_at(path))? {
+            Some(found) if found == identity => Ok(()),
             Some(_) => Err(self.displaced(format!("another file took the place of {}", name(path)))),
             None => Err(self.displaced(format!("{} was removed", name(path)))),
         }
@@ -193,7 +193,12 @@ impl WriterLock {
     }
 
     fn stamp(&self, path: &Path) -> Result<Option<FileStamp>> {
-        self.storage.stamp(path).map_err(|error| match error {
+        self.known(path, self.storage.stamp(path))
+    }
+
+    /// An answer about a file, where another kind of file in its place is an accident.
+    fn known<T>(&self, path: &Path, answer: base::Result<T>) -> Result<T> {
+        answer.map_err(|error| match error {
             base::Error::NotRegular { found, .. } => {
                 self.displaced(format!("{found} took the place of {}", name(path)))
             }
