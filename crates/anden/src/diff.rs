@@ -78,6 +78,9 @@ pub struct DiffEdge<'a> {
     pub target: KeyRef<'a>,
     /// Its weight, where the graph has weights.
     pub weight: Option<EdgeWeight>,
+    /// Its number, in a multigraph whose snapshots are compared; it is the same in both where the edge changed. Numbers of
+    /// two databases have nothing to do with each other.
+    pub number: Option<u64>,
     /// Where edges have properties: the row of this one's, and whether the second snapshot has it.
     row: Option<(u64, Here)>,
 }
@@ -230,10 +233,20 @@ impl Diff {
         let id = |key: KeyRef<'_>| view.vertex(&Key::from(key));
         let (Some(source), Some(target)) = (id(edge.source)?, id(edge.target)?) else { return Ok(Vec::new()) };
         let mut arcs = Vec::new();
-        let found = |_, weight| arcs.push(ChangedArc { list: source, neighbour: target, weight });
+        let found = |_, data| arcs.push(ChangedArc { list: source, neighbour: target, data });
         view.finder().find(source, [target], found)?;
         arcs.sort_unstable();
-        arcs.iter().map(|arc| self::edge(view, arc, Here::Second)).collect()
+        arcs.iter().map(|arc| self::edge(view, arc, Here::Second, self.is_one_database())).collect()
+    }
+
+    /// Whether edges have numbers, in the same way on both sides: two snapshots of one multigraph are compared.
+    pub fn has_numbers(&self) -> bool {
+        self.is_multigraph() && self.is_one_database()
+    }
+
+    /// Whether two snapshots of one database are compared.
+    fn is_one_database(&self) -> bool {
+        !matches!(self.edges, Edges::Across(_))
     }
 
     /// The properties of an edge of this difference that have a value.
@@ -295,7 +308,7 @@ impl<'a> Iterator for EdgeStream<'a> {
     fn next(&mut self) -> Option<Self::Item> {
         loop {
             if let Some(arc) = self.arcs.next() {
-                return Some(edge(self.view, &arc, self.here));
+                return Some(edge(self.view, &arc, self.here, self.diff.is_one_database()));
             }
             let (part, mut arcs) = (self.parts.next()?, Vec::new());
             if let Err(error) = self.diff.read_part(self.here, part, &mut arcs) {
@@ -311,14 +324,15 @@ fn keys(view: &lama::View, vertices: &[VertexId]) -> Result<Vec<Key>> {
     vertices.iter().map(|&vertex| Ok(view.key(vertex)?)).collect()
 }
 
-fn edge<'a>(view: &'a lama::View, arc: &ChangedArc, here: Here) -> Result<DiffEdge<'a>> {
+fn edge<'a>(view: &'a lama::View, arc: &ChangedArc, here: Here, is_one_database: bool) -> Result<DiffEdge<'a>> {
     let weight = view.weight_type().map(|weight_type| match weight_type {
-        WeightType::U32 => EdgeWeight::Integer(u32::of_bits(arc.weight).into()),
-        WeightType::I64 => EdgeWeight::Integer(i64::of_bits(arc.weight)),
-        WeightType::F32 => EdgeWeight::Real(f32::of_bits(arc.weight).into()),
-        WeightType::F64 => EdgeWeight::Real(f64::of_bits(arc.weight)),
+        WeightType::U32 => EdgeWeight::Integer(u32::of_bits(arc.data.weight).into()),
+        WeightType::I64 => EdgeWeight::Integer(i64::of_bits(arc.data.weight)),
+        WeightType::F32 => EdgeWeight::Real(f32::of_bits(arc.data.weight).into()),
+        WeightType::F64 => EdgeWeight::Real(f64::of_bits(arc.data.weight)),
     });
     let (source, target) = (view.key_ref(arc.list)?, view.key_ref(arc.neighbour)?);
-    let row = view.options().edge_properties.then_some((arc.weight, here));
-    Ok(DiffEdge { source, target, weight, row })
+    let row = view.options().edge_properties.then_some((arc.data.row, here));
+    let number = (view.options().multigraph && is_one_database).then(|| view.edge_properties().number(arc.data.row));
+    Ok(DiffEdge { source, target, weight, number: number.transpose()?, row })
 }

@@ -52,16 +52,17 @@ pub use database::Database;
 pub use degrees::{DegreeBin, DegreeStatistics};
 pub use diff::{Diff, DiffEdge, DiffProperty};
 pub use engine::{
-    AppendOptions, AppendReport, Applied, Changes, CommitStats, Committed, Duplicates, Durability, EdgeWeight,
-    ExpectedGraph, ExpectedWeights, InputReport, Io, LiveStats, LoadOptions, LoadReport, Maintenance, MergeReport,
-    MergeScope, NewValue, PolicyStats, Prefetch, PrefetchStats, Retention, Split, Spread, TransactionGraph, Update,
+    AppendOptions, AppendReport, Applied, Changes, CommitStats, Committed, Duplicates, Durability, EdgeAction, EdgeId,
+    EdgeWeight, ExpectedGraph, ExpectedWeights, FoundEdge, InputReport, Io, LiveStats, LoadOptions, LoadReport,
+    Maintenance, MergeReport, MergeScope, NewEdge, NewValue, PolicyStats, Prefetch, PrefetchStats, Retention, Split,
+    Spread, TransactionGraph, Update,
 };
 pub use error::{Error, Result};
 pub use export::{ExportFormat, VertexFormat, write_aside, write_file};
 pub use graph::formats::{
     Aside, ColumnName, Format, HeaderRule, InputColumns, InputPath, KeyKind, OnError, Output, OutputContent,
-    OutputFormat, SourceOptions, WantedProperties, output_format, push_update_column, push_update_value,
-    require_uncompressed,
+    OutputFormat, SourceOptions, WantedProperties, output_format, push_update_column, push_update_name,
+    push_update_value, require_uncompressed,
 };
 pub use graph::generate;
 pub use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};

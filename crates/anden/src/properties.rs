@@ -1,12 +1,12 @@
 //! Properties of vertices and edges.
 
-use std::ops::{ControlFlow, Range};
+use std::ops::ControlFlow;
 
 use base::VertexId;
 use graph::Graph;
 use graph::property::{PropertyColumn, PropertySchema, PropertyValue};
 
-use crate::{Error, Key, Result, View};
+use crate::{Error, Result, View};
 
 /// Names and values of properties that have a value.
 pub type NamedValues<'a> = Vec<(&'a str, PropertyValue<'a>)>;
@@ -80,40 +80,14 @@ impl View {
         column.ok_or_else(|| no_property("edges", name, properties.schema()))
     }
 
-    /// Appends the rows of an out-list.
+    /// Appends the rows of an out-list, in the order that every later read of the list has.
     pub(crate) fn push_rows(&self, vertex: VertexId, rows: &mut Vec<u64>) {
+        self.lists().settle(vertex);
         let _ = self.lists().for_each_out_row(vertex, |_, found| {
-            rows.extend(found.iter().map(|&row| row as u64));
+            rows.extend_from_slice(found);
             ControlFlow::Continue(())
         });
     }
-
-    /// The properties of the edges from one vertex to another that have a value, in the order of the schema: one list for
-    /// each parallel edge, none where there is no edge.
-    ///
-    /// # Errors
-    /// [`Error::NotFound`]: one of them is no vertex; damage met on the way.
-    pub fn edge_properties(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Vec<NamedValues<'_>>> {
-        let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let mut rows = Vec::new();
-        let _ = self.lists().for_each_out_row(source, |targets, found| {
-            rows.extend(found[parallel(targets, target)].iter().map(|&row| row as u64));
-            ControlFlow::Continue(())
-        });
-        self.lists().check()?;
-        rows.into_iter().map(|row| self.row_values(row)).collect()
-    }
-
-    /// The properties of an edge, by its row.
-    pub(crate) fn row_values(&self, row: u64) -> Result<NamedValues<'_>> {
-        row_values(self.lists(), row)
-    }
-}
-
-/// Where the edges to `target` are in a fragment, which ascends.
-pub(crate) fn parallel(targets: &[VertexId], target: VertexId) -> Range<usize> {
-    let first = targets.partition_point(|&other| other < target);
-    first..first + targets[first..].iter().take_while(|&&other| other == target).count()
 }
 
 /// The properties of an edge that have a value, by its row.

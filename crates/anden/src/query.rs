@@ -1,15 +1,11 @@
 //! Questions about single vertices and edges, by key.
 
-use std::ops::ControlFlow;
-
 use base::VertexId;
-use graph::{Graph, Weight, WeightType, WeightedEdges};
 use kernels::query::{self, Neighbors};
 use kernels::sssp::DistanceValue;
 
-use crate::properties::parallel;
 use crate::weighted::on_weighted;
-use crate::{EdgeWeight, Key, Result, View};
+use crate::{FoundEdge, Key, Result, View};
 
 /// A path through the graph.
 #[derive(Clone, Debug, PartialEq)]
@@ -101,32 +97,25 @@ impl View {
         Ok(query::has_edge(self.single_lists(), self.vertex(source)?, self.vertex(target)?)?)
     }
 
-    /// The weights of the edges from one vertex to another: one for each parallel edge, none where there is no edge or
-    /// the graph has no weights.
+    /// The edges from one vertex to another, in the order in which they were added: one of a simple graph, several of a
+    /// multigraph, none where there is no edge.
+    ///
+    /// ```
+    /// use anden::{Database, EdgeAction, EdgeId, Options, Update};
+    ///
+    /// let db = Database::in_memory(Options { multigraph: true, ..Options::default() })?;
+    /// db.apply(&[Update::add_edge(1, 2), Update::add_edge(1, 2)])?;
+    /// let edges = db.view()?.edges(1, 2)?;
+    /// let id = EdgeId { source: 1.into(), target: 2.into(), number: edges[0].number.unwrap() };
+    /// db.apply(&[Update::change_edge(id, EdgeAction::Remove)])?;
+    /// assert_eq!(db.view()?.edges(1, 2)?, edges[1..]);
+    /// # Ok::<(), anden::Error>(())
+    /// ```
     ///
     /// # Errors
     /// See above.
-    pub fn edge_weights(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Vec<EdgeWeight>> {
-        let ends = (self.vertex(source)?, self.vertex(target)?);
-        let weights = match self.weight_type() {
-            None => Vec::new(),
-            Some(WeightType::U32) => self.weights_between::<u32>(ends),
-            Some(WeightType::I64) => self.weights_between::<i64>(ends),
-            Some(WeightType::F32) => self.weights_between::<f32>(ends),
-            Some(WeightType::F64) => self.weights_between::<f64>(ends),
-        };
-        self.lists().check()?;
-        Ok(weights)
-    }
-
-    fn weights_between<W: Weight + Into<EdgeWeight>>(&self, (source, target): (VertexId, VertexId)) -> Vec<EdgeWeight> {
-        let mut all = Vec::new();
-        let collect = |targets: &[VertexId], weights: &[W]| {
-            all.extend(weights[parallel(targets, target)].iter().map(|&weight| weight.into()));
-            ControlFlow::Continue(())
-        };
-        let _ = on_weighted!(self, graph => graph.for_each_weighted_out_fragment(source, collect));
-        all
+    pub fn edges(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Vec<FoundEdge>> {
+        Ok(engine::edges_between(self.lists(), self.vertex(source)?, self.vertex(target)?)?)
     }
 
     /// The neighbours of a vertex, each once, by ascending id.

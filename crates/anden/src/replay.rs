@@ -21,7 +21,7 @@ use graph::property::OwnedValue;
 use lama::Key;
 
 use crate::live::{ApplyOptions, ApplyReport};
-use crate::{Database, Error, Result};
+use crate::{Database, EdgeAction, EdgeId, Error, Result};
 
 /// Batches of more updates are committed at once, by all cores and without a copy.
 const SMALL_BATCH: usize = 4 << 10;
@@ -255,6 +255,7 @@ fn update_of(line: UpdateLine<'_>, options: &GraphOptions) -> Result<Update, Str
         // Text that is no number is told so later.
         _ => integer_key(text).map_or_else(|| text.into(), Key::Integer),
     };
+    let id = |source: &str, target: &str, number| EdgeId { source: key(source), target: key(target), number };
     let weight = |text: &str| -> Result<EdgeWeight, String> {
         let weight = match weight_type {
             Some(WeightType::U32) => text.parse().ok().map(|weight: u32| EdgeWeight::Integer(weight.into())),
@@ -273,18 +274,26 @@ fn update_of(line: UpdateLine<'_>, options: &GraphOptions) -> Result<Update, Str
             weight: text.map(weight).transpose()?,
             properties: properties.iter().map(|(name, value)| (name.into(), new_value(value))).collect(),
         },
-        UpdateLine::SetWeight { source, target, weight: text } => {
-            Update::set_weight(key(source), key(target), weight(text)?)
-        }
-        UpdateLine::RemoveEdge { source, target } => Update::remove_edge(key(source), key(target)),
+        UpdateLine::SetWeight { source, target, number, weight: text } => match number {
+            None => Update::set_weight(key(source), key(target), weight(text)?),
+            Some(number) => Update::change_edge(id(source, target, number), EdgeAction::SetWeight(weight(text)?)),
+        },
+        UpdateLine::RemoveEdge { source, target, number } => match number {
+            None => Update::remove_edge(key(source), key(target)),
+            Some(number) => Update::change_edge(id(source, target, number), EdgeAction::Remove),
+        },
         UpdateLine::AddVertex(vertex) => Update::AddVertex(key(vertex)),
         UpdateLine::RemoveVertex(vertex) => Update::RemoveVertex(key(vertex)),
         UpdateLine::SetVertexProperty { vertex, name, value } => {
             Update::set_vertex(key(vertex), name, new_value(value))
         }
-        UpdateLine::SetEdgeProperty { source, target, name, value } => {
-            Update::set_edge(key(source), key(target), name, new_value(value))
-        }
+        UpdateLine::SetEdgeProperty { source, target, number, name, value } => match number {
+            None => Update::set_edge(key(source), key(target), name, new_value(value)),
+            Some(number) => {
+                let action = EdgeAction::SetProperty { name: name.to_owned(), value: new_value(value) };
+                Update::change_edge(id(source, target, number), action)
+            }
+        },
     })
 }
 

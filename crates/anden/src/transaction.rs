@@ -1,7 +1,7 @@
 //! Transactions, by key.
 
 use base::VertexId;
-use engine::{Committed, Durability, EdgeWeight, TransactionGraph, Update};
+use engine::{Committed, Durability, EdgeWeight, NewEdge, TransactionGraph, Update};
 use graph::property::OwnedValue;
 use kernels::query;
 use kernels::sssp::DistanceValue;
@@ -9,7 +9,7 @@ use lama::Side as ListSide;
 
 use crate::pinned::Pin;
 use crate::session::Beside;
-use crate::{Database, Error, Key, Path, PathLength, Result, Session, Side, View};
+use crate::{Database, EdgeAction, EdgeId, Error, FoundEdge, Key, Path, PathLength, Result, Session, Side, View};
 
 /// Changes in the making, and what they depend on. Dropped, nothing has happened.
 ///
@@ -315,11 +315,26 @@ impl<'db> Transaction<'db> {
         Ok(self.inner.has_edge(&source.into(), &target.into())?)
     }
 
-    /// Adds an edge, with its ends where they are missing, and to a multigraph one more; reads nothing.
+    /// Adds an edge, with its ends where they are missing, and to a multigraph one more; reads nothing. The answer of
+    /// [`commit`](Self::commit) knows the lasting name of an edge that was added to a multigraph.
+    ///
+    /// ```
+    /// use anden::{Database, EdgeAction, Options};
+    ///
+    /// let db = Database::in_memory(Options { multigraph: true, ..Options::default() })?;
+    /// let mut tx = db.begin()?;
+    /// let (first, second) = (tx.add_edge(1, 2)?, tx.add_edge(1, 2)?);
+    /// let committed = tx.commit()?;
+    /// let id = committed.edge_id(&first).expect("edges of a multigraph have names");
+    /// db.transact(|tx| tx.change_edge(&id, EdgeAction::Remove))?;
+    /// let left = db.view()?.edges(1, 2)?;
+    /// assert_eq!(left[0].number, committed.edge_id(&second).map(|id| id.number));
+    /// # Ok::<(), anden::Error>(())
+    /// ```
     ///
     /// # Errors
     /// See above; the graph has weights.
-    pub fn add_edge(&mut self, source: impl Into<Key>, target: impl Into<Key>) -> Result<()> {
+    pub fn add_edge(&mut self, source: impl Into<Key>, target: impl Into<Key>) -> Result<NewEdge> {
         Ok(self.inner.add_edge(&source.into(), &target.into(), None)?)
     }
 
@@ -332,7 +347,7 @@ impl<'db> Transaction<'db> {
         source: impl Into<Key>,
         target: impl Into<Key>,
         weight: impl Into<EdgeWeight>,
-    ) -> Result<()> {
+    ) -> Result<NewEdge> {
         Ok(self.inner.add_edge(&source.into(), &target.into(), Some(weight.into()))?)
     }
 
@@ -434,6 +449,36 @@ impl<'db> Transaction<'db> {
         value: impl Into<OwnedValue>,
     ) -> Result<()> {
         Ok(self.inner.set_edge_value(&source.into(), &target.into(), name, value.into())?)
+    }
+
+    /// The edges from one vertex to another, in the order in which they were added; none where an end is not there.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn edges(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Vec<FoundEdge>> {
+        Ok(self.inner.edges(&source.into(), &target.into())?)
+    }
+
+    /// Changes one edge of a multigraph, or removes it. Reads the edges of its pair.
+    ///
+    /// ```
+    /// use anden::{Database, EdgeAction, EdgeId, Options, Update};
+    ///
+    /// let db = Database::in_memory(Options { multigraph: true, ..Options::default() })?;
+    /// db.apply(&[Update::add_edge(1, 2), Update::add_edge(1, 2)])?;
+    /// db.transact(|tx| {
+    ///     let number = tx.edges(1, 2)?[0].number.unwrap();
+    ///     tx.change_edge(&EdgeId { source: 1.into(), target: 2.into(), number }, EdgeAction::Remove)
+    /// })?;
+    /// assert_eq!(db.view()?.num_edges(), 1);
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: there is no such edge. The graph is no multigraph; the weight or the value does not fit it. See
+    /// above.
+    pub fn change_edge(&mut self, id: &EdgeId, action: EdgeAction) -> Result<()> {
+        Ok(self.inner.change_edge(id, action)?)
     }
 
     /// All vertices, by ascending id. The transaction conflicts with who makes or removes any.

@@ -203,9 +203,9 @@ impl Layout<'_> {
         let mut places = piece.iter_mut();
         let mut failed = None;
         for vertex in vertices.start as VertexId..vertices.end as VertexId {
-            let mut each = |others: &[VertexId], rows: &[i64]| {
+            let mut each = |others: &[VertexId], rows: &[u64]| {
                 for (&other, &row) in others.iter().zip(rows) {
-                    let value = match self.graph.edge_properties().value(self.place, row as u64) {
+                    let value = match self.graph.edge_properties().value(self.place, row) {
                         Ok(value) => value,
                         Err(error) => {
                             failed = Some(error.into());
@@ -220,6 +220,7 @@ impl Layout<'_> {
                 }
                 ControlFlow::Continue(())
             };
+            self.graph.settle(vertex);
             let _ = match lists {
                 Lists::Out => self.graph.for_each_out_row(vertex, &mut each),
                 Lists::In => self.graph.for_each_in_row(vertex, &mut each),

@@ -231,7 +231,7 @@ fn first_alone(setting: &Setting, database: &Database, weights: Option<WeightTyp
 fn step(database: &Database, (from, to): (u32, u32), is_weighted: bool) -> Result<Changes> {
     let added = database.diff(from, to)?.added;
     Ok(changes(added.iter().map(|arc| {
-        let weight = is_weighted.then_some(EdgeWeight::Integer(arc.weight as i64));
+        let weight = is_weighted.then_some(EdgeWeight::Integer(arc.data.weight as i64));
         (arc.list, arc.neighbour, weight)
     })))
 }

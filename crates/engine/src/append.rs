@@ -230,7 +230,12 @@ impl<'a> Append<'a> {
                 new_properties: &properties.new,
                 properties: &properties.changes,
                 new_edge_properties: &rows.new,
-                rows: NewRows { numbers: &rows.numbers, columns: &rows.columns, ..NewRows::default() },
+                rows: NewRows {
+                    numbers: &rows.numbers,
+                    next_row: rows.next_row,
+                    columns: &rows.columns,
+                    ..NewRows::default()
+                },
                 ..LevelChanges::default()
             },
             name,
@@ -252,12 +257,12 @@ impl<'a> Append<'a> {
         progress.stage("sort", None);
         let graph = view.options();
         let mut rows = None;
-        if graph.edge_properties {
+        if graph.has_rows() {
             let known = view.edge_properties().schema();
             rows = Some(AskedRows::assign(&mut added, known, self.database.store().next_row())?);
         }
         let entries = arcs::added(added.blocks, expand);
-        let added = sort_arcs(entries, graph.list_weights(), self.options.duplicates(graph), self.inputs, pool)?;
+        let added = sort_arcs(entries, graph, self.options.duplicates(graph), self.inputs, pool)?;
         let of_vertices = entries_of(view, &vertices.cleared, pool, progress)?;
         let removed = arcs::removed(removed.blocks, Expand::of(graph, false));
         let removals = sort_entries(removed.entries, of_vertices, pool);

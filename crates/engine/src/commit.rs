@@ -16,12 +16,13 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 use base::parallel::Pool;
+use lama::Key;
 
 pub(crate) use self::lead::Alone;
 use self::queue::{Broken, Queue, Ticket};
 pub use self::stats::CommitStats;
 pub(crate) use self::stats::Counters;
-use crate::live::Update;
+use crate::live::{EdgeId, Update};
 use crate::log::Durability;
 use crate::validation::{Failure, ReadSet};
 use crate::{Database, Error, ErrorKind, Result};
@@ -29,13 +30,34 @@ use crate::{Database, Error, ErrorKind, Result};
 /// With so many requests in the queue, who submits one commits them.
 const MOST_WAITING: usize = 1 << 14;
 
-/// When something was committed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+/// When something was committed, and the names of the edges that it added to a multigraph.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Committed {
     /// The epoch from which on it is seen.
     pub epoch: u64,
     /// Its place among the commits of this epoch: they act in this order.
     pub place: u32,
+    /// Of a multigraph, the number of each edge that was added; `None` of a loop, which an ordered graph does not store.
+    pub(crate) numbers: Vec<Option<u64>>,
+}
+
+/// An edge that a transaction adds. Once that is committed, [`Committed::edge_id`] knows its name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewEdge {
+    /// Of a multigraph, the keys of its ends.
+    pub(crate) ends: Option<Box<(Key, Key)>>,
+    /// Its place among those that the transaction adds.
+    pub(crate) place: usize,
+}
+
+impl Committed {
+    /// The lasting name of an edge that this transaction added to a multigraph. `None` in a graph without parallel edges,
+    /// whose ends name an edge, and of a loop of an ordered graph, which is not stored.
+    pub fn edge_id(&self, edge: &NewEdge) -> Option<EdgeId> {
+        let number = (*self.numbers.get(edge.place)?)?;
+        let (source, target) = edge.ends.as_deref()?.clone();
+        Some(EdgeId { source, target, number })
+    }
 }
 
 /// What a caller wants to happen.
@@ -217,7 +239,7 @@ impl Pending<'_> {
 
     /// When it happened, if that was asked for, once it has.
     pub(crate) fn outcome(&self) -> Option<Committed> {
-        self.outcome.as_ref()?.get().copied()
+        self.outcome.as_ref()?.get().cloned()
     }
 
     pub(crate) fn finish(&mut self) -> Result<(), Failure> {

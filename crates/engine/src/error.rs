@@ -56,12 +56,14 @@ pub enum Error {
         key: String,
     },
     /// A transaction or an update named an edge that is not there.
-    #[error("there is no edge from {source_key} to {target_key}")]
+    #[error("there is no edge {}from {source_key} to {target_key}", number.map(|number| format!("#{number} ")).unwrap_or_default())]
     NoEdge {
         /// Where it would start.
         source_key: String,
         /// Where it would lead.
         target_key: String,
+        /// Its number, where it is one of several parallel edges.
+        number: Option<u64>,
     },
     /// An option contradicts another, or the input.
     #[error("{0}")]
@@ -99,9 +101,14 @@ pub enum ErrorKind {
 }
 
 impl Error {
+    /// One of several parallel edges is not there.
+    pub(crate) fn no_numbered_edge(source: &lama::Key, target: &lama::Key, number: u64) -> Self {
+        Self::NoEdge { source_key: source.to_string(), target_key: target.to_string(), number: Some(number) }
+    }
+
     /// There is no such edge.
     pub(crate) fn no_edge(source: &lama::Key, target: &lama::Key) -> Self {
-        Self::NoEdge { source_key: source.to_string(), target_key: target.to_string() }
+        Self::NoEdge { source_key: source.to_string(), target_key: target.to_string(), number: None }
     }
 
     /// The category of this error.

@@ -21,17 +21,17 @@ mod workers;
 pub use append::{
     AppendOptions, AppendReport, Changes, EdgeWeight, ExpectedGraph, ExpectedWeights, Maintenance, integer_key,
 };
-pub use commit::{CommitStats, Committed, Pending, Sequence};
+pub use commit::{CommitStats, Committed, NewEdge, Pending, Sequence};
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use lama::{
-    ChangedArc, DatabaseId, Dictionary, Diff, EdgeChanges, GraphOptions, Identity, Key, KeyRef, KeyScheme, MergeReport,
-    MergeScope, Retention, Side, SnapshotInfo, Stats, VerifyReport, View,
+    ArcData, ChangedArc, DatabaseId, Dictionary, Diff, EdgeChanges, GraphOptions, Identity, Key, KeyRef, KeyScheme,
+    MergeReport, MergeScope, Retention, Side, SnapshotInfo, Stats, VerifyReport, View,
 };
-pub use live::{Applied, LiveStats, Missing, NewValue, Update, UpkeepHold};
+pub use live::{Applied, EdgeAction, EdgeId, LiveStats, Missing, NewValue, Update, UpkeepHold};
 pub use load::{Duplicates, InputReport, LoadOptions, LoadReport, Spread};
 pub use log::Durability;
 pub use prefetch::{Advisor, Io, PolicyStats, Prefetch, PrefetchStats};
 pub use terrace::Fate;
-pub use transaction::{Transaction, TransactionGraph};
+pub use transaction::{FoundEdge, Transaction, TransactionGraph, edges_between};
 pub use workers::{Split, Workers};

@@ -53,7 +53,7 @@ pub use background::UpkeepHold;
 pub(crate) use background::{Background, checkpoint_bytes};
 pub(crate) use group::Group;
 pub(crate) use pairs::{EdgePairs, Given};
-pub use update::{Applied, Missing, NewValue, Update};
+pub use update::{Applied, EdgeAction, EdgeId, Missing, NewValue, Update};
 pub(crate) use values::typed;
 
 use self::apply::{Logging, Step};
@@ -547,7 +547,7 @@ impl Writer {
             vertex_bound,
             num_vertices,
         });
-        let batch = Batch::new(options.list_weights());
+        let batch = Batch::new(options);
         Ok(Self {
             delta,
             batch,
@@ -618,7 +618,7 @@ fn empty_delta(options: &GraphOptions, bound: usize) -> Result<Delta> {
         multigraph: options.multigraph,
         ..terrace::Options::default()
     };
-    let mut delta = Delta::new(options.list_weights(), &terrace_options)?;
+    let mut delta = Delta::new(options, &terrace_options)?;
     delta.grow(bound.min(MAX_VERTICES))?;
     Ok(delta)
 }

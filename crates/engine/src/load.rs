@@ -45,15 +45,16 @@ use std::time::Instant;
 use base::parallel::Pool;
 use base::progress::Progress;
 use base::storage::Storage;
-use graph::formats::{InputPath, Source};
-use graph::{Direction, WeightType, formats};
-use lama::{KeyScheme, Store, StoreBuilder};
+use graph::formats::{InputPath, SerializedGraph, Source, Span};
+use graph::{Direction, WeightType};
+use lama::{ArcData, KeyScheme, Store, StoreBuilder};
 
 pub use options::{Duplicates, LoadOptions};
 pub(crate) use report::note_on_repeated;
 pub use report::{InputReport, LoadReport};
 pub use spread::Spread;
 
+use self::arcs::EdgeRow;
 pub(crate) use self::arcs::{Expand, KeyedArc, Payload};
 pub(crate) use self::budget::Budget;
 use self::build::Built;
@@ -100,13 +101,12 @@ pub(crate) fn load(
         Some(identity) => Store::create_as(storage, path, options.graph, identity)?,
         None => Store::create(storage, path, options.graph)?,
     };
-    let is_weighted = options.graph.list_weights().is_some();
-    let spreader = Spreader::new(&options.spread, options.graph.direction, is_weighted, budget);
+    let spreader = Spreader::new(&options.spread, options.graph.direction, options.graph.data_bytes(), budget);
     let load =
         Load { options: &options, inputs, budget, builder: &builder, spreader: spreader.as_ref(), pool, progress };
     let built = match source.serialized().filter(|graph| serialized::fits(graph, &options)) {
-        Some(graph) => by_weight_type(&load, SerializedStep(graph))?,
-        None => by_weight_type(&load, SourceStep(&mut source))?,
+        Some(graph) => build_serialized(&load, graph)?,
+        None => build_source(&load, &mut source)?,
     };
     progress.check()?;
     refuse_unlisted(&source, &built, &options)?;
@@ -153,37 +153,38 @@ fn refuse_unlisted(source: &Source, built: &Built, options: &LoadOptions) -> Res
     Ok(())
 }
 
-/// A step that is compiled for each type of weight.
-trait Step {
-    fn run<P: Payload>(self, load: &Load<'_>) -> Result<Built>;
-}
-
-fn by_weight_type(load: &Load<'_>, step: impl Step) -> Result<Built> {
-    match load.options.graph.list_weights() {
-        None => step.run::<()>(load),
-        Some(WeightType::U32) => step.run::<u32>(load),
-        Some(WeightType::I64) => step.run::<i64>(load),
-        Some(WeightType::F32) => step.run::<f32>(load),
-        Some(WeightType::F64) => step.run::<f64>(load),
+/// Builds the graph of a serialized one, whose edges carry weights or nothing.
+fn build_serialized(load: &Load<'_>, graph: &SerializedGraph) -> Result<Built> {
+    match load.options.graph.weight_type {
+        None => serialized::build::<()>(load, graph),
+        Some(WeightType::U32) => serialized::build::<u32>(load, graph),
+        Some(WeightType::I64) => serialized::build::<i64>(load, graph),
+        Some(WeightType::F32) => serialized::build::<f32>(load, graph),
+        Some(WeightType::F64) => serialized::build::<f64>(load, graph),
     }
 }
 
-struct SerializedStep<'a>(&'a formats::SerializedGraph);
-
-impl Step for SerializedStep<'_> {
-    fn run<P: Payload>(self, load: &Load<'_>) -> Result<Built> {
-        serialized::build::<P>(load, self.0)
+fn build_source(load: &Load<'_>, source: &mut Source) -> Result<Built> {
+    match load.options.graph.keys {
+        KeyScheme::String => build_keyed::<Span>(load, source),
+        KeyScheme::Integer => build_keyed::<u64>(load, source),
+        KeyScheme::Dense => build_keyed::<u32>(load, source),
     }
 }
 
-struct SourceStep<'a>(&'a mut Source);
-
-impl Step for SourceStep<'_> {
-    fn run<P: Payload>(self, load: &Load<'_>) -> Result<Built> {
-        match load.options.graph.keys {
-            KeyScheme::String => build::build::<formats::Span, P>(load, self.0),
-            KeyScheme::Integer => build::build::<u64, P>(load, self.0),
-            KeyScheme::Dense => build::build::<u32, P>(load, self.0),
-        }
+fn build_keyed<K: InputKey>(load: &Load<'_>, source: &mut Source) -> Result<Built> {
+    let graph = &load.options.graph;
+    match (graph.weight_type, graph.has_rows()) {
+        // Without weights, the type in which they would be read does not matter.
+        (None, false) => build::build::<K, u32, ()>(load, source),
+        (None, true) => build::build::<K, u32, EdgeRow>(load, source),
+        (Some(WeightType::U32), false) => build::build::<K, u32, u32>(load, source),
+        (Some(WeightType::I64), false) => build::build::<K, i64, i64>(load, source),
+        (Some(WeightType::F32), false) => build::build::<K, f32, f32>(load, source),
+        (Some(WeightType::F64), false) => build::build::<K, f64, f64>(load, source),
+        (Some(WeightType::U32), true) => build::build::<K, u32, ArcData>(load, source),
+        (Some(WeightType::I64), true) => build::build::<K, i64, ArcData>(load, source),
+        (Some(WeightType::F32), true) => build::build::<K, f32, ArcData>(load, source),
+        (Some(WeightType::F64), true) => build::build::<K, f64, ArcData>(load, source),
     }
 }

@@ -22,6 +22,7 @@ use base::parallel::Pool;
 use base::{MAX_VERTICES, VertexId};
 use lama::{Key, KeyScheme, Side, View};
 
+pub use self::edges::{FoundEdge, edges_between};
 pub use self::graph::TransactionGraph;
 use self::own::{Own, OwnList};
 use crate::append::fitting_key;
@@ -44,6 +45,8 @@ pub struct Transaction<'db> {
     reads: Mutex<ReadSet>,
     own: Own,
     updates: Vec<Update>,
+    /// Edges among the updates that are to be added.
+    num_added: usize,
     durability: Durability,
 }
 
@@ -70,7 +73,8 @@ impl Database {
         let own = Own::new(view.vertex_bound());
         let reads = Mutex::new(ReadSet::new(epoch));
         let durability = self.durability();
-        Ok(Transaction { database: self, pool, view, epoch, reads, own, updates: Vec::new(), durability })
+        let (updates, num_added) = (Vec::new(), 0);
+        Ok(Transaction { database: self, pool, view, epoch, reads, own, updates, num_added, durability })
     }
 
     /// Reads everything that is committed: no commit is waited for, and nothing that is committed meanwhile is seen.
@@ -277,9 +281,9 @@ impl<'db> Transaction<'db> {
 
     /// Commits, before all others who wait where the caller is alone.
     pub(crate) fn try_commit(self, alone: Option<&Alone<'_>>) -> Result<Committed, Lost> {
-        let Self { database, pool, view, epoch, reads, own, updates, durability } = self;
+        let Self { database, pool, view, epoch, reads, own, updates, durability, .. } = self;
         if updates.is_empty() {
-            return Ok(Committed { epoch, place: 0 });
+            return Ok(Committed { epoch, place: 0, numbers: Vec::new() });
         }
         let outcome = Arc::new(OnceLock::new());
         let reads = reads.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -289,7 +293,10 @@ impl<'db> Transaction<'db> {
             None => database.enqueue(request, pool)?.finish(),
         };
         match done {
-            Ok(()) => Ok(outcome.get().copied().unwrap_or(Committed { epoch: database.epoch(), place: 0 })),
+            Ok(()) => {
+                let unknown = || Committed { epoch: database.epoch(), place: 0, numbers: Vec::new() };
+                Ok(outcome.get().cloned().unwrap_or_else(unknown))
+            }
             Err(Failure::Error(error)) => Err(Lost::Error(error)),
             Err(Failure::Conflict(conflict)) => {
                 let key = |vertex| own.key(vertex, view.options()).or_else(|| view.key(vertex).ok());

@@ -68,7 +68,7 @@ pub use options::{
 };
 pub use serialized::SerializedGraph;
 pub use source::Source;
-pub use update_columns::{LineValue, push_update_column, push_update_value};
+pub use update_columns::{LineValue, push_update_column, push_update_name, push_update_value};
 pub use updates::{LineProperties, NextUpdate, UpdateLine, Updates};
 pub(crate) use write::OUTPUT_BUFFER_BYTES;
 pub use write::{Aside, Output, VertexLines, write_aside, write_csv, write_edge_list, write_file, write_vertices};

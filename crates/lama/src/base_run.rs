@@ -14,6 +14,7 @@ use base::mapped::{Advice, FileBytes, MappedSlice};
 use graph::{Side, Weight, WeightType, Weights};
 
 use crate::Result;
+use crate::arc_columns::ArcColumns;
 use crate::column::Column;
 use crate::encoding::Decoder;
 use crate::file::{FramedFile, SectionKind};
@@ -58,10 +59,11 @@ struct PatchedPages {
 
 /// The files of one side.
 #[derive(Debug)]
-pub(crate) struct SideFiles<'a> {
-    pub table: &'a FramedFile,
-    pub targets: &'a FramedFile,
-    pub weights: Option<(&'a FramedFile, WeightType)>,
+pub(crate) struct SideFiles {
+    pub table: Arc<FramedFile>,
+    pub targets: Arc<FramedFile>,
+    pub weights: Option<(Arc<FramedFile>, WeightType)>,
+    pub rows: Option<Arc<FramedFile>>,
 }
 
 impl BaseRun {
@@ -71,8 +73,8 @@ impl BaseRun {
     /// # Errors
     /// A section is missing or has a wrong length; an index is damaged; the sides do not fit together.
     pub fn open(
-        out_files: &SideFiles<'_>,
-        in_files: Option<&SideFiles<'_>>,
+        out_files: &SideFiles,
+        in_files: Option<&SideFiles>,
         rules: ListRules,
         patch_bytes: u64,
     ) -> Result<Arc<Self>> {
@@ -85,7 +87,7 @@ impl BaseRun {
             return Err(files.targets.corrupt(what));
         }
         let dead = match out_files.table.optional_section(SectionKind::DeadVertices) {
-            Some(_) => Some(read_dead(out_files.table, rules.vertex_bound)?),
+            Some(_) => Some(read_dead(&out_files.table, rules.vertex_bound)?),
             None => None,
         };
         let (patched, memory) = (Mutex::default(), Memory::new(patch_bytes));
@@ -158,8 +160,9 @@ pub(crate) struct BaseLists {
     offsets: Column<u32>,
     targets: Column<VertexId>,
     weights: Option<WeightColumn>,
-    /// The same as slices.
-    weight_slices: Option<Weights>,
+    rows: Option<Column<u64>>,
+    /// Both as slices.
+    columns: ArcColumns,
     rules: ListRules,
     /// The lists again, with room behind them, since the first view that changes them; `None` where the system has
     /// none.
@@ -192,22 +195,34 @@ pub(crate) struct BasePage<'a> {
 }
 
 impl BaseLists {
-    fn open(files: &SideFiles<'_>, rules: ListRules) -> Result<Self> {
-        let offsets = Column::<u32>::open(files.table, SectionKind::Offsets)?;
-        let targets = Column::<VertexId>::open(files.targets, SectionKind::Targets)?;
-        let mut index = read_index(files.table, rules.vertex_bound, targets.len() as u64)?;
+    fn open(files: &SideFiles, rules: ListRules) -> Result<Self> {
+        let offsets = Column::<u32>::open(&files.table, SectionKind::Offsets)?;
+        let targets = Column::<VertexId>::open(&files.targets, SectionKind::Targets)?;
+        let mut index = read_index(&files.table, rules.vertex_bound, targets.len() as u64)?;
         let num_dense = index.iter().filter(|entry| entry.kind == PageKind::Dense).count();
         if offsets.len() != num_dense * PAGE_OFFSETS {
             let what = format!("offsets for {num_dense} pages expected, {} found", offsets.len());
             return Err(files.table.corrupt(what));
         }
-        let weights = files.weights.map(|(file, weight_type)| WeightColumn::open(file, weight_type)).transpose()?;
-        if let Some((file, _)) = files.weights
+        let weights = files.weights.as_ref();
+        let weights = weights.map(|(file, weight_type)| WeightColumn::open(file, *weight_type)).transpose()?;
+        if let Some((file, _)) = &files.weights
             && let Some(column) = &weights
             && column.len() != targets.len()
         {
             return Err(file.corrupt(format!("{} weights expected, {} found", targets.len(), column.len())));
         }
+        let rows = files.rows.as_ref();
+        let rows = rows.map(|file| Column::<u64>::open(file, SectionKind::RowNumbers)).transpose()?;
+        if let (Some(file), Some(column)) = (&files.rows, &rows)
+            && column.len() != targets.len()
+        {
+            return Err(file.corrupt(format!("{} rows expected, {} found", targets.len(), column.len())));
+        }
+        let columns = ArcColumns {
+            weights: weights.as_ref().map(WeightColumn::unverified),
+            rows: rows.as_ref().map(|rows| rows.unverified().clone()),
+        };
         let num_pages = index.len();
         index.push(IndexEntry { edge_base: targets.len() as u64, slot: 0, kind: PageKind::Empty });
         let verified = || AtomicBitmap::new(num_pages);
@@ -216,8 +231,9 @@ impl BaseLists {
             index,
             offsets,
             targets,
-            weight_slices: weights.as_ref().map(WeightColumn::unverified),
             weights,
+            rows,
+            columns,
             rules,
             roomy: OnceLock::new(),
             verified_lists,
@@ -266,9 +282,9 @@ impl BaseLists {
         self.targets.unverified()
     }
 
-    /// All weights, verified or not.
-    pub fn weights(&self) -> Option<&Weights> {
-        self.weight_slices.as_ref()
+    /// All that stands beside the targets, verified or not.
+    pub fn columns(&self) -> &ArcColumns {
+        &self.columns
     }
 
     /// Fetches the place of the list of `vertex` to the cache.
@@ -294,9 +310,9 @@ impl BaseLists {
         }
     }
 
-    /// All targets and weights, verified or not, with room for pages behind them.
+    /// All targets and what stands beside them, verified or not, with room for pages behind them.
     pub fn roomy(&self, memory: &Arc<Memory>) -> Option<&RoomyLists> {
-        self.roomy.get_or_init(|| RoomyLists::new(self.targets(), self.weights(), memory)).as_ref()
+        self.roomy.get_or_init(|| RoomyLists::new(self.targets(), self.columns(), memory)).as_ref()
     }
 
     /// Tells the system whether all targets that are read are asked for, so that it reads nothing around them by
@@ -336,9 +352,10 @@ impl BaseLists {
         self.are_weights_exact.load(Ordering::Relaxed)
     }
 
-    /// The bytes of all weights, verified or not, and those of each.
+    /// The bytes of all weights, or of all rows where there are only those, verified or not, and those of each.
     pub fn weight_bytes(&self) -> Option<(FileBytes, usize)> {
-        self.weights.as_ref().map(WeightColumn::bytes)
+        let rows = || self.rows.as_ref().map(|rows| (rows.unverified().bytes().clone(), size_of::<u64>()));
+        self.weights.as_ref().map(WeightColumn::bytes).or_else(rows)
     }
 
     /// What was said last.
@@ -481,6 +498,14 @@ impl BaseLists {
             self.verified_weights.set(page);
         }
         Ok(())
+    }
+
+    /// Verifies the rows beside these entries, where there are rows.
+    ///
+    /// # Errors
+    /// They are damaged.
+    pub fn verify_rows(&self, edges: Range<usize>) -> base::Result<()> {
+        self.rows.as_ref().map_or(Ok(()), |rows| rows.touch(edges).map(drop))
     }
 
     /// The targets of a page; none behind the last one.

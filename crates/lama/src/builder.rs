@@ -70,9 +70,6 @@ impl StoreBuilder {
         if options.ordered && options.direction == Direction::Undirected {
             return Err(Error::Input("an ordered graph is directed: each edge leads to its larger end".into()));
         }
-        if options.edge_properties && options.weight_type.is_some() {
-            return Err(Error::Input("edges have properties or weights, not both".into()));
-        }
         let directory = NewDirectory::prepare(storage, path)?;
         Ok(Self { directory, options, identity, columns: Mutex::default(), rows: Mutex::default() })
     }
@@ -137,7 +134,7 @@ impl StoreBuilder {
     /// The graph was not to have properties of edges; a property has another number of rows; what `parts` gives; the
     /// disk failed.
     pub fn write_edge_rows(&self, schema: &PropertySchema, num_rows: u64, parts: &RowParts<'_>) -> Result<()> {
-        if !self.options.edge_properties {
+        if !self.options.has_rows() || !self.options.edge_properties && !schema.is_empty() {
             return Err(Error::Input("rows of properties of edges that have none".into()));
         }
         let columns: Vec<_> = (0..).zip(schema.iter()).map(|(number, (_, of))| (number, of)).collect();
@@ -145,7 +142,8 @@ impl StoreBuilder {
         let runs = [RowRun { number: 0, position: 0 }];
         let new = NewColumns { file_number: FIRST, kind: FileKind::Rows, runs: &runs, num_rows, columns: &columns };
         let write = || write_columns(&**storage, path, self.identity.id, new, parts);
-        let file = (num_rows > 0).then(write).transpose()?;
+        // Rows without values need not be stored.
+        let file = (num_rows > 0 && self.options.edge_properties).then(write).transpose()?;
         let record =
             |(name, property_type): (&str, _)| EdgeRecord { name: name.to_owned(), property_type, since: FIRST };
         let built = BuiltRows { records: schema.iter().map(record).collect(), num_rows, file };

@@ -16,7 +16,7 @@ pub(crate) use writer::{FileWriter, WrittenFile};
 pub(crate) const MAGIC: [u8; 4] = *b"ANDN";
 
 /// The version of the format of manifest and data files. A program reads its own.
-pub const FORMAT_VERSION: u32 = 6;
+pub const FORMAT_VERSION: u32 = 7;
 
 /// The bytes of the header, so that the first section starts on a block of the disk.
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -54,10 +54,14 @@ pub(crate) enum FileKind {
     Column = 9,
     /// Rows of properties of edges.
     Rows = 10,
+    /// The numbers of the rows beside the out-lists.
+    OutRows = 11,
+    /// The numbers of the rows beside the in-lists.
+    InRows = 12,
 }
 
 impl FileKind {
-    const ALL: [Self; 10] = [
+    const ALL: [Self; 12] = [
         Self::OutTargets,
         Self::InTargets,
         Self::OutWeights,
@@ -68,6 +72,8 @@ impl FileKind {
         Self::Level,
         Self::Column,
         Self::Rows,
+        Self::OutRows,
+        Self::InRows,
     ];
 
     /// The kind with this number.
@@ -144,6 +150,12 @@ pub(crate) enum SectionKind {
     ColumnEntries = 31,
     /// Which numbers the rows of a file have.
     RowRuns = 32,
+    /// The `u64` numbers of rows, list after list.
+    RowNumbers = 33,
+    /// The rows of what is added to and removed from out-lists.
+    OutLevelRows = 34,
+    /// The rows of what is added to and removed from in-lists.
+    InLevelRows = 35,
 }
 
 impl SectionKind {
@@ -151,7 +163,7 @@ impl SectionKind {
     /// read one by one.
     pub fn alignment(self) -> u64 {
         match self {
-            Self::Targets | Self::Weights => HEADER_BYTES as u64,
+            Self::Targets | Self::Weights | Self::RowNumbers => HEADER_BYTES as u64,
             _ => 64,
         }
     }

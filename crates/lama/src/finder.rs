@@ -11,7 +11,7 @@ use base::VertexId;
 use base::simd::prefetch;
 
 use crate::base_run::LINE_ENTRIES;
-use crate::changes::PageChanges;
+use crate::changes::{ArcData, PageChanges};
 use crate::level::{StoredList, StoredPage, StoredPlace};
 use crate::patched::Ground;
 use crate::side::{Sense, Side};
@@ -34,8 +34,8 @@ pub struct Finder<'a> {
     changed: Vec<(usize, Range<usize>, Range<usize>)>,
     /// The vertex that was looked at last, in its page.
     last_local: usize,
-    /// The weights of the entries to one neighbour.
-    weights: Vec<u64>,
+    /// What stands beside the entries to one neighbour.
+    data: Vec<ArcData>,
 }
 
 /// Lists that lie this close together are read from a disk as one piece.
@@ -66,7 +66,7 @@ impl<'a> Finder<'a> {
             scratch: PageChanges::default(),
             changed: Vec::new(),
             last_local: 0,
-            weights: Vec::new(),
+            data: Vec::new(),
         }
     }
 }
@@ -121,8 +121,8 @@ impl Finder<'_> {
         }
     }
 
-    /// Calls `found` with the index of a wanted neighbour and the bits of a weight (0 without weights) for each entry
-    /// of the out-list of `vertex` that leads to one. The wanted ascend, each stands once.
+    /// Calls `found` with the index of a wanted neighbour and what stands beside it for each entry of the out-list of
+    /// `vertex` that leads to one. The wanted ascend, each stands once.
     ///
     /// Cost: a search in the base run's list and in the changes of the list for each neighbour, or in the list that
     /// readers know; for the first vertex of a page, reading its changes.
@@ -133,7 +133,7 @@ impl Finder<'_> {
         &mut self,
         vertex: VertexId,
         wanted: impl IntoIterator<Item = VertexId>,
-        mut found: impl FnMut(usize, u64),
+        mut found: impl FnMut(usize, ArcData),
     ) -> base::Result<()> {
         if vertex as usize >= self.vertex_bound {
             return Ok(());
@@ -141,7 +141,7 @@ impl Finder<'_> {
         self.enter(page_of(vertex))?;
         let local = place_in_page(vertex);
         self.seek(local);
-        let Self { page: Some((_, ground)), parts, changed, weights, .. } = self else { return Ok(()) };
+        let Self { page: Some((_, ground)), parts, changed, data, .. } = self else { return Ok(()) };
         let list = ground.list(local);
         let (mut next, end) = (list.start, list.end);
         for (index, neighbour) in wanted.into_iter().enumerate() {
@@ -149,32 +149,30 @@ impl Finder<'_> {
             next = lower_bound(&ground.targets[..end], next, near, neighbour);
             let first = next;
             next += ground.targets[first..end].iter().take_while(|&&target| target == neighbour).count();
-            weights.clear();
-            ground.copy_bits(first..next, weights);
-            // Without weights, all that counts is how many.
-            weights.resize(next - first, 0);
+            data.clear();
+            data.extend((first..next).map(|place| ground.data(place)));
             for (part, added, removed) in &mut *changed {
                 let (part, _) = &parts[*part];
-                for weight in part.weights_to(removed, neighbour) {
-                    if let Some(place) = weights.iter().position(|&other| other == weight) {
-                        weights.swap_remove(place);
+                for gone in part.data_to(removed, neighbour) {
+                    if let Some(place) = data.iter().position(|&other| other == gone) {
+                        data.swap_remove(place);
                     }
                 }
-                weights.extend(part.weights_to(added, neighbour));
+                data.extend(part.data_to(added, neighbour));
             }
-            weights.iter().for_each(|&weight| found(index, weight));
+            data.iter().for_each(|&data| found(index, data));
         }
         Ok(())
     }
 
-    /// The bits of the weight of the first entry of the out-list of `vertex` that leads to `neighbour`.
+    /// What stands beside the first entry of the out-list of `vertex` that leads to `neighbour`.
     ///
     /// # Errors
     /// The page is damaged.
     #[inline]
-    pub fn weight(&mut self, vertex: VertexId, neighbour: VertexId) -> base::Result<Option<u64>> {
+    pub fn first(&mut self, vertex: VertexId, neighbour: VertexId) -> base::Result<Option<ArcData>> {
         let mut first = None;
-        self.find(vertex, [neighbour], |_, weight| first = first.or(Some(weight)))?;
+        self.find(vertex, [neighbour], |_, data| first = first.or(Some(data)))?;
         Ok(first)
     }
 
@@ -192,7 +190,7 @@ impl Finder<'_> {
         }
         self.page = None;
         // Of parallel edges, the levels tell which came first.
-        let ground = match self.side.ready_page(page).filter(|ground| !ground.multigraph) {
+        let ground = match self.side.ready_page(page)?.filter(|ground| !ground.options.multigraph) {
             Some(ground) => {
                 self.parts.clear();
                 ground

@@ -3,7 +3,7 @@
 //! A level holds the net changes of every list, page by page: which arcs are added and which are removed.
 //! Read backwards, it leads from the later version to the earlier one. Most levels are small, so a file holds one
 //! or many of them: its sections are those of the levels one after the other, and a directory says whose is what.
-//! A changed arc takes 4 bytes and its weight; a changed vertex 4, a page with changes 16, a level 104. Where
+//! A changed arc takes 4 bytes, its weight and its row; a changed vertex 4, a page with changes 16, a level 104. Where
 //! properties of vertices change, a level holds their new and their old values, column by column.
 
 mod compose;
@@ -23,7 +23,7 @@ use base::VertexId;
 use bytemuck::{Pod, Zeroable};
 use graph::{Side, Weight, WeightType};
 
-use crate::changes::{ChangedList, PageChanges};
+use crate::changes::{ChangedList, Entries, PageChanges};
 use crate::file::SectionKind;
 use crate::options::GraphOptions;
 use crate::table::{PAGE_SHIFT, PAGE_VERTICES};
@@ -112,6 +112,7 @@ struct SideSections {
     vertices: SectionKind,
     targets: SectionKind,
     weights: SectionKind,
+    rows: SectionKind,
 }
 
 const SIDES: [Side; 2] = [Side::Out, Side::In];
@@ -130,12 +131,14 @@ fn sections(side: Side) -> SideSections {
             vertices: SectionKind::OutLevelVertices,
             targets: SectionKind::OutLevelTargets,
             weights: SectionKind::OutLevelWeights,
+            rows: SectionKind::OutLevelRows,
         },
         Side::In => SideSections {
             pages: SectionKind::InLevelPages,
             vertices: SectionKind::InLevelVertices,
             targets: SectionKind::InLevelTargets,
             weights: SectionKind::InLevelWeights,
+            rows: SectionKind::InLevelRows,
         },
     }
 }
@@ -146,11 +149,13 @@ struct ChangeRules {
     vertex_bound: usize,
     multigraph: bool,
     weight_type: Option<WeightType>,
+    has_rows: bool,
 }
 
 impl ChangeRules {
     fn new(vertex_bound: usize, options: &GraphOptions) -> Self {
-        Self { vertex_bound, multigraph: options.multigraph, weight_type: options.list_weights() }
+        let GraphOptions { multigraph, weight_type, .. } = *options;
+        Self { vertex_bound, multigraph, weight_type, has_rows: options.has_rows() }
     }
 
     /// Checks the changes of a page. Cost: a pass over them.
@@ -158,11 +163,16 @@ impl ChangeRules {
     /// # Errors
     /// What is wrong, and with which list or target.
     fn check(&self, page: usize, changes: &PageChanges) -> Result<(), String> {
-        let num_weights = if self.weight_type.is_some() { changes.targets().len() } else { 0 };
-        if changes.weights().len() != num_weights {
-            return Err(format!("{num_weights} weights expected, {} found", changes.weights().len()));
+        let Entries { targets, weights, rows } = changes.entries();
+        for (column, has_column, name) in
+            [(weights, self.weight_type.is_some(), "weights"), (rows, self.has_rows, "rows")]
+        {
+            let expected = if has_column { targets.len() } else { 0 };
+            if column.len() != expected {
+                return Err(format!("{expected} {name} expected, {} found", column.len()));
+            }
         }
-        if let Some(&bits) = self.weight_type.and_then(|weight_type| first_bad_weight(weight_type, changes.weights())) {
+        if let Some(&bits) = self.weight_type.and_then(|weight_type| first_bad_weight(weight_type, weights)) {
             return Err(format!("a weight that is no number ({bits:#x})"));
         }
         changes.lists().try_for_each(|list| self.check_list(page, &list))
@@ -173,12 +183,12 @@ impl ChangeRules {
         if vertex >= self.vertex_bound {
             return Err(format!("a vertex below {} expected, {vertex} found", self.vertex_bound));
         }
-        for (targets, weights) in [(list.added, list.added_weights), (list.removed, list.removed_weights)] {
-            if !self.is_ascending(targets, weights) {
+        for entries in [list.added, list.removed] {
+            if !self.is_ascending(entries) {
                 let what = if self.multigraph { "ascend" } else { "ascend strictly" };
                 return Err(format!("changes of vertex {vertex} that {what} expected"));
             }
-            if let Some(&last) = targets.last()
+            if let Some(&last) = entries.targets.last()
                 && last as usize >= self.vertex_bound
             {
                 return Err(format!("a target below {} expected, {last} found", self.vertex_bound));
@@ -190,11 +200,12 @@ impl ChangeRules {
         }
     }
 
-    fn is_ascending(&self, targets: &[VertexId], weights: &[u64]) -> bool {
+    fn is_ascending(&self, entries: Entries<'_>) -> bool {
+        let (targets, keys) = (entries.targets, entries.keys());
         if !self.multigraph {
             return targets.windows(2).all(|pair| pair[0] < pair[1]);
         }
-        let has_order = |i: usize| weights.is_empty() || weights[i] <= weights[i + 1];
+        let has_order = |i: usize| keys.is_empty() || keys[i] <= keys[i + 1];
         targets.windows(2).enumerate().all(|(i, pair)| pair[0] < pair[1] || pair[0] == pair[1] && has_order(i))
     }
 }
@@ -210,12 +221,12 @@ fn first_bad_weight(weight_type: WeightType, weights: &[u64]) -> Option<&u64> {
     }
 }
 
-/// The first target that is added and removed with the same weight. Both sides ascend.
+/// The first target that is added and removed with the same row, or the same weight. Both sides ascend.
 fn first_common(list: &ChangedList<'_>) -> Option<VertexId> {
-    let weight = |weights: &[u64], i: usize| weights.get(i).copied().unwrap_or(0);
+    let key = |keys: &[u64], i: usize| keys.get(i).copied().unwrap_or(0);
     let (mut a, mut r) = (0, 0);
-    while let (Some(&added), Some(&removed)) = (list.added.get(a), list.removed.get(r)) {
-        match (added, weight(list.added_weights, a)).cmp(&(removed, weight(list.removed_weights, r))) {
+    while let (Some(&added), Some(&removed)) = (list.added.targets.get(a), list.removed.targets.get(r)) {
+        match (added, key(list.added.keys(), a)).cmp(&(removed, key(list.removed.keys(), r))) {
             std::cmp::Ordering::Less => a += 1,
             std::cmp::Ordering::Greater => r += 1,
             std::cmp::Ordering::Equal => return Some(added),

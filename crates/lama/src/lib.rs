@@ -12,6 +12,7 @@
 #[cfg(target_endian = "big")]
 compile_error!("the files are read in place, and they are little-endian");
 
+mod arc_columns;
 mod base_run;
 mod builder;
 mod chain;
@@ -42,7 +43,7 @@ mod verify;
 mod view;
 
 pub use builder::{FinishedLevels, LevelsWriter, StoreBuilder};
-pub use changes::ChangedArc;
+pub use changes::{ArcData, ChangedArc};
 pub use dictionary::{Dictionary, DictionaryKeys, FinishedDictionary};
 pub use error::{Error, Result};
 pub use file::FORMAT_VERSION;

@@ -249,8 +249,9 @@ impl Manifest {
             }
         }
         let has_rows = self.next_row > 0 || !self.rows.is_empty() || !self.edge_properties.is_empty();
-        if has_rows && !self.created.options.edge_properties {
-            return Err("a graph without properties of edges has some".into());
+        let has_values = !self.edge_properties.is_empty();
+        if has_rows && !self.created.options.has_rows() || has_values && !self.created.options.edge_properties {
+            return Err("a graph without rows of edges has some".into());
         }
         if self.next_row > MAX_ROWS { Err(format!("{} rows of properties", self.next_row)) } else { Ok(()) }
     }
@@ -359,13 +360,20 @@ mod tests {
         PropertyRecord { name: name.to_owned(), property_type: PropertyType::I64, since: 2, file }
     }
 
-    fn manifest() -> Manifest {
-        let options = GraphOptions {
+    fn options() -> GraphOptions {
+        GraphOptions {
             weight_type: Some(WeightType::F32),
             keys: KeyScheme::String,
             in_edges: false,
             ..Default::default()
-        };
+        }
+    }
+
+    fn manifest() -> Manifest {
+        manifest_of(options())
+    }
+
+    fn manifest_of(options: GraphOptions) -> Manifest {
         let delta_runs = vec![DeltaRun { from: 1, to: 3, level: LevelRef { file: 6, index: 0 } }];
         let mut manifest = Manifest {
             created: Created { id: DatabaseId([3; 16]), unix_time: 99, options },
@@ -393,9 +401,7 @@ mod tests {
 
     /// The same of a graph whose edges have properties.
     fn with_rows() -> Manifest {
-        let mut manifest = manifest();
-        manifest.created.options.weight_type = None;
-        manifest.created.options.edge_properties = true;
+        let mut manifest = manifest_of(GraphOptions { edge_properties: true, ..options() });
         let edge = |name: &str| EdgeRecord { name: name.to_owned(), property_type: PropertyType::Date, since: 1 };
         (manifest.edge_properties, manifest.next_row, manifest.rows) = (vec![edge("on"), edge("until")], 9, vec![1, 6]);
         for number in [1, 6] {
@@ -465,19 +471,22 @@ mod tests {
     fn rows_of_edges_come_back() {
         let manifest = with_rows();
         assert_eq!(decode(&manifest.encode()).unwrap(), manifest);
+        let without_weights = GraphOptions { weight_type: None, edge_properties: true, ..options() };
+        let manifest = manifest_of(without_weights);
+        assert_eq!(decode(&manifest.encode()).unwrap(), manifest);
         let refused = |expected: &str, change: fn(&mut Manifest)| {
             let mut manifest = with_rows();
             change(&mut manifest);
             let error = decode(&manifest.encode()).unwrap_err().to_string();
             assert!(error.contains(expected), "{error}");
         };
-        refused("without properties of edges has some", |manifest| manifest.created.options.edge_properties = false);
+        refused("of edges has some", |manifest| manifest.created.options.edge_properties = false);
         refused("two properties with the name 'on'", |manifest| manifest.edge_properties[1].name = "on".into());
         refused("a property is of version 5", |manifest| manifest.edge_properties[1].since = 5);
         refused("belongs to nothing", |manifest| manifest.rows.truncate(1));
         refused("rows of properties", |manifest| manifest.next_row = u64::MAX);
-        refused("does not mean anything", |manifest| {
-            manifest.created.options.weight_type = Some(WeightType::F32);
+        refused("no file run-000002-out-rows", |manifest| {
+            manifest.files.retain(|file| file.kind != FileKind::OutRows);
         });
     }
 

@@ -29,7 +29,7 @@ pub struct GraphOptions {
     pub keys: KeyScheme,
     /// The type of the weights; `None` where edges have none.
     pub weight_type: Option<WeightType>,
-    /// Whether edges have properties. They have no weights then, but any numeric property can be one.
+    /// Whether edges have properties. Any numeric one of them can serve as a weight too.
     pub edge_properties: bool,
     /// Whether a directed graph keeps in-lists too.
     pub in_edges: bool,
@@ -51,9 +51,19 @@ impl Default for GraphOptions {
 }
 
 impl GraphOptions {
-    /// What entries of lists carry: weights, or the rows of properties as numbers with a sign.
-    pub fn list_weights(&self) -> Option<WeightType> {
-        if self.edge_properties { Some(WeightType::I64) } else { self.weight_type }
+    /// Whether entries of lists carry the rows of their edges: they lead to properties, and tell parallel edges apart.
+    pub fn has_rows(&self) -> bool {
+        self.edge_properties || self.multigraph
+    }
+
+    /// Whether entries of lists are targets and nothing else.
+    pub fn is_plain(&self) -> bool {
+        self.weight_type.is_none() && !self.has_rows()
+    }
+
+    /// The bytes that stand beside an entry of a list: its weight and its row.
+    pub fn data_bytes(&self) -> usize {
+        self.weight_type.map_or(0, WeightType::num_bytes) + if self.has_rows() { size_of::<u64>() } else { 0 }
     }
 
     /// Whether `num_edges` edges can have `num_arcs` arcs in out-lists. A loop of an undirected graph is one arc, not two.

@@ -48,17 +48,18 @@ pub struct TouchedLists {
 pub enum ChangedPart<'a> {
     /// All that it loses, ascending; may name entries that the snapshot's list does not have.
     Removed(&'a [VertexId]),
-    /// A piece of what it gains, ascending, with the bytes of its weights.
+    /// A piece of what it gains, ascending, with the bytes of what stands beside it.
     Added(&'a [VertexId], &'a [u8]),
 }
 
 /// Takes what changes in lists, part by part.
 pub type ChangedPartBody<'a> = dyn FnMut(VertexId, ChangedPart<'_>) -> ControlFlow<()> + 'a;
 
-/// Takes a piece of what a list gains: entries and the bytes of their weights.
+/// Takes a piece of what a list gains: [`Added`].
 pub type AddedPiece<'a> = dyn FnMut(&[VertexId], &[u8]) -> ControlFlow<()> + 'a;
 
-/// A piece of what a list gains: entries and the bytes of their weights.
+/// A piece of what a list gains: targets, and the bytes of what stands beside each. That is its weight or the number of
+/// its row; in a graph with both, the row and then the bits of the weight, eight bytes each.
 pub type Added<'a> = (&'a [VertexId], &'a [u8]);
 
 /// One version of the changes that are laid over a snapshot; it never changes itself.
@@ -103,7 +104,7 @@ pub trait Overlay: Debug + Send + Sync {
     /// What a list loses, ascending; may name entries that the snapshot's list does not have.
     fn removed(&self, side: graph::Side, vertex: VertexId) -> Cow<'_, [VertexId]>;
 
-    /// Calls `body` with what a list gains, piece by piece, ascending, each with the bytes of its weights.
+    /// Calls `body` with what a list gains, piece by piece, ascending, each with the bytes of what stands beside it.
     fn for_each_added(&self, side: graph::Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()>;
 
     /// What a list gains where that is in one piece, perhaps an empty one.
@@ -125,8 +126,7 @@ pub trait Overlay: Debug + Send + Sync {
             if lists.gaining.contains(vertex)
                 || body(vertex, ChangedPart::Removed(&self.removed(side, vertex))).is_continue()
             {
-                let mut give =
-                    |targets: &[VertexId], weights: &[u8]| body(vertex, ChangedPart::Added(targets, weights));
+                let mut give = |targets: &[VertexId], bytes: &[u8]| body(vertex, ChangedPart::Added(targets, bytes));
                 let _ = self.for_each_added(side, vertex, &mut give);
             }
         }

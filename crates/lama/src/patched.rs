@@ -11,10 +11,10 @@ use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use base::VertexId;
-use base::mapped::MappedSlice;
-use graph::{Weight, WeightType, Weights};
 
-use crate::changes::{ChangedList, PageChanges, apply};
+use crate::arc_columns::{ArcColumns, ArcValue};
+use crate::changes::{ArcData, ChangedList, Entries, EntryBuffer, PageChanges, apply};
+use crate::options::GraphOptions;
 use crate::rewritten::{RewrittenPage, Room};
 use crate::table::{PAGE_OFFSETS, PAGE_VERTICES};
 
@@ -33,9 +33,9 @@ const MUCH_CHANGED: usize = 64;
 /// What a page takes at most that is not written anew, besides what [`CHANGE_BYTES`] says.
 pub(crate) const PIECES_BYTES: u64 = 1 << 10;
 
-/// And for each arc that levels add or remove: a head, two pieces, the entry, its weight; not what a multigraph takes,
-/// whose lists are written anew where they lose edges.
-pub(crate) const CHANGE_BYTES: u64 = 72;
+/// And for each arc that levels add or remove: a head, two pieces, the entry, its weight and row; not what a multigraph
+/// takes, whose lists are written anew where they lose edges.
+pub(crate) const CHANGE_BYTES: u64 = 80;
 
 /// A word has a bit for so many vertices.
 const WORD_BITS: usize = u64::BITS as usize;
@@ -64,7 +64,7 @@ pub(crate) struct Pieces {
     heads: Vec<Head>,
     pieces: Vec<Piece>,
     targets: Vec<VertexId>,
-    weights: Option<Weights>,
+    columns: ArcColumns,
 }
 
 /// Where a list is that changes.
@@ -103,11 +103,11 @@ pub(crate) struct Ground<'a> {
     /// The page's offsets, zeros where the base has no edges.
     pub offsets: &'a [u32],
     pub targets: &'a [VertexId],
-    /// Where its edges start among all weights.
+    /// Where its edges start among all.
     pub edge_base: usize,
-    pub weights: Option<&'a Weights>,
-    pub multigraph: bool,
-    pub weight_type: Option<WeightType>,
+    /// What stands beside the targets of all pages; `None` where no page has edges.
+    pub columns: Option<&'a ArcColumns>,
+    pub options: &'a GraphOptions,
 }
 
 /// The offsets of a page without edges.
@@ -119,16 +119,22 @@ impl Ground<'_> {
         self.offsets[local] as usize..self.offsets[local + 1] as usize
     }
 
-    /// Appends the bits of the weights of these entries; nothing where the graph has no weights.
-    pub fn copy_bits(&self, entries: Range<usize>, bits: &mut Vec<u64>) {
-        if let Some(weights) = self.weights {
-            extend_bits(weights, self.edge_base + entries.start..self.edge_base + entries.end, bits);
+    /// Appends these entries.
+    pub fn copy(&self, entries: Range<usize>, copy: &mut EntryBuffer) {
+        copy.targets.extend_from_slice(&self.targets[entries.clone()]);
+        if let Some(columns) = self.columns {
+            columns.copy(self.edge_base + entries.start..self.edge_base + entries.end, copy);
         }
+    }
+
+    /// What stands beside the target at a place.
+    pub fn data(&self, place: usize) -> ArcData {
+        self.columns.map_or(ArcData::default(), |columns| columns.data(self.edge_base + place))
     }
 }
 
 impl PatchedPage {
-    /// The page of `ground` after `changes`, whose weights are verified; written to a room if that is worth it, briefly
+    /// The page of `ground` after `changes`, all of which is verified; written to a room if that is worth it, briefly
     /// or for long. `whole` is memory that is used again.
     ///
     /// Cost: the entries of the page, or those that change and those of the lists that are written anew.
@@ -149,7 +155,8 @@ impl PatchedPage {
             if room.has_room_for(num_arcs) {
                 whole.fill(ground, changes)?;
                 if let Some(page) = room.store(whole, is_brief) {
-                    let (num_arcs, largest_target) = (whole.targets.len() as u64, whole.targets.iter().copied().max());
+                    let targets = &whole.entries.targets;
+                    let (num_arcs, largest_target) = (targets.len() as u64, targets.iter().copied().max());
                     return Ok(Self { form: Form::Rewritten(page), num_arcs, largest_target });
                 }
             }
@@ -262,18 +269,18 @@ impl Pieces {
         })
     }
 
-    /// As [`for_each_fragment`](Self::for_each_fragment), with weights of this type.
+    /// As [`for_each_fragment`](Self::for_each_fragment), with values of a column.
     #[inline(always)]
-    pub fn for_each_weighted_fragment<W: Weight>(
+    pub fn for_each_fragment_with<P: ArcValue>(
         &self,
         head: Head,
-        base: (&[VertexId], &[W]),
-        mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+        base: (&[VertexId], &[P]),
+        mut body: impl FnMut(&[VertexId], &[P]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Some(weights) = self.weights.as_ref().and_then(W::of) else { return ControlFlow::Continue(()) };
+        let Some(values) = P::of(&self.columns) else { return ControlFlow::Continue(()) };
         self.for_each_piece(head, |source, range| match source {
             Source::Base => body(&base.0[range.clone()], &base.1[range]),
-            Source::Memory => body(&self.targets[range.clone()], &weights[range]),
+            Source::Memory => body(&self.targets[range.clone()], &values[range]),
         })
     }
 
@@ -293,12 +300,13 @@ impl Pieces {
 /// Whether a list that changes is written anew. `saves`: only where it must be.
 fn is_rewritten(ground: &Ground<'_>, list: &ChangedList<'_>, saves: bool) -> bool {
     let old_len = ground.list(list.local.into()).len();
-    // Of equal entries with several weights, only `apply` knows which go.
-    let is_ambiguous = ground.multigraph && !list.removed.is_empty();
+    let (num_added, num_removed) = (list.added.targets.len(), list.removed.targets.len());
+    // Of parallel entries, only `apply` knows which go.
+    let is_ambiguous = ground.options.multigraph && num_removed > 0;
     if saves {
         return is_ambiguous;
     }
-    old_len + list.added.len() <= SHORT_LIST || list.removed.len() * MAX_CUTS > old_len || is_ambiguous
+    old_len + num_added <= SHORT_LIST || num_removed * MAX_CUTS > old_len || is_ambiguous
 }
 
 /// Builds a page in pieces.
@@ -309,16 +317,15 @@ struct Builder<'a> {
     changed: [u64; PAGE_VERTICES / WORD_BITS],
     heads: Vec<Head>,
     pieces: Vec<Piece>,
-    targets: Vec<VertexId>,
-    bits: Vec<u64>,
-    old_bits: Vec<u64>,
+    entries: EntryBuffer,
+    old: EntryBuffer,
 }
 
 impl<'a> Builder<'a> {
     fn new(ground: &'a Ground<'a>, saves: bool) -> Self {
-        let (heads, pieces, targets) = (Vec::new(), Vec::new(), Vec::new());
-        let (changed, bits, old_bits) = (Default::default(), Vec::new(), Vec::new());
-        Self { ground, saves, changed, heads, pieces, targets, bits, old_bits }
+        let (heads, pieces) = (Vec::new(), Vec::new());
+        let (changed, entries, old) = Default::default();
+        Self { ground, saves, changed, heads, pieces, entries, old }
     }
 
     /// The head of a list in one piece; as a piece of its own where its place has too many digits.
@@ -339,19 +346,18 @@ impl<'a> Builder<'a> {
     /// Adds a list, behind those before it.
     fn add(&mut self, list: &ChangedList<'_>) -> Result<(), String> {
         let old = self.ground.list(list.local.into());
-        let start = self.targets.len();
+        let start = self.entries.targets.len();
         let head = if is_rewritten(self.ground, list, self.saves) {
-            self.old_bits.clear();
-            self.ground.copy_bits(old.clone(), &mut self.old_bits);
-            let old = (&self.ground.targets[old], &self.old_bits[..]);
-            apply(old, list, self.ground.multigraph, &mut self.targets, &mut self.bits)?;
-            self.head(Source::Memory, start, self.targets.len() - start)
+            self.old.clear();
+            self.ground.copy(old, &mut self.old);
+            apply(self.old.all(), list, self.ground.options.multigraph, &mut self.entries)?;
+            self.head(Source::Memory, start, self.entries.targets.len() - start)
         } else {
-            let mut pieces = cut(self.ground.targets, old, list.removed)?;
-            self.targets.extend_from_slice(list.added);
-            self.bits.extend_from_slice(list.added_weights);
-            if !list.added.is_empty() {
-                pieces.push(Piece { source: Source::Memory, start, len: list.added.len() });
+            let mut pieces = cut(self.ground.targets, old, list.removed.targets)?;
+            self.entries.extend(list.added);
+            let len = list.added.targets.len();
+            if len > 0 {
+                pieces.push(Piece { source: Source::Memory, start, len });
             }
             match pieces[..] {
                 [] => self.head(Source::Base, 0, 0),
@@ -366,8 +372,8 @@ impl<'a> Builder<'a> {
     }
 
     fn finish(self) -> Pieces {
-        let weights = self.ground.weight_type.map(|weight_type| weights(weight_type, &self.bits));
-        let Self { changed, mut heads, mut pieces, mut targets, .. } = self;
+        let columns = ArcColumns::new(self.ground.options, &self.entries);
+        let Self { changed, mut heads, mut pieces, entries: EntryBuffer { mut targets, .. }, .. } = self;
         heads.shrink_to_fit();
         if self.saves {
             pieces.shrink_to_fit();
@@ -377,7 +383,7 @@ impl<'a> Builder<'a> {
         for word in 1..num_before.len() {
             num_before[word] = num_before[word - 1] + changed[word - 1].count_ones() as u16;
         }
-        Pieces { changed, num_before, heads, pieces, targets, weights }
+        Pieces { changed, num_before, heads, pieces, targets, columns }
     }
 }
 
@@ -404,34 +410,35 @@ fn cut(targets: &[VertexId], list: Range<usize>, removed: &[VertexId]) -> Result
 pub(crate) struct WholePage {
     /// One more than a page's vertices.
     pub offsets: Vec<u32>,
-    pub targets: Vec<VertexId>,
-    /// The bits of the weights; none where the graph has none.
-    pub weights: Vec<u64>,
+    pub entries: EntryBuffer,
 }
 
 impl WholePage {
-    /// Becomes the page of `ground` after `changes`, whose weights are verified, instead of what it was.
+    /// Becomes the page of `ground` after `changes`, all of which is verified, instead of what it was.
     ///
     /// # Errors
     /// What is wrong: something removed is not there, something added is, or the page has too many entries.
     pub fn fill(&mut self, ground: &Ground<'_>, changes: &PageChanges) -> Result<(), String> {
-        let Self { offsets, targets, weights } = self;
+        let Self { offsets, entries } = self;
         offsets.clear();
-        targets.clear();
-        weights.clear();
+        entries.clear();
         offsets.reserve(PAGE_OFFSETS);
-        targets.reserve(ground.targets.len() + changes.num_changes().0);
+        entries.targets.reserve(ground.targets.len() + changes.num_changes().0);
         offsets.push(0);
-        let mut old_bits = Vec::new();
+        let mut old = EntryBuffer::default();
         let mut next = 0;
         for list in changes.lists() {
             let local = usize::from(list.local);
             self.copy(ground, next..local)?;
-            let old = ground.list(local);
-            old_bits.clear();
-            ground.copy_bits(old.clone(), &mut old_bits);
-            let old = (&ground.targets[old], &old_bits[..]);
-            apply(old, &list, ground.multigraph, &mut self.targets, &mut self.weights)?;
+            let range = ground.list(local);
+            if ground.options.is_plain() {
+                let old = Entries { targets: &ground.targets[range], ..Entries::default() };
+                apply(old, &list, ground.options.multigraph, &mut self.entries)?;
+            } else {
+                old.clear();
+                ground.copy(range, &mut old);
+                apply(old.all(), &list, ground.options.multigraph, &mut self.entries)?;
+            }
             self.end_list()?;
             next = local + 1;
         }
@@ -440,14 +447,12 @@ impl WholePage {
 
     /// The bytes that it has room in.
     pub fn num_bytes(&self) -> usize {
-        let Self { offsets, targets, weights } = self;
-        offsets.capacity() * size_of::<u32>()
-            + targets.capacity() * size_of::<VertexId>()
-            + weights.capacity() * size_of::<u64>()
+        self.offsets.capacity() * size_of::<u32>() + self.entries.num_bytes()
     }
 
     fn end_list(&mut self) -> Result<(), String> {
-        let end = u32::try_from(self.targets.len()).map_err(|_| "a page has 2^32 entries or more".to_owned())?;
+        let end =
+            u32::try_from(self.entries.targets.len()).map_err(|_| "a page has 2^32 entries or more".to_owned())?;
         self.offsets.push(end);
         Ok(())
     }
@@ -455,41 +460,19 @@ impl WholePage {
     /// Copies lists that do not change.
     fn copy(&mut self, ground: &Ground<'_>, locals: Range<usize>) -> Result<(), String> {
         let entries = ground.offsets[locals.start] as usize..ground.offsets[locals.end] as usize;
-        let start = self.targets.len();
-        self.targets.extend_from_slice(&ground.targets[entries.clone()]);
-        ground.copy_bits(entries.clone(), &mut self.weights);
-        u32::try_from(self.targets.len()).map_err(|_| "a page has 2^32 entries or more".to_owned())?;
+        let start = self.entries.targets.len();
+        ground.copy(entries.clone(), &mut self.entries);
+        u32::try_from(self.entries.targets.len()).map_err(|_| "a page has 2^32 entries or more".to_owned())?;
         let ends = &ground.offsets[locals.start + 1..=locals.end];
         self.offsets.extend(ends.iter().map(|&end| (start + end as usize - entries.start) as u32));
         Ok(())
     }
 }
 
-/// Appends the bits of these weights.
-pub(crate) fn extend_bits(weights: &Weights, entries: Range<usize>, bits: &mut Vec<u64>) {
-    match weights {
-        Weights::U32(weights) => bits.extend(weights[entries].iter().map(|weight| weight.bits())),
-        Weights::I64(weights) => bits.extend(weights[entries].iter().map(|weight| weight.bits())),
-        Weights::F32(weights) => bits.extend(weights[entries].iter().map(|weight| weight.bits())),
-        Weights::F64(weights) => bits.extend(weights[entries].iter().map(|weight| weight.bits())),
-    }
-}
-
-/// Weights of this type from their bits.
-pub(crate) fn weights(weight_type: WeightType, bits: &[u64]) -> Weights {
-    fn typed<W: Weight>(bits: &[u64]) -> Weights {
-        W::column(MappedSlice::copied(&bits.iter().map(|&bits| W::of_bits(bits)).collect::<Vec<W>>()))
-    }
-    match weight_type {
-        WeightType::U32 => typed::<u32>(bits),
-        WeightType::I64 => typed::<i64>(bits),
-        WeightType::F32 => typed::<f32>(bits),
-        WeightType::F64 => typed::<f64>(bits),
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use graph::{Weight, WeightType, Weights};
+
     use super::*;
 
     /// Whoever has a budget for what levels change counts on these bounds.
@@ -498,33 +481,35 @@ mod tests {
         const DEGREE: usize = 200;
         let offsets: Vec<u32> = (0..PAGE_OFFSETS).map(|vertex| (vertex * DEGREE) as u32).collect();
         let targets: Vec<VertexId> = (0..PAGE_VERTICES).flat_map(|_| (0..DEGREE as VertexId).map(|i| 2 * i)).collect();
-        let weights = weights(WeightType::F64, &vec![1.0_f64.bits(); targets.len()]);
-        let ground = Ground {
-            offsets: &offsets,
-            targets: &targets,
-            edge_base: 0,
-            weights: Some(&weights),
-            multigraph: false,
-            weight_type: Some(WeightType::F64),
-        };
+        let options =
+            GraphOptions { weight_type: Some(WeightType::F64), edge_properties: true, ..GraphOptions::default() };
+        let (weights, rows) = (vec![1.0_f64.bits(); targets.len()], vec![7; targets.len()]);
+        let columns = ArcColumns::new(&options, &EntryBuffer { targets: targets.clone(), weights, rows });
+        let ground =
+            Ground { offsets: &offsets, targets: &targets, edge_base: 0, columns: Some(&columns), options: &options };
         for (num_changed, num_added, num_removed) in
             [(1, 1, 0), (1, 0, 1), (1, 9, 9), (PAGE_VERTICES, 1, 1), (7, 0, 25)]
         {
-            let bits = vec![1.0_f64.bits(); DEGREE];
+            let (bits, rows) = (vec![1.0_f64.bits(); DEGREE], vec![7; DEGREE]);
             let added: Vec<VertexId> = (0..num_added).map(|i| 2 * i + 1).collect();
             let removed: Vec<VertexId> = (0..num_removed).map(|i| 4 * i + 2).collect();
             let mut changes = PageChanges::default();
             for local in 0..num_changed {
-                changes.push(local as u16, (&added, &bits[..added.len()]), (&removed, &bits[..removed.len()]));
+                let entries = |targets: &'_ [VertexId]| -> EntryBuffer {
+                    let (weights, rows) = (bits[..targets.len()].to_vec(), rows[..targets.len()].to_vec());
+                    EntryBuffer { targets: targets.to_vec(), weights, rows }
+                };
+                changes.push(local as u16, entries(&added).all(), entries(&removed).all());
             }
             let page = PatchedPage::new(&ground, &changes, None, &mut WholePage::default()).unwrap();
-            let Pieces { heads, pieces, targets, weights, .. } = page.pieces().unwrap();
+            let Pieces { heads, pieces, targets, columns, .. } = page.pieces().unwrap();
             let taken = size_of::<PatchedPage>()
                 + size_of::<Pieces>()
                 + heads.capacity() * size_of::<Head>()
                 + pieces.capacity() * size_of::<Piece>()
                 + targets.capacity() * size_of::<VertexId>()
-                + weights.as_ref().map_or(0, Weights::len) * size_of::<f64>();
+                + columns.weights.as_ref().map_or(0, Weights::len) * size_of::<f64>()
+                + columns.rows.as_ref().map_or(0, |rows| rows.len() * size_of::<u64>());
             let num_arcs = (num_changed * (added.len() + removed.len())) as u64;
             let said = PIECES_BYTES + CHANGE_BYTES * num_arcs;
             assert!(taken as u64 <= said, "{taken} bytes, {said} are said, of {num_arcs} arcs");

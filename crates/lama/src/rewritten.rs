@@ -1,6 +1,6 @@
 //! Pages of a view that were written anew, in memory behind the lists of the base run.
 //!
-//! The room behind the targets and behind the weights is one: an entry has the same index in both. Pages that no view
+//! The room behind the targets, the weights and the rows is one: an entry has the same index in all. Pages that no view
 //! has any more give their room back. Of the memory that pages leave for a version that is there only *briefly*, because
 //! others follow fast, as much is kept for the next ones as is in use: fresh memory costs more than what is written to
 //! it, and what was moved to a huge page once stays there. The offsets of the pages that a view has read are at home in
@@ -16,6 +16,8 @@ use base::VertexId;
 use base::mapped::{Annex, MappedSlice, annex_alignment};
 use graph::{Weight, Weights};
 
+use crate::arc_columns::ArcColumns;
+use crate::changes::EntryBuffer;
 use crate::patched::WholePage;
 use crate::table::PAGE_OFFSETS;
 
@@ -29,7 +31,7 @@ const PAGE_SHARE: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct RoomyLists {
     pub targets: MappedSlice<VertexId>,
-    pub weights: Option<Weights>,
+    pub columns: ArcColumns,
     pub room: Arc<Room>,
 }
 
@@ -38,6 +40,7 @@ pub(crate) struct RoomyLists {
 pub(crate) struct Room {
     targets: Annex<VertexId>,
     weights: Option<WeightAnnex>,
+    rows: Option<Annex<u64>>,
     /// The room is given out in multiples of so many entries, which are whole pages of memory.
     unit: usize,
     free: Mutex<FreeRoom>,
@@ -142,23 +145,27 @@ impl RoomyLists {
     /// These lists, with room for as much as `memory` allows in all; `None` where the system has none.
     ///
     /// Cost: two maps of the file; room takes memory once it is used.
-    pub fn new(targets: &MappedSlice<VertexId>, weights: Option<&Weights>, memory: &Arc<Memory>) -> Option<Self> {
+    pub fn new(targets: &MappedSlice<VertexId>, columns: &ArcColumns, memory: &Arc<Memory>) -> Option<Self> {
         // Weights of eight bytes start on a page where those of four do.
         let unit = annex_alignment() / size_of::<u32>();
         let len = usize::try_from(memory.limit() / size_of::<VertexId>() as u64).ok()? / unit * unit;
         let start = targets.len().checked_next_multiple_of(unit)?;
         let entries = start..start.checked_add(len)?;
         let (targets, target_annex) = targets.extended(entries.clone()).ok()?;
-        let (weights, weight_annex) = match weights.map(|weights| extended(weights, entries.clone())) {
+        let (weights, weight_annex) = match columns.weights.as_ref().map(|weights| extended(weights, entries.clone())) {
             None => (None, None),
             Some(extended) => extended.ok().map(|(weights, annex)| (Some(weights), Some(annex)))?,
+        };
+        let (rows, row_annex) = match columns.rows.as_ref().map(|rows| rows.extended(entries)) {
+            None => (None, None),
+            Some(extended) => extended.ok().map(|(rows, annex)| (Some(rows), Some(annex)))?,
         };
         let mut free = FreeRoom::default();
         free.fresh.add(start..start + len);
         let free = Mutex::new(free);
         let memory = Arc::clone(memory);
-        let room = Arc::new(Room { targets: target_annex, weights: weight_annex, unit, free, memory });
-        Some(Self { targets, weights, room })
+        let room = Arc::new(Room { targets: target_annex, weights: weight_annex, rows: row_annex, unit, free, memory });
+        Some(Self { targets, columns: ArcColumns { weights, rows }, room })
     }
 }
 
@@ -217,17 +224,24 @@ impl Room {
 
     /// Writes a page; `None` where there is no room or no memory for it.
     pub fn store(self: &Arc<Self>, page: &WholePage, is_brief: bool) -> Option<RewrittenPage> {
-        let Given { entries, is_kept } = self.allocate(page.targets.len(), is_brief)?;
+        let EntryBuffer { targets, weights: bits, rows: numbers } = &page.entries;
+        let Given { entries, is_kept } = self.allocate(targets.len(), is_brief)?;
         // From here on, the room is given back whatever happens.
         let stored = RewrittenPage { room: Arc::clone(self), entries, is_brief, offsets: page.offsets.clone() };
-        self.targets.write(stored.edge_base(), &page.targets).ok()?;
+        self.targets.write(stored.edge_base(), targets).ok()?;
         if let Some(weights) = &self.weights {
-            for_weights!(weights, annex => write_bits(annex, stored.edge_base(), &page.weights)).ok()?;
+            for_weights!(weights, annex => write_bits(annex, stored.edge_base(), bits)).ok()?;
+        }
+        if let Some(rows) = &self.rows {
+            rows.write(stored.edge_base(), numbers).ok()?;
         }
         if !is_kept {
             self.targets.settle(stored.entries.clone()).ok()?;
             if let Some(weights) = &self.weights {
                 for_weights!(weights, annex => annex.settle(stored.entries.clone())).ok()?;
+            }
+            if let Some(rows) = &self.rows {
+                rows.settle(stored.entries.clone()).ok()?;
             }
         }
         Some(stored)
@@ -286,6 +300,9 @@ impl Room {
         if let Some(weights) = &self.weights {
             let _ = for_weights!(weights, annex => annex.clear(entries.clone()));
         }
+        if let Some(rows) = &self.rows {
+            let _ = rows.clear(entries.clone());
+        }
         self.memory.give_back(self.num_bytes(entries.len()));
     }
 
@@ -296,7 +313,8 @@ impl Room {
         }
         let weight_bytes =
             self.weights.as_ref().map_or(0, |weights| for_weights!(weights, annex => entry_bytes(annex)));
-        num_entries as u64 * (size_of::<VertexId>() + weight_bytes) as u64
+        let row_bytes = self.rows.as_ref().map_or(0, entry_bytes);
+        num_entries as u64 * (size_of::<VertexId>() + weight_bytes + row_bytes) as u64
     }
 
     fn free(&self) -> MutexGuard<'_, FreeRoom> {
@@ -363,23 +381,27 @@ mod tests {
 
     fn page(num_targets: usize, first: u32) -> WholePage {
         let targets = (first..).take(num_targets).collect();
-        let weights = (u64::from(first)..).take(num_targets).collect();
-        WholePage { offsets: vec![0; PAGE_OFFSETS], targets, weights }
+        let weights: Vec<u64> = (u64::from(first)..).take(num_targets).collect();
+        let entries = EntryBuffer { targets, rows: weights.clone(), weights };
+        WholePage { offsets: vec![0; PAGE_OFFSETS], entries }
     }
 
     #[test]
     fn pages_come_and_go_within_the_memory() {
         let unit = annex_alignment() / 4;
-        let memory = Memory::new(12 * 10 * unit as u64 + 4 * OFFSET_BYTES);
+        let memory = Memory::new(20 * 10 * unit as u64 + 4 * OFFSET_BYTES);
         let weights = Weights::I64(MappedSlice::copied(&[-1, -2]));
-        let lists = RoomyLists::new(&MappedSlice::copied(&[5, 6]), Some(&weights), &memory).unwrap();
+        let columns = ArcColumns { weights: Some(weights), rows: Some(MappedSlice::copied(&[1, 2])) };
+        let lists = RoomyLists::new(&MappedSlice::copied(&[5, 6]), &columns, &memory).unwrap();
         assert_eq!(lists.targets[..2], [5, 6]);
         let show = |page: &RewrittenPage, len: usize| {
-            let Some(Weights::I64(weights)) = &lists.weights else { panic!() };
+            let ArcColumns { weights: Some(Weights::I64(weights)), rows: Some(rows) } = &lists.columns else {
+                panic!()
+            };
             let range = page.edge_base()..page.edge_base() + len;
-            assert!(
-                lists.targets[range.clone()].iter().map(|&t| i64::from(t)).eq(weights[range.clone()].iter().copied())
-            );
+            let targets = || lists.targets[range.clone()].iter();
+            assert!(targets().map(|&t| i64::from(t)).eq(weights[range.clone()].iter().copied()));
+            assert!(targets().map(|&t| u64::from(t)).eq(rows[range.clone()].iter().copied()));
             assert_eq!(page.offsets(), [0; PAGE_OFFSETS]);
             lists.targets[range.start]
         };
@@ -408,7 +430,7 @@ mod tests {
     fn as_much_memory_of_brief_pages_as_is_in_use_is_kept() {
         let unit = annex_alignment() / 4;
         let memory = Memory::new(4 * 20 * unit as u64 + 20 * OFFSET_BYTES);
-        let lists = RoomyLists::new(&MappedSlice::empty(), None, &memory).unwrap();
+        let lists = RoomyLists::new(&MappedSlice::empty(), &ArcColumns::default(), &memory).unwrap();
         let num_units = || {
             let free = lists.room.free();
             [free.num_brief, free.kept.num_entries, free.fresh.num_entries].map(|num_entries| num_entries / unit)
@@ -447,7 +469,7 @@ mod tests {
         // Two huge pages at any phase, one of which is whole.
         let num_pages = 2 * HUGE_PAGE_BYTES / annex_alignment();
         let memory = Memory::new(num_pages as u64 * (annex_alignment() as u64 + OFFSET_BYTES));
-        let lists = RoomyLists::new(&MappedSlice::empty(), None, &memory).unwrap();
+        let lists = RoomyLists::new(&MappedSlice::empty(), &ArcColumns::default(), &memory).unwrap();
         let store = |first: u32| lists.room.store(&page(unit, first), true).unwrap();
         let shows = |page: &RewrittenPage, first: u32| {
             lists.targets[page.edge_base()..][..unit].iter().copied().eq((first..).take(unit))
@@ -503,9 +525,9 @@ mod tests {
 
     #[test]
     fn no_memory_is_no_room() {
-        assert!(RoomyLists::new(&MappedSlice::empty(), None, &Memory::new(0)).is_none());
+        assert!(RoomyLists::new(&MappedSlice::empty(), &ArcColumns::default(), &Memory::new(0)).is_none());
         let unit = annex_alignment() as u64;
-        let lists = RoomyLists::new(&MappedSlice::empty(), None, &Memory::new(8 * unit)).unwrap();
+        let lists = RoomyLists::new(&MappedSlice::empty(), &ArcColumns::default(), &Memory::new(8 * unit)).unwrap();
         assert!(lists.room.store(&page(2 * unit as usize, 1), false).is_none());
         assert!(lists.room.store(&page(1, 1), false).is_some());
     }

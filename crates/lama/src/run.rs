@@ -29,6 +29,13 @@ impl FileKind {
         }
     }
 
+    pub(crate) fn rows(side: Side) -> Self {
+        match side {
+            Side::Out => Self::OutRows,
+            Side::In => Self::InRows,
+        }
+    }
+
     pub(crate) fn table(side: Side) -> Self {
         match side {
             Side::Out => Self::OutTable,
@@ -44,6 +51,8 @@ pub(crate) fn column_name(kind: FileKind) -> &'static str {
         FileKind::InTargets => "in",
         FileKind::OutWeights => "out-weights",
         FileKind::InWeights => "in-weights",
+        FileKind::OutRows => "out-rows",
+        FileKind::InRows => "in-rows",
         FileKind::OutTable => "out-table",
         FileKind::InTable => "in-table",
         FileKind::Dictionary => "keys",
@@ -56,8 +65,9 @@ pub(crate) fn column_name(kind: FileKind) -> &'static str {
 pub(crate) fn columns(options: &GraphOptions) -> Vec<FileKind> {
     let sides = [Side::Out, Side::In].into_iter().take(if options.stores_in_lists() { 2 } else { 1 });
     let columns = |side: Side| {
-        let weights = options.list_weights().map(|_| FileKind::weights(side));
-        [FileKind::targets(side), FileKind::table(side)].into_iter().chain(weights)
+        let weights = options.weight_type.map(|_| FileKind::weights(side));
+        let rows = options.has_rows().then(|| FileKind::rows(side));
+        [FileKind::targets(side), FileKind::table(side)].into_iter().chain(weights).chain(rows)
     };
     sides.flat_map(columns).collect()
 }
@@ -71,6 +81,7 @@ pub struct RunWriter {
     id: DatabaseId,
     rules: ListRules,
     weight_type: Option<WeightType>,
+    has_rows: bool,
     out_side: Mutex<SideWriter>,
     in_side: Option<Mutex<SideWriter>>,
 }
@@ -96,6 +107,7 @@ struct SideWriter {
     table: TableWriter,
     targets: FileWriter,
     weights: Option<FileWriter>,
+    rows: Option<FileWriter>,
     num_arcs: u64,
     /// An append ended in the middle: the columns may not fit together.
     is_broken: bool,
@@ -120,21 +132,26 @@ impl RunWriter {
             };
             let mut targets = file(FileKind::targets(side))?;
             targets.begin_section(SectionKind::Targets)?;
-            let mut weights = options.list_weights().map(|_| file(FileKind::weights(side))).transpose()?;
+            let mut weights = options.weight_type.map(|_| file(FileKind::weights(side))).transpose()?;
             if let Some(weights) = &mut weights {
                 weights.begin_section(SectionKind::Weights)?;
             }
+            let mut rows = options.has_rows().then(|| file(FileKind::rows(side))).transpose()?;
+            if let Some(rows) = &mut rows {
+                rows.begin_section(SectionKind::RowNumbers)?;
+            }
             let table = TableWriter::new(file(FileKind::table(side))?, vertex_bound)?;
-            Ok(Mutex::new(SideWriter { side, table, targets, weights, num_arcs: 0, is_broken: false }))
+            Ok(Mutex::new(SideWriter { side, table, targets, weights, rows, num_arcs: 0, is_broken: false }))
         };
         let out_side = side(Side::Out)?;
         let in_side = options.stores_in_lists().then(|| side(Side::In)).transpose()?;
         let rules = ListRules { vertex_bound, multigraph: options.multigraph };
-        Ok(Self { id, rules, weight_type: options.list_weights(), out_side, in_side })
+        let (weight_type, has_rows) = (options.weight_type, options.has_rows());
+        Ok(Self { id, rules, weight_type, has_rows, out_side, in_side })
     }
 
-    /// Appends the lists of the next `degrees.len()` vertices of a side: `targets` holds them one
-    /// after the other, `weights` is parallel to it, or empty where the graph has none.
+    /// Appends the lists of the next `degrees.len()` vertices of a side: `targets` holds them one after the other,
+    /// `weights` and `rows` are parallel to it, or empty where the graph has none.
     ///
     /// Cost: one checksum and one check over the bytes; what is at least a megabyte is written
     /// without a copy.
@@ -143,9 +160,16 @@ impl RunWriter {
     /// The slices do not fit together or the graph's options; a target is not below the vertex
     /// bound; a list does not ascend (strictly, but in a multigraph); the graph has no such side;
     /// a page has too many edges; the disk failed. After an error the run cannot be finished.
-    pub fn append<W: Weight>(&self, side: Side, degrees: &[u32], targets: &[VertexId], weights: &[W]) -> Result<()> {
+    pub fn append<W: Weight>(
+        &self,
+        side: Side,
+        degrees: &[u32],
+        targets: &[VertexId],
+        weights: &[W],
+        rows: &[u64],
+    ) -> Result<()> {
         self.check_lists(degrees, targets)?;
-        self.append_verified(side, degrees, targets, weights)
+        self.append_verified(side, degrees, targets, weights, rows)
     }
 
     /// As [`append`](Self::append), of lists that ascend and whose targets are vertices: they were verified before.
@@ -155,6 +179,7 @@ impl RunWriter {
         degrees: &[u32],
         targets: &[VertexId],
         weights: &[W],
+        rows: &[u64],
     ) -> Result<()> {
         debug_assert!(self.check_lists(degrees, targets).is_ok(), "the lists were verified");
         let writer = match side {
@@ -167,7 +192,11 @@ impl RunWriter {
             let (found, name) = (weights.len(), W::TYPE.name());
             return Err(Error::Input(format!("{num_weights} {expected} weights expected, {found} {name} found")));
         }
-        writer.lock().unwrap_or_else(|e| e.into_inner()).append(degrees, targets, bytemuck::cast_slice(weights))
+        let num_rows = if self.has_rows { targets.len() } else { 0 };
+        if rows.len() != num_rows {
+            return Err(Error::Input(format!("{num_rows} rows expected, {} found", rows.len())));
+        }
+        writer.lock().unwrap_or_else(|e| e.into_inner()).append(degrees, targets, bytemuck::cast_slice(weights), rows)
     }
 
     fn check_lists(&self, degrees: &[u32], targets: &[VertexId]) -> Result<()> {
@@ -218,7 +247,7 @@ impl RunWriter {
 }
 
 impl SideWriter {
-    fn append(&mut self, degrees: &[u32], targets: &[VertexId], weights: &[u8]) -> Result<()> {
+    fn append(&mut self, degrees: &[u32], targets: &[VertexId], weights: &[u8], rows: &[u64]) -> Result<()> {
         if self.is_broken {
             return Err(Error::Input("an append failed before".into()));
         }
@@ -227,6 +256,9 @@ impl SideWriter {
         self.targets.append(bytemuck::cast_slice(targets))?;
         if let Some(file) = &mut self.weights {
             file.append(weights)?;
+        }
+        if let Some(file) = &mut self.rows {
+            file.append(bytemuck::cast_slice(rows))?;
         }
         self.num_arcs += targets.len() as u64;
         self.is_broken = false;
@@ -240,6 +272,9 @@ impl SideWriter {
         files.push(self.targets.finish(FileKind::targets(self.side), id)?);
         if let Some(weights) = self.weights {
             files.push(weights.finish(FileKind::weights(self.side), id)?);
+        }
+        if let Some(rows) = self.rows {
+            files.push(rows.finish(FileKind::rows(self.side), id)?);
         }
         files.push(self.table.finish(FileKind::table(self.side), id, dead)?);
         Ok(())

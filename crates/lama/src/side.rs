@@ -7,27 +7,30 @@
 //! written anew is in the same slice of targets, behind those of the base run.
 
 mod apart;
+mod entry;
 mod origin;
 mod overlaid;
 mod recipe;
 mod sizes;
 
 use std::ops::{ControlFlow, Range};
-use std::sync::atomic::{AtomicU16, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use base::VertexId;
 use base::mapped::MappedSlice;
-use graph::{DensePage, Page, Parts, Weight, Weights, prefetch_start};
+use graph::{DensePage, Page, Parts, Weight, prefetch_start};
 
+use crate::arc_columns::{ArcColumns, ArcValue};
 use crate::base_run::{BaseLists, BasePage};
-use crate::changes::PageChanges;
+use crate::changes::{EntryBuffer, PageChanges};
 use crate::level::StoredPage;
-use crate::patched::{Ground, Head, PatchedPage, Pieces, WholePage, weights as column_of};
+use crate::patched::{Ground, Head, PatchedPage, Pieces, WholePage};
 use crate::rewritten::{OffsetTable, Room, RoomyLists};
 use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
 
-use apart::ListApart;
+use apart::values_apart;
+use entry::{DAMAGED, EMPTY, IN_PIECES, LISTS_PLACED, LISTS_READY, OVERLAID, PLACED, PageEntry, READY, UNTOUCHED};
 pub use origin::{ListChange, ListOrigin};
 pub(crate) use overlaid::SideOverlay;
 use overlaid::for_each_run;
@@ -42,7 +45,7 @@ pub(crate) struct Side {
     pages: Arc<[PageEntry]>,
     offsets: MappedSlice<u32>,
     targets: MappedSlice<VertexId>,
-    weights: Option<Weights>,
+    columns: ArcColumns,
     /// What is laid over the lists of some vertices.
     overlay: Option<SideOverlay>,
     /// Whether a list is verified alone when it is the first of its page that is read.
@@ -78,75 +81,8 @@ struct Look<'a> {
     offsets: &'a [u32],
 }
 
-/// A page of the table: what is known of it, in the highest bits, and where its edges start among all targets.
-///
-#[derive(Debug)]
-struct PageEntry(AtomicU64);
-
-/// In one slice with its offsets where [`home`] says; weights are verified too, if there are any.
-const READY: u64 = 0;
-/// The same, but nobody has verified the weights yet.
-const LISTS_READY: u64 = 1;
-/// As in the base run, which says where its offsets are.
-const PLACED: u64 = 2;
-/// The same, but nobody has verified the weights yet.
-const LISTS_PLACED: u64 = 3;
-/// There is a page in pieces.
-const IN_PIECES: u64 = 4;
-/// No vertex of the page has edges.
-const EMPTY: u64 = 5;
-/// The page did not pass its check; its lists look empty.
-const DAMAGED: u64 = 6;
-/// Nobody has looked at it.
-const UNTOUCHED: u64 = 7;
-
 /// What a view keeps in memory for each page of its lists, of both sides, before it reads any.
 pub(crate) const STATE_BYTES: u64 = 128;
-
-/// Added to the state of a page once something is laid over a list of it: no list is then where the page has it.
-const OVERLAID: u64 = 8;
-
-const STATE_SHIFT: u32 = 60;
-const EDGE_MASK: u64 = (1 << STATE_SHIFT) - 1;
-
-impl PageEntry {
-    fn untouched(edge_base: u64) -> Self {
-        Self(AtomicU64::new(UNTOUCHED << STATE_SHIFT | edge_base))
-    }
-
-    #[inline(always)]
-    fn load(&self, order: Ordering) -> (u64, usize) {
-        let entry = self.0.load(order);
-        (entry >> STATE_SHIFT, (entry & EDGE_MASK) as usize)
-    }
-
-    /// What the page is, whether or not something is laid over it.
-    #[inline(always)]
-    fn state(&self) -> u64 {
-        self.load(Ordering::Acquire).0 & !OVERLAID
-    }
-
-    fn is_overlaid(&self) -> bool {
-        self.load(Ordering::Relaxed).0 & OVERLAID != 0
-    }
-
-    /// Who sees that a page is patched sees the page, and its offsets; who sees that it is damaged finds the fault.
-    fn set(&self, state: u64, edge_base: usize) {
-        let new = state << STATE_SHIFT | edge_base as u64;
-        let with_overlay = |old: u64| Some(old & OVERLAID << STATE_SHIFT | new);
-        let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, with_overlay);
-    }
-
-    /// Where its edges start stays: a reader may have seen the state before this one, and looks there.
-    fn set_damaged(&self) {
-        let damaged = |old: u64| Some(old & (OVERLAID << STATE_SHIFT | EDGE_MASK) | DAMAGED << STATE_SHIFT);
-        let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, damaged);
-    }
-
-    fn set_overlaid(&self) {
-        self.0.fetch_or(OVERLAID << STATE_SHIFT, Ordering::Relaxed);
-    }
-}
 
 /// Where the offsets of `vertex` are if every page before its own has offsets.
 #[inline(always)]
@@ -161,7 +97,8 @@ enum Found<'a> {
     List(Range<usize>),
     /// In pieces of its own, which changes.
     Pieces(&'a Pieces, Head),
-    Apart(ListApart),
+    /// Made on its own.
+    Apart(EntryBuffer),
     Nothing,
 }
 
@@ -174,11 +111,11 @@ impl Side {
 
     /// The same, with room for changes of vertices on the first `num_pages` pages.
     fn with_pages(recipe: Recipe, num_pages: usize, fault: &Fault) -> Self {
-        let no_weights = || recipe.weight_type.map(|weight_type| column_of(weight_type, &[]));
-        let none = || (MappedSlice::empty(), MappedSlice::empty(), no_weights());
+        let no_columns = || ArcColumns::new(&recipe.options, &EntryBuffer::default());
+        let none = || (MappedSlice::empty(), MappedSlice::empty(), no_columns());
         let lists = recipe.lists();
-        let (mut offsets, mut targets, mut weights) = lists
-            .map_or_else(none, |lists| (lists.offsets().clone(), lists.targets().clone(), lists.weights().cloned()));
+        let (mut offsets, mut targets, mut columns) = lists
+            .map_or_else(none, |lists| (lists.offsets().clone(), lists.targets().clone(), lists.columns().clone()));
         let entry = |page| PageEntry::untouched(lists.map_or(0, |lists| lists.edge_base(page)));
         let pages = (0..num_pages).map(entry).collect();
         let num_patched = if recipe.steps.is_empty() { 0 } else { num_pages };
@@ -191,17 +128,17 @@ impl Side {
             let roomy = match lists {
                 Some(lists) => lists.roomy(memory),
                 None => {
-                    own = RoomyLists::new(&targets, weights.as_ref(), memory);
+                    own = RoomyLists::new(&targets, &columns, memory);
                     own.as_ref()
                 }
             };
             if let (Some(roomy), Some((table, writer))) = (roomy, OffsetTable::new(num_pages, memory)) {
-                (offsets, targets, weights) = (table, roomy.targets.clone(), roomy.weights.clone());
+                (offsets, targets, columns) = (table, roomy.targets.clone(), roomy.columns.clone());
                 annex = Some(SideAnnex { room: Arc::clone(&roomy.room), offsets: Mutex::new(writer) });
             }
         }
         let shared = Arc::new(Shared { recipe, patched, num_reads, annex, fault: Arc::clone(fault) });
-        Self { pages, offsets, targets, weights, overlay: None, is_sparing: false, shared }
+        Self { pages, offsets, targets, columns, overlay: None, is_sparing: false, shared }
     }
 
     /// The same lists. With `is_sparing`, no more of a page that no level changes is read from its file than what is
@@ -375,7 +312,7 @@ impl Side {
         };
         prefetch_start(&self.targets, start);
         if parts == Parts::Weighted
-            && let Some(weights) = &self.weights
+            && let Some(weights) = &self.columns.weights
         {
             weights.prefetch(start);
         }
@@ -485,56 +422,78 @@ impl Side {
         }
     }
 
-    /// As [`for_each_fragment`](Self::for_each_fragment), with the weights; nothing where they are of another type.
+    /// As [`for_each_fragment`](Self::for_each_fragment), with the weights or the rows; nothing where weights are of
+    /// another type, or there are no rows.
     #[inline(always)]
-    pub fn for_each_weighted_fragment<W: Weight>(
+    pub fn for_each_fragment_with<P: ArcValue>(
         &self,
         vertex: VertexId,
-        mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+        mut body: impl FnMut(&[VertexId], &[P]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        let Some(weights) = self.weights.as_ref().and_then(W::of) else { return ControlFlow::Continue(()) };
-        match self.list(vertex, READY) {
-            Some(list) => body(&self.targets[list.clone()], &weights[list]),
-            None => self.for_each_weighted_fragment_elsewhere(vertex, weights, body),
+        let Some(values) = P::of(&self.columns) else { return ControlFlow::Continue(()) };
+        // A page that is ready has verified weights, but rows that nobody has looked at.
+        match self.list(vertex, READY).filter(|_| P::IS_WEIGHT) {
+            Some(list) => body(&self.targets[list.clone()], &values[list]),
+            None => self.for_each_fragment_with_elsewhere(vertex, values, body),
         }
     }
 
     /// The list of `vertex` with its weights, where its page is at home and verified.
     #[inline(always)]
     pub fn weighted_list<W: Weight>(&self, vertex: VertexId) -> Option<(&[VertexId], &[W])> {
-        let weights = self.weights.as_ref().and_then(W::of)?;
+        let weights = self.columns.weights.as_ref().and_then(W::of)?;
         let Some(list) = self.list(vertex, READY).or_else(|| self.untouched_list(vertex, READY)) else {
             let (targets, weights) = self.list_added(vertex)?;
-            return Some((targets, bytemuck::cast_slice(weights)));
+            // Beside rows, weights are not in one piece.
+            let is_column = weights.len() == targets.len() * size_of::<W>();
+            return is_column.then(|| (targets, bytemuck::cast_slice(weights)));
         };
         Some((&self.targets[list.clone()], &weights[list]))
     }
 
     #[inline(never)]
-    fn for_each_weighted_fragment_elsewhere<W: Weight>(
+    fn for_each_fragment_with_elsewhere<P: ArcValue>(
         &self,
         vertex: VertexId,
-        weights: &[W],
-        mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+        values: &[P],
+        mut body: impl FnMut(&[VertexId], &[P]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        if let Some(overlay) = &self.overlay {
-            if overlay.touched.get(vertex as usize) {
-                return self.for_each_weighted_fragment_overlaid(overlay, vertex, weights, body);
-            }
-            if let Some(list) = self.list_below(vertex, READY) {
-                return body(&self.targets[list.clone()], &weights[list]);
-            }
+        if let Some(overlay) = &self.overlay
+            && overlay.touched.get(vertex as usize)
+        {
+            return self.for_each_fragment_with_overlaid(overlay, vertex, values, body);
         }
-        match self.elsewhere(vertex, true) {
-            Found::List(list) => body(&self.targets[list.clone()], &weights[list]),
+        match self.found_below::<P>(vertex) {
+            Found::List(list) => body(&self.targets[list.clone()], &values[list]),
             Found::Pieces(page, head) => {
                 let edges = self.base_targets(page_of(vertex));
-                let base = (&self.targets[edges.clone()], &weights[edges]);
-                page.for_each_weighted_fragment(head, base, body)
+                page.for_each_fragment_with(head, (&self.targets[edges.clone()], &values[edges]), body)
             }
-            Found::Apart(list) => body(&list.targets, &list.weights()),
+            Found::Apart(list) => body(&list.targets, &values_apart(&list)),
             Found::Nothing => ControlFlow::Continue(()),
         }
+    }
+
+    /// The list of `vertex`, whatever is laid over it, with its values verified.
+    #[inline(always)]
+    fn found_below<P: ArcValue>(&self, vertex: VertexId) -> Found<'_> {
+        let found = self.targets_below(vertex, P::IS_WEIGHT);
+        match &found {
+            Found::List(list) if !P::IS_WEIGHT => match self.verify_rows(list.clone()) {
+                Ok(()) => found,
+                Err(error) => {
+                    self.set_damaged(page_of(vertex), error);
+                    Found::Nothing
+                }
+            },
+            _ => found,
+        }
+    }
+
+    /// Verifies the rows of these entries, where they are those of the base run.
+    fn verify_rows(&self, list: Range<usize>) -> base::Result<()> {
+        let lists = self.base_lists().filter(|lists| list.end <= lists.targets().len());
+        lists.map_or(Ok(()), |lists| lists.verify_rows(list))
     }
 
     /// The list of `vertex`, where it is in one piece.
@@ -646,7 +605,7 @@ impl Side {
         if recipe.vertex_bound < recipe.base.vertex_bound() {
             recipe.check_largest(page, targets.iter().copied().max())?;
         }
-        let has_weights = recipe.weight_type.is_some();
+        let has_weights = recipe.options.weight_type.is_some();
         if wants_weights {
             lists.verify_weights(page)?;
         }
@@ -695,7 +654,7 @@ impl Side {
         let recipe = &self.shared.recipe;
         recipe.changes(page, scratch)?;
         whole.fill(&recipe.ground(page)?, &scratch.all).map_err(|what| recipe.corrupt(page, &what))?;
-        recipe.check_largest(page, whole.targets.iter().copied().max())
+        recipe.check_largest(page, whole.entries.targets.iter().copied().max())
     }
 
     /// Whether the page is at home with all that it has verified, whatever is laid over it.
@@ -711,21 +670,25 @@ impl Side {
     }
 
     /// A page that is ready, levels and all.
-    pub fn ready_page(&self, page: usize) -> Option<Ground<'_>> {
-        let recipe = &self.shared.recipe;
+    ///
+    /// # Errors
+    /// The rows of the page are damaged.
+    pub fn ready_page(&self, page: usize) -> base::Result<Option<Ground<'_>>> {
         let (state, edge_base) = self.pages[page].load(Ordering::Acquire);
-        (state & !OVERLAID == READY).then(|| {
-            let first = home((page << PAGE_SHIFT) as VertexId);
-            let offsets = &self.offsets[first..first + PAGE_OFFSETS];
-            Ground {
-                offsets,
-                targets: &self.targets[edge_base..edge_base + offsets[PAGE_OFFSETS - 1] as usize],
-                edge_base,
-                weights: self.weights.as_ref(),
-                multigraph: recipe.multigraph,
-                weight_type: recipe.weight_type,
-            }
-        })
+        if state & !OVERLAID != READY {
+            return Ok(None);
+        }
+        let first = home((page << PAGE_SHIFT) as VertexId);
+        let offsets = &self.offsets[first..first + PAGE_OFFSETS];
+        let edges = edge_base..edge_base + offsets[PAGE_OFFSETS - 1] as usize;
+        self.verify_rows(edges.clone())?;
+        Ok(Some(Ground {
+            offsets,
+            targets: &self.targets[edges],
+            edge_base,
+            columns: Some(&self.columns),
+            options: &self.shared.recipe.options,
+        }))
     }
 
     /// The page of the base run, verified; `parts` becomes what is changed on it, one after the other, where it is
@@ -770,21 +733,4 @@ pub(crate) struct PageCounts {
     pub dense: usize,
     pub patched: usize,
     pub empty: usize,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A reader who took the state before, and then where the edges start, read the targets of the first page.
-    #[test]
-    fn the_edges_of_a_page_that_turns_out_damaged_stay_where_they_are() {
-        let entry = PageEntry::untouched(7000);
-        entry.set(LISTS_READY, 7000);
-        entry.set_damaged();
-        assert_eq!(entry.load(Ordering::Acquire), (DAMAGED, 7000));
-        entry.set_overlaid();
-        entry.set_damaged();
-        assert_eq!((entry.load(Ordering::Acquire), entry.state()), ((DAMAGED | OVERLAID, 7000), DAMAGED));
-    }
 }

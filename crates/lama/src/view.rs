@@ -12,6 +12,7 @@ use graph::{
     WillNeed,
 };
 
+use crate::arc_columns::Row;
 use crate::base_run::{BaseLists, BaseRun};
 use crate::dictionary::Dictionary;
 use crate::key::{Key, KeyRef};
@@ -157,7 +158,8 @@ impl View {
         Some(self.lists_of(side)?.base_lists()?.targets().bytes())
     }
 
-    /// What is stored beside them, in the same order, and the bytes for each entry; `None` where that is nothing.
+    /// The weights that are stored beside them, in the same order, or the rows where there are only those, and the bytes
+    /// for each entry.
     pub fn stored_weights(&self, side: graph::Side) -> Option<(FileBytes, usize)> {
         self.lists_of(side)?.base_lists()?.weight_bytes()
     }
@@ -290,29 +292,34 @@ impl View {
         EdgeProperties::new(&self.shared.edge_properties, laid_over)
     }
 
-    /// As [`Graph::for_each_out_fragment`], with the row of each edge's properties beside it. Calls nothing where edges
-    /// have none. Rows of a damaged page look empty, as its lists do.
+    /// From now on, every reader of the lists of this vertex is given their entries in one order: who reads rows and then
+    /// weights finds them beside each other. Before, the first readers of a page that levels change may have its lists
+    /// made on their own, with new entries among the others, and those who follow may have new entries last.
+    ///
+    /// Cost: patches the page of the vertex, if levels change it and nobody has done so.
+    pub fn settle(&self, vertex: VertexId) {
+        [Some(&self.out_side), self.in_side.as_ref()].into_iter().flatten().for_each(|side| side.settle(vertex));
+    }
+
+    /// As [`Graph::for_each_out_fragment`], with the row of each edge beside it. Calls nothing where edges have none. Rows
+    /// of a damaged page look empty, as its lists do.
     pub fn for_each_out_row(
         &self,
         vertex: VertexId,
-        body: impl FnMut(&[VertexId], &[i64]) -> ControlFlow<()>,
+        mut body: impl FnMut(&[VertexId], &[u64]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        match self.shared.options.edge_properties {
-            true => self.out_side.for_each_weighted_fragment(vertex, body),
-            false => ControlFlow::Continue(()),
-        }
+        let body = |targets: &[VertexId], rows: &[Row]| body(targets, bytemuck::cast_slice(rows));
+        self.out_side.for_each_fragment_with(vertex, body)
     }
 
     /// The same for in-lists.
     pub fn for_each_in_row(
         &self,
         vertex: VertexId,
-        body: impl FnMut(&[VertexId], &[i64]) -> ControlFlow<()>,
+        mut body: impl FnMut(&[VertexId], &[u64]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        match self.in_side.as_ref().filter(|_| self.shared.options.edge_properties) {
-            Some(side) => side.for_each_weighted_fragment(vertex, body),
-            None => ControlFlow::Continue(()),
-        }
+        let body = |targets: &[VertexId], rows: &[Row]| body(targets, bytemuck::cast_slice(rows));
+        self.in_side.as_ref().map_or(ControlFlow::Continue(()), |side| side.for_each_fragment_with(vertex, body))
     }
 
     /// The vertex that the user calls `key`; `None` where there is none.
@@ -405,8 +412,7 @@ fn sides(parts: &ViewParts, steps: &[(Level, Sense)], show: Show, fault: &Fault)
             steps: steps.to_vec(),
             show,
             vertex_bound: parts.vertex_bound,
-            multigraph: options.multigraph,
-            weight_type: options.list_weights(),
+            options: *options,
             is_brief: false,
             path: parts.path.clone(),
         };
@@ -693,7 +699,6 @@ impl InEdges for View {
 
 impl WeightedEdges for View {
     fn weight_type(&self) -> Option<WeightType> {
-        // Rows of properties are no weights, though lists carry them in their place.
         self.shared.options.weight_type
     }
 
@@ -703,7 +708,7 @@ impl WeightedEdges for View {
         vertex: VertexId,
         body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
-        self.out_side.for_each_weighted_fragment(vertex, body)
+        self.out_side.for_each_fragment_with(vertex, body)
     }
 
     #[inline(always)]
@@ -718,7 +723,7 @@ impl WeightedEdges for View {
         body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         match &self.in_side {
-            Some(side) => side.for_each_weighted_fragment(vertex, body),
+            Some(side) => side.for_each_fragment_with(vertex, body),
             None => ControlFlow::Continue(()),
         }
     }

@@ -66,6 +66,11 @@ impl Value for u64 {
     const TYPE: Option<WeightType> = None;
 }
 
+/// The number of a row, and the bits of a weight.
+impl Value for [u64; 2] {
+    const TYPE: Option<WeightType> = None;
+}
+
 impl_value!(u32: U32, i64: I64, f32: F32, f64: F64);
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use base::{NO_VERTEX, VertexId};
-use engine::ChangedArc;
+use engine::{ArcData, ChangedArc};
 use graph::property::PropertySchema;
 use graph::{Direction, Graph, Parts, Side, Weight, WeightType, WeightedEdges, WillNeed};
 
@@ -13,8 +13,8 @@ use crate::properties::row_values;
 use crate::session::Beside;
 use crate::{Error, Result, Session};
 
-/// An entry of a list: where it leads, and the bits of its weight.
-type Entry = (VertexId, u64);
+/// An entry of a list: where it leads, and in the place of its row the number of the values there.
+type Entry = (VertexId, ArcData);
 
 /// Vertices of a part.
 const PART_VERTICES: usize = 4 << 10;
@@ -104,20 +104,20 @@ impl Across {
         let first = arcs.len();
         // Compared by the ids of the other graph; an entry that leads elsewhere is here only.
         let (mut a, mut b) = (Vec::new(), theirs);
-        for (neighbour, weight) in own {
+        for (neighbour, data) in own {
             match ids[neighbour as usize] {
-                NO_VERTEX if is_counted(neighbour) => arcs.push(ChangedArc { list: vertex, neighbour, weight }),
+                NO_VERTEX if is_counted(neighbour) => arcs.push(ChangedArc { list: vertex, neighbour, data }),
                 NO_VERTEX => {}
-                id => a.push((id, weight)),
+                id => a.push((id, data)),
             }
         }
         a.sort_unstable();
         b.sort_unstable();
-        let only_here = only_in_first(&a, &b).into_iter().map(|(id, weight)| (back[id as usize], weight));
+        let only_here = only_in_first(&a, &b).into_iter().map(|(id, data)| (back[id as usize], data));
         let only_here = only_here.filter(|&(neighbour, _)| is_counted(neighbour));
-        arcs.extend(only_here.map(|(neighbour, weight)| ChangedArc { list: vertex, neighbour, weight }));
+        arcs.extend(only_here.map(|(neighbour, data)| ChangedArc { list: vertex, neighbour, data }));
         if view.options().edge_properties {
-            arcs[first..].iter_mut().for_each(|arc| arc.weight = values.row(arc.weight, Here::First));
+            arcs[first..].iter_mut().for_each(|arc| arc.data.row = values.row(arc.data.row, Here::First));
         }
         arcs[first..].sort_unstable();
         Ok(())
@@ -249,23 +249,14 @@ impl SameValues {
     }
 }
 
-/// The out-list of a vertex; rows of properties are numbered by their values.
+/// The out-list of a vertex, with the numbers of the values of its rows.
 fn entries(view: &lama::View, vertex: VertexId, values: &mut SameValues, here: Here) -> Result<Vec<Entry>> {
+    view.settle(vertex);
     let mut entries = Vec::with_capacity(view.out_degree(vertex));
-    if view.options().edge_properties {
-        let _ = view.for_each_out_row(vertex, |targets, rows| {
-            entries.extend(targets.iter().zip(rows).map(|(&target, &row)| (target, row as u64)));
-            ControlFlow::Continue(())
-        });
-        for (_, row) in &mut entries {
-            *row = values.number(view, *row, here)?;
-        }
-        return Ok(entries);
-    }
     match view.weight_type() {
         None => {
             let _ = view.for_each_out_fragment(vertex, |targets| {
-                entries.extend(targets.iter().map(|&target| (target, 0)));
+                entries.extend(targets.iter().map(|&target| (target, ArcData::default())));
                 ControlFlow::Continue(())
             });
         }
@@ -274,12 +265,23 @@ fn entries(view: &lama::View, vertex: VertexId, values: &mut SameValues, here: H
         Some(WeightType::F32) => weighted_entries::<f32>(view, vertex, &mut entries),
         Some(WeightType::F64) => weighted_entries::<f64>(view, vertex, &mut entries),
     }
+    if view.options().edge_properties {
+        let mut rows = Vec::with_capacity(entries.len());
+        let _ = view.for_each_out_row(vertex, |_, found| {
+            rows.extend_from_slice(found);
+            ControlFlow::Continue(())
+        });
+        for ((_, data), row) in entries.iter_mut().zip(rows) {
+            data.row = values.number(view, row, here)?;
+        }
+    }
     Ok(entries)
 }
 
 fn weighted_entries<W: Weight>(view: &lama::View, vertex: VertexId, entries: &mut Vec<Entry>) {
     let _ = view.for_each_weighted_out_fragment::<W>(vertex, |targets, weights| {
-        entries.extend(targets.iter().zip(weights).map(|(&target, weight)| (target, weight.bits())));
+        let weights = weights.iter().map(|weight| ArcData::of_weight(weight.bits()));
+        entries.extend(targets.iter().copied().zip(weights));
         ControlFlow::Continue(())
     });
 }
@@ -308,9 +310,12 @@ mod tests {
 
     #[test]
     fn common_entries_cancel_one_by_one() {
-        let (a, b) = ([(1, 0), (1, 0), (2, 5), (4, 0)], [(1, 0), (2, 6), (9, 0)]);
-        assert_eq!(only_in_first(&a, &b), [(1, 0), (2, 5), (4, 0)]);
-        assert_eq!(only_in_first(&b, &a), [(2, 6), (9, 0)]);
+        let entries = |weights: &[(VertexId, u64)]| -> Vec<Entry> {
+            weights.iter().map(|&(target, weight)| (target, ArcData::of_weight(weight))).collect()
+        };
+        let (a, b) = (entries(&[(1, 0), (1, 0), (2, 5), (4, 0)]), entries(&[(1, 0), (2, 6), (9, 0)]));
+        assert_eq!(only_in_first(&a, &b), entries(&[(1, 0), (2, 5), (4, 0)]));
+        assert_eq!(only_in_first(&b, &a), entries(&[(2, 6), (9, 0)]));
         assert_eq!(only_in_first(&a, &a), []);
     }
 }

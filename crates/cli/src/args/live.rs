@@ -26,7 +26,8 @@ of these types that holds all that the batch says of it, as a column of CSV does
 quotes it is text. A column in double quotes may hold blanks, and \\\" \\\\ \\n \\r \\t.
 
 Of a multigraph, `+` adds one more edge, `-` removes all of the pair, `=` changes all of it, and
-`p u v` changes the edge that was added last.";
+`p u v` changes the edge that was added last. A number behind the ends names one of the edges, as
+`query edge` and `diff` print it: `- u v #7`, `= u v #7 weight`, `p u v #7 NAME VALUE`.";
 
 /// Replay updates, one a line
 ///

@@ -19,8 +19,8 @@ Examples:
 ///
 /// What is there already is not added again (except to a multigraph); a weight, or properties, replace those before. Of
 /// an edge that occurs again in the input, --duplicates says which weight counts: the least if it is not given, since
-/// the rule of the load is not remembered. The last line has the properties. Other columns are properties where the
-/// graph has some. Removals come first: an edge that is removed and added is there afterwards. All snapshots before stay
+/// the rule of the load is not remembered. Where edges have properties, the last line counts, and other columns are
+/// properties; an edge that comes without any keeps those that it has. Removals come first: an edge that is removed and added is there afterwards. All snapshots before stay
 /// as they are. The database is left as it was if anything fails.
 #[derive(Args, Debug)]
 #[command(after_help = APPEND_EXAMPLES)]
@@ -117,9 +117,10 @@ Examples:
 
 /// Show what changed after snapshot A up to snapshot B
 ///
-/// One line a change, as `anden apply` takes it: `+ u v [weight]` and `- u v [weight]` for edges, `v+ u` and `v- u` for
-/// vertices, `p u NAME VALUE` and `p u v NAME VALUE` for properties of vertices and edges (`null` where there is no value
-/// any more). Where A is the younger, the way back.
+/// One line a change, as `anden apply` takes it: `+ u v [weight] [NAME=VALUE ...]` and `- u v [weight]` for edges, `v+ u`
+/// and `v- u` for vertices, `p u NAME VALUE` for properties of vertices (`null` where there is no value any more). An edge
+/// whose weight or properties changed is removed and added; one of a multigraph is named by its number (`#7`), and changed
+/// by `= u v #7 weight` and `p u v #7 NAME VALUE`. Where A is the younger, the way back.
 #[derive(Args, Debug)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub struct DiffArgs {

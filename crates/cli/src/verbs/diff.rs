@@ -1,9 +1,10 @@
 //! `anden diff`.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use anden::{
-    Database, Diff, DiffEdge, DiffProperty, Key, KeyRef, PropertyValue, push_update_column, push_update_value,
+    Database, Diff, DiffEdge, DiffProperty, Key, KeyRef, PropertyValue, push_update_column, push_update_name,
+    push_update_value,
 };
 use serde_json::{Value, json};
 
@@ -26,8 +27,8 @@ pub fn execute(global: &Global, args: &DiffArgs) -> Result {
     watch.clear();
     let diff = diff?;
     if diff.is_multigraph() && !global.json {
-        // A removal takes all edges of a pair, so the pairs are kept that were removed.
-        session.require_memory("a difference of multigraphs", PAIR_BYTES * diff.num_removed()? as u64)?;
+        // What was removed is kept, to tell edges that changed, or pairs that went.
+        session.require_memory("a difference of multigraphs", REMOVED_BYTES * diff.num_removed()? as u64)?;
     }
     let mut console = Console::new();
     if global.json {
@@ -38,8 +39,8 @@ pub fn execute(global: &Global, args: &DiffArgs) -> Result {
     console.finish()
 }
 
-/// The ends of an edge that is gone, as text in a table.
-const PAIR_BYTES: u64 = 160;
+/// The ends of an edge that is gone as text in a table, or the edge by its number.
+const REMOVED_BYTES: u64 = 160;
 
 /// Prints one object, edge by edge: a difference may be larger than memory.
 fn print_json(console: &mut Console, diff: &Diff) -> Result {
@@ -71,7 +72,8 @@ fn print_list(console: &mut Console, name: &str, values: impl Iterator<Item = Re
     Ok(count)
 }
 
-/// `[source, target]`, and the weight where there is one, or an object of the properties where the graph has some.
+/// `[source, target]`, then the weight where the graph has weights, an object of the properties where it has some, and
+/// the number of the edge in a multigraph.
 fn edge_json(diff: &Diff, edge: &DiffEdge<'_>) -> Result<Value> {
     let key = |key: KeyRef<'_>| key_json(&Key::from(key));
     let mut list = vec![key(edge.source), key(edge.target)];
@@ -79,6 +81,7 @@ fn edge_json(diff: &Diff, edge: &DiffEdge<'_>) -> Result<Value> {
     if edge.has_properties() {
         list.push(properties_json(&diff.edge_properties(edge)?));
     }
+    list.extend(edge.number.map(|number| json!(number)));
     Ok(Value::Array(list))
 }
 
@@ -93,23 +96,12 @@ fn print(console: &mut Console, diff: &Diff) -> Result {
     for vertex in diff.added_vertices()? {
         console.line(format_args!("v+ {}", column(&vertex)))?;
     }
-    let mut removed = HashSet::new();
-    for edge in diff.removed() {
-        let edge = edge?;
-        // Of a multigraph, a removal takes all edges of the pair: those that are left come again.
-        if !diff.is_multigraph() {
-            edge_line(console, '-', &edge, &[])?;
-        } else if removed.insert(pair(diff, &edge)) {
-            console.line(format_args!("- {}", ends(&edge)))?;
-            for left in diff.edges_like(&edge)? {
-                edge_line(console, '+', &left, &diff.edge_properties(&left)?)?;
-            }
-        }
-    }
-    for edge in diff.added() {
-        let edge = edge?;
-        if !removed.contains(&pair(diff, &edge)) {
-            edge_line(console, '+', &edge, &diff.edge_properties(&edge)?)?;
+    match diff.is_multigraph() {
+        true if diff.has_numbers() => print_numbered(console, diff)?,
+        true => print_pairs(console, diff)?,
+        false => {
+            diff.removed().try_for_each(|edge| edge_line(console, '-', &edge?, &[]))?;
+            diff.added().try_for_each(|edge| added_line(console, diff, &edge?))?;
         }
     }
     for value in diff.changed_properties() {
@@ -118,6 +110,77 @@ fn print(console: &mut Console, diff: &Diff) -> Result {
     }
     for vertex in diff.removed_vertices()? {
         console.line(format_args!("v- {}", column(&vertex)))?;
+    }
+    Ok(())
+}
+
+/// The edges of a multigraph that went, came or changed, each by its number.
+fn print_numbered(console: &mut Console, diff: &Diff) -> Result {
+    let mut removed: HashMap<Option<u64>, DiffEdge<'_>> = HashMap::new();
+    for edge in diff.removed() {
+        let edge = edge?;
+        removed.insert(edge.number, edge);
+    }
+    let mut changed = HashSet::new();
+    for edge in diff.added() {
+        let number = edge?.number;
+        changed.extend(removed.contains_key(&number).then_some(number));
+    }
+    for edge in diff.removed() {
+        let edge = edge?;
+        if !changed.contains(&edge.number) {
+            edge_line(console, '-', &edge, &[])?;
+        }
+    }
+    for edge in diff.added() {
+        let edge = edge?;
+        match removed.get(&edge.number) {
+            Some(old) => changed_lines(console, diff, old, &edge)?,
+            None => added_line(console, diff, &edge)?,
+        }
+    }
+    Ok(())
+}
+
+/// The edges of a multigraph that went or came, where edges of the two graphs have nothing to do with each other: a
+/// removal takes all edges of the pair, and those that are left come again.
+fn print_pairs(console: &mut Console, diff: &Diff) -> Result {
+    let mut removed = HashSet::new();
+    for edge in diff.removed() {
+        let edge = edge?;
+        if removed.insert(pair(diff, &edge)) {
+            console.line(format_args!("- {}", ends(&edge)))?;
+            diff.edges_like(&edge)?.iter().try_for_each(|left| added_line(console, diff, left))?;
+        }
+    }
+    for edge in diff.added() {
+        let edge = edge?;
+        if !removed.contains(&pair(diff, &edge)) {
+            added_line(console, diff, &edge)?;
+        }
+    }
+    Ok(())
+}
+
+/// An edge that came, with its properties.
+fn added_line(console: &mut Console, diff: &Diff, edge: &DiffEdge<'_>) -> Result {
+    edge_line(console, '+', edge, &diff.edge_properties(edge)?)
+}
+
+/// What changed of an edge: its weight, and each property with another value.
+fn changed_lines(console: &mut Console, diff: &Diff, old: &DiffEdge<'_>, new: &DiffEdge<'_>) -> Result {
+    let ends = ends(new);
+    if let Some(weight) = new.weight.filter(|_| old.weight != new.weight) {
+        console.line(format_args!("= {ends} {weight}"))?;
+    }
+    let (before, after) = (diff.edge_properties(old)?, diff.edge_properties(new)?);
+    for (name, value) in &after {
+        if !before.contains(&(*name, *value)) {
+            property_line(console, &ends, name, *value)?;
+        }
+    }
+    for (name, _) in before.iter().filter(|(name, _)| after.iter().all(|(other, _)| other != name)) {
+        property_line(console, &ends, name, PropertyValue::Null)?;
     }
     Ok(())
 }
@@ -138,9 +201,10 @@ fn property_line(console: &mut Console, of: &str, name: &str, value: PropertyVal
     console.line(line)
 }
 
-/// The ends of an edge as columns of a line.
+/// The ends of an edge as columns of a line, and its number if it has one.
 fn ends(edge: &DiffEdge<'_>) -> String {
-    format!("{} {}", column(&edge.source), column(&edge.target))
+    let number = edge.number.map(|number| format!(" #{number}")).unwrap_or_default();
+    format!("{} {}{number}", column(&edge.source), column(&edge.target))
 }
 
 /// The ends of an edge, in an order that is the same for both directions where edges have none.
@@ -149,17 +213,22 @@ fn pair(diff: &Diff, edge: &DiffEdge<'_>) -> (String, String) {
     if diff.is_directed() || ends.0 <= ends.1 { ends } else { (ends.1, ends.0) }
 }
 
-/// An edge; what follows an added one are its properties.
+/// An edge, with the properties of one that came.
 fn edge_line(
     console: &mut Console,
     sign: char,
     edge: &DiffEdge<'_>,
     properties: &[(&str, PropertyValue<'_>)],
 ) -> Result {
-    let ends = ends(edge);
-    match edge.weight {
-        Some(weight) => console.line(format_args!("{sign} {ends} {weight}"))?,
-        None => console.line(format_args!("{sign} {ends}"))?,
+    let mut line = format!("{sign} {}", ends(edge));
+    if let Some(weight) = edge.weight {
+        line.push_str(&format!(" {weight}"));
     }
-    properties.iter().try_for_each(|(name, value)| property_line(console, &ends, name, *value))
+    for (name, value) in properties {
+        line.push(' ');
+        push_update_name(&mut line, name);
+        line.push('=');
+        push_update_value(&mut line, *value);
+    }
+    console.line(line)
 }

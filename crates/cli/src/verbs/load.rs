@@ -89,9 +89,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions> {
     let weights = weight_type(args, format);
     let keys = key_scheme(args.ids);
     let key_kind = if keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer };
-    // A weight takes the place of properties.
-    let properties = if weights.is_some() { WantedProperties::None } else { WantedProperties::All };
-    let source = SourceOptions { weights, keys: key_kind, ..sources(&args.reading, format, properties) };
+    let source = SourceOptions { weights, keys: key_kind, ..sources(&args.reading, format, WantedProperties::All) };
     let graph = Options {
         direction: if args.undirected { Direction::Undirected } else { Direction::Directed },
         multigraph: duplicates == Duplicates::Keep,

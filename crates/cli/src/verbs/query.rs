@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use anden::{
-    DegreeStatistics, EdgeWeight, Key, NamedValues, OwnedValue, Path, PathLength, ShortestPaths, Side, VertexFragments,
+    DegreeStatistics, FoundEdge, Key, NamedValues, OwnedValue, Path, PathLength, ShortestPaths, Side, VertexFragments,
     View,
 };
 use serde_json::{Value, json};
@@ -17,9 +17,8 @@ use crate::text::{key_json, key_text, keys_json, properties_json, real_json, wei
 /// An answer, before it is printed.
 enum Answer {
     Bool(bool),
-    Edge(Option<Vec<Properties>>),
-    /// The weights of parallel edges, none where there is no edge.
-    WeightedEdge(Vec<EdgeWeight>),
+    /// The edges of a pair, and whether edges of the graph have properties.
+    Edge(Vec<FoundEdge>, bool),
     Keys(Vec<Key>),
     Path(Option<Path>),
     Paths(Option<ShortestPaths>),
@@ -54,9 +53,16 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
     if global.json {
         let mut object = json!({ "seconds": seconds, "result": answer.json() });
         match &answer {
-            Answer::Edge(Some(edges)) => object["properties"] = edges.iter().map(named_json).collect(),
-            Answer::WeightedEdge(weights) if !weights.is_empty() => {
-                object["weights"] = weights.iter().map(weight_json).collect();
+            Answer::Edge(edges, has_properties) if !edges.is_empty() => {
+                if edges.iter().any(|edge| edge.number.is_some()) {
+                    object["numbers"] = edges.iter().map(|edge| json!(edge.number)).collect();
+                }
+                if edges.iter().any(|edge| edge.weight.is_some()) {
+                    object["weights"] = edges.iter().filter_map(|edge| edge.weight.as_ref()).map(weight_json).collect();
+                }
+                if *has_properties {
+                    object["properties"] = edges.iter().map(|edge| named_json(&edge.properties)).collect();
+                }
             }
             _ => {}
         }
@@ -70,13 +76,8 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
 
 fn answer(view: &View, query: &Query) -> Result<Answer> {
     Ok(match query {
-        Query::Edge { u, v } if view.has_edge_properties() => {
-            let edges = view.edge_properties(u.as_str(), v.as_str())?;
-            let edges: Vec<_> = edges.into_iter().map(owned).collect();
-            Answer::Edge((!edges.is_empty()).then_some(edges))
-        }
-        Query::Edge { u, v } if view.weight_type().is_some() => {
-            Answer::WeightedEdge(view.edge_weights(u.as_str(), v.as_str())?)
+        Query::Edge { u, v } if view.has_edge_properties() || view.is_multigraph() || view.weight_type().is_some() => {
+            Answer::Edge(view.edges(u.as_str(), v.as_str())?, view.has_edge_properties())
         }
         Query::Edge { u, v } => Answer::Bool(view.has_edge(u.as_str(), v.as_str())?),
         Query::Neighbors { v, side } => Answer::Keys(view.neighbors(v.as_str(), side.side())?),
@@ -127,8 +128,7 @@ impl Answer {
     fn json(&self) -> Value {
         match self {
             Self::Bool(yes) => json!(yes),
-            Self::Edge(edges) => json!(edges.is_some()),
-            Self::WeightedEdge(weights) => json!(!weights.is_empty()),
+            Self::Edge(edges, _) => json!(!edges.is_empty()),
             Self::Keys(keys) => keys_json(keys),
             Self::Path(None) | Self::Paths(None) => Value::Null,
             Self::Path(Some(path)) => json!({ "vertices": keys_json(&path.vertices), "length": length_json(path) }),
@@ -144,17 +144,9 @@ impl Answer {
     fn print(&self, console: &mut Console) -> Result {
         match self {
             Self::Bool(yes) => console.line(yes),
-            Self::Edge(edges) => {
-                console.line(edges.is_some())?;
-                edges.iter().flatten().try_for_each(|edge| {
-                    let values: Vec<_> =
-                        edge.iter().map(|(name, value)| format!("{name} {}", value.as_value())).collect();
-                    console.line(if values.is_empty() { "no properties".into() } else { values.join(", ") })
-                })
-            }
-            Self::WeightedEdge(weights) => {
-                console.line(!weights.is_empty())?;
-                weights.iter().try_for_each(|weight| console.line(format_args!("weight {weight}")))
+            Self::Edge(edges, has_properties) => {
+                console.line(!edges.is_empty())?;
+                edges.iter().try_for_each(|edge| console.line(edge_text(edge, *has_properties)))
             }
             Self::Keys(keys) => keys.iter().try_for_each(|key| console.line(key_text(key))),
             Self::Path(None) | Self::Paths(None) => console.line("no path"),
@@ -209,6 +201,16 @@ impl Vertex {
         console.table(&table)?;
         self.fragments.as_ref().map_or(Ok(()), |fragments| fragments::print(console, fragments))
     }
+}
+
+/// What tells an edge from those beside it: its number, its weight and its properties.
+fn edge_text(edge: &FoundEdge, has_properties: bool) -> String {
+    let weight = edge.weight.iter().map(|weight| format!("weight {weight}"));
+    let properties = edge.properties.iter().map(|(name, value)| format!("{name} {}", value.as_value()));
+    let none = (has_properties && edge.properties.is_empty()).then(|| "no properties".to_owned());
+    let values: Vec<_> = weight.chain(properties).chain(none).collect();
+    let number = edge.number.map(|number| format!("#{number}"));
+    [number, (!values.is_empty()).then(|| values.join(", "))].into_iter().flatten().collect::<Vec<_>>().join(" ")
 }
 
 fn owned(values: NamedValues<'_>) -> Properties {

@@ -30,7 +30,8 @@ fn edges_are_shown_with_their_properties() {
     let first = json!({ "distance": 2422, "delay": -3.5, "day": "2001-01-01" });
     assert_eq!(edge["properties"], json!([first, { "distance": 2422, "delay": 10.0 }]));
     let lines = scene.anden(&["query", "db", "edge", "SEA", "JFK"]).succeeded().stdout;
-    assert_eq!(lines, "true\ndistance 2422, delay -3.5, day 2001-01-01\ndistance 2422, delay 10.0\n");
+    assert_eq!(lines, "true\n#0 distance 2422, delay -3.5, day 2001-01-01\n#1 distance 2422, delay 10.0\n");
+    assert_eq!(edge["numbers"], json!([0, 1]));
     assert_eq!(scene.anden(&["query", "db", "edge", "JFK", "SEA"]).succeeded().stdout, "false\n");
     let none = scene.json(&["query", "db", "edge", "JFK", "SEA"]);
     assert_eq!((&none["result"], none.get("properties")), (&json!(false), None));
@@ -56,15 +57,14 @@ fn columns_are_chosen() {
     assert!(schema(&["--properties", "none"]).is_empty());
     let types = ["--property-types", "distance:f64,day:string"];
     assert_eq!(schema(&[&["--duplicates", "last"][..], &types].concat()), ["distance f64", "delay f64", "day string"]);
-    // A weight takes the place of properties, unless they are asked for.
-    assert!(schema(&["--weight-column", "distance", "--quiet"]).is_empty());
+    // The column of the weights is no property.
+    assert_eq!(schema(&["--weight-column", "distance", "--multigraph"]), ["delay f64", "day date"]);
+    assert!(schema(&["--weight-column", "distance", "--properties", "none", "--quiet"]).is_empty());
     let scene = Scene::new();
     scene.write("flights.csv", FLIGHTS);
-    let both = ["--weight-column", "distance", "--properties", "delay", "--multigraph"];
-    scene.anden(&[&LOAD[..], &both].concat()).failed(&[
-        "the column 'delay' would be a property of edges; edges have weights or properties",
-        "--properties none",
-    ]);
+    scene
+        .anden(&[&LOAD[..], &["--weight-column", "distance"]].concat())
+        .failed(&["edges 1 and 2 of the input are parallel", "--properties none leaves the columns out"]);
     scene
         .anden(&[&LOAD[..], &["--properties", "speed"]].concat())
         .failed(&["flights.csv: expected the column 'speed' that --properties names"]);
@@ -128,8 +128,7 @@ fn a_changed_property_is_a_changed_edge() {
     let report = scene.json(&["append", "db", "more.csv"]);
     assert_eq!((&report["added"], &report["removed"], &report["edges"]), (&json!(2), &json!(1), &json!(4)));
     let lines = scene.anden(&["diff", "db", "1", "2"]).succeeded().stdout;
-    let expected =
-        "- SEA ORD\n+ JFK ORD\np JFK ORD distance 740\n+ SEA ORD\np SEA ORD distance 1722\np SEA ORD gate B7\n";
+    let expected = "- SEA ORD\n+ JFK ORD distance=740\n+ SEA ORD distance=1722 gate=B7\n";
     assert_eq!(lines, expected);
     let diff = scene.json(&["diff", "db", "1", "2"]);
     assert_eq!(diff["removed_edges"], json!([["SEA", "ORD", { "distance": 1721, "delay": 0.0, "day": "2001-01-01" }]]));
@@ -175,4 +174,95 @@ fn graphs_without_properties_leave_columns_out() {
     assert_eq!(edge["properties"], json!([{ "time": 1217573801, "kind": "MT" }]));
     scene.anden(&["load", "plain", "timed.txt", "--quiet"]).succeeded();
     assert!(scene.json(&["query", "plain", "edge", "2", "1"]).get("properties").is_none());
+}
+
+/// Weights and properties side by side: from every format, live, in snapshots, in diffs and back in files.
+#[test]
+fn edges_have_weights_and_properties() {
+    let scene = flights(&["--weight-column", "distance", "--weight-type", "u32", "--duplicates", "last"]);
+    let edge = |from: &str, to: &str| scene.anden(&["query", "db", "edge", from, to]).succeeded().stdout;
+    assert_eq!(edge("SEA", "JFK"), "true\nweight 2422, delay 10.0\n");
+    assert_eq!(edge("SEA", "ORD"), "true\nweight 1721, delay 0.0, day 2001-01-01\n");
+    let shown = scene.json(&["query", "db", "edge", "SEA", "ORD"]);
+    let properties = json!([{ "delay": 0.0, "day": "2001-01-01" }]);
+    assert_eq!((&shown["weights"], &shown["properties"]), (&json!([1721]), &properties));
+    let info = scene.json(&["info", "db"]);
+    assert_eq!((&info["weight_type"], info["edge_properties"].as_array().unwrap().len()), (&json!("u32"), 2));
+    // The declared weight counts unless another is chosen.
+    let run = |options: &[&str]| {
+        let arguments = ["run", "db", "sssp", "--source", "SEA", "--check", "--output", "out.txt"];
+        scene.anden(&[&arguments[..], options].concat()).succeeded();
+        scene.read("out.txt")
+    };
+    assert_eq!(run(&[]), "JFK 2422\nORD 1721\nSEA 0\n");
+    assert_eq!(run(&["--weight", "delay"]), "JFK 2\nORD 0\nSEA 0\n");
+    scene.write("updates.txt", "+ JFK SEA 7 delay=1.5\n= SEA ORD 9\np ORD JFK delay 3\n+ SEA JFK 5\n");
+    scene.anden(&["apply", "db", "updates.txt", "--quiet"]).succeeded();
+    assert_eq!(edge("JFK", "SEA"), "true\nweight 7, delay 1.5\n");
+    assert_eq!(edge("SEA", "ORD"), "true\nweight 9, delay 0.0, day 2001-01-01\n");
+    assert_eq!(edge("SEA", "JFK"), "true\nweight 5, delay 10.0\n");
+    assert_eq!(edge("ORD", "JFK"), "true\nweight 740, delay 3.0, day 2001-01-03\n");
+    // An edge that an append gives another weight keeps its properties.
+    scene.write("more.csv", "source,target,weight,delay\nSEA,ORD,10,\nORD,SEA,11,4\n");
+    assert_eq!(scene.json(&["append", "db", "more.csv"])["added"], 2);
+    assert_eq!(edge("SEA", "ORD"), "true\nweight 10, delay 0.0, day 2001-01-01\n");
+    assert_eq!(edge("ORD", "SEA"), "true\nweight 11, delay 4.0\n");
+    for file in ["a.csv", "a.parquet", "a.graphml"] {
+        scene.anden(&["export", "db", file]).succeeded();
+        let load = ["load", "again", file, "--ids", "string", "--weights", "--weight-type", "u32"];
+        scene.anden(&load).succeeded();
+        assert_eq!(scene.anden(&["diff", "db", "3", "1", "--with", "again"]).succeeded().stdout, "", "{file}");
+        std::fs::remove_dir_all(scene.path("again")).unwrap();
+    }
+    let lines = scene.anden(&["diff", "db", "2", "3"]).succeeded().stdout;
+    assert_eq!(lines, "- SEA ORD 9\n+ ORD SEA 11 delay=4.0\n+ SEA ORD 10 delay=0.0 day=2001-01-01\n");
+    scene.write("bad.txt", "+ SEA LAX delay=1\n");
+    scene.anden(&["apply", "db", "bad.txt"]).failed(&["bad.txt:1", "has no weight, and the graph has weights"]);
+    scene.anden(&["merge", "db"]).succeeded();
+    assert_eq!(edge("SEA", "ORD"), "true\nweight 10, delay 0.0, day 2001-01-01\n");
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
+/// One of several parallel edges is read, changed and removed by its number, which stays with it.
+#[test]
+fn parallel_edges_have_numbers() {
+    for kind in [&["--multigraph"][..], &["--multigraph", "--undirected"]] {
+        let scene = flights(&[&["--weight-column", "distance"][..], kind].concat());
+        let edge = || scene.anden(&["query", "db", "edge", "SEA", "JFK"]).succeeded().stdout;
+        let first = "true\n#0 weight 2422, delay -3.5, day 2001-01-01\n#1 weight 2422, delay 10.0\n";
+        assert_eq!(edge(), first);
+        scene.write("one.txt", "= SEA JFK #0 5\np SEA JFK #0 delay null\n+ SEA JFK 9\n- SEA JFK #1\n");
+        scene.anden(&["apply", "db", "one.txt", "--quiet"]).succeeded();
+        let changed = "true\n#0 weight 5, day 2001-01-01\n#";
+        assert!(edge().starts_with(changed) && edge().ends_with(" weight 9, no properties\n"), "{}", edge());
+        let lines = scene.anden(&["diff", "db", "1", "2"]).succeeded().stdout;
+        // Of an undirected edge, the end that sorts first comes first.
+        let ends = if kind.len() == 1 { "SEA JFK" } else { "JFK SEA" };
+        for (sign, rest) in [("=", "#0 5"), ("p", "#0 delay null"), ("-", "#1 2422")] {
+            let line = format!("{sign} {ends} {rest}");
+            assert!(lines.lines().any(|other| other == line), "{line} in {lines}");
+        }
+        // The way back is applied by number, and the edge that it adds gets a new one.
+        let back = scene.anden(&["diff", "db", "2", "1"]).succeeded().stdout;
+        scene.write("back.txt", &back);
+        scene.anden(&["apply", "db", "back.txt", "--quiet"]).succeeded();
+        let numberless = |text: String| -> Vec<String> {
+            text.lines().map(|line| line.split_once(' ').map_or(line, |(_, rest)| rest).to_owned()).collect()
+        };
+        assert_eq!(numberless(edge()), numberless(first.to_owned()));
+        scene.anden(&["merge", "db"]).succeeded();
+        assert_eq!(numberless(edge()), numberless(first.to_owned()));
+        for (line, expected) in [
+            ("- SEA JFK #1", "there is no edge #1 from SEA to JFK"),
+            ("= SEA ORD #0 3", "there is no edge #0 from SEA to ORD"),
+            ("p SEA LAX #0 delay 3", "there is no edge #0 from SEA to LAX"),
+        ] {
+            scene.write("bad.txt", line);
+            scene.anden(&["apply", "db", "bad.txt"]).failed(&["bad.txt:1", expected]);
+        }
+        scene.anden(&["verify", "db"]).succeeded();
+    }
+    let scene = flights(&["--duplicates", "last"]);
+    scene.write("bad.txt", "- SEA JFK #1\n");
+    scene.anden(&["apply", "db", "bad.txt"]).failed(&["bad.txt:1", "edges have numbers in multigraphs only"]);
 }

@@ -168,7 +168,7 @@ fn regular_file_is_never_idle() {
 fn errors_after_a_flush_name_their_line() {
     for (options, line, expected) in [
         (&["--strict"][..], "- 1 99", "-:4: there is no edge from 1 to 99 to remove"),
-        (&[], "- 1", "-:4: expected `- SOURCE TARGET [WEIGHT]`"),
+        (&[], "- 1", "-:4: expected `- SOURCE TARGET [#NUMBER] [WEIGHT]`"),
         (&[], "+ 1 x", "-:4: "),
     ] {
         let scene = Scene::with_small(&[]);

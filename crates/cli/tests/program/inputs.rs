@@ -215,16 +215,16 @@ fn lost_weights_have_a_note_in_every_format() {
     std::fs::remove_dir_all(scene.path("db")).unwrap();
     assert_eq!(load(&scene, "a.graphml", &["--properties", "none"])["left_out"], json!(["weight"]));
     std::fs::remove_dir_all(scene.path("db")).unwrap();
-    // Beside a weight there are no properties.
+    // The column of the weights is no property.
     let report = load(&scene, "a.csv", &["--weight-column", "weight"]);
     assert_eq!((&report["weight_column"], &report["left_out"]), (&json!("weight"), &json!([])));
     std::fs::remove_dir_all(scene.path("db")).unwrap();
     scene.write("wide.csv", "source,target,weight,since\n1,2,7,2001\n");
     let report = load(&scene, "wide.csv", &["--weights"]);
-    assert_eq!(
-        report["notes"],
-        json!(["wide.csv: column 'since' is left out; edges have either a weight or properties"])
-    );
+    assert_eq!((&report["properties"], &report["notes"]), (&json!(["since"]), &json!([])));
+    std::fs::remove_dir_all(scene.path("db")).unwrap();
+    let report = load(&scene, "wide.csv", &["--weights", "--properties", "none"]);
+    assert_eq!((&report["left_out"], &report["notes"]), (&json!(["since"]), &json!([])));
 }
 
 #[test]

@@ -68,7 +68,7 @@ fn what_is_wrong_is_told_with_its_line() {
         ("+ 1 x", ["updates.txt:2", "integer ids"]),
         ("+ 1 2 3", ["updates.txt:2", "no weights"]),
         ("= 1 2 x", ["updates.txt:2", "a number as the weight"]),
-        ("- 1 2 x", ["updates.txt:2", "`- SOURCE TARGET [WEIGHT]`"]),
+        ("- 1 2 x", ["updates.txt:2", "`- SOURCE TARGET [#NUMBER] [WEIGHT]`"]),
         (
             "p 1 size x",
             ["updates.txt:2", "vertex 1: property \"size\": expected a whole number of type i64, found 'x'"],

@@ -186,10 +186,10 @@ fn exports_name_what_they_leave_out() {
         (&["db", "a.parquet", "--vertices", "b.parquet"], &[]),
         (&["db", "a.csv", "--vertices", "b.csv"], &[]),
         (&["db", "a.graphml"], &[]),
-        (&["weighted", "a.sg"], &["the weights"]),
-        (&["weighted", "a.wsg"], &[]),
-        (&["weighted", "a.txt"], &[]),
-        (&["weighted", "a.mtx"], &[]),
+        (&["weighted", "a.sg"], &["the weights", kind]),
+        (&["weighted", "a.wsg"], &[kind]),
+        (&["weighted", "a.txt"], &[kind]),
+        (&["weighted", "a.mtx"], &[kind]),
     ];
     for (arguments, left_out) in cases {
         let ran = scene.anden(&[&["export"], arguments, &["--json"]].concat());

@@ -3,8 +3,8 @@
 use base::parallel::Pool;
 use base::{NO_VERTEX, VertexId};
 use graph::formats::InputPath;
-use graph::{Direction, WeightType};
-use lama::ChangedArc;
+use graph::{Direction, Weight, WeightType};
+use lama::{ArcData, ChangedArc, GraphOptions};
 
 use super::requests::Block;
 use crate::Result;
@@ -19,9 +19,10 @@ pub(crate) fn added(blocks: Vec<Block>, expand: Expand) -> Vec<ChangedArc> {
     let mut arcs = Vec::with_capacity(num_edges * expand.factor());
     for block in blocks {
         for (i, &(source, target)) in block.edges.iter().enumerate() {
-            let weight = block.weights.get(i).copied().unwrap_or(0);
+            let row = block.first_row.map_or(0, |first| first + i as u64);
+            let data = ArcData { row, weight: block.weights.get(i).copied().unwrap_or(0) };
             expand.entries(KeyedArc::new(source, target, ()), |entry| {
-                arcs.push(ChangedArc { list: entry.list(), neighbour: entry.neighbour(), weight });
+                arcs.push(ChangedArc { list: entry.list(), neighbour: entry.neighbour(), data });
             });
         }
     }
@@ -52,24 +53,28 @@ pub(crate) fn removed(blocks: Vec<Block>, expand: Expand) -> RemovedEntries {
     removed
 }
 
-/// Sorts entries that come in input order, and merges parallel ones as `duplicates` says; those that
-/// it keeps ascend by the bits of their weights.
+/// Sorts entries that come in input order, and merges parallel ones as `duplicates` says; those that it keeps ascend by
+/// their rows or the bits of their weights.
 ///
 /// # Errors
 /// A sum of weights is beyond their type.
 pub(crate) fn sort_arcs(
     mut arcs: Vec<ChangedArc>,
-    weight_type: Option<WeightType>,
+    graph: &GraphOptions,
     duplicates: Duplicates,
     inputs: &[InputPath],
     pool: &Pool,
 ) -> Result<Vec<ChangedArc>> {
     if duplicates == Duplicates::Keep {
-        sort_in_parallel(&mut arcs, pool, |arcs| arcs.sort_by_key(|arc| (key(arc), arc.weight)));
+        sort_in_parallel(&mut arcs, pool, |arcs| arcs.sort_by_key(|arc| (key(arc), arc.data)));
         return Ok(arcs);
     }
     sort_in_parallel(&mut arcs, pool, |arcs| arcs.sort_by_key(key));
-    match weight_type {
+    if graph.has_rows() {
+        merge_arcs(&mut arcs, |_, next| Some(next));
+        return Ok(arcs);
+    }
+    match graph.weight_type {
         None => arcs.dedup(),
         Some(WeightType::U32) => merge_parallel::<u32>(&mut arcs, duplicates, inputs)?,
         Some(WeightType::I64) => merge_parallel::<i64>(&mut arcs, duplicates, inputs)?,
@@ -95,24 +100,33 @@ fn key(arc: &ChangedArc) -> u64 {
     u64::from(arc.list) << 32 | u64::from(arc.neighbour)
 }
 
-fn merge_parallel<P: Payload<Weight = P> + graph::Weight>(
+fn merge_parallel<P: Payload + Weight>(
     arcs: &mut Vec<ChangedArc>,
     duplicates: Duplicates,
     inputs: &[InputPath],
 ) -> Result<()> {
     let mut beyond = None;
+    merge_arcs(arcs, |kept, next| {
+        let (first, second) = (P::of_bits(kept.weight), P::of_bits(next.weight));
+        let merged = first.merge(second, duplicates).map(|merged| ArcData::of_weight(merged.bits()));
+        if merged.is_none() {
+            beyond = beyond.or(Some((first, second)));
+        }
+        merged
+    });
+    beyond.map_or(Ok(()), |(first, second)| Err(too_large_a_sum(inputs, first, second)))
+}
+
+/// Leaves one of each group of parallel entries, which are sorted; `merge` says what stands beside it, or that it stays
+/// as it is.
+fn merge_arcs(arcs: &mut Vec<ChangedArc>, mut merge: impl FnMut(ArcData, ArcData) -> Option<ArcData>) {
     arcs.dedup_by(|next, kept| {
         let is_same = (next.list, next.neighbour) == (kept.list, kept.neighbour);
         if is_same {
-            let (first, second) = (P::of_bits(kept.weight), P::of_bits(next.weight));
-            match first.merge(second, duplicates) {
-                Some(merged) => kept.weight = merged.bits(),
-                None => beyond = beyond.or(Some((first, second))),
-            }
+            kept.data = merge(kept.data, next.data).unwrap_or(kept.data);
         }
         is_same
     });
-    beyond.map_or(Ok(()), |(first, second)| Err(too_large_a_sum(inputs, first, second)))
 }
 
 /// Sorts entries that are to go, each once.
@@ -129,9 +143,9 @@ pub(crate) fn sort_entries(
 
 /// The same arcs as entries of the lists of their other ends, sorted.
 pub(crate) fn turned(arcs: &[ChangedArc], pool: &Pool) -> Vec<ChangedArc> {
-    let turn = |arc: &ChangedArc| ChangedArc { list: arc.neighbour, neighbour: arc.list, weight: arc.weight };
+    let turn = |arc: &ChangedArc| ChangedArc { list: arc.neighbour, neighbour: arc.list, data: arc.data };
     let mut turned: Vec<_> = arcs.iter().map(turn).collect();
-    sort_in_parallel(&mut turned, pool, |arcs| arcs.sort_by_key(|arc| (key(arc), arc.weight)));
+    sort_in_parallel(&mut turned, pool, |arcs| arcs.sort_by_key(|arc| (key(arc), arc.data)));
     turned
 }
 

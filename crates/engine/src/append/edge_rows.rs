@@ -3,6 +3,8 @@
 //! Every edge that is asked for gets a row behind those that there are; once it is known what changes, the rows that
 //! nothing needs go, and the others move up.
 
+use std::collections::HashMap;
+
 use base::VertexId;
 use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 use graph::{Direction, Graph};
@@ -24,6 +26,8 @@ pub(crate) struct AskedRows {
     places: Vec<Option<usize>>,
     types: Vec<PropertyType>,
     new: Vec<(String, PropertyType)>,
+    /// Rows that are there, whose values edges with another weight keep; by place.
+    kept: HashMap<usize, u64>,
 }
 
 /// The rows that are written.
@@ -31,13 +35,13 @@ pub(crate) struct AskedRows {
 pub(crate) struct EdgeRows {
     pub(crate) new: Vec<(String, PropertyType)>,
     pub(crate) numbers: Vec<u64>,
+    pub(crate) next_row: u64,
     /// By property of the database.
     pub(crate) columns: Vec<PropertyColumn>,
 }
 
 impl AskedRows {
-    /// Gives the edges of requests rows from `first_row` on, in the place of weights; `known` are the properties that
-    /// there are.
+    /// Gives the edges of requests rows from `first_row` on; `known` are the properties that there are.
     ///
     /// # Errors
     /// A property is of another type than the one that is there; there are too many edges.
@@ -71,7 +75,7 @@ impl AskedRows {
 
     fn take(&mut self, block: &mut Block) -> Result<()> {
         let (first, len) = (self.first_row + self.num_rows as u64, block.edges.len());
-        block.weights = (first..first + len as u64).collect();
+        block.first_row = Some(first);
         self.num_rows += len;
         if block.edge_columns.is_empty() {
             self.columns.iter_mut().for_each(|column| column.push_nulls(len));
@@ -94,30 +98,48 @@ impl AskedRows {
     /// # Errors
     /// The database is damaged.
     pub(crate) fn settle(
-        self,
+        mut self,
         view: &View,
         effective: &mut Effective,
         removed: &[(VertexId, VertexId)],
     ) -> Result<EdgeRows> {
         self.leave_same(view, effective, removed)?;
-        let mut used: Vec<u64> = effective.added.iter().map(|arc| arc.weight).collect();
+        let mut used: Vec<u64> = effective.added.iter().map(|arc| arc.data.row).collect();
         used.sort_unstable();
         used.dedup();
         for arc in &mut effective.added {
-            let rank = used.partition_point(|&row| row < arc.weight);
-            arc.weight = self.first_row + rank as u64;
+            let rank = used.partition_point(|&row| row < arc.data.row);
+            arc.data.row = self.first_row + rank as u64;
         }
         let places: Vec<u32> = used.iter().map(|row| (row - self.first_row) as u32).collect();
-        let column = |(column, property_type): (usize, &PropertyType)| match self.places[column] {
-            Some(found) => self.columns[found].gather(&places),
-            None => PropertyColumn::nulls(*property_type, places.len()),
-        };
-        let columns = self.types.iter().enumerate().map(column).collect();
-        let numbers = (self.first_row..).take(places.len()).collect();
-        Ok(EdgeRows { columns, numbers, new: self.new })
+        let columns = (0..self.types.len()).map(|column| self.written(view, column, &places));
+        let columns = columns.collect::<Result<_>>()?;
+        let next_row = self.first_row + places.len() as u64;
+        // Rows without values are not written.
+        let written = if view.options().edge_properties { self.first_row..next_row } else { 0..0 };
+        Ok(EdgeRows { columns, numbers: written.collect(), next_row, new: self.new })
     }
 
-    fn leave_same(&self, view: &View, effective: &mut Effective, removed: &[(VertexId, VertexId)]) -> Result<()> {
+    /// The values of a column of the database in the rows at these places.
+    fn written(&self, view: &View, column: usize, places: &[u32]) -> Result<PropertyColumn> {
+        let property_type = self.types[column];
+        if self.kept.is_empty() {
+            return Ok(match self.places[column] {
+                Some(found) => self.columns[found].gather(places),
+                None => PropertyColumn::nulls(property_type, places.len()),
+            });
+        }
+        let mut values = PropertyColumn::new(property_type);
+        for &place in places {
+            values.push(match self.kept.get(&(place as usize)) {
+                Some(&row) => view.edge_properties().value(column, row)?,
+                None => self.value(column, place as usize),
+            })?;
+        }
+        Ok(values)
+    }
+
+    fn leave_same(&mut self, view: &View, effective: &mut Effective, removed: &[(VertexId, VertexId)]) -> Result<()> {
         if view.is_multigraph() {
             return Ok(());
         }
@@ -131,10 +153,12 @@ impl AskedRows {
                 r += 1;
             }
             let Some(old) = effective.removed.get(r).filter(|old| ends(old) == ends(new)) else { continue };
-            let place = (new.weight - self.first_row) as usize;
-            let is_bare = (0..self.types.len()).all(|column| self.value(column, place).is_null());
-            let was_removed = removed.binary_search(&ends(new)).is_ok();
-            if (is_bare && !was_removed) || self.is_same(view, place, old.weight)? {
+            let place = (new.data.row - self.first_row) as usize;
+            let is_bare = (0..self.types.len()).all(|column| self.value(column, place).is_null())
+                && removed.binary_search(&ends(new)).is_err();
+            if new.data.weight != old.data.weight {
+                self.kept.extend(is_bare.then_some((place, old.data.row)));
+            } else if is_bare || self.is_same(view, place, old.data.row)? {
                 (stays_added[a], stays_removed[r]) = (false, false);
                 let counts = u64::from(!is_undirected || new.list <= new.neighbour);
                 effective.num_added -= counts;

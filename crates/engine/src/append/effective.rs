@@ -9,7 +9,7 @@ use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
 use graph::{Direction, Graph};
-use lama::{ChangedArc, Finder, View};
+use lama::{ArcData, ChangedArc, Finder, View};
 
 use crate::Result;
 
@@ -103,8 +103,8 @@ struct Comparer<'a> {
     is_multigraph: bool,
     is_undirected: bool,
     wanted: Vec<Wanted>,
-    /// Entries that are there: the index of what is wanted, and the weight.
-    present: Vec<(usize, u64)>,
+    /// Entries that are there: the index of what is wanted, and what stands beside it.
+    present: Vec<(usize, ArcData)>,
     found: Effective,
 }
 
@@ -150,7 +150,7 @@ impl<'a> Comparer<'a> {
         self.note_wanted(added, removed);
         self.present.clear();
         let neighbours = self.wanted.iter().map(|wanted| wanted.neighbour);
-        self.finder.find(list, neighbours, |index, weight| self.present.push((index, weight)))?;
+        self.finder.find(list, neighbours, |index, data| self.present.push((index, data)))?;
         self.present.sort_unstable();
         let mut next = 0;
         let wanted = std::mem::take(&mut self.wanted);
@@ -185,7 +185,7 @@ impl<'a> Comparer<'a> {
 
     /// What happens to the arcs from `list` to one neighbour, of which those at `present` are there.
     fn decide(&mut self, list: VertexId, wanted: &Wanted, added: &[ChangedArc], present: Range<usize>) {
-        let arc = |weight| ChangedArc { list, neighbour: wanted.neighbour, weight };
+        let arc = |data| ChangedArc { list, neighbour: wanted.neighbour, data };
         let counts = !self.is_undirected || list <= wanted.neighbour;
         let old = &self.present[present];
         if wanted.is_removed && old.is_empty() && counts {
@@ -195,12 +195,12 @@ impl<'a> Comparer<'a> {
         if self.is_multigraph && !wanted.is_removed {
             self.found.added.extend(added);
         } else if wanted.is_removed || !added.is_empty() {
-            // Both ascend by weight; what is in both stays as it is.
+            // Both ascend by row and weight; what is in both stays as it is.
             let (mut a, mut o) = (0, 0);
             loop {
                 match (added.get(a), old.get(o)) {
-                    (Some(new), Some(old)) if new.weight == old.1 => (a, o) = (a + 1, o + 1),
-                    (Some(new), Some(old)) if new.weight > old.1 => {
+                    (Some(new), Some(old)) if new.data == old.1 => (a, o) = (a + 1, o + 1),
+                    (Some(new), Some(old)) if new.data > old.1 => {
                         self.found.removed.push(arc(old.1));
                         o += 1;
                     }
@@ -229,7 +229,7 @@ mod tests {
 
     #[test]
     fn pieces_hold_whole_lists() {
-        let arc = |list, neighbour| ChangedArc { list, neighbour, weight: 0 };
+        let arc = |list, neighbour| ChangedArc { list, neighbour, data: ArcData::default() };
         let added: Vec<_> = (0..50_000).map(|i| arc(i / 20_000, i)).collect();
         let removed: Vec<_> = (0..30_000).map(|i| (i / 10, i)).collect();
         let pieces = cut(&Asked { added, removed });

@@ -16,7 +16,7 @@ use lama::{GraphOptions, Key, KeyScheme, View};
 
 use super::changes::{Changes, fitting_key, weight_bits};
 use super::properties::{ValueRows, edge_values, value_rows};
-use crate::load::{Budget, Duplicates, InputKey, InputReport, Joined, KeyTable, Payload, VertexKeys};
+use crate::load::{Budget, Duplicates, InputKey, InputReport, Joined, KeyTable, VertexKeys};
 use crate::{Error, Result};
 
 /// What an edge takes at most at once, from the text to the level: its numbers, its entries in the
@@ -52,6 +52,8 @@ pub(crate) struct Block {
     pub(crate) edges: Vec<(u32, u32)>,
     /// The bits of each edge's weight; empty without weights.
     pub(crate) weights: Vec<u64>,
+    /// The row of the first edge, where edges have rows; those of the others follow.
+    pub(crate) first_row: Option<u64>,
     pub(crate) vertices: Vec<u32>,
     /// By property of the edges, with a row for each; no columns where nothing is said of them.
     pub(crate) edge_columns: Vec<PropertyColumn>,
@@ -80,31 +82,28 @@ pub(crate) fn read_source(reading: Reading<'_>, source: &mut Source) -> Result<R
 
 fn read_keys<K: InputKey>(reading: Reading<'_>, source: &mut Source) -> Result<Requests> {
     match reading.graph.weight_type {
-        None => read_blocks::<K, ()>(reading, source),
-        Some(WeightType::U32) => read_blocks::<K, u32>(reading, source),
+        None | Some(WeightType::U32) => read_blocks::<K, u32>(reading, source),
         Some(WeightType::I64) => read_blocks::<K, i64>(reading, source),
         Some(WeightType::F32) => read_blocks::<K, f32>(reading, source),
         Some(WeightType::F64) => read_blocks::<K, f64>(reading, source),
     }
 }
 
-fn read_blocks<K: InputKey, P: Payload>(reading: Reading<'_>, source: &mut Source) -> Result<Requests> {
+fn read_blocks<K: InputKey, W: Weight>(reading: Reading<'_>, source: &mut Source) -> Result<Requests> {
     let Reading { pool, progress, .. } = reading;
     progress.stage("read", source.facts().input_bytes);
     let num_vertices = source.facts().num_vertices.unwrap_or(0);
     let (bytes_read, bytes_told) = (source.bytes_read(), AtomicU64::new(0));
     let collector = Collector::<K>::new(reading);
-    let summary = source.for_each_block(pool, |worker, mut block: EdgeBlock<K, P::Weight>| -> Result<()> {
+    let summary = source.for_each_block(pool, |worker, mut block: EdgeBlock<K, W>| -> Result<()> {
         progress.check()?;
         let now = bytes_read.load(Ordering::Relaxed);
         progress.advance(now.saturating_sub(bytes_told.fetch_max(now, Ordering::Relaxed)));
-        let weights =
-            if P::IS_WEIGHTED { block.weights.iter().map(|weight| weight.bits()).collect() } else { Vec::new() };
-        if P::IS_WEIGHTED && !block.weights.iter().all(|weight| weight.is_accepted()) {
+        if !block.weights.iter().all(|weight| weight.is_accepted()) {
             return Err(Error::Option("a weight is −∞ or not a number".into()));
         }
         let values = BlockValues {
-            weights,
+            weights: block.weights.iter().map(|weight| weight.bits()).collect(),
             of_edges: std::mem::take(&mut block.properties),
             of_vertices: std::mem::take(&mut block.vertex_properties).into_iter().enumerate().collect(),
         };
@@ -276,7 +275,7 @@ impl<'a, K: InputKey> Collector<'a, K> {
         let BlockValues { weights, of_edges: edge_columns, of_vertices: properties } = values;
         let columns = properties.iter().map(|(_, column)| column).chain(&edge_columns);
         let column_bytes: usize = columns.map(PropertyColumn::num_bytes).sum();
-        blocks.push(Block { sequence, worker, edges, weights, vertices, edge_columns, properties });
+        blocks.push(Block { sequence, worker, edges, weights, first_row: None, vertices, edge_columns, properties });
 
         let grown = table.num_bytes() as u64 - *table_bytes;
         *table_bytes += grown;

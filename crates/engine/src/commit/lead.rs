@@ -142,7 +142,7 @@ impl Database {
                 Ok(()) => {
                     if let Some(outcome) = request.outcome.take() {
                         // Read once the request is answered, and only if it has not failed.
-                        let _ = outcome.set(Committed { epoch, place: num_added });
+                        let _ = outcome.set(Committed { epoch, place: num_added, numbers: group.take_numbers() });
                     }
                     durability = durability.strongest(request.durability);
                     num_added += 1;

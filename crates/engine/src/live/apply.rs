@@ -11,15 +11,15 @@ use base::progress::Silent;
 use base::{MAX_VERTICES, VertexId};
 use graph::property::OwnedValue;
 use graph::{Direction, Graph};
-use lama::{Finder, GraphOptions, Key, KeyScheme, Overlay, Underlay};
+use lama::{ArcData, Finder, GraphOptions, Key, KeyScheme, Overlay, Underlay};
 
 use super::batch::{ArcUpdate, Batch};
 use super::below::Below;
 use super::bulk::BulkRows;
-use super::edges::EdgePlan;
+use super::edges::{EdgePlan, PlannedAction, stored};
 use super::pairs::Given;
 use super::strict::StrictChecker;
-use super::update::{Missing, NewValue, Update};
+use super::update::{EdgeAction, EdgeId, Missing, NewValue, Update};
 use super::values::{Properties, typed};
 use super::version::LiveVersion;
 use super::{UNDERLAY_BITS, Writer, logged, roomy};
@@ -70,6 +70,13 @@ pub(super) enum IdUpdate {
         place: usize,
         value: OwnedValue,
     },
+    /// One edge of a multigraph is to change, or to be gone.
+    Action {
+        source: VertexId,
+        target: VertexId,
+        number: u64,
+        action: PlannedAction,
+    },
 }
 
 /// A change that can be made without a look at what is there.
@@ -83,12 +90,12 @@ pub(super) enum Step {
     SetValue(usize),
 }
 
-/// An edge, and the bits of the weight that it is to have, or the number of its row; `None` where it is to be gone.
+/// An edge, and its row and weight; `None` where it is to be gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct EdgeUpdate {
     pub(crate) source: VertexId,
     pub(crate) target: VertexId,
-    pub(crate) addition: Option<u64>,
+    pub(crate) addition: Option<ArcData>,
 }
 
 /// A batch that can be applied.
@@ -201,8 +208,7 @@ impl Writer {
     fn with_batch(&mut self, body: impl FnOnce(&mut Self, &mut Batch) -> Result<()>) -> Result<Arc<LiveVersion>> {
         self.require_whole()?;
         // Of the right kind, should the body panic.
-        let payload = self.underlay.view().options().list_weights();
-        let mut batch = std::mem::replace(&mut self.batch, Batch::new(payload));
+        let mut batch = std::mem::replace(&mut self.batch, Batch::new(self.underlay.view().options()));
         batch.clear();
         let done = body(self, &mut batch);
         self.batch = batch;
@@ -313,6 +319,7 @@ impl Writer {
         if let Some(extended) = plan.edge_properties.take_extended() {
             self.edges.extend_schema(extended);
         }
+        plan.edges.first_rows().for_each(|(row, first)| self.edges.rows.set_first(row, first));
         for (row, values) in plan.edges.numbered_rows() {
             values.iter().enumerate().for_each(|(place, value)| self.edges.rows.set(row, place, value.as_value()));
         }
@@ -338,11 +345,14 @@ impl Writer {
         if updates.len() <= SERIAL_UPDATES {
             return None;
         }
-        let nothing_new = self.empty_plan();
-        let edge = |update: &Update| {
-            Some(match update {
+        let mut nothing_new = self.empty_plan();
+        let first_row = self.edges.next;
+        let edge = |index: usize| {
+            let row = if options.has_rows() { first_row + index as u64 } else { 0 };
+            let data = |weight| ArcData { row, weight };
+            Some(match &updates[index] {
                 Update::AddEdge { source, target, weight, properties } if properties.is_empty() => EdgeUpdate {
-                    addition: Some(weight_bits((source, target), *weight, options).ok()?),
+                    addition: Some(data(weight_bits((source, target), *weight, options).ok()?)),
                     source: self.known_id(source, true, &nothing_new)?,
                     target: self.known_id(target, true, &nothing_new)?,
                 },
@@ -358,8 +368,8 @@ impl Writer {
         let is_every_id_live = self.num_vertices == self.vertex_bound;
         let bounds = batch.collect(pool, updates.len(), arcs_each, |piece, push| {
             let mut bound = self.vertex_bound;
-            for update in &updates[piece] {
-                let edge = edge(update)?;
+            for index in piece {
+                let edge = edge(index)?;
                 if options.ordered && edge.source == edge.target && !is_every_id_live {
                     // A loop is no arc here, and yet its vertex is to be there.
                     return None;
@@ -370,6 +380,10 @@ impl Writer {
             Some(bound)
         });
         let bound = bounds.into_iter().try_fold(self.vertex_bound, |all, bound| Some(all.max(bound?)));
+        if options.has_rows() {
+            // An update that adds nothing leaves a gap.
+            nothing_new.edges.begin_at(first_row + updates.len() as u64);
+        }
         Some((Plan { vertex_bound: bound?, ..nothing_new }, BulkRows::default()))
     }
 
@@ -429,6 +443,17 @@ impl Writer {
                 self.plan_edge(edge, values, plan, finder)?;
             }
             Some(IdUpdate::SetWeight(edge)) => self.plan_weight(edge, plan, finder)?,
+            Some(IdUpdate::Action { source, target, number, action }) => {
+                if !self.plan_action((source, target), number, action, plan, finder)? {
+                    return Err(match update {
+                        Update::ChangeEdge { id, .. } => Error::no_numbered_edge(&id.source, &id.target, number),
+                        _ => Error::Option("there is no such edge".to_owned()),
+                    });
+                }
+                if let (Some(strict), Some(ends)) = (strict, stored(self.options(), (source, target))) {
+                    strict.see_edges(ends, !self.planned_edges(ends, plan, finder)?.is_empty());
+                }
+            }
             Some(IdUpdate::AddVertex(vertex)) => plan.steps.push(Step::AddVertex(vertex)),
             Some(IdUpdate::RemoveVertex(vertex)) => plan.steps.push(Step::RemoveVertex(vertex)),
             Some(IdUpdate::SetValue(place)) => plan.steps.push(Step::SetValue(place)),
@@ -463,6 +488,7 @@ impl Writer {
                 (Some(source), Some(target)) => Some(IdUpdate::Edge(EdgeUpdate { source, target, addition: None })),
                 _ => None,
             },
+            Update::ChangeEdge { .. } => Some(self.edge_action(updates, plan)?),
             Update::AddVertex(key) => Some(IdUpdate::AddVertex(self.id_to_be(key, plan, None)?)),
             Update::RemoveVertex(key) => self.id(key, plan)?.map(IdUpdate::RemoveVertex),
         })
@@ -479,7 +505,7 @@ impl Writer {
         let bits = weight_bits((source, target), weight, self.underlay.view().options())?;
         let source = self.id_to_be(source, plan, strict)?;
         let target = self.id_to_be(target, plan, strict)?;
-        Ok(EdgeUpdate { source, target, addition: Some(bits) })
+        Ok(EdgeUpdate { source, target, addition: Some(ArcData::of_weight(bits)) })
     }
 
     /// Plans a value of a vertex. To take one away makes no vertex.
@@ -527,6 +553,31 @@ impl Writer {
             return if value.as_value().is_null() { Ok(None) } else { Err(Error::no_edge(source, target)) };
         };
         Ok(Some(IdUpdate::SetEdgeValue { source, target, place, value }))
+    }
+
+    /// What becomes of one edge.
+    fn edge_action(&self, updates: &[Update], plan: &mut Plan) -> Result<IdUpdate> {
+        let Some(Update::ChangeEdge { id: EdgeId { source, target, number }, action }) = updates.first() else {
+            return Err(Error::Option("there is no such edge".to_owned()));
+        };
+        let options = self.options();
+        if !options.multigraph {
+            let what = "edges have numbers in multigraphs only, which are loaded with --duplicates keep";
+            return Err(Error::Option(format!("the edge from {source} to {target}: #{number}: {what}")));
+        }
+        let ends = self.id(source, plan)?.zip(self.id(target, plan)?);
+        let action = match action {
+            EdgeAction::Remove => PlannedAction::Remove,
+            &EdgeAction::SetWeight(weight) => {
+                PlannedAction::SetWeight(weight_bits((source, target), Some(weight), options)?)
+            }
+            EdgeAction::SetProperty { name, value } => {
+                let (place, value) = self.edge_property((source, target), (name, value), updates, plan)?;
+                PlannedAction::SetValue(place, value)
+            }
+        };
+        let (source, target) = ends.ok_or_else(|| Error::no_numbered_edge(source, target, *number))?;
+        Ok(IdUpdate::Action { source, target, number: *number, action })
     }
 
     /// The values that the first of some updates gives the edge that it adds, with the places of their properties.
@@ -717,6 +768,9 @@ pub(super) fn said_of_edges<'u>(updates: &'u [Update], name: &'u str) -> impl It
         let (set, added) = match update {
             Update::SetEdgeProperty { name: other, value, .. } if other == name => (Some(value), &[][..]),
             Update::AddEdge { properties, .. } => (None, &properties[..]),
+            Update::ChangeEdge { action: EdgeAction::SetProperty { name: other, value }, .. } if other == name => {
+                (Some(value), &[][..])
+            }
             _ => (None, &[][..]),
         };
         set.into_iter().chain(added.iter().filter(move |(other, _)| **other == *name).map(|(_, value)| value))

@@ -5,33 +5,35 @@ use std::sync::Mutex;
 
 use base::VertexId;
 use base::parallel::Pool;
-use graph::WeightType;
+use lama::{ArcData, GraphOptions};
 
-use super::delta::{Bits, for_widths};
+use super::delta::{Bits, Width, for_widths};
 
-/// An arc to be there, with a weight of these bits, or to be gone.
+/// An arc to be there, with this data, or to be gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct ArcUpdate {
     pub(crate) list: VertexId,
     pub(crate) neighbour: VertexId,
-    pub(crate) addition: Option<u64>,
+    pub(crate) addition: Option<ArcData>,
 }
 
-/// Arcs to be there or to be gone, with payloads of one width. Its memory serves one batch after the other.
+/// Arcs to be there or to be gone, with data of one width. Its memory serves one batch after the other.
 #[derive(Debug)]
 pub(crate) enum Batch {
     None(Vec<terrace::Update<()>>),
     Narrow(Vec<terrace::Update<u32>>),
     Wide(Vec<terrace::Update<u64>>),
+    Full(Vec<terrace::Update<[u64; 2]>>),
 }
 
 impl Batch {
-    /// Without arcs, of a graph whose lists carry `payload`.
-    pub(crate) fn new(payload: Option<WeightType>) -> Self {
-        match payload.map(WeightType::num_bytes) {
-            None => Self::None(Vec::new()),
-            Some(4) => Self::Narrow(Vec::new()),
-            Some(_) => Self::Wide(Vec::new()),
+    /// Without arcs.
+    pub(crate) fn new(options: &GraphOptions) -> Self {
+        match Width::of(options) {
+            Width::None => Self::None(Vec::new()),
+            Width::Narrow => Self::Narrow(Vec::new()),
+            Width::Wide => Self::Wide(Vec::new()),
+            Width::Full => Self::Full(Vec::new()),
         }
     }
 
@@ -46,9 +48,11 @@ impl Batch {
     }
 
     /// Calls `body` with all arcs, in their order.
-    pub(crate) fn for_each(&self, mut body: impl FnMut(ArcUpdate)) {
+    pub(crate) fn for_each(&self, options: &GraphOptions, mut body: impl FnMut(ArcUpdate)) {
+        let has_rows = options.has_rows();
         for_widths!(Self, self, arcs => for &terrace::Update { source, target, addition } in arcs {
-            body(ArcUpdate { list: source, neighbour: target, addition: addition.map(Bits::into_bits) });
+            let addition = addition.map(|value| Bits::into_data(value, has_rows));
+            body(ArcUpdate { list: source, neighbour: target, addition });
         });
     }
 
@@ -127,20 +131,27 @@ fn collect<W: Bits, R: Send>(
 
 #[cfg(test)]
 mod tests {
+    use graph::WeightType;
+
     use super::*;
 
     #[test]
     fn arcs_come_in_the_order_of_their_updates() {
         let pool = Pool::new(3).unwrap();
         let num_updates = 5 * GRAIN + 17;
-        let mut batch = Batch::new(Some(WeightType::U32));
+        let options = GraphOptions { weight_type: Some(WeightType::U32), ..GraphOptions::default() };
+        let mut batch = Batch::new(&options);
         for _ in 0..2 {
             batch.clear();
             batch.push(ArcUpdate { list: 7, neighbour: 8, addition: None });
             let counts = batch.collect(&pool, num_updates, 2, |updates, push| {
                 let first = updates.start;
                 for update in updates {
-                    let arc = ArcUpdate { list: update as u32, neighbour: 1, addition: Some(update as u64) };
+                    let arc = ArcUpdate {
+                        list: update as u32,
+                        neighbour: 1,
+                        addition: Some(ArcData::of_weight(update as u64)),
+                    };
                     (0..update % 3).for_each(|_| push(arc));
                 }
                 first

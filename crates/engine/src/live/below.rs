@@ -79,21 +79,21 @@ impl<W: Bits> Base<W> for Below<'_> {
 impl<W: Bits> Search<W> for BelowSearch<'_> {
     #[inline]
     fn find(&mut self, source: VertexId, target: VertexId) -> base::Result<Option<W>> {
-        let in_snapshot = self.finder.weight(source, target)?;
+        let in_snapshot = self.finder.first(source, target)?;
         let below = match self.frozen {
             None => in_snapshot,
-            Some(frozen) => frozen.weight_over(source, target, in_snapshot),
+            Some(frozen) => frozen.data_over(source, target, in_snapshot),
         };
         Ok(below.map(W::of))
     }
 
     fn find_all(&mut self, source: VertexId, target: VertexId, found: &mut dyn FnMut(W)) -> base::Result<()> {
         let mut edges = Vec::new();
-        self.finder.find(source, [target], |_, bits| edges.push(bits))?;
+        self.finder.find(source, [target], |_, data| edges.push(data))?;
         if let Some(frozen) = self.frozen {
             frozen.lay_edges_over(source, target, &mut edges);
         }
-        edges.into_iter().for_each(|bits| found(W::of(bits)));
+        edges.into_iter().for_each(|data| found(W::of(data)));
         Ok(())
     }
 

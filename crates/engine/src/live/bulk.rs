@@ -8,7 +8,7 @@ use std::collections::HashSet;
 use base::VertexId;
 use base::parallel::Pool;
 use graph::property::{OwnedValue, PropertySchema, PropertyType, PropertyValue};
-use lama::Side;
+use lama::{ArcData, Side};
 
 use super::Writer;
 use super::apply::{EdgeUpdate, Plan, said_of_edges};
@@ -47,10 +47,20 @@ struct Part<'u> {
 struct KnownEdge {
     source: VertexId,
     target: VertexId,
+    /// The bits of its weight.
+    weight: u64,
     /// Where its values end.
     end: usize,
     /// Whether it gets a row as it is: there is no such edge, and the batch has one.
     is_new: bool,
+}
+
+impl KnownEdge {
+    /// The edge, with this row.
+    fn update(&self, row: u64) -> EdgeUpdate {
+        let addition = Some(ArcData { row, weight: self.weight });
+        EdgeUpdate { source: self.source, target: self.target, addition }
+    }
 }
 
 impl<'u> Part<'u> {
@@ -133,8 +143,7 @@ impl Writer {
             for edge in &mut part.edges {
                 edge.is_new &= repeated.is_empty() || !repeated.contains(&key(edge));
                 if edge.is_new {
-                    let update = EdgeUpdate { source: edge.source, target: edge.target, addition: Some(next) };
-                    update.for_each_arc(options, |arc| batch.push(arc));
+                    edge.update(next).for_each_arc(options, |arc| batch.push(arc));
                     next += 1;
                 }
             }
@@ -142,9 +151,8 @@ impl Writer {
         plan.edges.begin_at(next);
         let mut finder = self.underlay.finder();
         for (edge, values) in parts.iter().flat_map(Part::edges).filter(|(edge, _)| !edge.is_new) {
-            let update = EdgeUpdate { source: edge.source, target: edge.target, addition: Some(0) };
             let values = values.iter().map(|&(place, value)| (place, OwnedValue::from(value))).collect();
-            self.plan_edge(update, values, &mut plan, &mut finder).ok()?;
+            self.plan_edge(edge.update(0), values, &mut plan, &mut finder).ok()?;
         }
         Some((plan, BulkRows { parts, first_row }))
     }
@@ -158,7 +166,7 @@ impl Writer {
         let mut places = Places::new(schema);
         for update in updates {
             let Update::AddEdge { source, target, weight, properties } = update else { return None };
-            weight_bits((source, target), *weight, options).ok()?;
+            let weight = weight_bits((source, target), *weight, options).ok()?;
             let (source, target) = (self.known_id(source, true, plan)?, self.known_id(target, true, plan)?);
             if options.ordered && source == target && !is_every_id_live {
                 // A loop is no arc here, and yet its vertex is to be there.
@@ -173,7 +181,7 @@ impl Writer {
                 }
                 part.values.push((place, borrowed(value, property_type)?));
             }
-            part.edges.push(KnownEdge { source, target, end: part.values.len(), is_new: true });
+            part.edges.push(KnownEdge { source, target, weight, end: part.values.len(), is_new: true });
         }
         if !options.multigraph {
             self.find_known(&mut part.edges).ok()?;

@@ -105,7 +105,7 @@ impl LiveVersion {
         let arcs = |side: Side| {
             // Who commits meanwhile may touch vertices that this version has no room for.
             let touched = || version.underlay.touched(side).filter(|&vertex| (vertex as usize) < version.vertex_bound);
-            let arcs = |plane| version.delta.arcs(plane, touched());
+            let arcs = |plane| version.delta.arcs(plane, touched(), store.options());
             let (mut added, mut removed) = (arcs(Plane::added(side)), arcs(Plane::removed(side)));
             if store.options().multigraph {
                 cancel(&mut added, &mut removed);
@@ -133,7 +133,12 @@ impl LiveVersion {
                 new_properties: &properties.new,
                 properties: &properties.changes,
                 new_edge_properties: &rows.new,
-                rows: NewRows { numbers: &rows.numbers, next_row: rows.next, columns: &rows.columns },
+                rows: NewRows {
+                    numbers: &rows.numbers,
+                    next_row: rows.next,
+                    columns: &rows.columns,
+                    first_rows: rows.first_rows.as_ref(),
+                },
                 num_edges_added: num_edges_of(&out_added, direction),
                 num_edges_removed: num_edges_of(&out_removed, direction),
             },

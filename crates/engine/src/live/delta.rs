@@ -1,5 +1,5 @@
-//! The arcs that a live graph adds to its snapshot and removes from it, for payloads of every width: none, a weight of
-//! four bytes, and a weight or the number of a row of eight.
+//! The arcs that a live graph adds to its snapshot and removes from it, for data of every width: none, a weight of four
+//! bytes, a weight or the number of a row of eight, and both of sixteen.
 
 use std::borrow::Cow;
 use std::ops::ControlFlow;
@@ -7,7 +7,9 @@ use std::ops::ControlFlow;
 use base::VertexId;
 use base::parallel::Pool;
 use graph::WeightType;
-use lama::{Added, AddedPiece, ChangedArc, ChangedPart, ChangedPartBody, ListChanges, Side, TouchedLists};
+use lama::{
+    Added, AddedPiece, ArcData, ChangedArc, ChangedPart, ChangedPartBody, GraphOptions, ListChanges, Side, TouchedLists,
+};
 use terrace::{Addition, Edges, Lists, Mirror, Options, Plane, Space, Terrace, Version};
 
 use super::batch::Batch;
@@ -30,6 +32,7 @@ pub(crate) enum Delta {
     None(Filled<()>),
     Narrow(Filled<u32>),
     Wide(Filled<u64>),
+    Full(Filled<[u64; 2]>),
 }
 
 /// What is added and removed at an epoch.
@@ -38,6 +41,7 @@ pub(crate) enum DeltaVersion {
     None(Version<()>),
     Narrow(Version<u32>),
     Wide(Version<u64>),
+    Full(Version<[u64; 2]>),
 }
 
 macro_rules! for_widths {
@@ -46,23 +50,25 @@ macro_rules! for_widths {
             $kind::None($name) => $body,
             $kind::Narrow($name) => $body,
             $kind::Wide($name) => $body,
+            $kind::Full($name) => $body,
         }
     };
 }
 pub(crate) use for_widths;
 
-/// The bits that stand beside an entry, zeros above.
+/// What stands beside an entry, as wide as the graph needs it.
 pub(crate) trait Bits: terrace::Value {
-    fn of(bits: u64) -> Self;
-    fn into_bits(self) -> u64;
+    fn of(data: ArcData) -> Self;
+    /// `has_rows`: whether entries of the graph have rows.
+    fn into_data(self, has_rows: bool) -> ArcData;
     fn bytes(values: &[Self]) -> &[u8];
 }
 
 impl Bits for () {
-    fn of(_: u64) {}
+    fn of(_: ArcData) {}
 
-    fn into_bits(self) -> u64 {
-        0
+    fn into_data(self, _: bool) -> ArcData {
+        ArcData::default()
     }
 
     fn bytes(_: &[Self]) -> &[u8] {
@@ -70,15 +76,51 @@ impl Bits for () {
     }
 }
 
+impl Bits for [u64; 2] {
+    fn of(ArcData { row, weight }: ArcData) -> Self {
+        [row, weight]
+    }
+
+    fn into_data(self, _: bool) -> ArcData {
+        ArcData { row: self[0], weight: self[1] }
+    }
+
+    fn bytes(values: &[Self]) -> &[u8] {
+        bytemuck::cast_slice(values)
+    }
+}
+
+/// The width of what stands beside the entries of a graph.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Width {
+    None,
+    Narrow,
+    Wide,
+    Full,
+}
+
+impl Width {
+    pub(super) fn of(options: &GraphOptions) -> Self {
+        match (options.has_rows(), options.weight_type.map(WeightType::num_bytes)) {
+            (true, Some(_)) => Self::Full,
+            (true, None) => Self::Wide,
+            (false, None) => Self::None,
+            (false, Some(4)) => Self::Narrow,
+            (false, Some(_)) => Self::Wide,
+        }
+    }
+}
+
 macro_rules! bits_of_widths {
     ($($width:ty)*) => {$(
         impl Bits for $width {
-            fn of(bits: u64) -> Self {
-                bits as Self
+            fn of(ArcData { row, weight }: ArcData) -> Self {
+                // One of the two is there.
+                (row | weight) as Self
             }
 
-            fn into_bits(self) -> u64 {
-                self.into()
+            fn into_data(self, has_rows: bool) -> ArcData {
+                if has_rows { ArcData::of_row(self.into()) } else { ArcData::of_weight(self.into()) }
             }
 
             fn bytes(values: &[Self]) -> &[u8] {
@@ -102,12 +144,13 @@ impl<W: Bits> Filled<W> {
 }
 
 impl Delta {
-    /// Without changes, of a graph whose lists carry `payload`.
-    pub(crate) fn new(payload: Option<WeightType>, options: &Options) -> Result<Self> {
-        Ok(match payload.map(WeightType::num_bytes) {
-            None => Self::None(Filled::new(options)?),
-            Some(4) => Self::Narrow(Filled::new(options)?),
-            Some(_) => Self::Wide(Filled::new(options)?),
+    /// Without changes.
+    pub(crate) fn new(graph: &GraphOptions, options: &Options) -> Result<Self> {
+        Ok(match Width::of(graph) {
+            Width::None => Self::None(Filled::new(options)?),
+            Width::Narrow => Self::Narrow(Filled::new(options)?),
+            Width::Wide => Self::Wide(Filled::new(options)?),
+            Width::Full => Self::Full(Filled::new(options)?),
         })
     }
 
@@ -129,7 +172,8 @@ impl Delta {
             (Self::None(delta), Batch::None(arcs)) => delta.apply(pool, below, arcs),
             (Self::Narrow(delta), Batch::Narrow(arcs)) => delta.apply(pool, below, arcs),
             (Self::Wide(delta), Batch::Wide(arcs)) => delta.apply(pool, below, arcs),
-            _ => Err(Error::Option("weights of another width than the graph's".into())),
+            (Self::Full(delta), Batch::Full(arcs)) => delta.apply(pool, below, arcs),
+            _ => Err(Error::Option("arcs with data of another width than the graph's".into())),
         }
     }
 
@@ -154,6 +198,7 @@ impl Delta {
             Self::None(delta) => DeltaVersion::None(published(delta)),
             Self::Narrow(delta) => DeltaVersion::Narrow(published(delta)),
             Self::Wide(delta) => DeltaVersion::Wide(published(delta)),
+            Self::Full(delta) => DeltaVersion::Full(published(delta)),
         }
     }
 }
@@ -245,32 +290,45 @@ impl DeltaVersion {
         for_widths!(Self, self, version => pieces(version.lists(Plane::added(side)), vertex, body))
     }
 
-    /// The bits of the weight that stands in a plane beside an entry.
-    pub(crate) fn weight(&self, plane: Plane, list: VertexId, neighbour: VertexId) -> Option<u64> {
-        for_widths!(Self, self, version => {
-            version.lists(plane).get(list, neighbour).map(|&value| Bits::into_bits(value))
-        })
-    }
-
-    /// Calls `body` with the bits that stand in a plane beside each of the entries to a neighbor.
-    pub(crate) fn for_each_parallel(
+    /// What stands in a plane beside an entry.
+    pub(crate) fn data(
         &self,
         plane: Plane,
         list: VertexId,
         neighbor: VertexId,
-        mut body: impl FnMut(u64),
+        options: &GraphOptions,
+    ) -> Option<ArcData> {
+        let has_rows = options.has_rows();
+        for_widths!(Self, self, version => {
+            version.lists(plane).get(list, neighbor).map(|&value| Bits::into_data(value, has_rows))
+        })
+    }
+
+    /// Calls `body` with what stands in a plane beside each of the entries to a neighbor.
+    pub(crate) fn for_each_parallel(
+        &self,
+        plane: Plane,
+        (list, neighbor): (VertexId, VertexId),
+        options: &GraphOptions,
+        mut body: impl FnMut(ArcData),
     ) {
+        let has_rows = options.has_rows();
         for_widths!(Self, self, version => {
             let lists = version.lists(plane);
             if lists.num_arcs() > 0 {
-                lists.for_each_parallel(list, neighbor, |&value| body(Bits::into_bits(value)));
+                lists.for_each_parallel(list, neighbor, |&value| body(Bits::into_data(value, has_rows)));
             }
         });
     }
 
     /// All arcs of a plane in these lists, which ascend.
-    pub(crate) fn arcs(&self, plane: Plane, lists: impl Iterator<Item = VertexId>) -> Vec<ChangedArc> {
-        for_widths!(Self, self, version => arcs(version.lists(plane), lists))
+    pub(crate) fn arcs(
+        &self,
+        plane: Plane,
+        lists: impl Iterator<Item = VertexId>,
+        options: &GraphOptions,
+    ) -> Vec<ChangedArc> {
+        for_widths!(Self, self, version => arcs(version.lists(plane), lists, options.has_rows()))
     }
 }
 
@@ -334,12 +392,12 @@ fn pieces<W: Bits>(lists: Lists<'_, W>, vertex: VertexId, body: &mut AddedPiece<
     })
 }
 
-fn arcs<W: Bits>(lists: Lists<'_, W>, of: impl Iterator<Item = VertexId>) -> Vec<ChangedArc> {
+fn arcs<W: Bits>(lists: Lists<'_, W>, of: impl Iterator<Item = VertexId>, has_rows: bool) -> Vec<ChangedArc> {
     let mut arcs = Vec::with_capacity(lists.num_arcs() as usize);
     for list in of {
         let _ = lists.for_each_fragment(list, |targets, values| {
-            let weights = values.iter().map(|&value| value.into_bits());
-            arcs.extend(targets.iter().zip(weights).map(|(&neighbour, weight)| ChangedArc { list, neighbour, weight }));
+            let data = values.iter().map(|&value| value.into_data(has_rows));
+            arcs.extend(targets.iter().zip(data).map(|(&neighbour, data)| ChangedArc { list, neighbour, data }));
             ControlFlow::Continue(())
         });
     }

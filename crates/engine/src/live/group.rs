@@ -57,6 +57,11 @@ impl Group<'_> {
         self.is_full || self.plan.steps.len() > MOST_STEPS
     }
 
+    /// The numbers of the edges that the last request adds to a multigraph, as [`Committed`](crate::Committed) has them.
+    pub(crate) fn take_numbers(&mut self) -> Vec<Option<u64>> {
+        std::mem::take(&mut self.plan.edges.numbers)
+    }
+
     /// Whether a key has an id, with what was added so far.
     ///
     /// # Errors
@@ -116,7 +121,7 @@ struct Mark {
 impl Mark {
     fn new(plan: &mut Plan, updates: &[Update]) -> Self {
         let is_value = |update: &Update| match update {
-            Update::SetVertexProperty { .. } | Update::SetEdgeProperty { .. } => true,
+            Update::SetVertexProperty { .. } | Update::SetEdgeProperty { .. } | Update::ChangeEdge { .. } => true,
             Update::AddEdge { properties, .. } => !properties.is_empty(),
             _ => false,
         };
@@ -162,7 +167,7 @@ impl Writer {
     /// Calls `changed` with what arcs change that are no steps of a plan.
     pub(super) fn for_each_change_of_arcs(&self, batch: &Batch, changed: &mut dyn FnMut(ReadKey)) {
         let options = self.underlay.view().options();
-        batch.for_each(|ArcUpdate { list, neighbour, .. }| {
+        batch.for_each(options, |ArcUpdate { list, neighbour, .. }| {
             ReadKey::for_each_of_edge(options, list, neighbour, &mut *changed);
         });
         if self.num_vertices < self.vertex_bound {

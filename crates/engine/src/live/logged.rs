@@ -8,7 +8,7 @@ use base::VertexId;
 use base::parallel::Pool;
 use graph::property::{PropertySchema, PropertyType, PropertyValue};
 use graph::{Direction, WeightType};
-use lama::{GraphOptions, Key, KeyScheme};
+use lama::{ArcData, GraphOptions, Key, KeyScheme};
 use terrace::Fate;
 
 use super::apply::{BatchChanges, EdgeUpdate, Step};
@@ -35,6 +35,8 @@ const VALUES: u8 = 8;
 const EDGE_PROPERTIES: u8 = 9;
 /// Rows of edges, with their numbers and values.
 const ROWS: u8 = 10;
+/// Rows of edges of a multigraph that are not the first of their edges, with the first ones.
+const FIRST_ROWS: u8 = 11;
 
 /// Says what a record is and how many entries it has.
 const RECORD_HEADER_BYTES: usize = 1 + size_of::<u32>();
@@ -46,7 +48,7 @@ const GRAIN: usize = 1 << 15;
 /// Appends records.
 struct Recorder<'a> {
     bytes: &'a mut Vec<u8>,
-    payload_bytes: usize,
+    layout: DataLayout,
     /// What the last record is, and where.
     open: Option<(u8, usize)>,
 }
@@ -74,13 +76,14 @@ impl Recorder<'_> {
     }
 
     #[inline]
-    fn edge(&mut self, source: VertexId, target: VertexId, addition: Option<u64>) {
-        let payload_bytes = self.payload_bytes;
+    fn edge(&mut self, source: VertexId, target: VertexId, addition: Option<ArcData>) {
+        let DataLayout { row_bytes, weight_bytes } = self.layout;
         let bytes = self.entry(if addition.is_some() { ADD } else { REMOVE });
         bytes.extend_from_slice(&source.to_le_bytes());
         bytes.extend_from_slice(&target.to_le_bytes());
-        if let Some(weight) = addition {
-            bytes.extend_from_slice(&weight.to_le_bytes()[..payload_bytes]);
+        if let Some(ArcData { row, weight }) = addition {
+            bytes.extend_from_slice(&row.to_le_bytes()[..row_bytes]);
+            bytes.extend_from_slice(&weight.to_le_bytes()[..weight_bytes]);
         }
     }
 
@@ -94,9 +97,35 @@ impl Recorder<'_> {
     }
 }
 
-/// The bytes of the weight of an edge, or of the number of its row.
-fn payload_bytes(options: &GraphOptions) -> usize {
-    options.list_weights().map_or(0, WeightType::num_bytes)
+/// What stands behind the ends of an edge that is added: the number of its row, and its weight.
+#[derive(Clone, Copy, Debug)]
+struct DataLayout {
+    row_bytes: usize,
+    weight_bytes: usize,
+}
+
+impl DataLayout {
+    const NONE: Self = Self { row_bytes: 0, weight_bytes: 0 };
+
+    fn of(options: &GraphOptions) -> Self {
+        let weight_bytes = options.weight_type.map_or(0, WeightType::num_bytes);
+        Self { row_bytes: options.data_bytes() - weight_bytes, weight_bytes }
+    }
+
+    /// The bytes of an edge.
+    fn edge_bytes(self) -> usize {
+        ENDS_BYTES + self.row_bytes + self.weight_bytes
+    }
+
+    fn decode(self, bytes: &[u8]) -> ArcData {
+        let number = |bytes: &[u8]| {
+            let mut number = [0; 8];
+            number[..bytes.len()].copy_from_slice(bytes);
+            u64::from_le_bytes(number)
+        };
+        let (row, weight) = bytes.split_at(self.row_bytes);
+        ArcData { row: number(row), weight: number(weight) }
+    }
 }
 
 /// Appends what is changed in a graph that has ids below `vertex_bound`, and this many properties of vertices and of
@@ -107,7 +136,7 @@ pub(super) fn encode(
     (vertex_bound, num_properties): (usize, [usize; 2]),
     bytes: &mut Vec<u8>,
 ) {
-    let mut recorder = Recorder { bytes, payload_bytes: payload_bytes(options), open: None };
+    let mut recorder = Recorder { bytes, layout: DataLayout::of(options), open: None };
     if options.keys == KeyScheme::Dense && plan.vertex_bound > vertex_bound {
         recorder.bytes.push(BOUND);
         recorder.bytes.extend_from_slice(&(plan.vertex_bound as u32).to_le_bytes());
@@ -134,11 +163,16 @@ pub(super) fn encode(
         bytes.extend_from_slice(&row.to_le_bytes());
         encode_row(values, bytes);
     }
-    for (row, values) in plan.edges.numbered_rows() {
+    for (row, values) in plan.edges.numbered_rows().filter(|_| options.edge_properties) {
         let bytes = recorder.entry(ROWS);
         bytes.extend_from_slice(&row.to_le_bytes());
         bytes.extend_from_slice(&(values.len() as u32).to_le_bytes());
         values.iter().for_each(|value| lama::encode_value(value.as_value(), bytes));
+    }
+    for (row, first) in plan.edges.first_rows() {
+        let bytes = recorder.entry(FIRST_ROWS);
+        bytes.extend_from_slice(&row.to_le_bytes());
+        bytes.extend_from_slice(&first.to_le_bytes());
     }
     encode_arcs(batch, options, &mut recorder);
     for step in &plan.steps {
@@ -199,10 +233,10 @@ pub(super) fn encode_pairs(
 
 /// Of an undirected edge, both arcs are in a batch, one behind the other: the second follows from the first.
 fn encode_arcs(batch: &Batch, options: &GraphOptions, recorder: &mut Recorder<'_>) {
-    recorder.bytes.reserve(batch.len() * (ENDS_BYTES + recorder.payload_bytes));
+    recorder.bytes.reserve(batch.len() * recorder.layout.edge_bytes());
     let is_doubled = options.direction == Direction::Undirected && !options.ordered;
     let mut is_second = false;
-    batch.for_each(|ArcUpdate { list, neighbour, addition }| {
+    batch.for_each(options, |ArcUpdate { list, neighbour, addition }| {
         if is_doubled && list != neighbour {
             is_second = !is_second;
             if !is_second {
@@ -227,6 +261,8 @@ pub(super) enum Record<'a> {
     Property(&'a str, PropertyType),
     EdgeProperty(&'a str, PropertyType),
     Row(u64, RowValues<'a>),
+    /// A row of an edge, and its first one.
+    FirstRow(u64, u64),
     Value {
         vertex: VertexId,
         place: usize,
@@ -285,22 +321,18 @@ impl<'a> RowValues<'a> {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Edges<'a> {
     bytes: &'a [u8],
-    payload_bytes: usize,
+    layout: DataLayout,
     is_added: bool,
 }
 
 impl<'a> Edges<'a> {
     #[inline]
     pub(super) fn iter(self) -> impl Iterator<Item = EdgeUpdate> + 'a {
-        let Self { bytes, payload_bytes, is_added } = self;
-        bytes.chunks_exact(ENDS_BYTES + payload_bytes).map(move |entry| {
-            let mut weight = [0; 8];
-            weight[..payload_bytes].copy_from_slice(&entry[ENDS_BYTES..]);
-            EdgeUpdate {
-                source: u32_of(entry),
-                target: u32_of(&entry[size_of::<VertexId>()..]),
-                addition: is_added.then_some(u64::from_le_bytes(weight)),
-            }
+        let Self { bytes, layout, is_added } = self;
+        bytes.chunks_exact(layout.edge_bytes()).map(move |entry| EdgeUpdate {
+            source: u32_of(entry),
+            target: u32_of(&entry[size_of::<VertexId>()..]),
+            addition: is_added.then(|| layout.decode(&entry[ENDS_BYTES..])),
         })
     }
 }
@@ -319,7 +351,6 @@ pub(super) fn decode<E: From<&'static str>>(
     mut body: impl FnMut(Record<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     const CUT: &str = "a record is longer than its commit";
-    let payload_bytes = payload_bytes(options);
     let mut rest = payload;
     while !rest.is_empty() {
         let (header, entries) = rest.split_at_checked(RECORD_HEADER_BYTES).ok_or(CUT)?;
@@ -329,12 +360,12 @@ pub(super) fn decode<E: From<&'static str>>(
             BOUND => body(Record::Bound(count))?,
             ADD | REMOVE => {
                 let is_added = kind == ADD;
-                let payload_bytes = if is_added { payload_bytes } else { 0 };
-                let bytes = take(&mut rest, (ENDS_BYTES + payload_bytes).checked_mul(count as usize)).ok_or(CUT)?;
-                let edges = Edges { bytes, payload_bytes, is_added };
+                let layout = if is_added { DataLayout::of(options) } else { DataLayout::NONE };
+                let bytes = take(&mut rest, layout.edge_bytes().checked_mul(count as usize)).ok_or(CUT)?;
+                let edges = Edges { bytes, layout, is_added };
                 body(if is_added { Record::Add(edges) } else { Record::Remove(edges) })?;
             }
-            ADD_VERTICES | REMOVE_VERTICES | KEYS | PROPERTIES | VALUES | EDGE_PROPERTIES | ROWS => {
+            ADD_VERTICES | REMOVE_VERTICES | KEYS | PROPERTIES | VALUES | EDGE_PROPERTIES | ROWS | FIRST_ROWS => {
                 for _ in 0..count {
                     let record = entry(kind, &mut rest, options).ok_or("a record does not mean anything")?;
                     body(record)?;
@@ -384,6 +415,7 @@ fn entry<'a>(kind: u8, rest: &mut &'a [u8], options: &GraphOptions) -> Option<Re
             }
         }
         ROWS => Record::Row(take_u64(rest)?, RowValues::take(rest)?),
+        FIRST_ROWS => Record::FirstRow(take_u64(rest)?, take_u64(rest)?),
         _ => {
             let (vertex, place) = (take_u32(rest)?, take_u32(rest)? as usize);
             let (value, behind) = lama::decode_value(rest)?;

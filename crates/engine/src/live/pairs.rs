@@ -54,7 +54,7 @@ impl EdgePairs<'_> {
 
     /// Whether pairs are all there is to say about edges of such a graph that are given by key.
     pub(crate) fn suit(options: &GraphOptions) -> bool {
-        options.keys == KeyScheme::Dense && options.list_weights().is_none() && !options.ordered
+        options.keys == KeyScheme::Dense && options.is_plain() && !options.ordered
     }
 
     /// One more than the largest id.

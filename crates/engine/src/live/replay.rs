@@ -48,7 +48,7 @@ impl From<Error> for Fault {
 impl<'a> Replay<'a> {
     /// Onto what `live` has.
     pub(crate) fn new(live: &'a Live, store: &'a Store) -> Self {
-        let batch = Batch::new(store.options().list_weights());
+        let batch = Batch::new(store.options());
         Self { turn: live.turn(), store, pool: None, batch }
     }
 
@@ -144,6 +144,12 @@ impl Writer {
                 self.edges.extend_schema(schema);
             }
             Record::Row(row, values) => self.redo_row(row, &values, options)?,
+            Record::FirstRow(row, first) => {
+                if !options.multigraph || first >= row || row >= lama::MAX_ROWS {
+                    return Err("a row has no such first row".into());
+                }
+                self.edges.rows.set_first(row, first);
+            }
             Record::Value { vertex, place, value } => {
                 if vertex as usize >= self.vertex_bound || !logged::fits(&self.properties.schema, place, value) {
                     return Err("a value fits no vertex and no property".into());
@@ -167,11 +173,15 @@ impl Writer {
             if u64::from(edge.source.max(edge.target)) >= bound {
                 return Err("an edge has an end that is no vertex".into());
             }
-            if edge.addition.is_some_and(|bits| !logged::is_number(bits, options.weight_type)) {
+            if edge.addition.is_some_and(|data| !logged::is_number(data.weight, options.weight_type)) {
                 return Err("a weight is no number".into());
             }
-            if options.edge_properties && edge.addition.is_some_and(|row| row >= self.edges.next) {
-                return Err("an edge has a row that is not there".into());
+            if let Some(data) = edge.addition.filter(|data| options.has_rows() && data.row >= self.edges.next) {
+                // Without values, nothing but the edges says how many rows there are.
+                if options.edge_properties || data.row >= lama::MAX_ROWS {
+                    return Err("an edge has a row that is not there".into());
+                }
+                self.edges.next = data.row + 1;
             }
             if options.ordered && edge.source == edge.target && edge.addition.is_some() {
                 // A loop is no arc here, and yet its vertex is to be there.

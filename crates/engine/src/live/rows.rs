@@ -5,10 +5,10 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
 use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
-use lama::{ChangedArc, Finder, RowOverlay};
+use lama::{ArcData, ChangedArc, Finder, RowOverlay};
 
 use super::lock;
 use super::records::{Chunks, Records};
@@ -19,6 +19,8 @@ const WORD_BITS: u64 = u64::BITS as u64;
 
 /// Bytes of a value that is not of fixed width, beside its own: a slot and a block of memory.
 const SLOT_BYTES: usize = size_of::<OnceLock<Box<str>>>() + 16;
+/// About the bytes of a row that is not the first of its edge.
+const FIRST_ROW_BYTES: u64 = 32;
 /// Different texts of a column that are found again when they are given again.
 const MOST_KNOWN: usize = 1 << 16;
 
@@ -27,6 +29,8 @@ const MOST_KNOWN: usize = 1 << 16;
 pub(crate) struct LiveRows {
     first: u64,
     columns: Records<LiveColumn>,
+    /// Of rows that are not the first of their edges, the first ones.
+    first_rows: RwLock<HashMap<u64, u64>>,
     num_bytes: AtomicU64,
 }
 
@@ -198,7 +202,8 @@ impl Drop for RowWriter<'_> {
 impl LiveRows {
     /// None yet; the first will have the number `first`.
     pub(crate) fn new(first: u64) -> Self {
-        Self { first, columns: Records::default(), num_bytes: AtomicU64::new(0) }
+        let (columns, first_rows, num_bytes) = Default::default();
+        Self { first, columns, first_rows, num_bytes }
     }
 
     /// The bytes that values take.
@@ -222,6 +227,21 @@ impl LiveRows {
             let num_bytes = column.set(index as usize, value);
             self.num_bytes.fetch_add(num_bytes as u64, Ordering::Relaxed);
         }
+    }
+
+    /// Notes that a row is a later one of the edge whose first row is `first`.
+    pub(crate) fn set_first(&self, row: u64, first: u64) {
+        let mut first_rows = self.first_rows.write().unwrap_or_else(PoisonError::into_inner);
+        if first_rows.insert(row, first).is_none() {
+            self.num_bytes.fetch_add(FIRST_ROW_BYTES, Ordering::Relaxed);
+        }
+    }
+
+    /// The first row of the edge that has a row; `None` where the row is older than these.
+    pub(crate) fn first_row(&self, row: u64) -> Option<u64> {
+        row.checked_sub(self.first)?;
+        let first_rows = self.first_rows.read().unwrap_or_else(PoisonError::into_inner);
+        Some(first_rows.get(&row).copied().unwrap_or(row))
     }
 
     /// The value of a row; `None` where the row is older than these.
@@ -270,14 +290,25 @@ impl LiveVersion {
         (0..self.edges.schema.len()).map(value).collect()
     }
 
-    /// The bits of the weights of all edges from one vertex to another, or the numbers of their rows.
+    /// The number of the edge of a multigraph that has a row.
     ///
     /// # Errors
     /// Damage in the snapshot.
-    pub(super) fn edges(&self, source: u32, target: u32, finder: &mut Finder<'_>) -> Result<Vec<u64>> {
+    pub(super) fn edge_number(&self, row: u64) -> Result<u64> {
+        match self.first_row(row) {
+            Some(number) => Ok(number),
+            None => Ok(self.snapshot().edge_properties().number(row)?),
+        }
+    }
+
+    /// What stands beside each of the edges from one vertex to another.
+    ///
+    /// # Errors
+    /// Damage in the snapshot.
+    pub(super) fn edges(&self, source: u32, target: u32, finder: &mut Finder<'_>) -> Result<Vec<ArcData>> {
         let mut edges = Vec::new();
         if (source.max(target) as usize) < self.vertex_bound {
-            finder.find(source, [target], |_, bits| edges.push(bits))?;
+            finder.find(source, [target], |_, data| edges.push(data))?;
             self.lay_edges_over(source, target, &mut edges);
         }
         Ok(edges)
@@ -293,6 +324,11 @@ impl RowOverlay for LiveVersion {
         let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.row_value(place, row));
         self.edges.rows.value(place, row).or_else(frozen)
     }
+
+    fn first_row(&self, row: u64) -> Option<u64> {
+        let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.first_row(row));
+        self.edges.rows.first_row(row).or_else(frozen)
+    }
 }
 
 /// The rows that a level adds.
@@ -301,6 +337,8 @@ pub(super) struct LevelRows {
     pub(super) new: Vec<(String, PropertyType)>,
     pub(super) numbers: Vec<u64>,
     pub(super) columns: Vec<PropertyColumn>,
+    /// Null where a row is the first of its edge; `None` where all are.
+    pub(super) first_rows: Option<PropertyColumn>,
     pub(super) next: u64,
 }
 
@@ -311,13 +349,27 @@ impl LevelRows {
     /// A value is not of the type of its property.
     pub(super) fn new(version: &LiveVersion, added: &[ChangedArc]) -> Result<Self> {
         let below = version.snapshot();
-        if !below.options().edge_properties {
+        let RowVersion { rows, schema, next } = &version.edges;
+        if !below.options().has_rows() {
             return Ok(Self::default());
         }
-        let mut numbers: Vec<u64> = added.iter().map(|arc| arc.weight).collect();
+        let is_first = |&row: &u64| rows.first_row(row).is_none_or(|first| first == row);
+        let mut numbers: Vec<u64> = added.iter().map(|arc| arc.data.row).collect();
         numbers.sort_unstable();
         numbers.dedup();
-        let RowVersion { rows, schema, next } = &version.edges;
+        if !below.options().edge_properties {
+            // Without values there is nothing to say of a row that is the first of its edge.
+            numbers.retain(|row| !is_first(row));
+        }
+        let mut first_rows = None;
+        if below.options().multigraph && !numbers.iter().all(is_first) {
+            let mut column = PropertyColumn::new(PropertyType::I64);
+            for &row in &numbers {
+                let first = rows.first_row(row).filter(|&first| first != row);
+                column.push(first.map_or(PropertyValue::Null, |first| PropertyValue::I64(first as i64)))?;
+            }
+            first_rows = Some(column);
+        }
         let mut columns = Vec::with_capacity(schema.len());
         for (place, (_, property_type)) in schema.iter().enumerate() {
             let mut column = PropertyColumn::new(property_type);
@@ -328,7 +380,7 @@ impl LevelRows {
         }
         let known = below.edge_properties().schema().len();
         let new = schema.iter().skip(known).map(|(name, property_type)| (name.to_owned(), property_type)).collect();
-        Ok(Self { new, numbers, columns, next: *next })
+        Ok(Self { new, numbers, columns, first_rows, next: *next })
     }
 }
 

@@ -83,6 +83,11 @@ impl<'a> StrictChecker<'a> {
         Ok(())
     }
 
+    /// Whether there are edges between two vertices now, in the order in which they are stored.
+    pub(super) fn see_edges(&mut self, ends: (VertexId, VertexId), is_there: bool) {
+        self.edges.insert(self.key(ends.0, ends.1), (self.num_removals, is_there));
+    }
+
     /// Whether a vertex can get this value, which it then has: what is taken away must be there.
     pub(super) fn see_value(&mut self, place: usize, vertex: VertexId, value: &OwnedValue) -> Result<bool> {
         let is_null = value.as_value().is_null();

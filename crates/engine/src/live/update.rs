@@ -39,6 +39,13 @@ pub enum Update {
         /// Where it leads.
         target: Key,
     },
+    /// One edge of a multigraph is to change, or to be gone. That there is no such edge is an error.
+    ChangeEdge {
+        /// The edge.
+        id: EdgeId,
+        /// What becomes of it.
+        action: EdgeAction,
+    },
     /// A vertex is to be there.
     AddVertex(Key),
     /// A vertex is to be gone, with all its edges and values.
@@ -62,6 +69,36 @@ pub enum Update {
         /// Where it leads.
         target: Key,
         /// The name of the property.
+        name: String,
+        /// Its value.
+        value: NewValue,
+    },
+}
+
+/// The lasting name of one edge of a multigraph; it is valid in one database.
+///
+/// The number stays with the edge when its weight or its properties change, and no other edge of the database ever gets
+/// it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EdgeId {
+    /// Where the edge starts; of an undirected one, either end.
+    pub source: Key,
+    /// Where it leads.
+    pub target: Key,
+    /// Tells it from the edges beside it.
+    pub number: u64,
+}
+
+/// What becomes of one edge.
+#[derive(Clone, Debug, PartialEq)]
+pub enum EdgeAction {
+    /// It goes.
+    Remove,
+    /// It gets this weight.
+    SetWeight(EdgeWeight),
+    /// It gets a value of a property; null takes the value away.
+    SetProperty {
+        /// The name of the property. One that is not there yet is made.
         name: String,
         /// Its value.
         value: NewValue,
@@ -149,6 +186,19 @@ impl Update {
         value: impl Into<NewValue>,
     ) -> Self {
         Self::SetEdgeProperty { source: source.into(), target: target.into(), name: name.into(), value: value.into() }
+    }
+
+    /// Changes one edge of a multigraph, or removes it.
+    ///
+    /// ```
+    /// use anden_engine::{EdgeAction, EdgeId, Update};
+    ///
+    /// let id = EdgeId { source: "alice".into(), target: "bob".into(), number: 7 };
+    /// let update = Update::change_edge(id, EdgeAction::Remove);
+    /// # assert!(matches!(update, Update::ChangeEdge { action: EdgeAction::Remove, .. }));
+    /// ```
+    pub fn change_edge(id: EdgeId, action: EdgeAction) -> Self {
+        Self::ChangeEdge { id, action }
     }
 }
 

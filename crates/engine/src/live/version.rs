@@ -11,8 +11,8 @@ use std::sync::Arc;
 use base::VertexId;
 use graph::Direction;
 use lama::{
-    Added, AddedPiece, ChangedPart, ChangedPartBody, Key, KeyRef, ListChanges, Overlay, PropertyOverlay, RowOverlay,
-    Side, TouchedLists, Underlay, View, without,
+    Added, AddedPiece, ArcData, ChangedPart, ChangedPartBody, Key, KeyRef, ListChanges, Overlay, PropertyOverlay,
+    RowOverlay, Side, TouchedLists, Underlay, View, without,
 };
 use terrace::Plane;
 
@@ -64,21 +64,21 @@ impl LiveVersion {
         self.underlay.view()
     }
 
-    /// The bits of the weight that an edge has, which has `below` in the snapshot; `None` where it is not there.
-    pub(crate) fn weight_over(&self, source: VertexId, target: VertexId, below: Option<u64>) -> Option<u64> {
+    /// What stands beside an edge, beside which `below` stands in the snapshot; `None` where it is not there.
+    pub(crate) fn data_over(&self, source: VertexId, target: VertexId, below: Option<ArcData>) -> Option<ArcData> {
         if source as usize >= self.vertex_bound {
             return below;
         }
-        let below = self.frozen.as_ref().map_or(below, |frozen| frozen.weight_over(source, target, below));
-        if let Some(weight) = self.delta.weight(Plane::Out, source, target) {
-            return Some(weight);
+        let options = self.snapshot().options();
+        let below = self.frozen.as_ref().map_or(below, |frozen| frozen.data_over(source, target, below));
+        if let Some(data) = self.delta.data(Plane::Out, source, target, options) {
+            return Some(data);
         }
-        below.filter(|_| self.delta.weight(Plane::OutRemoved, source, target).is_none())
+        below.filter(|_| self.delta.data(Plane::OutRemoved, source, target, options).is_none())
     }
 
-    /// Makes of the edges that the snapshot has from one vertex to another those of this version: the bits of their
-    /// weights, or their rows.
-    pub(crate) fn lay_edges_over(&self, source: VertexId, target: VertexId, edges: &mut Vec<u64>) {
+    /// Makes of the edges that the snapshot has from one vertex to another those of this version.
+    pub(crate) fn lay_edges_over(&self, source: VertexId, target: VertexId, edges: &mut Vec<ArcData>) {
         if source as usize >= self.vertex_bound {
             return;
         }
@@ -87,11 +87,12 @@ impl LiveVersion {
         }
         // Those of a pair are removed together.
         let mut is_removed = false;
-        self.delta.for_each_parallel(Plane::OutRemoved, source, target, |_| is_removed = true);
+        let options = self.snapshot().options();
+        self.delta.for_each_parallel(Plane::OutRemoved, (source, target), options, |_| is_removed = true);
         if is_removed {
             edges.clear();
         }
-        self.delta.for_each_parallel(Plane::Out, source, target, |bits| edges.push(bits));
+        self.delta.for_each_parallel(Plane::Out, (source, target), options, |data| edges.push(data));
     }
 
     /// Marks in `next` the lists that the changes of this version, without those of the frozen one, touch: `underlay`
@@ -152,7 +153,7 @@ impl Overlay for LiveVersion {
     }
 
     fn rows(&self) -> Option<&dyn RowOverlay> {
-        self.snapshot().options().edge_properties.then_some(self as &dyn RowOverlay)
+        self.snapshot().options().has_rows().then_some(self as &dyn RowOverlay)
     }
 
     fn num_changes(&self, side: Side, vertex: VertexId) -> ListChanges {

@@ -2,10 +2,11 @@
 
 use base::VertexId;
 use bytemuck::{Pod, Zeroable};
-use graph::formats::SourceFacts;
-use graph::{Direction, Weight};
-use lama::GraphOptions;
+use graph::formats::{SerializedGraph, SourceFacts};
+use graph::{Direction, Weight, WeightType};
+use lama::{ArcData, GraphOptions, RunWriter, Side};
 
+use super::lists::Lists;
 use super::options::Duplicates;
 use crate::Result;
 
@@ -59,54 +60,147 @@ impl<P: Payload> KeyedArc<P> {
     }
 }
 
-/// What an arc carries: nothing, or a weight.
+/// What an arc carries: nothing, a weight, the row of its edge, or both.
 pub(crate) trait Payload: Pod + Send + Sync + std::fmt::Debug {
-    /// The type that inputs and runs take; unused where nothing is carried.
-    type Weight: Weight;
-    /// Whether anything is carried.
-    const IS_WEIGHTED: bool;
+    /// Weights of a block, as payloads are made of them.
+    type Given: Send;
+    /// Whether nothing is carried.
+    const IS_EMPTY: bool = false;
 
-    fn from_weight(weight: Self::Weight) -> Self;
+    /// The weights of a block, of the graph's type.
+    fn given<W: Weight>(weights: Vec<W>) -> Vec<Self::Given>;
 
-    /// The weight, where there is one.
-    fn weight(self) -> Option<Self::Weight>;
+    /// The payload of the edge at a place of its block; its row is that place.
+    fn at(given: &[Self::Given], place: usize) -> Self;
+
+    /// The same as bits.
+    fn data(self) -> ArcData;
+
+    /// The same with another row, where there are rows.
+    fn with_row(self, _row: u64) -> Self {
+        self
+    }
 
     /// What is left of two parallel edges, of which `next` came later; `None` where their sum is beyond the type.
-    fn merge(self, next: Self, duplicates: Duplicates) -> Option<Self>;
+    fn merge(self, next: Self, _duplicates: Duplicates) -> Option<Self> {
+        Some(next)
+    }
+
+    /// The weight as users read it, and its type.
+    fn shown(self) -> (String, &'static str) {
+        Default::default()
+    }
+
+    /// Reads entries of a serialized graph from `first` on, which has no rows.
+    fn read(graph: &SerializedGraph, side: Side, first: u64, targets: &mut [VertexId], _: &mut [Self]) -> Result<()> {
+        Ok(graph.read_neighbours(side, first, targets)?)
+    }
+
+    /// Appends lists to a run.
+    fn append(writer: &RunWriter, side: Side, lists: &Lists<Self>, options: &GraphOptions) -> Result<()>;
 }
 
 impl Payload for () {
-    type Weight = u32;
-    const IS_WEIGHTED: bool = false;
+    type Given = ();
+    const IS_EMPTY: bool = true;
 
-    #[inline(always)]
-    fn from_weight(_: u32) {}
-
-    #[inline(always)]
-    fn weight(self) -> Option<u32> {
-        None
+    fn given<W: Weight>(_: Vec<W>) -> Vec<()> {
+        Vec::new()
     }
 
     #[inline(always)]
-    fn merge(self, _: Self, _: Duplicates) -> Option<Self> {
-        Some(())
+    fn at(_: &[()], _: usize) {}
+
+    fn data(self) -> ArcData {
+        ArcData::default()
+    }
+
+    fn append(writer: &RunWriter, side: Side, lists: &Lists<()>, _: &GraphOptions) -> Result<()> {
+        Ok(writer.append::<u32>(side, &lists.degrees, &lists.neighbours, &[], &[])?)
+    }
+}
+
+/// The row of an edge.
+#[derive(Clone, Copy, Debug, Pod, Zeroable)]
+#[repr(transparent)]
+pub(crate) struct EdgeRow(u64);
+
+impl Payload for EdgeRow {
+    type Given = ();
+
+    fn given<W: Weight>(_: Vec<W>) -> Vec<()> {
+        Vec::new()
+    }
+
+    fn at(_: &[()], place: usize) -> Self {
+        Self(place as u64)
+    }
+
+    fn data(self) -> ArcData {
+        ArcData::of_row(self.0)
+    }
+
+    fn with_row(self, row: u64) -> Self {
+        Self(row)
+    }
+
+    fn append(writer: &RunWriter, side: Side, lists: &Lists<Self>, _: &GraphOptions) -> Result<()> {
+        let rows = bytemuck::cast_slice(&lists.payloads);
+        Ok(writer.append::<u32>(side, &lists.degrees, &lists.neighbours, &[], rows)?)
+    }
+}
+
+/// The row of an edge, and its weight.
+impl Payload for ArcData {
+    type Given = u64;
+
+    fn given<W: Weight>(weights: Vec<W>) -> Vec<u64> {
+        weights.into_iter().map(Weight::bits).collect()
+    }
+
+    fn at(given: &[u64], place: usize) -> Self {
+        Self { row: place as u64, weight: given[place] }
+    }
+
+    fn data(self) -> ArcData {
+        self
+    }
+
+    fn with_row(self, row: u64) -> Self {
+        Self { row, ..self }
+    }
+
+    fn append(writer: &RunWriter, side: Side, lists: &Lists<Self>, options: &GraphOptions) -> Result<()> {
+        fn append<W: Weight>(writer: &RunWriter, side: Side, lists: &Lists<ArcData>) -> Result<()> {
+            let weights: Vec<W> = lists.payloads.iter().map(|data| W::of_bits(data.weight)).collect();
+            let rows: Vec<u64> = lists.payloads.iter().map(|data| data.row).collect();
+            Ok(writer.append(side, &lists.degrees, &lists.neighbours, &weights, &rows)?)
+        }
+        match options.weight_type {
+            Some(WeightType::I64) => append::<i64>(writer, side, lists),
+            Some(WeightType::F32) => append::<f32>(writer, side, lists),
+            Some(WeightType::F64) => append::<f64>(writer, side, lists),
+            Some(WeightType::U32) | None => append::<u32>(writer, side, lists),
+        }
     }
 }
 
 macro_rules! impl_payload {
     ($($weight:ty),*) => {$(
         impl Payload for $weight {
-            type Weight = $weight;
-            const IS_WEIGHTED: bool = true;
+            type Given = $weight;
 
-            #[inline(always)]
-            fn from_weight(weight: $weight) -> Self {
-                weight
+            fn given<W: Weight>(weights: Vec<W>) -> Vec<$weight> {
+                bytemuck::allocation::cast_vec(weights)
             }
 
             #[inline(always)]
-            fn weight(self) -> Option<$weight> {
-                Some(self)
+            fn at(given: &[$weight], place: usize) -> Self {
+                given[place]
+            }
+
+            fn data(self) -> ArcData {
+                ArcData::of_weight(self.bits())
             }
 
             #[inline(always)]
@@ -117,6 +211,24 @@ macro_rules! impl_payload {
                     Duplicates::Sum => self.checked_plus(next),
                     Duplicates::Last | Duplicates::Keep => Some(next),
                 }
+            }
+
+            fn shown(self) -> (String, &'static str) {
+                (self.to_string(), <$weight>::TYPE.name())
+            }
+
+            fn read(
+                graph: &SerializedGraph,
+                side: Side,
+                first: u64,
+                targets: &mut [VertexId],
+                weights: &mut [Self],
+            ) -> Result<()> {
+                Ok(graph.read_weighted(side, first, targets, weights)?)
+            }
+
+            fn append(writer: &RunWriter, side: Side, lists: &Lists<Self>, _: &GraphOptions) -> Result<()> {
+                Ok(writer.append(side, &lists.degrees, &lists.neighbours, &lists.payloads, &[])?)
             }
         }
     )*};

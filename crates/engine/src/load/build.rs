@@ -1,9 +1,9 @@
 //! From a source to a run and a dictionary.
 
 use base::VertexId;
-use graph::Direction;
 use graph::formats::{InputPath, Source, SourceSummary};
-use lama::{FinishedDictionary, FinishedRun, RunWriter, Side};
+use graph::{Direction, Weight};
+use lama::{FinishedDictionary, FinishedRun, GraphOptions, RunWriter, Side};
 
 use super::Load;
 use super::arcs::{Expand, KeyedArc, Payload};
@@ -46,6 +46,7 @@ pub(crate) struct RunSink<'a> {
     /// Whether parallel edges, which have been merged by now, are an error.
     refuses_parallel: bool,
     inputs: &'a [InputPath],
+    options: &'a GraphOptions,
     pub(crate) num_arcs: u64,
     pub(crate) num_loops: u64,
 }
@@ -53,8 +54,9 @@ pub(crate) struct RunSink<'a> {
 impl<'a> RunSink<'a> {
     pub(crate) fn new(load: &Load<'a>, writer: &'a RunWriter, side: Side) -> Self {
         let refuses_parallel = load.options.duplicates == Duplicates::Auto;
-        let Load { spreader, inputs, .. } = *load;
-        Self { writer, spreader, side, refuses_parallel, inputs, num_arcs: 0, num_loops: 0 }
+        let Load { spreader, inputs, options, .. } = *load;
+        let options = &options.graph;
+        Self { writer, spreader, side, refuses_parallel, inputs, options, num_arcs: 0, num_loops: 0 }
     }
 
     /// The edges whose entries were appended.
@@ -81,12 +83,12 @@ impl<P: Payload> ListSink<P> for RunSink<'_> {
         }
         self.num_arcs += lists.len() as u64;
         self.num_loops += lists.num_loops;
-        Ok(self.writer.append(self.side, &lists.degrees, &lists.neighbours, &lists.weights)?)
+        P::append(self.writer, self.side, lists, self.options)
     }
 }
 
 /// Reads, maps, sorts and writes everything.
-pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Source) -> Result<Built> {
+pub(crate) fn build<K: InputKey, W: Weight, P: Payload>(load: &Load<'_>, source: &mut Source) -> Result<Built> {
     let graph = &load.options.graph;
     let scratch = Scratch::new(load.builder);
     let expand = Expand::of_inputs(graph, source.facts())?;
@@ -95,9 +97,9 @@ pub(crate) fn build<K: InputKey, P: Payload>(load: &Load<'_>, source: &mut Sourc
     let copies = num_entries + if has_in_side { num_entries } else { 1 };
 
     let plan = Plan { scheme: graph.keys, io_order: load.options.io_order, expand, copies };
-    let mut memory = if P::IS_WEIGHTED { Vec::new() } else { set_aside(load, source, expand)? };
+    let mut memory = if P::IS_EMPTY { set_aside(load, source, expand)? } else { Vec::new() };
     let arena = Arena::new(&mut memory, load.pool.num_threads());
-    let mut ingested = ingest::<K, P>(load, source, plan, arena.as_ref(), &scratch)?;
+    let mut ingested = ingest::<K, W, P>(load, source, plan, arena.as_ref(), &scratch)?;
     let bases = ingested.edge_rows.take().map(|rows| rows.write(load)).transpose()?;
     let (keys, map) = resolve::<K, P>(load, &mut ingested, source.facts().num_vertices, expand)?;
     let dictionary = load.builder.write_dictionary(keys.as_dictionary())?;

@@ -116,7 +116,7 @@ struct Worker<'a, 'b, P: Payload, T> {
 }
 
 /// Reads the whole input. Where edges may be spread at once, `arena` is there.
-pub(crate) fn ingest<'a, K: InputKey, P: Payload>(
+pub(crate) fn ingest<'a, K: InputKey, W: Weight, P: Payload>(
     load: &Load<'_>,
     source: &mut Source,
     plan: Plan,
@@ -127,7 +127,7 @@ pub(crate) fn ingest<'a, K: InputKey, P: Payload>(
     progress.stage("read", source.facts().input_bytes);
     let slab_arcs = (load.budget.slab_bytes() / size_of::<KeyedArc<P>>() as u64) as usize;
     let slabs = SlabStore::new(scratch, slab_arcs);
-    let edge_rows = load.options.graph.edge_properties.then(|| RowStore::new(&source.facts().edge_properties));
+    let edge_rows = load.options.graph.has_rows().then(|| RowStore::new(&source.facts().edge_properties));
     let (key_bytes, row_bytes) = (AtomicU64::new(0), AtomicU64::new(0));
     let reader = Reader { plan, load, arena, slabs, key_bytes, row_bytes, edge_rows };
     let workers: Vec<Mutex<Worker<'a, '_, P, K::Table>>> = (0..pool.num_threads())
@@ -139,12 +139,17 @@ pub(crate) fn ingest<'a, K: InputKey, P: Payload>(
         })
         .collect();
     let (bytes_read, bytes_told) = (source.bytes_read(), AtomicU64::new(0));
-    let summary = source.for_each_block(pool, |worker, block| -> Result<()> {
+    let is_weighted = load.options.graph.weight_type.is_some();
+    let summary = source.for_each_block(pool, |worker, mut block: EdgeBlock<K, W>| -> Result<()> {
         progress.check()?;
         let now = bytes_read.load(Ordering::Relaxed);
         progress.advance(now.saturating_sub(bytes_told.fetch_max(now, Ordering::Relaxed)));
         let mut state = workers[worker].lock().unwrap_or_else(|e| e.into_inner());
-        reader.take::<K>(worker, &mut state, block)
+        if is_weighted {
+            check_weights(&block)?;
+        }
+        let weights = P::given(std::mem::take(&mut block.weights));
+        reader.take::<K, W>(worker, &mut state, block, &weights)
     })?;
     let workers = workers.into_iter().map(|w| w.into_inner().unwrap_or_else(|e| e.into_inner())).collect();
     reader.finish(workers, summary)
@@ -164,15 +169,13 @@ struct Reader<'a, 'b, 'c, P: Payload> {
 }
 
 impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
-    fn take<K: InputKey>(
+    fn take<K: InputKey, W>(
         &self,
         worker: usize,
         state: &mut Worker<'a, 'b, P, K::Table>,
-        mut block: EdgeBlock<K, P::Weight>,
+        mut block: EdgeBlock<K, W>,
+        weights: &[P::Given],
     ) -> Result<()> {
-        if self.edge_rows.is_none() {
-            check_weights::<P, K>(&block)?;
-        }
         if let Some(rows) = VertexRows::of_block(&mut block) {
             let num_bytes = ROW_FACTOR * rows.num_bytes();
             let num_bytes = self.row_bytes.fetch_add(num_bytes, Ordering::Relaxed) + num_bytes;
@@ -194,12 +197,6 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             (KeyScheme::Integer, Some(_)) if !self.plan.io_order => KeyForm::Numbers,
             _ => KeyForm::Interned(worker),
         };
-        let has_rows = self.edge_rows.is_some();
-        let payload = |i: usize| match (has_rows, P::IS_WEIGHTED) {
-            (true, _) => P::from_weight(P::Weight::of_bits(i as u64)),
-            (false, true) => P::from_weight(block.weights[i]),
-            (false, false) => P::zeroed(),
-        };
         let target = (block.sequence, form);
         match form {
             KeyForm::Numbers => {
@@ -210,7 +207,7 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
                 }
                 self.slabs.add(&mut state.slab, target, block.edges.len(), limit as usize, |arcs| {
                     for (i, (arc, (source, target))) in arcs.iter_mut().zip(&block.edges).enumerate() {
-                        *arc = KeyedArc::new(source.as_u64() as u32, target.as_u64() as u32, payload(i));
+                        *arc = KeyedArc::new(source.as_u64() as u32, target.as_u64() as u32, P::at(weights, i));
                     }
                 })
             }
@@ -222,7 +219,7 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
                 }
                 self.slabs.add(slab, target, block.edges.len(), limit as usize, |arcs| {
                     intern_block(table, &block, |i, source, target| {
-                        arcs[i] = KeyedArc::new(source, target, payload(i));
+                        arcs[i] = KeyedArc::new(source, target, P::at(weights, i));
                         // Text is compared by its number.
                         *num_loops += u64::from(is_text && source == target);
                     });
@@ -234,10 +231,10 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
 
     /// Spreads a block; false where it is to be kept as it is: nothing may be spread, or all edges
     /// of this worker ascend so far and may need no sorting.
-    fn spread<K: InputKey>(
+    fn spread<K: InputKey, W>(
         &self,
         state: &mut Worker<'a, 'b, P, K::Table>,
-        block: &EdgeBlock<K, P::Weight>,
+        block: &EdgeBlock<K, W>,
         largest: u32,
     ) -> Result<bool> {
         let Some(arena) = self.arena else { return Ok(false) };
@@ -355,10 +352,7 @@ fn survey<K: InputKey, W>(block: &EdgeBlock<K, W>) -> (Option<u32>, u64) {
 }
 
 /// Weights are as many as edges, and numbers.
-fn check_weights<P: Payload, K>(block: &EdgeBlock<K, P::Weight>) -> Result<()> {
-    if !P::IS_WEIGHTED {
-        return Ok(());
-    }
+fn check_weights<K, W: Weight>(block: &EdgeBlock<K, W>) -> Result<()> {
     if block.weights.len() != block.edges.len() {
         let what = format!("{} edges came with {} weights", block.edges.len(), block.weights.len());
         return Err(Error::Option(what));

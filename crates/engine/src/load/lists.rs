@@ -3,7 +3,6 @@
 use std::ops::Range;
 
 use base::VertexId;
-use graph::Weight;
 
 use super::arcs::{KeyedArc, Payload};
 use super::options::Duplicates;
@@ -17,11 +16,11 @@ pub(crate) struct Lists<P: Payload> {
     pub(crate) degrees: Vec<u32>,
     /// The lists, one after the other.
     pub(crate) neighbours: Vec<VertexId>,
-    /// Parallel to the neighbours; empty where nothing is carried.
-    pub(crate) weights: Vec<P::Weight>,
+    /// Parallel to the neighbours.
+    pub(crate) payloads: Vec<P>,
     /// Neighbours that are the vertex itself.
     pub(crate) num_loops: u64,
-    /// The bits of the weights of the first two parallel edges that were merged.
+    /// The rows of the first two parallel edges that were merged.
     pub(crate) first_merged: Option<(u64, u64)>,
     /// The first two weights whose sum is beyond their type.
     pub(crate) first_beyond: Option<(P, P)>,
@@ -32,7 +31,7 @@ impl<P: Payload> Default for Lists<P> {
         Self {
             degrees: Vec::new(),
             neighbours: Vec::new(),
-            weights: Vec::new(),
+            payloads: Vec::new(),
             num_loops: 0,
             first_merged: None,
             first_beyond: None,
@@ -46,7 +45,7 @@ impl<P: Payload> Lists<P> {
         self.degrees.clear();
         self.degrees.resize(num_lists, 0);
         self.neighbours.resize(len, 0);
-        self.weights.resize(if P::IS_WEIGHTED { len } else { 0 }, bytemuck::Zeroable::zeroed());
+        self.payloads.resize(len, P::zeroed());
         self.num_loops = 0;
         self.first_merged = None;
         self.first_beyond = None;
@@ -67,17 +66,17 @@ impl<P: Payload> Lists<P> {
                 let is_new = neighbour != previous;
                 previous = neighbour;
                 self.neighbours[len] = neighbour;
-                if P::IS_WEIGHTED {
-                    let weight = self.weights[i];
-                    self.weights[len] = weight;
+                if !P::IS_EMPTY {
+                    let payload = self.payloads[i];
+                    self.payloads[len] = payload;
                     if !is_new {
-                        let pair = (P::from_weight(self.weights[len - 1]), P::from_weight(weight));
-                        self.first_merged = self.first_merged.or(bits_of(pair.0, pair.1));
+                        let pair = (self.payloads[len - 1], payload);
+                        self.first_merged = self.first_merged.or(Some((pair.0.data().row, pair.1.data().row)));
                         let merged = pair.0.merge(pair.1, duplicates);
                         if merged.is_none() {
                             self.first_beyond = self.first_beyond.or(Some(pair));
                         }
-                        self.weights[len - 1] = merged.and_then(P::weight).unwrap_or(weight);
+                        self.payloads[len - 1] = merged.unwrap_or(payload);
                     }
                 }
                 self.num_loops -= u64::from(!is_new && neighbour == list);
@@ -87,7 +86,7 @@ impl<P: Payload> Lists<P> {
             start = end;
         }
         self.neighbours.truncate(len);
-        self.weights.truncate(len);
+        self.payloads.truncate(len);
     }
 
     /// Sorts each list, merges parallel edges and counts loops, where that is not done.
@@ -124,16 +123,10 @@ impl<P: Payload> Lists<P> {
             let range = start..start + degree as usize;
             start = range.end;
             for (i, &neighbour) in self.neighbours[range.clone()].iter().enumerate() {
-                let payload = if P::IS_WEIGHTED { P::from_weight(self.weights[range.start + i]) } else { P::zeroed() };
-                body(KeyedArc::new(list, neighbour, payload));
+                body(KeyedArc::new(list, neighbour, self.payloads[range.start + i]));
             }
         }
     }
-}
-
-/// The bits of two weights.
-pub(crate) fn bits_of<P: Payload>(first: P, second: P) -> Option<(u64, u64)> {
-    Some((first.weight()?.bits(), second.weight()?.bits()))
 }
 
 /// Takes the lists of one side, in the order of the vertices.
@@ -150,7 +143,7 @@ mod tests {
         let mut lists = Lists::<u32> {
             degrees: vec![4, 0, 2, 0],
             neighbours: vec![2, 7, 7, 7, 0, 0],
-            weights: vec![5, 9, 3, 4, 1, 1],
+            payloads: vec![5, 9, 3, 4, 1, 1],
             num_loops: 3,
             first_merged: None,
             first_beyond: None,
@@ -167,11 +160,11 @@ mod tests {
             let lists = merged(duplicates);
             assert_eq!(lists.degrees, [2, 0, 1, 0]);
             assert_eq!(lists.neighbours, [2, 7, 0]);
-            assert_eq!((&*lists.weights, lists.num_loops), (&weights[..], 1));
+            assert_eq!((&*lists.payloads, lists.num_loops), (&weights[..], 1));
         }
         let lists = merged(Duplicates::Keep);
         assert_eq!(lists.degrees, [4, 0, 2, 0]);
-        assert_eq!((&*lists.weights, lists.num_loops), (&[5, 9, 3, 4, 1, 1][..], 3));
+        assert_eq!((&*lists.payloads, lists.num_loops), (&[5, 9, 3, 4, 1, 1][..], 3));
     }
 
     #[test]
@@ -179,14 +172,14 @@ mod tests {
         let mut lists = Lists::<u32> {
             degrees: vec![4, 0, 1],
             neighbours: vec![9, 5, 9, 2, 7],
-            weights: vec![8, 1, 3, 4, 2],
+            payloads: vec![8, 1, 3, 4, 2],
             num_loops: 0,
             first_merged: None,
             first_beyond: None,
         };
         lists.arrange(&(5..8), Duplicates::Min);
         assert_eq!((lists.degrees, lists.neighbours), (vec![3, 0, 1], vec![2, 5, 9, 7]));
-        assert_eq!((lists.weights, lists.num_loops), (vec![4, 1, 3, 2], 2));
+        assert_eq!((lists.payloads, lists.num_loops), (vec![4, 1, 3, 2], 2));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! What a load is told.
 
+use graph::Direction;
 use graph::formats::{InputPath, KeyKind, SourceOptions};
 use graph::property::PropertySchema;
-use graph::{Direction, Weight};
 use lama::{GraphOptions, Identity, KeyScheme};
 
 use super::arcs::Payload;
@@ -94,7 +94,7 @@ impl LoadOptions {
     pub(crate) fn agree_on_edges(&mut self, schema: &PropertySchema) -> Result<()> {
         self.graph.edge_properties |= !schema.is_empty();
         match self.graph.edge_properties {
-            true => check_edge_properties(schema, self.graph.weight_type.is_some(), self.duplicates),
+            true => check_edge_properties(schema, self.duplicates),
             false => {
                 if self.duplicates == Duplicates::Auto {
                     self.duplicates = Duplicates::Min;
@@ -105,19 +105,14 @@ impl LoadOptions {
     }
 }
 
-/// Refuses properties of edges where there are weights, or where one of parallel edges would be chosen by its weight.
-pub(crate) fn check_edge_properties(schema: &PropertySchema, has_weights: bool, duplicates: Duplicates) -> Result<()> {
+/// Refuses properties of edges where one of parallel edges would be chosen by its weight.
+pub(crate) fn check_edge_properties(schema: &PropertySchema, duplicates: Duplicates) -> Result<()> {
     let names: Vec<_> = schema.iter().map(|(name, _)| name).collect();
     let columns = match &names[..] {
         [] => "properties of edges are asked for".to_owned(),
         [name] => format!("the column '{name}' would be a property of edges"),
         [names @ .., last] => format!("the columns '{}' and '{last}' would be properties of edges", names.join("', '")),
     };
-    if has_weights {
-        let what = "edges have weights or properties, and every numeric property can be the weight of a run: load without \
-                    weights, or with --properties none";
-        return Err(Error::Option(format!("{columns}; {what}")));
-    }
     match duplicates {
         Duplicates::Auto | Duplicates::Last | Duplicates::Keep => Ok(()),
         Duplicates::Min | Duplicates::Sum => Err(Error::Option(format!("{columns}; {CHOOSE}"))),
@@ -135,9 +130,7 @@ pub(crate) fn no_choice(first: u64, second: u64) -> Error {
 
 /// Of the parallel edges of `inputs`, two have weights whose sum is beyond their type.
 pub(crate) fn too_large_a_sum<P: Payload>(inputs: &[InputPath], first: P, second: P) -> Error {
-    let shown = |payload: P| payload.weight().map(|weight| weight.to_string()).unwrap_or_default();
-    let (first, second) = (shown(first), shown(second));
-    let of = P::Weight::TYPE.name();
+    let ((first, of), (second, _)) = (first.shown(), second.shown());
     let what = format!("the weights of parallel edges come to more than {of} holds, as {first} and {second} do");
     let advice = "load with a --weight-type that holds their sum, or choose other --duplicates";
     let others = match inputs.len() {

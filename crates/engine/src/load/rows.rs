@@ -7,7 +7,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use graph::Weight;
 use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValues};
 use lama::TempFile;
 
@@ -147,8 +146,8 @@ impl RowBases {
         let place = self.0.binary_search_by_key(&sequence, |(known, _)| *known);
         let base = place.map_or(0, |place| self.0[place].1);
         for edge in edges {
-            let row = edge.payload().weight().map_or(0, Weight::bits) + base;
-            *edge = KeyedArc::from_key(edge.key(), P::from_weight(P::Weight::of_bits(row)));
+            let payload = edge.payload();
+            *edge = KeyedArc::from_key(edge.key(), payload.with_row(payload.data().row + base));
         }
     }
 }

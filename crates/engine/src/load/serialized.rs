@@ -30,7 +30,8 @@ pub(crate) fn fits(graph: &SerializedGraph, options: &LoadOptions) -> bool {
     let keys_fit = options.graph.keys != KeyScheme::String && !options.io_order;
     // Which weight came last is known of out-lists only.
     let duplicates_fit = options.graph.weight_type.is_none() || options.duplicates != Duplicates::Last;
-    directions_fit && keys_fit && duplicates_fit && !options.graph.ordered
+    // An edge gets its row where it is read, and each edge stands in two lists of the file.
+    directions_fit && keys_fit && duplicates_fit && !options.graph.ordered && !options.graph.has_rows()
 }
 
 /// Takes the lists of both sides, as far as the database keeps them.
@@ -152,11 +153,7 @@ fn read_piece<P: Payload>(
     if offsets[0] != piece.arcs.start || offsets[num_lists] != piece.arcs.end {
         return Err(disagreement(graph, "the file changed while it was read"));
     }
-    if P::IS_WEIGHTED {
-        graph.read_weighted(side, piece.arcs.start, &mut lists.neighbours, &mut lists.weights)?;
-    } else {
-        graph.read_neighbours(side, piece.arcs.start, &mut lists.neighbours)?;
-    }
+    P::read(graph, side, piece.arcs.start, &mut lists.neighbours, &mut lists.payloads)?;
     let mut sums = Sums::default();
     lists.for_each_arc(piece.vertices.start as VertexId, |arc| {
         let (list, neighbour) = (arc.list(), arc.neighbour());
@@ -182,10 +179,7 @@ fn lists_loop<P: Payload>(sums: &mut Sums, arc: KeyedArc<P>) {
 /// A number that no other arc is likely to have.
 #[inline(always)]
 fn hash<P: Payload>(key: u64, payload: P) -> u64 {
-    let mut bytes = [0; 8];
-    let payload = bytemuck::bytes_of(&payload);
-    bytes[..payload.len()].copy_from_slice(payload);
-    let mut hash = (key ^ u64::from_le_bytes(bytes).rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut hash = (key ^ payload.data().weight.rotate_left(17)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     hash ^= hash >> 32;
     hash = hash.wrapping_mul(0xd6e8_feb8_6659_fd93);
     hash ^ hash >> 29

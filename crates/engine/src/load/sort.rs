@@ -146,12 +146,12 @@ fn spread<P: Payload>(from: &[KeyedArc<P>], digit: Digit, places: &mut [u32; NUM
 
 /// Spreads arcs over their lists; `places` says where the next entry of each list goes.
 fn fill<P: Payload>(arcs: &[KeyedArc<P>], first: VertexId, places: &mut [u32], into: &mut Lists<P>) {
-    let (neighbours, weights) = (&mut *into.neighbours, &mut *into.weights);
+    let (neighbours, payloads) = (&mut *into.neighbours, &mut *into.payloads);
     for &arc in arcs {
         let place = &mut places[(arc.list() - first) as usize];
         neighbours[*place as usize] = arc.neighbour();
-        if let Some(weight) = arc.payload().weight() {
-            weights[*place as usize] = weight;
+        if !P::IS_EMPTY {
+            payloads[*place as usize] = arc.payload();
         }
         *place += 1;
     }

@@ -9,18 +9,18 @@ use std::sync::{Mutex, MutexGuard};
 
 use base::VertexId;
 use base::progress::Progress;
-use graph::{Direction, Weight};
-use lama::{ChangedArc, FinishedLevels, LevelChanges, Side, StoreBuilder};
+use graph::Direction;
+use lama::{ArcData, ChangedArc, FinishedLevels, LevelChanges, Side, StoreBuilder};
 
 use super::arcs::Payload;
 use super::budget::Budget;
 use super::lists::Lists;
 use crate::{Error, Result};
 
-/// What an entry takes: vectors grow to twice what they hold. To write a snapshot takes 24 more for each of its
-/// entries, or 32, by then of what edges were sorted in.
+/// What an entry takes, without or with a weight or a row: vectors grow to twice what they hold. To write a snapshot
+/// takes 32 more for each of its entries, or 40, by then of what edges were sorted in.
 const ARC_BYTES: u64 = 20;
-const WEIGHTED_ARC_BYTES: u64 = 32;
+const DATA_ARC_BYTES: u64 = 48;
 /// Most snapshots of one load.
 const MAX_SNAPSHOTS: u32 = 100_000;
 
@@ -64,7 +64,8 @@ pub(crate) struct Spreader {
     first_below: u64,
     salt: u64,
     is_undirected: bool,
-    is_weighted: bool,
+    /// Whether anything stands beside an entry.
+    has_data: bool,
     budget: Budget,
     out_side: Mutex<SpreadSide>,
     in_side: Mutex<SpreadSide>,
@@ -83,14 +84,14 @@ struct SpreadSide {
 struct SpreadLevel {
     /// List and neighbour.
     keys: Vec<u64>,
-    /// The bits of the weights; empty without weights.
-    weights: Vec<u64>,
+    /// What stands beside them; empty where nothing does.
+    data: Vec<ArcData>,
     num_loops: u64,
 }
 
 impl Spreader {
     /// None where there is nothing to be spread.
-    pub(crate) fn new(spread: &Spread, direction: Direction, is_weighted: bool, budget: Budget) -> Option<Self> {
+    pub(crate) fn new(spread: &Spread, direction: Direction, data_bytes: usize, budget: Budget) -> Option<Self> {
         let num_later = u64::from(spread.num_snapshots.checked_sub(2)?) + 1;
         let share = spread.first_share.unwrap_or(1.0 / f64::from(spread.num_snapshots));
         // Saturates for 1, where every draw but one of 2^64 is for the first snapshot.
@@ -104,7 +105,7 @@ impl Spreader {
             first_below,
             salt: mixed(spread.seed ^ 0x9e37_79b9_7f4a_7c15),
             is_undirected: direction == Direction::Undirected,
-            is_weighted,
+            has_data: data_bytes > 0,
             budget,
             out_side: side(),
             in_side: side(),
@@ -136,7 +137,7 @@ impl Spreader {
             };
             if let Some(level) = (snapshot as usize).checked_sub(1).and_then(|level| levels.get_mut(level)) {
                 level.keys.push(arc.key());
-                level.weights.extend(arc.payload().weight().map(Weight::bits));
+                level.data.extend((!P::IS_EMPTY).then(|| arc.payload().data()));
                 level.num_loops += u64::from(arc.list() == arc.neighbour());
                 *num_arcs += 1;
             }
@@ -146,7 +147,7 @@ impl Spreader {
         }
         let both = [&self.out_side, &self.in_side].map(|other| other.try_lock().map_or(0, |other| other.num_arcs));
         // The side that is locked here counts on its own.
-        let arc_bytes = if self.is_weighted { WEIGHTED_ARC_BYTES } else { ARC_BYTES };
+        let arc_bytes = if self.has_data { DATA_ARC_BYTES } else { ARC_BYTES };
         let num_bytes = arc_bytes * (both.iter().sum::<u64>() + noted.num_arcs);
         self.budget.check("the edges of all snapshots but the first, which must be in memory,", num_bytes)
     }
@@ -196,14 +197,13 @@ impl Spreader {
 impl SpreadLevel {
     /// The entries, sorted.
     fn into_arcs(self) -> Vec<ChangedArc> {
-        let weight = |i: usize| self.weights.get(i).copied().unwrap_or(0);
         let arc = |(i, &key): (usize, &u64)| ChangedArc {
             list: (key >> 32) as VertexId,
             neighbour: key as VertexId,
-            weight: weight(i),
+            data: self.data.get(i).copied().unwrap_or_default(),
         };
         let mut arcs: Vec<_> = self.keys.iter().enumerate().map(arc).collect();
-        // They come by list and neighbour; of parallel edges, the weights are in any order.
+        // They come by list and neighbour; parallel edges are in any order.
         arcs.sort_unstable();
         arcs
     }
@@ -223,7 +223,7 @@ mod tests {
     fn spreader(num_snapshots: u32, first_share: Option<f64>, direction: Direction) -> Spreader {
         let spread = Spread { num_snapshots, first_share, seed: 7 };
         spread.check().unwrap();
-        Spreader::new(&spread, direction, false, Budget::new(None, None, 1).unwrap()).unwrap()
+        Spreader::new(&spread, direction, 0, Budget::new(None, None, 1).unwrap()).unwrap()
     }
 
     fn counts(spreader: &Spreader, num_snapshots: usize) -> Vec<u32> {
@@ -255,7 +255,7 @@ mod tests {
         let lists = Lists::<()> {
             degrees: vec![40, 0, 60],
             neighbours: (0..40).chain(0..60).collect(),
-            weights: vec![],
+            payloads: vec![(); 100],
             num_loops: 0,
             first_merged: None,
             first_beyond: None,
@@ -265,7 +265,7 @@ mod tests {
             .map(|snapshot| {
                 let arcs = (0..40).map(|v| (5, v)).chain((0..60).map(|v| (7, v)));
                 let arcs = arcs.filter(|&(u, v)| spreader.draw(u, v) == snapshot);
-                arcs.map(|(list, neighbour)| ChangedArc { list, neighbour, weight: 0 }).collect()
+                arcs.map(|(list, neighbour)| ChangedArc { list, neighbour, data: ArcData::default() }).collect()
             })
             .into();
         let [levels, _] = spreader.into_levels();

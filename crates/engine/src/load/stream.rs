@@ -3,7 +3,7 @@
 use base::VertexId;
 
 use super::arcs::{KeyedArc, Payload};
-use super::lists::{ListSink, Lists, bits_of};
+use super::lists::{ListSink, Lists};
 use super::options::Duplicates;
 use crate::Result;
 
@@ -30,15 +30,15 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
         for &arc in arcs {
             match self.previous {
                 Some(previous) if previous.key() == arc.key() && self.duplicates != Duplicates::Keep => {
-                    let bits = bits_of(previous.payload(), arc.payload());
-                    self.lists.first_merged = self.lists.first_merged.or(bits);
+                    let rows = (previous.payload().data().row, arc.payload().data().row);
+                    self.lists.first_merged = self.lists.first_merged.or(Some(rows));
                     let merged = previous.payload().merge(arc.payload(), self.duplicates);
                     if merged.is_none() {
                         self.lists.first_beyond = self.lists.first_beyond.or(Some((previous.payload(), arc.payload())));
                     }
                     let merged = merged.unwrap_or(arc.payload());
-                    if let (Some(place), Some(weight)) = (self.lists.weights.last_mut(), merged.weight()) {
-                        *place = weight;
+                    if let Some(place) = self.lists.payloads.last_mut() {
+                        *place = merged;
                     }
                     self.previous = Some(KeyedArc::from_key(arc.key(), merged));
                 }
@@ -48,7 +48,7 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
                         *degree += 1;
                     }
                     self.lists.neighbours.push(arc.neighbour());
-                    self.lists.weights.extend(arc.payload().weight());
+                    self.lists.payloads.push(arc.payload());
                     self.lists.num_loops += u64::from(arc.list() == arc.neighbour());
                     self.previous = Some(arc);
                 }

@@ -3,12 +3,15 @@
 use std::ops::ControlFlow;
 
 use base::VertexId;
+use graph::property::OwnedValue;
 use graph::{Graph, Weight, WeightType, WeightedEdges};
-use lama::{Key, Side};
+use lama::{Key, Side, View};
 
+use super::own::{Origin, OwnEdge, PropertyOf};
 use super::{Place, Transaction};
 use crate::append::weight_bits;
-use crate::live::{EdgeUpdate, Update};
+use crate::commit::NewEdge;
+use crate::live::{EdgeAction, EdgeId, NewValue, Update};
 use crate::validation::ReadKey;
 use crate::{EdgeWeight, Error, Result};
 
@@ -22,17 +25,20 @@ impl Transaction<'_> {
     }
 
     /// Adds an edge, with its ends where they are not there; one that is there gets the weight, and a multigraph one more.
-    /// Reads nothing.
+    /// Reads nothing. What the edge of a multigraph is called shows once it is committed: [`Committed::edge_id`].
     ///
     /// # Errors
     /// A key or the weight does not fit the graph.
-    pub fn add_edge(&mut self, source: &Key, target: &Key, weight: Option<EdgeWeight>) -> Result<()> {
+    pub fn add_edge(&mut self, source: &Key, target: &Key, weight: Option<EdgeWeight>) -> Result<NewEdge> {
         let (source, target) = (self.fitting(source)?, self.fitting(target)?);
         let bits = weight_bits((&source, &target), weight, self.view.options())?;
         let ends = (self.make(&source)?, self.make(&target)?);
-        self.change_edge(ends, Some(bits));
+        self.own.change_edge(ends, Some(OwnEdge { weight: bits, ..OwnEdge::default() }), self.view.options());
+        let ends = self.view.is_multigraph().then(|| Box::new((source.clone(), target.clone())));
+        let new_edge = NewEdge { ends, place: self.num_added };
+        self.num_added += 1;
         self.updates.push(Update::AddEdge { source, target, weight, properties: Vec::new() });
-        Ok(())
+        Ok(new_edge)
     }
 
     /// Adds an edge if there is none; whether there was none. One that is there keeps its weight.
@@ -54,7 +60,7 @@ impl Transaction<'_> {
     pub fn remove_edge(&mut self, source: &Key, target: &Key) -> Result<()> {
         let (source, target) = (self.fitting(source)?, self.fitting(target)?);
         if let (Some(from), Some(to)) = (self.id(self.place(&source)?), self.id(self.place(&target)?)) {
-            self.change_edge((from, to), None);
+            self.own.change_edge((from, to), None, self.view.options());
         }
         self.updates.push(Update::RemoveEdge { source, target });
         Ok(())
@@ -90,14 +96,17 @@ impl Transaction<'_> {
     /// # Errors
     /// There is no such edge; the weight does not fit the graph; damage met on the way.
     pub fn set_weight(&mut self, source: &Key, target: &Key, weight: EdgeWeight) -> Result<()> {
-        let num_edges = self.require_edge(source, target)?;
+        self.require_edge(source, target)?;
         let (source, target) = (self.fitting(source)?, self.fitting(target)?);
         let bits = weight_bits((&source, &target), Some(weight), self.view.options())?;
         let ends = (self.make(&source)?, self.make(&target)?);
         if self.view.is_multigraph() {
-            self.change_edge(ends, None);
+            let mut edges = self.pair_edges(ends)?;
+            edges.iter_mut().for_each(|edge| edge.weight = bits);
+            self.own.replace_edges(ends, edges, self.view.options());
+        } else {
+            self.own.change_edge(ends, Some(OwnEdge { weight: bits, ..OwnEdge::default() }), self.view.options());
         }
-        (0..num_edges).for_each(|_| self.change_edge(ends, Some(bits)));
         self.updates.push(Update::SetWeight { source, target, weight });
         Ok(())
     }
@@ -113,9 +122,97 @@ impl Transaction<'_> {
         }
     }
 
-    pub(super) fn change_edge(&mut self, (source, target): (VertexId, VertexId), addition: Option<u64>) {
-        let edge = EdgeUpdate { source, target, addition };
-        self.own.change_edge(edge, self.view.options());
+    /// The edges from one vertex to another, in the order in which they were added; none where an end is not there.
+    ///
+    /// # Errors
+    /// As [`has_edge`](Self::has_edge).
+    pub fn edges(&self, source: &Key, target: &Key) -> Result<Vec<FoundEdge>> {
+        let Some(ends) = self.ends(source, target)? else { return Ok(Vec::new()) };
+        let schema = self.view.edge_properties().schema();
+        let is_multigraph = self.view.is_multigraph();
+        let mut found = Vec::new();
+        for edge in self.pair_edges(ends)? {
+            let mut properties = match edge.origin {
+                Some(origin) => row_properties(&self.view, origin.row)?,
+                None => Vec::new(),
+            };
+            let written: Vec<_> = match is_multigraph {
+                true => edge.values.into_iter().collect(),
+                false => self.written_edge_values(ends),
+            };
+            for (name, value) in written {
+                properties.retain(|(known, _)| *known != name);
+                properties.extend((value != OwnedValue::Null).then_some((name, value)));
+            }
+            properties.sort_by_key(|(name, _)| schema.find(name).unwrap_or(usize::MAX));
+            let weight = self.view.weight_type().map(|weight_type| weight_of(edge.weight, weight_type));
+            let number = edge.origin.filter(|_| is_multigraph).map(|origin| origin.number);
+            found.push(FoundEdge { number, weight, properties });
+        }
+        Ok(found)
+    }
+
+    /// Changes one edge of a multigraph, or removes it. Reads the edges of its pair.
+    ///
+    /// # Errors
+    /// There is no such edge; the weight or the value does not fit the graph; damage met on the way.
+    pub fn change_edge(&mut self, id: &EdgeId, action: EdgeAction) -> Result<()> {
+        let EdgeId { source, target, number } = id;
+        let options = *self.view.options();
+        let wrong = |what: String| Error::Option(format!("the edge #{number} from {source} to {target}: {what}"));
+        if !options.multigraph {
+            return Err(wrong("edges have numbers in multigraphs only".into()));
+        }
+        let no_edge = || Error::no_numbered_edge(source, target, *number);
+        let ends = self.ends(source, target)?.ok_or_else(no_edge)?;
+        let mut edges = self.pair_edges(ends)?;
+        let is_it = |edge: &OwnEdge| edge.origin.is_some_and(|origin| origin.number == *number);
+        let place = edges.iter().position(is_it).ok_or_else(no_edge)?;
+        let action = match action {
+            EdgeAction::Remove => {
+                edges.remove(place);
+                EdgeAction::Remove
+            }
+            EdgeAction::SetWeight(weight) => {
+                edges[place].weight = weight_bits((source, target), Some(weight), &options)?;
+                EdgeAction::SetWeight(weight)
+            }
+            EdgeAction::SetProperty { name, value } => {
+                let value = self.own_value(&name, value).map_err(wrong)?;
+                edges[place].values.insert(name.clone(), value.clone());
+                self.own.note_valued(PropertyOf::Edges, &name, &value);
+                EdgeAction::SetProperty { name, value: NewValue::Value(value) }
+            }
+        };
+        self.own.replace_edges(ends, edges, &options);
+        self.updates.push(Update::ChangeEdge { id: id.clone(), action });
+        Ok(())
+    }
+
+    /// The edges of a pair, in the order in which they were added.
+    ///
+    /// # Errors
+    /// Damage met on the way.
+    pub(super) fn pair_edges(&self, (source, target): (VertexId, VertexId)) -> Result<Vec<OwnEdge>> {
+        self.note_edge(source, target);
+        let mut edges = Vec::new();
+        let own = self.own.list(Side::Out, source);
+        let is_hidden = !self.view.is_multigraph() && own.is_some_and(|list| list.added(target).is_some());
+        if self.is_edge_of_view(source, target) {
+            edges = edges_of_view(&self.view, source, target)?;
+        }
+        if is_hidden {
+            // The edge that is there got another weight.
+            let weight = own.and_then(|list| list.added(target)).map(|(_, weight)| weight);
+            edges.truncate(1);
+            match (edges.first_mut(), weight) {
+                (Some(edge), Some(weight)) => edge.weight = weight,
+                _ => edges.extend(own.into_iter().flat_map(|list| list.edges_to(target)).cloned()),
+            }
+            return Ok(edges);
+        }
+        edges.extend(own.into_iter().flat_map(|list| list.edges_to(target)).cloned());
+        Ok(edges)
     }
 
     /// The id that a key leads to.
@@ -184,6 +281,13 @@ impl Transaction<'_> {
         Ok(num_edges)
     }
 
+    /// Values of the edge of a simple graph that were written.
+    fn written_edge_values(&self, ends: (VertexId, VertexId)) -> Vec<(String, OwnedValue)> {
+        let names = self.own.edge_property_names();
+        let value = |name: &String| Some((name.clone(), self.own_edge_value(ends.0, ends.1, name)?.clone()));
+        names.filter_map(value).collect()
+    }
+
     fn weight_in_view<W: Weight>(&self, source: VertexId, target: VertexId) -> Option<u64> {
         let mut found = None;
         let _ = self.view.for_each_weighted_out_fragment::<W>(source, |targets, weights| {
@@ -197,6 +301,90 @@ impl Transaction<'_> {
         });
         found
     }
+}
+
+/// An edge between two vertices.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct FoundEdge {
+    /// Its number, in a multigraph: with the keys of its ends it is the [`EdgeId`] of the edge. `None` for an edge that the
+    /// transaction itself has added.
+    pub number: Option<u64>,
+    /// Its weight, where the graph has weights.
+    pub weight: Option<EdgeWeight>,
+    /// Its properties that have a value, in the order of the schema.
+    pub properties: Vec<(String, OwnedValue)>,
+}
+
+/// The edges of a view from one vertex to another, in the order in which they were added.
+///
+/// # Errors
+/// Damage met on the way.
+pub fn edges_between(view: &View, source: VertexId, target: VertexId) -> Result<Vec<FoundEdge>> {
+    let edges = edges_of_view(view, source, target)?;
+    let found = |edge: OwnEdge| -> Result<FoundEdge> {
+        let weight = view.weight_type().map(|weight_type| weight_of(edge.weight, weight_type));
+        let properties = edge.origin.map_or(Ok(Vec::new()), |origin| row_properties(view, origin.row))?;
+        let number = edge.origin.filter(|_| view.is_multigraph()).map(|origin| origin.number);
+        Ok(FoundEdge { number, weight, properties })
+    };
+    edges.into_iter().map(found).collect()
+}
+
+fn row_properties(view: &View, row: u64) -> Result<Vec<(String, OwnedValue)>> {
+    let properties = view.edge_properties();
+    let mut values = Vec::new();
+    for (place, (name, _)) in properties.schema().iter().enumerate() {
+        let value = properties.value(place, row)?;
+        values.extend((!value.is_null()).then(|| (name.to_owned(), value.into())));
+    }
+    Ok(values)
+}
+
+fn edges_of_view(view: &View, source: VertexId, target: VertexId) -> Result<Vec<OwnEdge>> {
+    let parallel = |targets: &[VertexId]| {
+        let first = targets.partition_point(|&other| other < target);
+        first..first + targets[first..].iter().take_while(|&&other| other == target).count()
+    };
+    let rows_of = || {
+        let mut rows = Vec::new();
+        let _ = view.for_each_out_row(source, |targets, found| {
+            rows.extend_from_slice(&found[parallel(targets)]);
+            ControlFlow::Continue(())
+        });
+        rows
+    };
+    let mut rows = rows_of();
+    if rows.len() > 1 && view.weight_type().is_some() {
+        // Weights are to come in the same order.
+        view.settle(source);
+        rows = rows_of();
+    }
+    let mut edges = Vec::new();
+    macro_rules! with_weights {
+        ($weight:ty) => {
+            view.for_each_weighted_out_fragment::<$weight>(source, |targets, weights| {
+                let weights = weights[parallel(targets)].iter();
+                edges.extend(weights.map(|weight| OwnEdge { weight: weight.bits(), ..OwnEdge::default() }));
+                ControlFlow::Continue(())
+            })
+        };
+    }
+    let _ = match view.weight_type() {
+        None => view.for_each_out_fragment(source, |targets| {
+            edges.extend(parallel(targets).map(|_| OwnEdge::default()));
+            ControlFlow::Continue(())
+        }),
+        Some(WeightType::U32) => with_weights!(u32),
+        Some(WeightType::I64) => with_weights!(i64),
+        Some(WeightType::F32) => with_weights!(f32),
+        Some(WeightType::F64) => with_weights!(f64),
+    };
+    view.check()?;
+    for (edge, row) in edges.iter_mut().zip(rows) {
+        edge.origin = Some(Origin { number: view.edge_properties().number(row)?, row });
+    }
+    edges.sort_by_key(|edge| edge.origin.map(|origin| origin.number));
+    Ok(edges)
 }
 
 fn weight_of(bits: u64, weight_type: WeightType) -> EdgeWeight {

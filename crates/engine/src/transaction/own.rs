@@ -20,19 +20,37 @@ use crate::validation::stored_ends;
 /// Neighbors that are given at once.
 const CHUNK: usize = 128;
 
+/// An edge that comes, or one of the view's parallel edges that stays while others beside it change.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct OwnEdge {
+    /// The bits of its weight.
+    pub(crate) weight: u64,
+    /// The edge of the view.
+    pub(crate) origin: Option<Origin>,
+    /// Values that were written, in a multigraph.
+    pub(crate) values: BTreeMap<String, OwnedValue>,
+}
+
+/// An edge of the view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) number: u64,
+    pub(crate) row: u64,
+}
+
 /// What changes in a list.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnList {
-    /// The bits of the weights of what comes, by neighbor; parallel edges are numbered from 0.
-    added: BTreeMap<(VertexId, u32), u64>,
+    /// What comes, by neighbor; parallel edges are counted from 0.
+    added: BTreeMap<(VertexId, u32), OwnEdge>,
     /// What the view has and is gone.
     removed: BTreeSet<VertexId>,
 }
 
 impl OwnList {
-    fn add(&mut self, neighbor: VertexId, weight: u64, is_parallel: bool) {
+    fn add(&mut self, neighbor: VertexId, edge: OwnEdge, is_parallel: bool) {
         let number = if is_parallel { self.num_added_to(neighbor) } else { 0 };
-        self.added.insert((neighbor, number), weight);
+        self.added.insert((neighbor, number), edge);
     }
 
     fn remove(&mut self, neighbor: VertexId) {
@@ -58,8 +76,8 @@ impl OwnList {
         mut body: impl FnMut(&[VertexId], &[u64]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let (mut targets, mut weights, mut len) = ([0; CHUNK], [0; CHUNK], 0);
-        for (&(neighbor, _), &weight) in &self.added {
-            (targets[len], weights[len]) = (neighbor, weight);
+        for (&(neighbor, _), edge) in &self.added {
+            (targets[len], weights[len]) = (neighbor, edge.weight);
             len += 1;
             if len == CHUNK {
                 body(&targets, &weights)?;
@@ -71,8 +89,13 @@ impl OwnList {
 
     /// How many edges lead to a neighbor that come, with the weight of the first.
     pub(crate) fn added(&self, neighbor: VertexId) -> Option<(usize, u64)> {
-        let weight = self.added.get(&(neighbor, 0))?;
-        Some((self.num_added_to(neighbor) as usize, *weight))
+        let edge = self.added.get(&(neighbor, 0))?;
+        Some((self.num_added_to(neighbor) as usize, edge.weight))
+    }
+
+    /// The edges to a neighbor that come, in the order in which they were added.
+    pub(crate) fn edges_to(&self, neighbor: VertexId) -> impl Iterator<Item = &OwnEdge> {
+        self.added.range((neighbor, 0)..=(neighbor, u32::MAX)).map(|(_, edge)| edge)
     }
 
     /// Whether the view's edges to a neighbor are gone.
@@ -92,13 +115,13 @@ pub(crate) struct Own {
     /// Vertices that went, perhaps to come again, and the number of the write: the view's edges and values of them do not
     /// count, nor do older ones that were written.
     gone: BTreeMap<VertexId, u64>,
-    /// Pairs of which an edge went or came, and the number of the write: older values are not those of the last edge.
+    /// Pairs of a simple graph whose edge went, and the number of the write: older values do not count.
     renewed: BTreeMap<(VertexId, VertexId), u64>,
     ids: HashMap<Key, VertexId>,
     /// Of the new vertices, from the view's bound on.
     keys: Vec<Key>,
     values: HashMap<(VertexId, String), Numbered>,
-    /// By ends in the order in which they are stored.
+    /// In a simple graph, by ends in the order in which they are stored.
     edge_values: HashMap<(VertexId, VertexId, String), Numbered>,
     /// Names of properties that got a value, of vertices and of edges.
     valued: [BTreeSet<String>; 2],
@@ -230,14 +253,14 @@ impl Own {
     }
 
     /// An edge is to be there, or to be gone.
-    pub(crate) fn change_edge(&mut self, edge: EdgeUpdate, options: &GraphOptions) {
+    pub(crate) fn change_edge(&mut self, ends: (VertexId, VertexId), edge: Option<OwnEdge>, options: &GraphOptions) {
         let is_parallel = options.multigraph;
         let has_in_lists = is_in_one_list(options);
-        edge.for_each_arc(options, |arc| {
+        EdgeUpdate { source: ends.0, target: ends.1, addition: None }.for_each_arc(options, |arc| {
             let change = |lists: &mut HashMap<VertexId, OwnList>, list, neighbor| {
                 let list: &mut OwnList = lists.entry(list).or_default();
-                match arc.addition {
-                    Some(weight) => list.add(neighbor, weight, is_parallel),
+                match &edge {
+                    Some(edge) => list.add(neighbor, edge.clone(), is_parallel),
                     None => list.remove(neighbor),
                 }
             };
@@ -246,11 +269,16 @@ impl Own {
                 change(&mut self.into, arc.neighbour, arc.list);
             }
         });
-        // Of parallel edges, the last one's values are asked for: one that is added has none.
-        if (edge.addition.is_none() || is_parallel) && !self.edge_values.is_empty() {
+        if edge.is_none() && !self.edge_values.is_empty() {
             let number = self.next_write();
-            self.renewed.insert(stored_ends(options, (edge.source, edge.target)), number);
+            self.renewed.insert(stored_ends(options, ends), number);
         }
+    }
+
+    /// The edges of a pair of a multigraph are these and no others.
+    pub(crate) fn replace_edges(&mut self, ends: (VertexId, VertexId), edges: Vec<OwnEdge>, options: &GraphOptions) {
+        self.change_edge(ends, None, options);
+        edges.into_iter().for_each(|edge| self.change_edge(ends, Some(edge), options));
     }
 
     /// A vertex goes, with its edges and values.
@@ -301,12 +329,18 @@ impl Own {
         self.edge_values.insert((ends.0, ends.1, name.to_owned()), Numbered { number, value });
     }
 
+    /// Names of properties of edges that got a value.
+    pub(crate) fn edge_property_names(&self) -> impl Iterator<Item = &String> {
+        let written: BTreeSet<&String> = self.edge_values.keys().map(|(_, _, name)| name).collect();
+        written.into_iter()
+    }
+
     /// Whether a property got a value here, which makes it at the commit, whatever becomes of the value.
     pub(crate) fn makes_property(&self, of: PropertyOf, name: &str) -> bool {
         self.valued[of as usize].contains(name)
     }
 
-    fn note_valued(&mut self, of: PropertyOf, name: &str, value: &OwnedValue) {
+    pub(crate) fn note_valued(&mut self, of: PropertyOf, name: &str, value: &OwnedValue) {
         if !value.as_value().is_null() && !self.makes_property(of, name) {
             self.valued[of as usize].insert(name.to_owned());
         }

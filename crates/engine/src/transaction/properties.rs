@@ -65,15 +65,22 @@ impl Transaction<'_> {
     pub fn edge_value(&self, source: &Key, target: &Key, name: &str) -> Result<OwnedValue> {
         let Some((source, target)) = self.ends(source, target)? else { return Ok(OwnedValue::Null) };
         self.note_edge(source, target);
+        let properties = self.view.edge_properties();
+        let place = properties.schema().find(name);
+        if self.view.options().multigraph {
+            let Some(last) = self.pair_edges((source, target))?.pop() else { return Ok(OwnedValue::Null) };
+            return match (last.values.get(name), last.origin, place) {
+                (Some(value), ..) => Ok(value.clone()),
+                (None, Some(origin), Some(place)) => Ok(properties.value(place, origin.row)?.into()),
+                _ => Ok(OwnedValue::Null),
+            };
+        }
         if let Some(value) = self.own_edge_value(source, target, name) {
             return Ok(value.clone());
         }
-        let is_new = self.own.list(lama::Side::Out, source).is_some_and(|list| list.added(target).is_some());
-        let hides_old = is_new && self.view.options().multigraph;
-        let properties = self.view.edge_properties();
-        match properties.schema().find(name) {
-            Some(place) if self.is_edge_of_view(source, target) && !hides_old => {
-                let row = self.last_row(source, target);
+        match place {
+            Some(place) if self.is_edge_of_view(source, target) => {
+                let row = self.row_of(source, target);
                 ::graph::Graph::check(&self.view)?;
                 row.map_or(Ok(OwnedValue::Null), |row| Ok(properties.value(place, row)?.into()))
             }
@@ -103,7 +110,17 @@ impl Transaction<'_> {
             self.note_edge(from, to);
             return Ok(());
         }
-        self.own.set_edge_value(stored_ends(self.view.options(), (from, to)), name, value.clone());
+        let options = *self.view.options();
+        if options.multigraph {
+            let mut edges = self.pair_edges((from, to))?;
+            if let Some(last) = edges.last_mut() {
+                last.values.insert(name.to_owned(), value.clone());
+            }
+            self.own.replace_edges((from, to), edges, &options);
+            self.own.note_valued(PropertyOf::Edges, name, &value);
+        } else {
+            self.own.set_edge_value(stored_ends(&options, (from, to)), name, value.clone());
+        }
         self.updates.push(Update::set_edge(self.fitting(source)?, self.fitting(target)?, name, value));
         Ok(())
     }
@@ -113,20 +130,31 @@ impl Transaction<'_> {
         schema.find(name).is_some() || self.own.makes_property(of, name)
     }
 
-    fn own_edge_value(&self, source: VertexId, target: VertexId, name: &str) -> Option<&OwnedValue> {
+    pub(super) fn own_edge_value(&self, source: VertexId, target: VertexId, name: &str) -> Option<&OwnedValue> {
         self.own.edge_value(stored_ends(self.view.options(), (source, target)), name)
     }
 
-    /// The row of the edge between two vertices that was added last.
-    fn last_row(&self, source: VertexId, target: VertexId) -> Option<u64> {
-        let mut last = None;
-        let _ = self.view.for_each_out_row(source, |targets, rows| {
-            let first = targets.partition_point(|&other| other < target);
-            let parallel = targets[first..].iter().take_while(|&&other| other == target).count();
-            last = rows[first..first + parallel].iter().map(|&row| row as u64).chain(last).max();
-            ControlFlow::Continue(())
+    /// A value of a property of edges in its type; text of a property that is not there yet stays text.
+    pub(super) fn own_value(&self, name: &str, value: NewValue) -> Result<OwnedValue, String> {
+        let schema = self.view.edge_properties().schema();
+        match (schema.find(name).and_then(|place| schema.get(place)), value) {
+            (Some((_, property_type)), value) => typed(name, &value, property_type),
+            (None, NewValue::Value(value)) => Ok(value),
+            (None, NewValue::Text { text, .. }) => Ok(OwnedValue::String(text)),
+        }
+    }
+
+    /// The row of the edge between two vertices of a simple graph.
+    fn row_of(&self, source: VertexId, target: VertexId) -> Option<u64> {
+        let mut found = None;
+        let _ = self.view.for_each_out_row(source, |targets, rows| match targets.binary_search(&target) {
+            Ok(place) => {
+                found = Some(rows[place]);
+                ControlFlow::Break(())
+            }
+            Err(_) => ControlFlow::Continue(()),
         });
-        last
+        found
     }
 }
 

@@ -102,9 +102,9 @@ fn duplicates_in_an_input_follow_the_rule() {
     }
     let scene = Scene::load("1 2 1\n", GraphOptions { multigraph: true, ..weighted(WeightType::F32) });
     scene.append("1 2 1\n1 2 0.5\n", "", &AppendOptions::default()).unwrap();
-    assert_eq!(edges::<f32>(&scene.db.view().unwrap()), ["1 2 0.5", "1 2 1", "1 2 1"]);
+    assert_eq!(edges::<f32>(&scene.db.view().unwrap()), ["1 2 1", "1 2 1", "1 2 0.5"]);
     let report = scene.append("1 2 1\n1 2 9\n", "1 2\n", &AppendOptions::default()).unwrap();
-    assert_eq!((report.added, report.removed, report.edges), (1, 2, 2));
+    assert_eq!((report.added, report.removed, report.edges), (2, 3, 2));
     assert_eq!(edges::<f32>(&scene.db.view().unwrap()), ["1 2 1", "1 2 9"]);
 }
 

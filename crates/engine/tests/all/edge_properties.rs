@@ -76,8 +76,8 @@ fn shown(view: &View) -> Vec<String> {
                 out_rows.push((vertex, target, row));
                 let mut line = format!("{} {}", view.key(vertex).unwrap(), view.key(target).unwrap());
                 for place in 0..properties.schema().len() {
-                    let value = properties.value(place, row as u64).unwrap();
-                    let gathered = properties.gather(place, &[row as u64]).unwrap().unwrap();
+                    let value = properties.value(place, row).unwrap();
+                    let gathered = properties.gather(place, &[row]).unwrap().unwrap();
                     assert_eq!(gathered.get(0), value);
                     line += &if value.is_null() { "|-".to_owned() } else { format!("|{value}") };
                 }
@@ -163,7 +163,7 @@ fn the_same_bytes_whatever_threads_and_memory() {
                 let _ = view.for_each_out_row(vertex, |targets, rows| {
                     for (&target, &row) in targets.iter().zip(rows) {
                         num_edges += 1;
-                        let i = row as u64;
+                        let i = row;
                         assert_eq!(properties.value(1, i).unwrap().to_string(), i.to_string());
                         let (u, v) = (format!("v{}", i * i * 7919 % 5_003), format!("v{}", i * 31 % 4_001));
                         let found = (view.key(vertex).unwrap().to_string(), view.key(target).unwrap().to_string());
@@ -298,7 +298,7 @@ fn what_does_not_fit_is_refused_and_changes_nothing() {
             source: SourceOptions { weight_column: Some("delay".into()), ..source() },
             ..with(weighted, Duplicates::Last)
         },
-        "the columns 'on' and 'note' would be properties of edges; edges have weights or properties",
+        "edges.csv:3: expected a weight of type i64, a whole number",
     );
 
     let db = scene.load(EDGES, plain).unwrap();

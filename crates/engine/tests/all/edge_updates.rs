@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anden_engine::{
-    AppendOptions, Changes, Database, Durability, EdgeWeight, GraphOptions, Key, KeyScheme, MergeScope, Missing,
-    NewValue, Update, View,
+    AppendOptions, Changes, Database, Durability, EdgeAction, EdgeId, EdgeWeight, GraphOptions, Key, KeyScheme,
+    MergeScope, Missing, NewValue, Update, View,
 };
 use base::VertexId;
 use base::parallel::Pool;
@@ -28,6 +28,8 @@ struct Edge {
     ends: (u64, u64),
     weight: u32,
     values: Values,
+    /// Its number in the database, once it is committed, in a multigraph.
+    number: Option<u64>,
 }
 
 /// The graph as it should be.
@@ -65,9 +67,54 @@ impl Truth {
         self.add_vertex(u);
         self.add_vertex(v);
         let Some(ends) = self.ends(u, v) else { return };
-        if self.options.multigraph || self.edges.iter().all(|edge| edge.ends != ends) {
-            self.edges.push(Edge { ends, weight, values: Values::new() });
+        match self.edges.iter_mut().find(|edge| edge.ends == ends) {
+            Some(edge) if !self.options.multigraph => edge.weight = weight,
+            _ => self.edges.push(Edge { ends, weight, values: Values::new(), number: None }),
         }
+    }
+
+    /// The keys of an edge are those that it was added with, or the other way round.
+    fn id(edge: &Edge) -> Option<EdgeId> {
+        let number = edge.number?;
+        Some(EdgeId { source: edge.ends.0.into(), target: edge.ends.1.into(), number })
+    }
+
+    /// A change of one of parallel edges, done here as well; `None` where no edge has a number.
+    fn change_edge(&mut self, random: &mut Random) -> Option<Update> {
+        let numbered: Vec<usize> = (0..self.edges.len()).filter(|&edge| self.edges[edge].number.is_some()).collect();
+        let edge = *numbered.get(random.below(numbered.len().max(1) as u32) as usize)?;
+        let id = Self::id(&self.edges[edge])?;
+        let action = match random.below(3) {
+            0 if self.options.weight_type.is_some() => {
+                self.edges[edge].weight = random.below(5);
+                EdgeAction::SetWeight(self.edges[edge].weight.into())
+            }
+            1 if self.options.edge_properties => {
+                let (name, value) = ("size", random.below(5));
+                self.edges[edge].values.insert(name, OwnedValue::I64(value.into()));
+                EdgeAction::SetProperty { name: name.to_owned(), value: i64::from(value).into() }
+            }
+            _ => {
+                self.edges.remove(edge);
+                EdgeAction::Remove
+            }
+        };
+        Some(Update::ChangeEdge { id, action })
+    }
+
+    /// Takes over the numbers of edges that were committed: of a pair, they ascend in the order of the additions, and
+    /// those that edges have already stay.
+    fn note_numbers(&mut self, view: &View) {
+        if !self.options.multigraph {
+            return;
+        }
+        let mut numbers = numbers_of(view);
+        for edge in &mut self.edges {
+            let number = numbers.get_mut(&edge.ends).unwrap().pop_first().unwrap();
+            assert!(edge.number.is_none_or(|known| known == number), "{edge:?} has number {number}");
+            edge.number = Some(number);
+        }
+        assert!(numbers.values().all(BTreeSet::is_empty));
     }
 
     fn has_edge(&self, u: u64, v: u64) -> bool {
@@ -125,12 +172,19 @@ impl Truth {
                 // A value makes no edge: to set one of an edge that is not there is an error.
                 if value != OwnedValue::Null && !self.has_edge(u, v) {
                     self.add_edge(u, v, 0);
-                    return Update::add_edge(u, v);
+                    return self.addition(u, v, 0);
                 }
                 self.set_edge(u, v, name, value.clone());
                 Update::set_edge(u, v, name, value)
             }
-            50..60 if self.options.weight_type.is_some() => {
+            94..100 if self.options.multigraph => {
+                let no_edge = self.vertices.keys().next().copied();
+                self.change_edge(random).or(no_edge.map(|v| Update::AddVertex(v.into()))).unwrap_or_else(|| {
+                    self.add_vertex(u);
+                    Update::AddVertex(u.into())
+                })
+            }
+            20..30 if self.options.weight_type.is_some() => {
                 let weight = random.below(3);
                 self.add_vertex(u);
                 self.add_vertex(v);
@@ -144,10 +198,14 @@ impl Truth {
             _ => {
                 let weight = if self.options.weight_type.is_some() { random.below(3) } else { 0 };
                 self.add_edge(u, v, weight);
-                let given = self.options.weight_type.map(|_| EdgeWeight::from(weight));
-                Update::AddEdge { source: u.into(), target: v.into(), weight: given, properties: Vec::new() }
+                self.addition(u, v, weight)
             }
         }
+    }
+
+    fn addition(&self, u: u64, v: u64, weight: u32) -> Update {
+        let weight = self.options.weight_type.map(|_| EdgeWeight::from(weight));
+        Update::AddEdge { source: u.into(), target: v.into(), weight, properties: Vec::new() }
     }
 
     fn shown(&self) -> Shown {
@@ -201,15 +259,18 @@ fn read(view: &View) -> Shown {
             });
         }
         if view.options().edge_properties {
-            entries.clear();
             let properties = view.edge_properties();
+            let mut texts = Vec::new();
             let _ = view.for_each_out_row(v, |targets, rows| {
                 for (&target, &row) in targets.iter().zip(rows) {
-                    let value = |place| properties.value(place, row as u64).unwrap().into();
-                    entries.push((target, format!("0{}", named(properties.schema(), value))));
+                    let value = |place| properties.value(place, row).unwrap().into();
+                    texts.push((target, named(properties.schema(), value)));
                 }
                 ControlFlow::Continue(())
             });
+            // Weights and rows come in the same order.
+            assert!(texts.iter().map(|text| text.0).eq(entries.iter().map(|entry| entry.0)));
+            entries.iter_mut().zip(texts).for_each(|((_, entry), (_, text))| entry.push_str(&text));
         }
         num_arcs += entries.len() as u64;
         num_in_arcs += view.in_degree(v) as u64;
@@ -230,9 +291,32 @@ fn read(view: &View) -> Shown {
     shown
 }
 
-fn kinds() -> Vec<GraphOptions> {
+/// The numbers of the edges of a multigraph, by the keys of their ends; both ends of an undirected one tell the same.
+fn numbers_of(view: &View) -> BTreeMap<(u64, u64), BTreeSet<u64>> {
+    let mut numbers: BTreeMap<(u64, u64), BTreeSet<u64>> = BTreeMap::new();
+    let key = |vertex: VertexId| match view.key(vertex).unwrap() {
+        Key::Integer(key) => key,
+        Key::String(key) => key.parse().unwrap(),
+    };
+    for v in 0..view.vertex_bound() as VertexId {
+        let _ = view.for_each_out_row(v, |targets, rows| {
+            for (&target, &row) in targets.iter().zip(rows) {
+                let (u, w) = (key(v), key(target));
+                let ends = if view.direction() == Direction::Undirected { (u.min(w), u.max(w)) } else { (u, w) };
+                let number = view.edge_properties().number(row).unwrap();
+                numbers.entry(ends).or_default().insert(number);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    numbers
+}
+
+/// Graphs whose lists have rows.
+pub fn kinds() -> Vec<GraphOptions> {
     let directed = GraphOptions::default();
     let undirected = GraphOptions { direction: Direction::Undirected, ..directed };
+    let weighted = GraphOptions { weight_type: Some(WeightType::U32), edge_properties: true, ..directed };
     vec![
         GraphOptions { multigraph: true, ..directed },
         GraphOptions { multigraph: true, weight_type: Some(WeightType::U32), keys: KeyScheme::String, ..undirected },
@@ -242,6 +326,9 @@ fn kinds() -> Vec<GraphOptions> {
         GraphOptions { edge_properties: true, ordered: true, in_edges: false, ..directed },
         GraphOptions { edge_properties: true, multigraph: true, ..directed },
         GraphOptions { edge_properties: true, multigraph: true, ..undirected },
+        weighted,
+        GraphOptions { keys: KeyScheme::String, direction: Direction::Undirected, ..weighted },
+        GraphOptions { multigraph: true, ..weighted },
     ]
 }
 
@@ -260,7 +347,7 @@ fn what_is_seen_is_what_was_asked_for() {
         let of_vertex = Values::from([("size", 1.into()), ("kind", "x".into())]);
         let mut truth = Truth { options, vertices: BTreeMap::from([(0, of_vertex)]), edges: Vec::new() };
         if options.edge_properties {
-            db.apply(&[Update::add_edge(1, 2)], Missing::Lenient, &pool).unwrap();
+            db.apply(&[truth.addition(1, 2, 0)], Missing::Lenient, &pool).unwrap();
             truth.add_edge(1, 2, 0);
             for (name, value) in [("size", OwnedValue::I64(1)), ("kind", "y".into())] {
                 db.apply(&[Update::set_edge(1, 2, name, value.clone())], Missing::Lenient, &pool).unwrap();
@@ -276,15 +363,13 @@ fn what_is_seen_is_what_was_asked_for() {
             assert_eq!((applied.vertices, applied.edges), (shown.vertices.len() as u64, shown.num_edges));
             let view = db.view().unwrap();
             assert_eq!(read(&view), shown, "step {step}");
+            truth.note_numbers(&view);
             match random.below(10) {
                 0 => drop(db.merge(MergeScope::All, &pool, &Silent).unwrap()),
                 1 => {
                     let weight = options.weight_type.map(|_| 2.into());
                     let changes = Changes { added: vec![(3.into(), 4.into(), weight)], ..Changes::default() };
                     truth.add_edge(3, 4, if weight.is_some() { 2 } else { 0 });
-                    if !options.multigraph && options.weight_type.is_some() {
-                        truth.edges.iter_mut().filter(|edge| edge.ends == (3, 4)).for_each(|edge| edge.weight = 2);
-                    }
                     db.append_changes(&changes, &AppendOptions::default(), &pool, &Silent).unwrap();
                 }
                 2 => drop(db.checkpoint(None).unwrap()),
@@ -306,6 +391,7 @@ fn what_is_seen_is_what_was_asked_for() {
                 _ => {}
             }
             assert_eq!(read(&db.view().unwrap()), truth.shown(), "at the end of step {step}");
+            truth.note_numbers(&db.view().unwrap());
             held.push((view, shown));
             if held.len() > 4 {
                 let (view, shown) = held.swap_remove(random.below(5) as usize);
@@ -325,7 +411,8 @@ fn where_a_batch_ends_does_not_matter() {
         let (whole, split) = (create(), create());
         let mut truth = Truth { options, vertices: BTreeMap::new(), edges: Vec::new() };
         let first = [Update::set_vertex(0, "size", 1), Update::set_vertex(0, "kind", "x")].into_iter();
-        let of_edges = [Update::add_edge(0, 1), Update::set_edge(0, 1, "size", 1), Update::set_edge(0, 1, "kind", "x")];
+        let of_edges =
+            [truth.addition(0, 1, 0), Update::set_edge(0, 1, "size", 1), Update::set_edge(0, 1, "kind", "x")];
         let mut updates: Vec<_> = first.chain(of_edges.into_iter().filter(|_| options.edge_properties)).collect();
         updates.push(Update::RemoveVertex(0.into()));
         updates.extend((0..150).map(|_| truth.update(random)));
@@ -416,7 +503,7 @@ fn amount(view: &View, source: u64, target: u64) -> String {
     let mut found = String::new();
     let _ = view.for_each_out_row(source, |targets, rows| {
         if let Some(place) = targets.iter().position(|&other| other == target) {
-            found = view.edge_properties().value(0, rows[place] as u64).unwrap().to_string();
+            found = view.edge_properties().value(0, rows[place]).unwrap().to_string();
         }
         ControlFlow::Continue(())
     });
@@ -549,7 +636,12 @@ fn crash_at_any_call_leaves_a_prefix_of_commits() {
                 [Update::set_vertex(0, "size", 1), Update::set_vertex(0, "kind", "x"), Update::RemoveVertex(0.into())];
             db.apply(&of_both, Missing::Lenient, &pool).unwrap();
             if options.edge_properties {
-                let first = Update::add_edge_with(0, 1, [("size", NewValue::from(1)), ("kind", "x".into())]);
+                let first = Update::AddEdge {
+                    source: 0.into(),
+                    target: 1.into(),
+                    weight: options.weight_type.map(|_| 0.into()),
+                    properties: vec![("size".into(), 1.into()), ("kind".into(), "x".into())],
+                };
                 let gone = [Update::RemoveVertex(0.into()), Update::RemoveVertex(1.into())];
                 db.apply(&[&[first][..], &gone].concat(), Missing::Lenient, &pool).unwrap();
             }

@@ -32,8 +32,8 @@ fn append(tx: &mut Transaction<'_>, object: Object, element: Element) -> Result<
         return tx.set_vertex_value(&vertex(object), "list", format!("{before} {element}").as_str().into());
     }
     match object < NUM_LISTS + NUM_OUT {
-        true => tx.add_edge(&vertex(object), &neighbor(element), None),
-        false => tx.add_edge(&neighbor(element), &vertex(object), None),
+        true => tx.add_edge(&vertex(object), &neighbor(element), None).map(drop),
+        false => tx.add_edge(&neighbor(element), &vertex(object), None).map(drop),
     }
 }
 

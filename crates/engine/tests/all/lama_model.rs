@@ -16,7 +16,7 @@ use graph::property::OwnedValue;
 use graph::{Direction, Weight, WeightType};
 use testkit::{Random, scaled};
 
-use crate::versions::{Asked, Edges, Graph, Model, number_of};
+use crate::versions::{Asked, Beside, Edges, Graph, Model, number_of};
 
 const DB: &str = "db";
 /// Steps for each database.
@@ -212,7 +212,7 @@ impl Pair {
         self.num_operations += asked.len() as u64;
         let duplicates = match (self.kind.graph.multigraph, self.random.below(4)) {
             (true, _) => Duplicates::Keep,
-            _ if self.kind.graph.edge_properties => Duplicates::Last,
+            _ if self.kind.graph.has_rows() => Duplicates::Last,
             (_, 0) => Duplicates::Last,
             (_, 1) => Duplicates::Sum,
             _ => Duplicates::Min,
@@ -310,7 +310,7 @@ impl Pair {
         let (a, b) = (self.some_number(), self.some_number());
         let diff = self.database().diff(a, b).unwrap();
         let (from, to) = (&self.model.snapshots[&a].1, &self.model.snapshots[&b].1);
-        let (added, removed) = (self.model.numbered(to.minus(from)), self.model.numbered(from.minus(to)));
+        let [added, removed] = [to.minus(from), from.minus(to)].map(|edges| self.model.all_beside(&edges));
         assert_eq!(self.edges_of(&diff.added), added, "added from {a} to {b}");
         assert_eq!(self.edges_of(&diff.removed), removed, "removed from {a} to {b}");
         for vertex in from.live.symmetric_difference(&to.live) {
@@ -331,21 +331,22 @@ impl Pair {
         assert_eq!(changed, expected, "properties from {a} to {b}");
     }
 
-    fn edges_of(&self, arcs: &[ChangedArc]) -> Edges {
+    fn edges_of(&self, arcs: &[ChangedArc]) -> BTreeMap<(u32, u32), Vec<Beside>> {
         assert!(arcs.is_sorted());
-        let mut edges = Edges::new();
+        let mut edges = BTreeMap::<_, Vec<Beside>>::new();
         let newest = self.database().view().unwrap();
         for arc in arcs {
             let weight = match self.kind.graph.weight_type {
-                None if self.kind.graph.edge_properties => number_of(&newest, arc.weight),
-                None | Some(WeightType::U32) => arc.weight as u32,
-                Some(WeightType::I64) => i64::of_bits(arc.weight) as u32,
-                Some(WeightType::F32) => (2.0 * f32::of_bits(arc.weight)) as u32,
-                Some(WeightType::F64) => (2.0 * f64::of_bits(arc.weight)) as u32,
+                None => 0,
+                Some(WeightType::U32) => arc.data.weight as u32,
+                Some(WeightType::I64) => i64::of_bits(arc.data.weight) as u32,
+                Some(WeightType::F32) => (2.0 * f32::of_bits(arc.data.weight)) as u32,
+                Some(WeightType::F64) => (2.0 * f64::of_bits(arc.data.weight)) as u32,
             };
-            edges.entry((arc.list, arc.neighbour)).or_default().push(weight);
+            let number = if self.kind.graph.edge_properties { number_of(&newest, arc.data.row) } else { 0 };
+            edges.entry((arc.list, arc.neighbour)).or_default().push(Beside { weight, number });
         }
-        edges.values_mut().for_each(|weights| weights.sort_unstable());
+        edges.values_mut().for_each(|beside| beside.sort_unstable());
         edges
     }
 
@@ -417,7 +418,7 @@ fn num_databases() -> u64 {
     scaled(8)
 }
 
-/// Runs databases of one kind through random operations; there are thirteen kinds.
+/// Runs databases of one kind through random operations; there are fifteen kinds.
 fn run(name: &str, kind: Kind) {
     let mut num_operations = 0;
     for database in 0..num_databases() {
@@ -491,6 +492,17 @@ fn lama_model_edge_properties() {
 #[test]
 fn lama_model_edge_properties_undirected_strings() {
     run("edge properties, undirected, strings", directed().undirected().edge_properties().keys(KeyScheme::String));
+}
+
+#[test]
+fn lama_model_weights_and_edge_properties() {
+    run("weights and edge properties", directed().weights(WeightType::F64).edge_properties());
+}
+
+#[test]
+fn lama_model_weights_and_edge_properties_undirected_multigraph() {
+    let kind = directed().undirected().multigraph().weights(WeightType::I64).edge_properties();
+    run("weights and edge properties, undirected multigraph", kind);
 }
 
 #[test]

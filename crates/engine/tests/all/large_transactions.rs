@@ -115,7 +115,7 @@ fn many_edges_of_a_hub_come_and_go() {
     let target = |i: u64| Key::from(MANY - 1 - i);
     let weight = |i: u64| Some(EdgeWeight::Integer(i as i64));
     let mut tx = db.begin(&pool).unwrap();
-    Watch::new("adds").each(|i| tx.add_edge(&hub, &target(i), weight(i)).unwrap());
+    Watch::new("adds").each(|i| drop(tx.add_edge(&hub, &target(i), weight(i)).unwrap()));
     Watch::new("own edges").each(|i| assert!(tx.has_edge(&hub, &target(i)).unwrap()));
     Watch::new("own weights").each(|i| assert_eq!(tx.weight(&hub, &target(i)).unwrap(), weight(i)));
     Watch::new("sets").each(|i| tx.set_weight(&hub, &target(i), EdgeWeight::Integer(7)).unwrap());
@@ -138,11 +138,12 @@ fn many_vertices_with_values_come_and_go() {
     let new = |i: u64| Key::from(MANY + i);
     let old = |i: u64| Key::from(i);
     let mut tx = db.begin(&pool).unwrap();
-    Watch::new("new edges").each(|i| tx.add_edge(&new(i), &new((i + 1) % MANY), Some(EdgeWeight::Integer(1))).unwrap());
+    Watch::new("new edges")
+        .each(|i| drop(tx.add_edge(&new(i), &new((i + 1) % MANY), Some(EdgeWeight::Integer(1))).unwrap()));
     Watch::new("values").each(|i| tx.set_vertex_value(&new(i), "size", OwnedValue::I64(i as i64)).unwrap());
     // Null of a property that no vertex has yet looks for one that has.
     Watch::new("nulls").each(|i| tx.set_vertex_value(&new(i), "name", OwnedValue::Null).unwrap());
-    Watch::new("old edges").each(|i| tx.add_edge(&old(i), &new(i), Some(EdgeWeight::Integer(1))).unwrap());
+    Watch::new("old edges").each(|i| drop(tx.add_edge(&old(i), &new(i), Some(EdgeWeight::Integer(1))).unwrap()));
     Watch::new("removals").each(|i| {
         if i % 2 == 0 {
             tx.remove_vertex(&new(i)).unwrap();
@@ -171,7 +172,7 @@ fn many_values_of_edges_come_and_go() {
     let db = Database::in_memory(options).unwrap();
     let ends = |i: u64| (Key::from(i), Key::from(i + 1));
     let mut tx = db.begin(&pool).unwrap();
-    Watch::new("edges").each(|i| tx.add_edge(&ends(i).0, &ends(i).1, None).unwrap());
+    Watch::new("edges").each(|i| drop(tx.add_edge(&ends(i).0, &ends(i).1, None).unwrap()));
     Watch::new("values").each(|i| tx.set_edge_value(&ends(i).0, &ends(i).1, "size", OwnedValue::I64(1)).unwrap());
     Watch::new("nulls").each(|i| tx.set_edge_value(&ends(i).0, &ends(i).1, "name", OwnedValue::Null).unwrap());
     Watch::new("removals").each(|i| {

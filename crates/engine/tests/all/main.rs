@@ -10,6 +10,7 @@ mod checkpoints;
 mod conflicts;
 mod crash_every_call;
 mod displaced;
+mod edge_numbers;
 mod edge_properties;
 mod edge_updates;
 mod failed_batches;

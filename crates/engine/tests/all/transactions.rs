@@ -94,7 +94,7 @@ fn step(tx: &mut Transaction<'_>, update: &Update) {
         }
         Update::SetWeight { source, target, weight } => match tx.has_edge(source, target).unwrap() {
             true => tx.set_weight(source, target, *weight).unwrap(),
-            false => tx.add_edge(source, target, Some(*weight)).unwrap(),
+            false => drop(tx.add_edge(source, target, Some(*weight)).unwrap()),
         },
         Update::RemoveEdge { source, target } => tx.remove_edge(source, target).unwrap(),
         Update::AddVertex(key) => {
@@ -422,15 +422,15 @@ fn values_of_edges_are_those_that_the_commit_leaves() {
         ("the same edge goes", undirected, [OwnedValue::Null, OwnedValue::Null], |t| {
             t.set_edge_value(&key("a"), &key("b"), "p", 1.into())?;
             t.remove_edge(&key("b"), &key("a"))?;
-            t.add_edge(&key("a"), &key("b"), None)
+            t.add_edge(&key("a"), &key("b"), None).map(drop)
         }),
         ("it is added again", directed, [1.into(), OwnedValue::Null], |t| {
             t.set_edge_value(&key("a"), &key("b"), "p", 1.into())?;
-            t.add_edge(&key("a"), &key("b"), None)
+            t.add_edge(&key("a"), &key("b"), None).map(drop)
         }),
         ("a parallel one comes", multigraph, [OwnedValue::Null, OwnedValue::Null], |t| {
             t.set_edge_value(&key("a"), &key("b"), "p", 1.into())?;
-            t.add_edge(&key("a"), &key("b"), None)
+            t.add_edge(&key("a"), &key("b"), None).map(drop)
         }),
         ("and has a value", multigraph, [3.into(), OwnedValue::Null], |t| {
             t.set_edge_value(&key("a"), &key("b"), "p", 1.into())?;

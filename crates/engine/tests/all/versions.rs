@@ -7,7 +7,7 @@ use anden_engine::{Changes, Duplicates, EdgeWeight, GraphOptions, Key, KeyScheme
 use graph::property::{OwnedValue, PropertyType, PropertyValue};
 use graph::{Direction, Graph as _, InEdges, Page, Weight, WeightType, WeightedEdges};
 
-/// Edges by their ends, each with the weights of its parallel copies, ascending.
+/// Edges by their ends, each with the weights of its parallel copies, ascending; with their rows, where lists have rows.
 pub type Edges = BTreeMap<(u32, u32), Vec<u32>>;
 
 /// Values of properties that are not null, by name and vertex.
@@ -45,6 +45,13 @@ impl Graph {
     }
 }
 
+/// A weight, and the number that properties hold, 0 without values.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Beside {
+    pub weight: u32,
+    pub number: u32,
+}
+
 /// A database by the book.
 #[derive(Clone, Debug)]
 pub struct Model {
@@ -57,9 +64,8 @@ pub struct Model {
     /// Everything that is committed.
     pub newest: Graph,
     pub next_number: u32,
-    /// Where edges have properties: the number that each row stands for, 0 for one without values. The weights of edges
-    /// are rows then.
-    pub rows: Vec<u32>,
+    /// Where lists have rows: what is beside each edge.
+    pub rows: Vec<Beside>,
 }
 
 /// Changes whose weights are small numbers.
@@ -81,7 +87,8 @@ impl Asked {
 
     /// The same as the library takes it.
     pub fn changes(&self, options: &GraphOptions) -> Changes {
-        let weight = |weight: u32| {
+        let weight = |asked: u32| {
+            let Beside { weight, .. } = Beside::asked(asked, options);
             options.weight_type.map(|weight_type| match weight_type {
                 WeightType::U32 | WeightType::I64 => EdgeWeight::from(weight),
                 // Halves, so that floats are met that are no integers.
@@ -106,6 +113,18 @@ impl Asked {
             removed_vertices: self.removed_vertices.clone(),
             vertex_properties: self.set.clone(),
             name: self.name.clone(),
+        }
+    }
+}
+
+impl Beside {
+    /// What a small number asks for.
+    fn asked(asked: u32, options: &GraphOptions) -> Self {
+        match (options.weight_type, options.edge_properties) {
+            (Some(_), true) => Self { weight: asked % 2, number: asked },
+            (None, true) => Self { weight: 0, number: asked },
+            (Some(_), false) => Self { weight: asked, number: 0 },
+            (None, false) => Self::default(),
         }
     }
 }
@@ -178,11 +197,8 @@ impl Model {
         for (u, v, weight) in &asked.added {
             let (u, v) = (self.id(u).unwrap(), self.id(v).unwrap());
             self.newest.live.extend([u, v]);
-            let weight = match (self.options.weight_type, self.options.edge_properties) {
-                (_, true) => self.new_row(*weight),
-                (Some(_), _) => *weight,
-                (None, _) => 0,
-            };
+            let beside = Beside::asked(*weight, &self.options);
+            let weight = if self.options.has_rows() { self.new_row(beside) } else { beside.weight };
             if let Some(pair) = self.pair(u, v) {
                 added.entry(pair).or_default().push(weight);
             }
@@ -196,11 +212,14 @@ impl Model {
             };
             let known = self.newest.edges.entry(pair).or_default();
             match weight {
-                Some(row) if self.options.edge_properties => {
+                Some(row) if self.options.has_rows() => {
+                    let mut beside = self.rows[*row as usize];
+                    if let (0, Some(&known)) = (beside.number, known.first()) {
+                        beside.number = self.rows[known as usize].number;
+                    }
                     let same = before.edges.get(&pair).map(|old| old[0]);
-                    let same = same.filter(|old| self.rows[*old as usize] == self.rows[*row as usize]);
-                    let is_bare = self.rows[*row as usize] == 0 && !known.is_empty();
-                    *known = vec![if is_bare { known[0] } else { same.unwrap_or(*row) }];
+                    *known = vec![same.filter(|old| self.rows[*old as usize] == beside).unwrap_or(*row)];
+                    self.rows[*row as usize] = beside;
                 }
                 Some(weight) => *known = vec![*weight],
                 None => known.extend(weights),
@@ -229,20 +248,27 @@ impl Model {
         }
     }
 
-    fn new_row(&mut self, number: u32) -> u32 {
-        self.rows.push(number);
+    fn new_row(&mut self, beside: Beside) -> u32 {
+        self.rows.push(beside);
         self.rows.len() as u32 - 1
     }
 
-    /// The same edges with the numbers that rows stand for.
-    pub fn numbered(&self, mut edges: Edges) -> Edges {
-        if self.options.edge_properties {
-            for rows in edges.values_mut() {
-                rows.iter_mut().for_each(|row| *row = self.rows[*row as usize]);
-                rows.sort_unstable();
-            }
+    /// What is beside an edge, given its weight or its row.
+    fn beside(&self, weight_or_row: u32) -> Beside {
+        match self.options.has_rows() {
+            true => self.rows[weight_or_row as usize],
+            false => Beside { weight: weight_or_row, number: 0 },
         }
-        edges
+    }
+
+    /// What is beside each edge of every pair, ascending.
+    pub fn all_beside(&self, edges: &Edges) -> BTreeMap<(u32, u32), Vec<Beside>> {
+        let of_pair = |rows: &Vec<u32>| {
+            let mut beside: Vec<_> = rows.iter().map(|&row| self.beside(row)).collect();
+            beside.sort_unstable();
+            beside
+        };
+        edges.iter().map(|(&pair, rows)| (pair, of_pair(rows))).collect()
     }
 
     /// Makes a snapshot of the newest graph.
@@ -269,10 +295,6 @@ impl Model {
 
     /// Holds a view against a graph, in every way in which it can be read.
     pub fn check(&self, view: &View, graph: &Graph) {
-        if self.options.edge_properties {
-            let numbered = Graph { edges: self.numbered(graph.edges.clone()), ..graph.clone() };
-            return check_as::<u32>(self, view, &numbered, Weight::bits);
-        }
         match self.options.weight_type {
             None => check_as::<u32>(self, view, graph, |_| 0),
             Some(WeightType::U32) => check_as::<u32>(self, view, graph, Weight::bits),
@@ -283,8 +305,8 @@ impl Model {
     }
 }
 
-/// Targets and the bits of their weights, sorted.
-type List = Vec<(u32, u64)>;
+/// Targets, the bits of their weights and the numbers of their properties, sorted.
+type List = Vec<(u32, u64, u32)>;
 
 fn check_as<W: Weight>(model: &Model, view: &View, graph: &Graph, bits: impl Fn(u32) -> u64) {
     let is_undirected = model.options.direction == Direction::Undirected;
@@ -297,11 +319,12 @@ fn check_as<W: Weight>(model: &Model, view: &View, graph: &Graph, bits: impl Fn(
     let mut in_lists = out_lists.clone();
     for (&(u, v), weights) in &graph.edges {
         for &weight in weights {
-            out_lists[u as usize].push((v, bits(weight)));
-            in_lists[v as usize].push((u, bits(weight)));
+            let Beside { weight, number } = model.beside(weight);
+            out_lists[u as usize].push((v, bits(weight), number));
+            in_lists[v as usize].push((u, bits(weight), number));
             if is_undirected && u != v {
-                out_lists[v as usize].push((u, bits(weight)));
-                in_lists[u as usize].push((v, bits(weight)));
+                out_lists[v as usize].push((u, bits(weight), number));
+                in_lists[u as usize].push((v, bits(weight), number));
             }
         }
     }
@@ -368,41 +391,39 @@ fn list_of<W: Weight>(view: &View, vertex: u32, way: Way) -> List {
         Way::In => view.for_each_in_fragment(vertex, &mut plain),
     };
     targets_only.sort_unstable();
-    if view.options().edge_properties {
-        list = numbers_of(view, vertex, way);
-        assert!(list.iter().map(|entry| entry.0).eq(targets_only), "lists with and without rows differ");
-        return list;
+    list.extend(targets_only.iter().map(|&target| (target, 0, 0)));
+    if view.weight_type().is_some() {
+        list.clear();
+        let weighted = |targets: &[u32], weights: &[W]| {
+            assert!(targets.is_sorted() && targets.len() == weights.len(), "a weighted piece");
+            list.extend(targets.iter().zip(weights).map(|(&target, weight)| (target, weight.bits(), 0)));
+            ControlFlow::Continue(())
+        };
+        let _ = match way {
+            Way::Out => view.for_each_weighted_out_fragment::<W>(vertex, weighted),
+            Way::In => view.for_each_weighted_in_fragment::<W>(vertex, weighted),
+        };
     }
-    if view.weight_type().is_none() {
-        return targets_only.into_iter().map(|target| (target, 0)).collect();
+    if view.options().has_rows() {
+        // Weights and rows come in the same order.
+        let mut entries = list.iter_mut();
+        let with_rows = |targets: &[u32], rows: &[u64]| {
+            assert_eq!(targets.len(), rows.len());
+            for (&target, &row) in targets.iter().zip(rows) {
+                let entry = entries.next().filter(|entry| entry.0 == target);
+                let (.., number) = entry.expect("lists with and without rows are the same");
+                *number = if view.options().edge_properties { number_of(view, row) } else { 0 };
+            }
+            ControlFlow::Continue(())
+        };
+        let _ = match way {
+            Way::Out => view.for_each_out_row(vertex, with_rows),
+            Way::In => view.for_each_in_row(vertex, with_rows),
+        };
+        assert!(entries.next().is_none(), "lists with and without rows differ");
     }
-    let weighted = |targets: &[u32], weights: &[W]| {
-        assert!(targets.is_sorted() && targets.len() == weights.len(), "a weighted piece");
-        list.extend(targets.iter().zip(weights).map(|(&target, weight)| (target, weight.bits())));
-        ControlFlow::Continue(())
-    };
-    let _ = match way {
-        Way::Out => view.for_each_weighted_out_fragment::<W>(vertex, weighted),
-        Way::In => view.for_each_weighted_in_fragment::<W>(vertex, weighted),
-    };
     list.sort_unstable();
     assert!(list.iter().map(|entry| entry.0).eq(targets_only), "lists with and without weights differ");
-    list
-}
-
-/// A list with the numbers that the properties of its edges hold.
-fn numbers_of(view: &View, vertex: u32, way: Way) -> List {
-    let mut list = List::new();
-    let body = |targets: &[u32], rows: &[i64]| {
-        assert_eq!(targets.len(), rows.len());
-        list.extend(targets.iter().zip(rows).map(|(&target, &row)| (target, number_of(view, row as u64).into())));
-        ControlFlow::Continue(())
-    };
-    let _ = match way {
-        Way::Out => view.for_each_out_row(vertex, body),
-        Way::In => view.for_each_in_row(vertex, body),
-    };
-    list.sort_unstable();
     list
 }
 

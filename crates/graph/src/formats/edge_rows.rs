@@ -16,7 +16,7 @@ pub trait WrittenProperties<E>: Sync {
     /// The properties of vertices.
     fn vertex_schema(&self) -> &PropertySchema;
 
-    /// Appends the row of each entry of the out-list of a vertex, in the order of its fragments.
+    /// Appends the row of each entry of the out-list of a vertex, in the order in which the list is read from then on.
     ///
     /// # Errors
     /// Rows cannot be read.
@@ -124,7 +124,11 @@ impl<W: Weight> EdgeRows<W> {
         source: VertexId,
     ) -> Result<(), E> {
         let first = self.targets.len();
+        // Rows come first: whoever gives them sees to it that the list keeps its order.
         let has_rows = !properties.edge_schema().is_empty();
+        if has_rows {
+            properties.push_rows(source, &mut self.rows)?;
+        }
         let mut push = |targets: &[VertexId], weights: &[W]| {
             self.targets.extend_from_slice(targets);
             self.weights.extend_from_slice(weights);
@@ -135,7 +139,6 @@ impl<W: Weight> EdgeRows<W> {
             None => graph.for_each_out_fragment(source, |targets| push(targets, &[])),
         };
         if has_rows {
-            properties.push_rows(source, &mut self.rows)?;
             // Damage that was met in between shows in the graph's check.
             self.rows.resize(self.targets.len(), 0);
         }

@@ -205,9 +205,9 @@ impl<'a> Opening<'a> {
             (Some(ColumnName::Number(_)), _, None) => {
                 "; --columns names them to keep them, --weights takes the third as the weight"
             }
-            (_, WantedProperties::None, Some(_)) => "; edges have either a weight or properties",
-            (Some(ColumnName::Name(_)), WantedProperties::None, None) => "; --properties names columns to keep",
-            (Some(ColumnName::Name(_)), WantedProperties::All, None) if are_unnamed => "; a property needs a name",
+            (Some(ColumnName::Number(_)), _, Some(_)) => "; --columns names them to keep them",
+            (Some(ColumnName::Name(_)), WantedProperties::None, _) => "; --properties names columns to keep",
+            (Some(ColumnName::Name(_)), WantedProperties::All, _) if are_unnamed => "; a property needs a name",
             _ => "",
         })
     }

@@ -167,6 +167,11 @@ pub fn push_update_column(line: &mut String, text: &str) {
     }
 }
 
+/// Appends the name of a property, before `=` and its value: in quotes where it would be taken for something else.
+pub fn push_update_name(line: &mut String, name: &str) {
+    if name.contains('=') { push_quoted(line, name) } else { push_update_column(line, name) }
+}
+
 /// Appends a value as a column of a line of updates: text in quotes where it would be taken for something else.
 pub fn push_update_value(line: &mut String, value: PropertyValue<'_>) {
     match value {

@@ -1,6 +1,6 @@
 //! Updates of a graph, one a line: `+ u v [weight]`, `- u v`, `= u v weight`, `v+ u`, `v- u`, `p u NAME VALUE`,
-//! `p u v NAME VALUE`. Columns are separated by blanks, and may stand in quotes; lines that are empty or begin with `#`
-//! or `%` say nothing.
+//! `p u v NAME VALUE`. Behind the ends of an edge, `#7` names one of several parallel edges by its number. Columns are
+//! separated by blanks, and may stand in quotes; lines that are empty or begin with `#` or `%` say nothing.
 
 use std::fmt;
 use std::fs::File;
@@ -42,6 +42,8 @@ pub enum UpdateLine<'a> {
         source: &'a str,
         /// Where it leads.
         target: &'a str,
+        /// Its number, if it is one of several parallel edges.
+        number: Option<u64>,
     },
     /// An edge is to have this weight.
     SetWeight {
@@ -49,6 +51,8 @@ pub enum UpdateLine<'a> {
         source: &'a str,
         /// Where it leads.
         target: &'a str,
+        /// Its number, if it is one of several parallel edges.
+        number: Option<u64>,
         /// Its weight.
         weight: &'a str,
     },
@@ -71,6 +75,8 @@ pub enum UpdateLine<'a> {
         source: &'a str,
         /// Where it leads.
         target: &'a str,
+        /// Its number, if it is one of several parallel edges.
+        number: Option<u64>,
         /// The name of the property.
         name: &'a str,
         /// Its value.
@@ -253,6 +259,11 @@ impl Eq for LineProperties<'_> {}
 fn added_edge<'a>(line: &'a str, columns: &'a Columns) -> Option<UpdateLine<'a>> {
     let text = |column: &Column| columns.text(line, column);
     let [source, target, rest @ ..] = columns.all().get(1..)? else { return None };
+    // A difference tells the number that the edge has in its database. Here, the edge gets a number of its own.
+    let rest = match rest {
+        [number, rest @ ..] if !number.is_name && number_of(line, columns, number).is_some() => rest,
+        rest => rest,
+    };
     let (weight, pairs) = match rest {
         [weight, pairs @ ..] if !weight.is_name => (Some(text(weight)), pairs),
         pairs => (None, pairs),
@@ -267,34 +278,47 @@ fn added_edge<'a>(line: &'a str, columns: &'a Columns) -> Option<UpdateLine<'a>>
     })
 }
 
+/// The number of an edge in a column, `#7`.
+fn number_of(line: &str, columns: &Columns, column: &Column) -> Option<u64> {
+    let digits = columns.text(line, column).strip_prefix('#').filter(|_| !column.is_quoted)?;
+    digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
+}
+
 /// The update in a line whose columns were found, or what was expected in its place.
 fn parsed<'a>(line: &'a str, columns: &'a Columns) -> Result<UpdateLine<'a>, &'static str> {
     // One more than any update has, so that a longer line has too many.
-    let mut found = [""; 5];
-    let mut all = columns.all().iter().map(|column| columns.text(line, column));
-    let sign = all.next().unwrap_or_default();
-    found.iter_mut().zip(all).for_each(|(found, text)| *found = text);
+    let mut found = [""; 6];
+    let mut all = columns.all().iter();
+    let sign = all.next().map_or("", |sign| columns.text(line, sign));
+    // The number stands behind the ends; a vertex has none.
+    let number = columns.all().get(3).and_then(|column| number_of(line, columns, column));
+    let number = number.filter(|_| matches!(sign, "-" | "=") || sign == "p" && columns.all().len() == 6);
+    let rest = all.enumerate().filter(|(place, _)| number.is_none() || *place != 2);
+    let mut num_found = 0;
+    for (found, (_, column)) in found.iter_mut().zip(rest) {
+        *found = columns.text(line, column);
+        num_found += 1;
+    }
     let value = |text| LineValue::of(text, columns.all().last().is_some_and(|last| last.is_quoted));
-    let num_found = columns.all().len().saturating_sub(1).min(found.len());
     match (sign, &found[..num_found]) {
         ("+", _) => added_edge(line, columns).ok_or("`+ SOURCE TARGET [WEIGHT] [NAME=VALUE ...]`"),
         // The weight that a difference tells of what went is not needed.
-        ("-", &[source, target]) => Ok(UpdateLine::RemoveEdge { source, target }),
+        ("-", &[source, target]) => Ok(UpdateLine::RemoveEdge { source, target, number }),
         ("-", &[source, target, weight]) if weight.parse::<f64>().is_ok() => {
-            Ok(UpdateLine::RemoveEdge { source, target })
+            Ok(UpdateLine::RemoveEdge { source, target, number })
         }
-        ("-", _) => Err("`- SOURCE TARGET [WEIGHT]`"),
-        ("=", &[source, target, weight]) => Ok(UpdateLine::SetWeight { source, target, weight }),
-        ("=", _) => Err("`= SOURCE TARGET WEIGHT`"),
+        ("-", _) => Err("`- SOURCE TARGET [#NUMBER] [WEIGHT]`"),
+        ("=", &[source, target, weight]) => Ok(UpdateLine::SetWeight { source, target, number, weight }),
+        ("=", _) => Err("`= SOURCE TARGET [#NUMBER] WEIGHT`"),
         ("v+", &[vertex]) => Ok(UpdateLine::AddVertex(vertex)),
         ("v+", _) => Err("`v+ VERTEX`"),
         ("v-", &[vertex]) => Ok(UpdateLine::RemoveVertex(vertex)),
         ("v-", _) => Err("`v- VERTEX`"),
         ("p", &[vertex, name, text]) => Ok(UpdateLine::SetVertexProperty { vertex, name, value: value(text) }),
         ("p", &[source, target, name, text]) => {
-            Ok(UpdateLine::SetEdgeProperty { source, target, name, value: value(text) })
+            Ok(UpdateLine::SetEdgeProperty { source, target, number, name, value: value(text) })
         }
-        ("p", _) => Err("`p VERTEX NAME VALUE` or `p SOURCE TARGET NAME VALUE`"),
+        ("p", _) => Err("`p VERTEX NAME VALUE` or `p SOURCE TARGET [#NUMBER] NAME VALUE`"),
         _ => Err("one of + - = v+ v- p at the beginning"),
     }
 }
@@ -342,6 +366,31 @@ mod tests {
         assert_eq!(all(&marked).unwrap(), found, "a byte order mark is no part of the first line");
         assert!(all(b"+ a b\n\xef\xbb\xbf+ a b\n").is_err(), "further on it is");
         assert_eq!(all(b""), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn parallel_edges_are_named_by_their_numbers() {
+        let text =
+            "- a #7 #7\n- a b #18446744073709551615 2.5\n= a b #0 3\np a b #7 size #8\n+ a b #7 2 x=1\np x #7 2\n";
+        let found: Vec<_> = all(text.as_bytes()).unwrap().into_iter().map(|(_, update)| update).collect();
+        let value = |text: &str| format!("Text {{ text: \"{text}\", is_quoted: false }}");
+        assert_eq!(
+            found,
+            [
+                "RemoveEdge { source: \"a\", target: \"#7\", number: Some(7) }".to_owned(),
+                "RemoveEdge { source: \"a\", target: \"b\", number: Some(18446744073709551615) }".to_owned(),
+                "SetWeight { source: \"a\", target: \"b\", number: Some(0), weight: \"3\" }".to_owned(),
+                format!(
+                    "SetEdgeProperty {{ source: \"a\", target: \"b\", number: Some(7), name: \"size\", value: {} }}",
+                    value("#8")
+                ),
+                format!(
+                    "AddEdge {{ source: \"a\", target: \"b\", weight: Some(\"2\"), properties: {{\"x\": {}}} }}",
+                    value("1")
+                ),
+                format!("SetVertexProperty {{ vertex: \"x\", name: \"#7\", value: {} }}", value("2")),
+            ]
+        );
     }
 
     fn gzip(text: &str) -> Vec<u8> {
@@ -419,13 +468,18 @@ mod tests {
             ("a b", "u.txt:2: expected one of + - = v+ v- p at the beginning, found 'a b'"),
             ("+ a", "u.txt:2: expected `+ SOURCE TARGET [WEIGHT] [NAME=VALUE ...]`, found '+ a'"),
             ("+ a b x=1 2", "u.txt:2: expected `+ SOURCE TARGET [WEIGHT] [NAME=VALUE ...]`, found '+ a b x=1 2'"),
-            ("- a", "u.txt:2: expected `- SOURCE TARGET [WEIGHT]`, found '- a'"),
-            ("= a b", "u.txt:2: expected `= SOURCE TARGET WEIGHT`, found '= a b'"),
+            ("- a", "u.txt:2: expected `- SOURCE TARGET [#NUMBER] [WEIGHT]`, found '- a'"),
+            ("- a b #x", "u.txt:2: expected `- SOURCE TARGET [#NUMBER] [WEIGHT]`, found '- a b #x'"),
+            ("- a b \"#7\"", "u.txt:2: expected `- SOURCE TARGET [#NUMBER] [WEIGHT]`, found '- a b \"#7\"'"),
+            ("= a b #7", "u.txt:2: expected `= SOURCE TARGET [#NUMBER] WEIGHT`, found '= a b #7'"),
             ("v+ a b", "u.txt:2: expected `v+ VERTEX`, found 'v+ a b'"),
-            ("p a b", "u.txt:2: expected `p VERTEX NAME VALUE` or `p SOURCE TARGET NAME VALUE`, found 'p a b'"),
+            (
+                "p a b",
+                "u.txt:2: expected `p VERTEX NAME VALUE` or `p SOURCE TARGET [#NUMBER] NAME VALUE`, found 'p a b'",
+            ),
             (
                 "p a b c d e",
-                "u.txt:2: expected `p VERTEX NAME VALUE` or `p SOURCE TARGET NAME VALUE`, found 'p a b c d e'",
+                "u.txt:2: expected `p VERTEX NAME VALUE` or `p SOURCE TARGET [#NUMBER] NAME VALUE`, found 'p a b c d e'",
             ),
             ("p a b \"c", "u.txt:2: expected a closing quote, found 'p a b \"c'"),
         ] {

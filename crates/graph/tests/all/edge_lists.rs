@@ -50,7 +50,7 @@ fn late_columns_are_left_out_with_a_note() {
     }
     let weighted = format!("{}3 4 5 6\n 3 4 5 6 7\n3 4 5 \n", "1 2 3\n".repeat(20_000));
     let found = read_weighted::<f64>(&folder, "a.txt", &weighted).unwrap();
-    let note = "a.txt: columns 4 and 5 are left out; edges have either a weight or properties";
+    let note = "a.txt: columns 4 and 5 are left out; --columns names them to keep them";
     assert_eq!(names(&folder, &found.notes), [note]);
     let found = read_weighted::<f64>(&folder, "a.wel", &weighted).unwrap();
     assert_eq!(names(&folder, &found.notes), ["a.wel: columns 4 and 5 are left out"]);

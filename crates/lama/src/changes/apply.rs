@@ -3,56 +3,56 @@
 use base::VertexId;
 use base::simd::num_below;
 
-use super::ChangedList;
+use super::{ArcData, ChangedList, Entries, EntryBuffer};
 
-/// A list and its weights, or no weights in a graph that has none.
-type List<'a> = (&'a [VertexId], &'a [u64]);
-
-/// Appends to `targets` and `weights` the list `old` with `changes` applied: ascending targets, and what changed
-/// among equal ones is ordered by the bits of the weights. What is between the changes is copied as it is.
+/// Appends to `new` the list `old` with `changes` applied: ascending targets, and what changed among equal ones is
+/// ordered by row or by the bits of the weights. What is between the changes is copied as it is.
 ///
 /// Cost: a search for each changed target whose steps grow with the distance from the one before, and a copy.
 ///
 /// # Errors
 /// What does not fit: something to be removed is not there, or something to be added is, but for a multigraph.
 pub(crate) fn apply(
-    old: (&[VertexId], &[u64]),
+    old: Entries<'_>,
     changes: &ChangedList<'_>,
     multigraph: bool,
-    targets: &mut Vec<VertexId>,
-    weights: &mut Vec<u64>,
+    new: &mut EntryBuffer,
 ) -> Result<(), String> {
-    let has_weights = !(changes.added_weights.is_empty() && changes.removed_weights.is_empty());
-    let has_changes = !(changes.added.is_empty() && changes.removed.is_empty());
-    if has_changes && old.1.len() != if has_weights { old.0.len() } else { 0 } {
-        return Err(format!("a list of {} targets with {} weights", old.0.len(), old.1.len()));
+    let (mut added, mut removed) = (changes.added, changes.removed);
+    let num_most = old.targets.len() + added.targets.len();
+    let has_changes = !(added.targets.is_empty() && removed.targets.is_empty());
+    for (column, added, removed) in
+        [(old.weights, added.weights, removed.weights), (old.rows, added.rows, removed.rows)]
+    {
+        let is_there = !(added.is_empty() && removed.is_empty());
+        if has_changes && column.len() != if is_there { old.targets.len() } else { 0 } {
+            return Err(format!("a list of {} targets with {} weights or rows", old.targets.len(), column.len()));
+        }
     }
-    targets.reserve(old.0.len() + changes.added.len());
-    let is_mixed = changes.added.len() * MIXED >= old.0.len();
-    if is_mixed && !has_weights && !multigraph && changes.removed.is_empty() {
-        return merge(old.0, changes.added, targets);
+    new.targets.reserve(num_most);
+    let is_mixed = added.targets.len() * MIXED >= old.targets.len();
+    let is_plain = [added, removed].iter().all(|entries| entries.keys().is_empty());
+    if is_mixed && is_plain && !multigraph && removed.targets.is_empty() {
+        return merge(old.targets, added.targets, &mut new.targets);
     }
-    if has_weights {
-        weights.reserve(old.0.len() + changes.added.len());
+    for (column, old) in [(&mut new.weights, old.weights), (&mut new.rows, old.rows)] {
+        if has_changes && !old.is_empty() {
+            column.reserve(num_most);
+        }
     }
-    let mut added: List<'_> = (changes.added, changes.added_weights);
-    let mut removed: List<'_> = (changes.removed, changes.removed_weights);
-    let mut rest: List<'_> = old;
-    while let Some(&target) = [added.0.first(), removed.0.first()].into_iter().flatten().min() {
-        let num_before = gallop(rest.0, target);
-        let unchanged = split(&mut rest, num_before);
-        targets.extend_from_slice(unchanged.0);
-        weights.extend_from_slice(unchanged.1);
+    let mut rest = old;
+    while let Some(&target) = [added.targets.first(), removed.targets.first()].into_iter().flatten().min() {
+        let num_before = gallop(rest.targets, target);
+        new.extend(split(&mut rest, num_before));
         let group = Group {
             target,
             old: split_equal(&mut rest, target),
             added: split_equal(&mut added, target),
             removed: split_equal(&mut removed, target),
         };
-        group.apply(multigraph, targets, weights)?;
+        group.apply(multigraph, new)?;
     }
-    targets.extend_from_slice(rest.0);
-    weights.extend_from_slice(rest.1);
+    new.extend(rest);
     Ok(())
 }
 
@@ -103,54 +103,87 @@ fn merge(old: &[VertexId], added: &[VertexId], targets: &mut Vec<VertexId>) -> R
 /// The entries of a list with one target, and their changes.
 struct Group<'a> {
     target: VertexId,
-    old: List<'a>,
-    added: List<'a>,
-    removed: List<'a>,
+    old: Entries<'a>,
+    added: Entries<'a>,
+    removed: Entries<'a>,
 }
 
 impl Group<'_> {
     #[inline]
-    fn apply(&self, multigraph: bool, targets: &mut Vec<VertexId>, weights: &mut Vec<u64>) -> Result<(), String> {
+    fn apply(&self, multigraph: bool, new: &mut EntryBuffer) -> Result<(), String> {
         let Self { target, old, added, removed } = self;
-        let Some(num_kept) = old.0.len().checked_sub(removed.0.len()) else {
+        let Some(num_kept) = old.targets.len().checked_sub(removed.targets.len()) else {
             return Err(self.missing());
         };
-        let num_now = num_kept + added.0.len();
+        let num_now = num_kept + added.targets.len();
         if num_now > 1 && !multigraph {
             return Err(format!("an edge to {target} is to be added that is there already"));
         }
-        targets.extend(std::iter::repeat_n(*target, num_now));
-        if old.1.is_empty() && added.1.is_empty() {
-            return Ok(());
+        new.targets.extend(std::iter::repeat_n(*target, num_now));
+        let has = |column: fn(&Entries<'_>) -> bool| column(old) || column(added);
+        let has_rows = has(|entries| !entries.rows.is_empty());
+        match has(|entries| !entries.weights.is_empty()) {
+            // Of both, the weights follow their rows.
+            true if has_rows => return self.apply_both(new),
+            true => apply_column(old.weights, added.weights, removed.weights, &mut new.weights),
+            false if has_rows => apply_column(old.rows, added.rows, removed.rows, &mut new.rows),
+            false => Some(()),
         }
-        let start = weights.len();
-        if removed.1.is_empty() {
-            weights.extend_from_slice(old.1);
-        } else {
-            keep_weights(old.1, removed.1, weights).ok_or_else(|| self.missing())?;
+        .ok_or_else(|| self.missing())
+    }
+
+    #[inline(never)]
+    fn apply_both(&self, new: &mut EntryBuffer) -> Result<(), String> {
+        let data =
+            |entries: Entries<'_>| (0..entries.targets.len()).map(|place| entries.data(place)).collect::<Vec<_>>();
+        let mut kept: Vec<ArcData> = data(self.old);
+        kept.sort_unstable();
+        let mut removed = data(self.removed);
+        removed.sort_unstable();
+        let mut removed = removed.into_iter().peekable();
+        kept.retain(|kept| removed.next_if_eq(kept).is_none());
+        if removed.peek().is_some() {
+            return Err(self.missing());
         }
-        weights.extend_from_slice(added.1);
-        weights[start..].sort_unstable();
+        kept.extend(data(self.added));
+        kept.sort_unstable();
+        new.weights.extend(kept.iter().map(|data| data.weight));
+        new.rows.extend(kept.iter().map(|data| data.row));
         Ok(())
     }
 
     #[cold]
     fn missing(&self) -> String {
-        let what = if self.removed.1.is_empty() { "" } else { ", or not with this weight" };
+        let what = if self.removed.keys().is_empty() { "" } else { ", or not with this weight or row" };
         format!("an edge to {} is to be removed that is not there{what}", self.target)
     }
 }
 
+/// Appends the numbers `old` without `removed` and with `added`, sorted; `None` where something to be removed is not
+/// there.
+#[inline]
+fn apply_column(old: &[u64], added: &[u64], removed: &[u64], new: &mut Vec<u64>) -> Option<()> {
+    let start = new.len();
+    if removed.is_empty() {
+        new.extend_from_slice(old);
+    } else {
+        keep(old, removed, new)?;
+    }
+    new.extend_from_slice(added);
+    new[start..].sort_unstable();
+    Some(())
+}
+
 /// Appends `old` without `removed`, which is sorted and of which there are no more; `None` where something of it is
 /// not there.
-fn keep_weights(old: &[u64], removed: &[u64], kept: &mut Vec<u64>) -> Option<()> {
+fn keep(old: &[u64], removed: &[u64], kept: &mut Vec<u64>) -> Option<()> {
     let start = kept.len();
     kept.extend_from_slice(old);
     kept[start..].sort_unstable();
     let (mut removed, mut end) = (removed, start);
     for place in start..kept.len() {
         match removed.split_first() {
-            Some((&weight, rest)) if weight == kept[place] => removed = rest,
+            Some((&first, rest)) if first == kept[place] => removed = rest,
             _ => {
                 kept[end] = kept[place];
                 end += 1;
@@ -163,17 +196,16 @@ fn keep_weights(old: &[u64], removed: &[u64], kept: &mut Vec<u64>) -> Option<()>
 
 /// Takes the first `len` entries.
 #[inline]
-fn split<'a>(list: &mut List<'a>, len: usize) -> List<'a> {
-    let (targets, rest) = list.0.split_at(len);
-    let (weights, rest_weights) = list.1.split_at(len.min(list.1.len()));
-    *list = (rest, rest_weights);
-    (targets, weights)
+fn split<'a>(list: &mut Entries<'a>, len: usize) -> Entries<'a> {
+    let taken;
+    (taken, *list) = list.split_at(len);
+    taken
 }
 
 /// Takes the entries with `target`, which come first.
 #[inline]
-fn split_equal<'a>(list: &mut List<'a>, target: VertexId) -> List<'a> {
-    let len = list.0.iter().take_while(|&&other| other == target).count();
+fn split_equal<'a>(list: &mut Entries<'a>, target: VertexId) -> Entries<'a> {
+    let len = list.targets.iter().take_while(|&&other| other == target).count();
     split(list, len)
 }
 

@@ -49,9 +49,9 @@ pub(crate) fn join<P: UnweightedPart>(parts: &[(P, Sense)], out: &mut PageChange
     for entry in starts.iter_mut() {
         num_arcs += std::mem::replace(entry, num_arcs);
     }
-    out.targets.resize(num_arcs, 0);
+    out.entries.targets.resize(num_arcs, 0);
     for (part, _) in parts {
-        gather(part, starts, &mut out.targets);
+        gather(part, starts, &mut out.entries.targets);
     }
     let mut start = 0;
     // After the gathering, each start has moved to its end.
@@ -59,7 +59,7 @@ pub(crate) fn join<P: UnweightedPart>(parts: &[(P, Sense)], out: &mut PageChange
         if end == start {
             continue;
         }
-        let list = &mut out.targets[start..end];
+        let list = &mut out.entries.targets[start..end];
         let len = u32::try_from(list.len()).expect("a page holds fewer arcs than 2^32");
         list.sort_unstable();
         let (num_added, num_removed) = if removes { (0, len) } else { (len, 0) };

@@ -1,7 +1,8 @@
-//! Changes against a plain model: every list is a map from (target, weight) to how often it is there.
+//! Changes against a plain model: every list is a map from a target with its row and weight to how often it is there.
 
 use std::collections::BTreeMap;
 
+use graph::WeightType;
 use proptest::prelude::*;
 
 use super::*;
@@ -10,13 +11,40 @@ use crate::side::Sense;
 const NUM_LISTS: u16 = 3;
 
 /// The lists of a page, at places that are apart.
-type Lists = BTreeMap<(u16, VertexId, u64), i64>;
+type Lists = BTreeMap<(u16, VertexId, ArcData), i64>;
 
 #[derive(Clone, Copy, Debug)]
 struct Kind {
     multigraph: bool,
     has_weights: bool,
+    has_rows: bool,
 }
+
+impl Kind {
+    /// What an arc with this number carries. Weights descend where rows ascend.
+    fn data(self, number: u64) -> ArcData {
+        let weight = if self.has_rows { !number } else { number };
+        ArcData { row: if self.has_rows { number } else { 0 }, weight: if self.has_weights { weight } else { 0 } }
+    }
+
+    /// The columns of such a graph.
+    fn entries(self, arcs: impl Iterator<Item = (VertexId, ArcData)>) -> EntryBuffer {
+        let mut entries = EntryBuffer::default();
+        for (target, data) in arcs {
+            entries.targets.push(target);
+            entries.weights.extend(self.has_weights.then_some(data.weight));
+            entries.rows.extend(self.has_rows.then_some(data.row));
+        }
+        entries
+    }
+}
+
+/// Entries without weights and rows.
+fn plain(targets: &[VertexId]) -> Entries<'_> {
+    Entries { targets, ..Entries::default() }
+}
+
+const NONE: Entries<'_> = Entries { targets: &[], weights: &[], rows: &[] };
 
 /// The changes that lead from `old` to `new`.
 fn difference(old: &Lists, new: &Lists, kind: Kind) -> PageChanges {
@@ -24,16 +52,13 @@ fn difference(old: &Lists, new: &Lists, kind: Kind) -> PageChanges {
     old.iter().for_each(|(arc, count)| *net.entry(*arc).or_default() -= count);
     let mut changes = PageChanges::default();
     for list in 0..NUM_LISTS {
-        let arcs = |sign: i64| -> (Vec<VertexId>, Vec<u64>) {
+        let arcs = |sign: i64| {
             let of_list = net.iter().filter(|((local, ..), count)| *local == place(list) && *count * sign > 0);
-            let copies = of_list.flat_map(|(&(_, target, weight), count)| {
-                std::iter::repeat_n((target, weight), count.unsigned_abs() as usize)
-            });
-            let (targets, weights) = copies.unzip();
-            (targets, if kind.has_weights { weights } else { Vec::new() })
+            kind.entries(of_list.flat_map(|(&(_, target, data), count)| {
+                std::iter::repeat_n((target, data), count.unsigned_abs() as usize)
+            }))
         };
-        let (added, removed) = (arcs(1), arcs(-1));
-        changes.push(place(list), (&added.0, &added.1), (&removed.0, &removed.1));
+        changes.push(place(list), arcs(1).all(), arcs(-1).all());
     }
     changes
 }
@@ -44,37 +69,44 @@ fn place(list: u16) -> u16 {
 
 fn lists(arcs: &[(u16, VertexId, u64)], kind: Kind) -> Lists {
     let mut lists = Lists::new();
-    for &(list, target, weight) in arcs {
+    for &(list, target, number) in arcs {
         let local = place(list);
         let is_there = lists.keys().any(|arc| (arc.0, arc.1) == (local, target));
         if kind.multigraph || !is_there {
-            *lists.entry((local, target, if kind.has_weights { weight } else { 0 })).or_default() += 1;
+            *lists.entry((local, target, kind.data(number))).or_default() += 1;
         }
     }
     lists
 }
 
-/// The list at a place; among equal targets the heaviest first, as a level would never write them.
-fn list(lists: &Lists, local: u16, kind: Kind) -> (Vec<VertexId>, Vec<u64>) {
+/// The list at a place; equal targets descend by row and weight, as a level would never write them.
+fn list(lists: &Lists, local: u16, kind: Kind) -> EntryBuffer {
     let of_list = lists.iter().filter(|((other, ..), _)| *other == local);
-    let mut arcs: Vec<(VertexId, u64)> =
+    let mut arcs: Vec<(VertexId, ArcData)> =
         of_list.flat_map(|(arc, &count)| std::iter::repeat_n((arc.1, arc.2), count as usize)).collect();
-    arcs.sort_by_key(|&(target, weight)| (target, std::cmp::Reverse(weight)));
-    let (targets, weights) = arcs.into_iter().unzip();
-    (targets, if kind.has_weights { weights } else { Vec::new() })
+    arcs.sort_by_key(|&(target, data)| (target, std::cmp::Reverse(data)));
+    kind.entries(arcs.into_iter())
+}
+
+/// The entries of a list, sorted.
+fn sorted(entries: Entries<'_>) -> Vec<(VertexId, ArcData)> {
+    let mut arcs: Vec<_> =
+        entries.targets.iter().enumerate().map(|(place, &target)| (target, entries.data(place))).collect();
+    arcs.sort_unstable();
+    arcs
 }
 
 fn composed(parts: &[PageChanges]) -> PageChanges {
     // What was there before must not matter, nor what the scratch was used for.
     let mut scratch = ComposeScratch::default();
     let mut out = PageChanges::default();
-    let (heavy, plain) = ((&[9, 9][..], &[1, 2][..]), (&[4][..], &[][..]));
-    let mut weighted = PageChanges::default();
-    weighted.push(5, heavy, (&[], &[]));
-    let mut unweighted = PageChanges::default();
-    unweighted.push(5, plain, plain);
-    compose(&[weighted.clone(), weighted], &mut out, &mut scratch);
-    compose(&[unweighted.clone(), unweighted], &mut out, &mut scratch);
+    let heavy = Entries { targets: &[9, 9], weights: &[1, 2], rows: &[] };
+    let full = Entries { rows: &[4, 5], ..heavy };
+    for (added, removed) in [(heavy, NONE), (full, NONE), (plain(&[4]), plain(&[4]))] {
+        let mut part = PageChanges::default();
+        part.push(5, added, removed);
+        compose(&[part.clone(), part], &mut out, &mut scratch);
+    }
     compose(parts, &mut out, &mut scratch);
     out
 }
@@ -96,12 +128,16 @@ impl UnweightedPart for PageChanges {
     }
 
     fn targets(&self) -> &[VertexId] {
-        &self.targets
+        &self.entries.targets
     }
 }
 
 fn kinds() -> impl Strategy<Value = Kind> {
-    (any::<bool>(), any::<bool>()).prop_map(|(multigraph, has_weights)| Kind { multigraph, has_weights })
+    (any::<bool>(), any::<bool>(), any::<bool>()).prop_map(|(multigraph, has_weights, has_rows)| Kind {
+        multigraph,
+        has_weights,
+        has_rows,
+    })
 }
 
 /// The arcs of consecutive versions: mostly those of the version before.
@@ -146,22 +182,19 @@ proptest! {
         let (first, last) = (&versions[0], &versions[versions.len() - 1]);
         for changes in difference(first, last, kind).lists() {
             let old = list(first, changes.local, kind);
-            let (mut targets, mut weights) = (vec![100], Vec::new());
-            apply((&old.0, &old.1), &changes, kind.multigraph, &mut targets, &mut weights).unwrap();
+            let mut found = EntryBuffer { targets: vec![100], ..EntryBuffer::default() };
+            apply(old.all(), &changes, kind.multigraph, &mut found).unwrap();
+            found.targets.remove(0);
             let new = list(last, changes.local, kind);
-            prop_assert_eq!(&targets[1..], &new.0);
-            prop_assert_eq!(weights.len(), new.1.len());
-            let mut arcs: Vec<(VertexId, u64)> = targets[1..].iter().copied().zip(weights.iter().copied()).collect();
-            let mut expected: Vec<(VertexId, u64)> = new.0.into_iter().zip(new.1).collect();
-            arcs.sort_unstable();
-            expected.sort_unstable();
-            prop_assert_eq!(arcs, expected);
+            prop_assert_eq!(&found.targets, &new.targets);
+            prop_assert_eq!((found.weights.len(), found.rows.len()), (new.weights.len(), new.rows.len()));
+            prop_assert_eq!(sorted(found.all()), sorted(new.all()));
         }
     }
 
     #[test]
     fn parts_of_one_kind_join_to_what_they_compose_to(multigraph in any::<bool>(), history in histories(), senses in any::<u8>()) {
-        let kind = Kind { multigraph, has_weights: false };
+        let kind = Kind { multigraph, has_weights: false, has_rows: false };
         let versions: Vec<Lists> = history.iter().map(|arcs| lists(arcs, kind)).collect();
         for grows in [false, true] {
             // What is added to nothing, version by version; or both ways.
@@ -177,9 +210,10 @@ proptest! {
                     Sense::Backward => inverted(part),
                 }).collect();
                 let all: Vec<_> = applied.iter().flat_map(PageChanges::lists).collect();
-                let is_one_kind = all.iter().all(|list| list.added.is_empty()) || all.iter().all(|list| list.removed.is_empty());
+                let is_one_kind = all.iter().all(|list| list.added.targets.is_empty())
+                    || all.iter().all(|list| list.removed.targets.is_empty());
                 let (mut joined, mut starts) = (PageChanges::default(), vec![9; 3]);
-                joined.push(7, (&[1], &[]), (&[], &[]));
+                joined.push(7, plain(&[1]), NONE);
                 prop_assert_eq!(join(&parts, &mut joined, &mut starts), is_one_kind);
                 prop_assert_eq!(joined, if is_one_kind { composed(&applied) } else { PageChanges::default() });
             }
@@ -191,15 +225,18 @@ proptest! {
         let versions: Vec<Lists> = history.iter().map(|arcs| lists(arcs, kind)).collect();
         let changes = difference(&versions[0], &versions[versions.len() - 1], kind);
         let first = 5 * PAGE_VERTICES as VertexId;
-        let arcs = |list: VertexId, targets: &[VertexId], weights: &[u64]| -> Vec<ChangedArc> {
-            let weights = weights.iter().copied().chain(std::iter::repeat(0));
-            targets.iter().zip(weights).map(|(&neighbour, weight)| ChangedArc { list, neighbour, weight }).collect()
+        let arcs = |local: u16, entries: Entries<'_>| -> Vec<ChangedArc> {
+            let list = first + VertexId::from(local);
+            let targets = entries.targets.iter().enumerate();
+            targets.map(|(place, &neighbour)| ChangedArc { list, neighbour, data: entries.data(place) }).collect()
         };
-        let id = |local: u16| first + VertexId::from(local);
-        let added: Vec<_> = changes.lists().flat_map(|l| arcs(id(l.local), l.added, l.added_weights)).collect();
-        let removed: Vec<_> = changes.lists().flat_map(|l| arcs(id(l.local), l.removed, l.removed_weights)).collect();
+        let added: Vec<_> = changes.lists().flat_map(|list| arcs(list.local, list.added)).collect();
+        let removed: Vec<_> = changes.lists().flat_map(|list| arcs(list.local, list.removed)).collect();
+        prop_assert!(added.is_sorted() && removed.is_sorted());
+        let weight_type = kind.has_weights.then_some(WeightType::F64);
+        let options = GraphOptions { weight_type, edge_properties: kind.has_rows, ..GraphOptions::default() };
         let mut same = PageChanges::default();
-        same.extend_from_arcs(&added, &removed, kind.has_weights);
+        same.extend_from_arcs(&added, &removed, &options);
         prop_assert_eq!(same, changes);
     }
 }
@@ -213,13 +250,13 @@ fn hubs_compose_as_short_lists_do() {
         .map(|part| {
             let mut changes = PageChanges::default();
             let removed = if part >= 2 { of_part(part - 2) } else { Vec::new() };
-            changes.push(3, (&of_part(part), &[]), (&removed, &[]));
+            changes.push(3, plain(&of_part(part)), plain(&removed));
             changes
         })
         .collect();
     let left: Vec<VertexId> = (0..1000).flat_map(|i| [i * NUM_PARTS + 62, i * NUM_PARTS + 63]).collect();
     let mut expected = PageChanges::default();
-    expected.push(3, (&left, &[]), (&[], &[]));
+    expected.push(3, plain(&left), NONE);
     assert_eq!(composed(&parts), expected);
 }
 
@@ -234,18 +271,18 @@ fn long_lists_take_what_is_new_wherever_it_belongs() {
                     (0..num_added).map(|i| 1 + 10 * first + 9 * i + u32::from(9 * i % 10 == 9)).collect();
                 let added: Vec<VertexId> = own.into_iter().filter(|target| target % 10 != 0).collect();
                 let mut changes = PageChanges::default();
-                changes.push(0, (&added, &[]), (&[], &[]));
+                changes.push(0, plain(&added), NONE);
                 let list = changes.lists().next().unwrap();
-                let (mut targets, mut weights) = (vec![7], Vec::new());
-                apply((&old, &[]), &list, false, &mut targets, &mut weights).unwrap();
+                let mut new = EntryBuffer { targets: vec![7], ..EntryBuffer::default() };
+                apply(plain(&old), &list, false, &mut new).unwrap();
                 let mut expected = [&old[..], &added].concat();
                 expected.sort_unstable();
-                assert_eq!(targets[1..], expected, "{added:?} to {num_old}");
+                assert_eq!(new.targets[1..], expected, "{added:?} to {num_old}");
                 // And any one of them that is there already.
                 for &twice in &added {
                     let mut old = old.clone();
                     old.insert(old.partition_point(|&target| target < twice), twice);
-                    let error = apply((&old, &[]), &list, false, &mut targets, &mut weights).unwrap_err();
+                    let error = apply(plain(&old), &list, false, &mut new).unwrap_err();
                     assert!(error.contains(&format!("edge to {twice} is to be added")), "{error}");
                 }
             }
@@ -253,28 +290,72 @@ fn long_lists_take_what_is_new_wherever_it_belongs() {
     }
 }
 
+/// A list of parallel edges with all columns is taken apart in any order.
+#[test]
+fn long_groups_of_parallel_edges_lose_what_is_removed() {
+    const NUM_EDGES: u64 = 200_000;
+    let kind = Kind { multigraph: true, has_weights: true, has_rows: true };
+    let of = |rows: &mut dyn Iterator<Item = u64>| kind.entries(rows.map(|row| (5, kind.data(row))));
+    let old = of(&mut (0..NUM_EDGES).rev());
+    let mut changes = PageChanges::default();
+    changes.push(
+        0,
+        of(&mut (NUM_EDGES..NUM_EDGES + 9)).all(),
+        of(&mut (0..NUM_EDGES).filter(|row| row % 1000 > 0)).all(),
+    );
+    let mut new = EntryBuffer::default();
+    apply(old.all(), &changes.lists().next().unwrap(), true, &mut new).unwrap();
+    let left = (0..NUM_EDGES).step_by(1000).chain(NUM_EDGES..NUM_EDGES + 9);
+    assert_eq!(new, of(&mut left.into_iter()));
+}
+
 #[test]
 fn what_does_not_fit_is_refused() {
-    let applied = |old: (&[u32], &[u64]), added: (&[u32], &[u64]), removed: (&[u32], &[u64]), multigraph| {
+    let applied = |old: Entries<'_>, added: Entries<'_>, removed: Entries<'_>, multigraph| {
         let mut changes = PageChanges::default();
         changes.push(0, added, removed);
-        let (mut targets, mut weights) = (Vec::new(), Vec::new());
+        let mut new = EntryBuffer::default();
         let list = changes.lists().next().unwrap();
-        apply(old, &list, multigraph, &mut targets, &mut weights).map(|()| (targets, weights))
+        apply(old, &list, multigraph, &mut new).map(|()| new)
     };
-    const NONE: (&[u32], &[u64]) = (&[], &[]);
+    fn weighted<'a>(targets: &'a [VertexId], weights: &'a [u64]) -> Entries<'a> {
+        Entries { targets, weights, rows: &[] }
+    }
+    fn with_rows<'a>(targets: &'a [VertexId], rows: &'a [u64]) -> Entries<'a> {
+        Entries { targets, weights: &[], rows }
+    }
+    fn full<'a>(targets: &'a [VertexId], rows: &'a [u64], weights: &'a [u64]) -> Entries<'a> {
+        Entries { targets, weights, rows }
+    }
     let says = |result: Result<_, String>, what: &str| {
         let error = result.unwrap_err();
         assert!(error.contains(what), "{error}");
     };
-    says(applied((&[1, 5], &[]), (&[5], &[]), NONE, false), "edge to 5 is to be added that is there");
-    assert_eq!(applied((&[1, 5], &[]), (&[5], &[]), NONE, true).unwrap().0, [1, 5, 5]);
-    says(applied((&[1, 5], &[]), (&[7, 7], &[]), NONE, false), "edge to 7");
-    says(applied((&[1, 5], &[]), NONE, (&[2], &[]), false), "edge to 2 is to be removed that is not there");
-    says(applied((&[1, 5], &[]), NONE, (&[9], &[]), true), "edge to 9");
-    says(applied((&[5], &[3]), NONE, (&[5], &[4]), false), "not with this weight");
-    says(applied((&[5, 5], &[3, 4]), NONE, (&[5, 5], &[3, 3]), true), "not with this weight");
-    says(applied((&[5], &[]), (&[6], &[1]), NONE, true), "1 targets with 0 weights");
-    says(applied((&[5], &[1]), (&[6], &[]), NONE, true), "1 targets with 1 weights");
-    assert_eq!(applied((&[5], &[3]), (&[5], &[9]), (&[5], &[3]), false).unwrap(), (vec![5], vec![9]));
+    says(applied(plain(&[1, 5]), plain(&[5]), NONE, false), "edge to 5 is to be added that is there");
+    assert_eq!(applied(plain(&[1, 5]), plain(&[5]), NONE, true).unwrap().targets, [1, 5, 5]);
+    says(applied(plain(&[1, 5]), plain(&[7, 7]), NONE, false), "edge to 7");
+    says(applied(plain(&[1, 5]), NONE, plain(&[2]), false), "edge to 2 is to be removed that is not there");
+    says(applied(plain(&[1, 5]), NONE, plain(&[9]), true), "edge to 9");
+    for column in [weighted, with_rows] {
+        says(applied(column(&[5], &[3]), NONE, column(&[5], &[4]), false), "not with this weight or row");
+        says(applied(column(&[5, 5], &[3, 4]), NONE, column(&[5, 5], &[3, 3]), true), "not with this weight or row");
+        says(applied(plain(&[5]), column(&[6], &[1]), NONE, true), "1 targets with 0 weights or rows");
+        says(applied(column(&[5], &[1]), plain(&[6]), NONE, true), "1 targets with 1 weights or rows");
+        says(applied(full(&[5], &[1], &[1]), column(&[6], &[1]), NONE, true), "1 targets with 1 weights or rows");
+        says(applied(column(&[5], &[1]), full(&[6], &[1], &[1]), NONE, true), "1 targets with 0 weights or rows");
+        assert_eq!(
+            applied(column(&[5], &[3]), column(&[5], &[9]), column(&[5], &[3]), false).unwrap().all(),
+            column(&[5], &[9])
+        );
+    }
+    let old = full(&[5, 5], &[3, 4], &[30, 40]);
+    for (rows, weights) in [([3, 4], [30, 30]), ([3, 3], [30, 30]), ([4, 9], [40, 90])] {
+        says(applied(old, NONE, full(&[5, 5], &rows, &weights), true), "edge to 5 is to be removed that is not there");
+    }
+    let new = applied(old, full(&[5], &[1], &[90]), full(&[5], &[4], &[40]), true).unwrap();
+    assert_eq!(new.all(), full(&[5, 5], &[1, 3], &[90, 30]));
+    says(
+        applied(full(&[5], &[3], &[1]), full(&[5], &[4], &[1]), NONE, false),
+        "edge to 5 is to be added that is there",
+    );
 }

@@ -86,6 +86,7 @@ pub(super) struct SideColumns {
     vertices: Column<u32>,
     targets: Column<VertexId>,
     weights: Option<WeightBits>,
+    rows: Option<Column<u64>>,
 }
 
 /// Weights as what they are wide.
@@ -109,6 +110,7 @@ pub(super) struct SideParts<'a> {
     pub vertices: &'a [u32],
     pub targets: &'a [VertexId],
     pub weights: &'a [u8],
+    pub rows: &'a [u64],
 }
 
 impl LevelFile {
@@ -155,26 +157,25 @@ impl Columns {
 impl SideColumns {
     fn open(file: &FramedFile, side: Side, options: &GraphOptions) -> Result<Self> {
         let kinds = sections(side);
-        let weights = match options.list_weights() {
+        let weights = match options.weight_type {
             None => None,
             Some(WeightType::U32 | WeightType::F32) => Some(WeightBits::Narrow(Column::open(file, kinds.weights)?)),
             Some(WeightType::I64 | WeightType::F64) => Some(WeightBits::Wide(Column::open(file, kinds.weights)?)),
         };
+        let rows = options.has_rows().then(|| Column::open(file, kinds.rows)).transpose()?;
         let targets = Column::open(file, kinds.targets)?;
-        if let Some(weights) = &weights
-            && weights.len() != targets.len()
-        {
-            return Err(file.corrupt(format!(
-                "{} weights of changes expected, {} found",
-                targets.len(),
-                weights.len()
-            )));
+        let lens = [("weights", weights.as_ref().map(WeightBits::len)), ("rows", rows.as_ref().map(Column::len))];
+        for (name, len) in lens {
+            if let Some(len) = len.filter(|&len| len != targets.len()) {
+                return Err(file.corrupt(format!("{} {name} of changes expected, {len} found", targets.len())));
+            }
         }
         Ok(Self {
             pages: Column::open(file, kinds.pages)?,
             vertices: Column::open(file, kinds.vertices)?,
             targets,
             weights,
+            rows,
         })
     }
 }
@@ -302,9 +303,8 @@ impl Level {
     /// The bytes of the level in its file, the frame of the file left out.
     pub fn num_bytes(&self) -> u64 {
         let shared = &self.shared;
-        let weight_bytes = shared.columns.options.list_weights().map_or(0, WeightType::num_bytes);
         let sides = shared.sides.iter().map(|side| {
-            let target_bytes = size_of::<VertexId>() + weight_bytes;
+            let target_bytes = size_of::<VertexId>() + shared.columns.options.data_bytes();
             side.pages.len() * size_of::<PageEntry>() + side.vertices.len() * 4 + side.targets.len() * target_bytes
         });
         (size_of::<LevelEntry>() + sides.sum::<usize>()) as u64 + self.num_unpaged_bytes()
@@ -385,10 +385,10 @@ impl Level {
         let PagePlaces { vertices, targets } = stored.clone();
         let checked_pages = &self.shared.sides[side_index(side)].checked_pages;
         if !checked_pages.get(place) {
-            if columns.weights.is_some() {
+            if columns.weights.is_some() || columns.rows.is_some() {
                 self.read_page(side, page, scratch)?;
             } else {
-                self.check_unweighted(columns, page, stored)?;
+                self.check_plain(columns, page, stored)?;
                 checked_pages.set(place);
             }
         }
@@ -397,9 +397,10 @@ impl Level {
             targets: &columns.targets.unverified()[targets.clone()],
             weights: match &columns.weights {
                 None => StoredWeights::None,
-                Some(WeightBits::Narrow(column)) => StoredWeights::Narrow(&column.unverified()[targets]),
-                Some(WeightBits::Wide(column)) => StoredWeights::Wide(&column.unverified()[targets]),
+                Some(WeightBits::Narrow(column)) => StoredWeights::Narrow(&column.unverified()[targets.clone()]),
+                Some(WeightBits::Wide(column)) => StoredWeights::Wide(&column.unverified()[targets.clone()]),
             },
+            rows: columns.rows.as_ref().map_or(&[], |column| &column.unverified()[targets]),
         }))
     }
 
@@ -427,12 +428,13 @@ impl Level {
         check_entries(columns, first, entries, is_counted)?;
         let values = columns.targets.touch(targets.clone())?;
         let num_values = values.len();
+        let rows = columns.rows.as_ref().map_or(Ok(&[][..]), |rows| rows.touch(targets.clone()))?;
         let fits = match &columns.weights {
-            None => out.set_arcs(values, std::iter::empty()),
+            None => out.set_arcs(values, std::iter::empty(), rows),
             Some(WeightBits::Narrow(weights)) => {
-                out.set_arcs(values, weights.touch(targets.clone())?.iter().map(|&bits| u64::from(bits)))
+                out.set_arcs(values, weights.touch(targets)?.iter().map(|&bits| u64::from(bits)), rows)
             }
-            Some(WeightBits::Wide(weights)) => out.set_arcs(values, weights.touch(targets.clone())?.iter().copied()),
+            Some(WeightBits::Wide(weights)) => out.set_arcs(values, weights.touch(targets)?.iter().copied(), rows),
         };
         if !fits {
             return Err(bad_sum(columns, first, num_values));
@@ -440,9 +442,9 @@ impl Level {
         Ok(())
     }
 
-    /// Checks the changes of a page of a graph without weights where they are stored, as [`read_page`](Self::read_page)
-    /// does once it has copied them.
-    fn check_unweighted(
+    /// Checks the changes of a page of a graph without weights and rows where they are stored, as
+    /// [`read_page`](Self::read_page) does once it has copied them.
+    fn check_plain(
         &self,
         columns: &SideColumns,
         page: usize,
@@ -477,7 +479,7 @@ impl Level {
         if is_of_one_kind && is_below && lists.check(targets, ends).is_ok() {
             return Ok(());
         }
-        let stored = StoredPage { vertices, targets, weights: StoredWeights::None };
+        let stored = StoredPage { vertices, targets, weights: StoredWeights::None, rows: &[] };
         for list in stored.lists() {
             let list = list.ok_or_else(|| bad_sum(columns, first, targets.len()))?;
             rules.check_list(page, &list).map_err(|what| columns.targets.corrupt(first_target, what))?;
@@ -595,8 +597,9 @@ impl Level {
             let (mut num_added, mut num_removed) = (0, 0);
             for page in self.index(side)? {
                 self.read_page(side, page.page as usize, &mut changes)?;
-                num_added += changes.lists().map(|list| list.added.len() as u64).sum::<u64>();
-                num_removed += changes.lists().map(|list| list.removed.len() as u64).sum::<u64>();
+                let (added, removed) = changes.num_changes();
+                num_added += added as u64;
+                num_removed += removed as u64;
             }
             if (num_added, num_removed) != self.num_arcs(side) {
                 let (added, removed) = self.num_arcs(side);
@@ -622,6 +625,7 @@ impl Level {
             vertices: columns.vertices.touch(ranges.vertices.clone())?,
             targets: columns.targets.touch(ranges.targets.clone())?,
             weights: weights.unwrap_or_default(),
+            rows: columns.rows.as_ref().map_or(Ok(&[][..]), |rows| rows.touch(ranges.targets.clone()))?,
         }))
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use base::VertexId;
 
 use super::VertexEntry;
-use crate::changes::{ChangedList, UnweightedPart};
+use crate::changes::{ArcData, ChangedList, Entries, EntryBuffer, UnweightedPart};
 use crate::finder::lower_bound;
 
 /// The changes of a page, which were checked.
@@ -14,6 +14,8 @@ pub(crate) struct StoredPage<'a> {
     pub(super) vertices: &'a [u32],
     pub(super) targets: &'a [VertexId],
     pub(super) weights: StoredWeights<'a>,
+    /// Parallel to the targets, or empty in a graph without rows.
+    pub(super) rows: &'a [u64],
 }
 
 /// The bits of weights, as wide as they are stored.
@@ -56,7 +58,7 @@ impl UnweightedPart for StoredPage<'_> {
 }
 
 impl<'a> StoredPage<'a> {
-    /// The lists that change, by their vertices, without their weights; `None` where there are fewer targets than the
+    /// The lists that change, by their vertices, without weights and rows; `None` where there are fewer targets than the
     /// vertices count.
     pub(super) fn lists(&self) -> impl Iterator<Item = Option<ChangedList<'a>>> {
         let mut rest = self.targets;
@@ -67,7 +69,8 @@ impl<'a> StoredPage<'a> {
             let (removed, others) = others.split_at_checked(entries().map(|entry| entry.num_removed as usize).sum())?;
             rest = others;
             let local = entries().next()?.local;
-            Some(ChangedList { local, added, added_weights: &[], removed, removed_weights: &[] })
+            let plain = |targets| Entries { targets, ..Entries::default() };
+            Some(ChangedList { local, added: plain(added), removed: plain(removed) })
         })
     }
 
@@ -104,26 +107,32 @@ impl<'a> StoredPage<'a> {
         place.vertex += num_before;
     }
 
-    /// The entries of a part of a list, and the bits of their weights; none in a graph without weights.
-    pub fn arcs(&self, part: Range<usize>) -> (&'a [VertexId], Vec<u64>) {
-        let bits = match self.weights {
-            StoredWeights::None => Vec::new(),
-            StoredWeights::Narrow(weights) => weights[part.clone()].iter().map(|&bits| bits.into()).collect(),
-            StoredWeights::Wide(weights) => weights[part.clone()].to_vec(),
-        };
-        (&self.targets[part], bits)
+    /// The entries of a part of a list.
+    pub fn arcs(&self, part: Range<usize>) -> EntryBuffer {
+        EntryBuffer {
+            targets: self.targets[part.clone()].to_vec(),
+            weights: match self.weights {
+                StoredWeights::None => Vec::new(),
+                StoredWeights::Narrow(weights) => weights[part.clone()].iter().map(|&bits| bits.into()).collect(),
+                StoredWeights::Wide(weights) => weights[part.clone()].to_vec(),
+            },
+            rows: self.rows.get(part).unwrap_or_default().to_vec(),
+        }
     }
 
-    /// The bits of the weights of the entries to `neighbour` in a part of a list; 0 without weights. What comes before
-    /// them is taken off the part: neighbours that are asked for one after the other ascend.
-    pub fn weights_to(&self, part: &mut Range<usize>, neighbour: VertexId) -> impl Iterator<Item = u64> + use<'_> {
+    /// What stands beside the entries to `neighbour` in a part of a list. What comes before them is taken off the part:
+    /// neighbours that are asked for one after the other ascend.
+    pub fn data_to(&self, part: &mut Range<usize>, neighbour: VertexId) -> impl Iterator<Item = ArcData> + use<'_> {
         part.start = lower_bound(&self.targets[..part.end], part.start, part.start, neighbour);
         let rest = &self.targets[part.clone()];
         let count = rest.iter().take_while(|&&target| target == neighbour).count();
-        (part.start..part.start + count).map(|place| match self.weights {
-            StoredWeights::None => 0,
-            StoredWeights::Narrow(weights) => weights[place].into(),
-            StoredWeights::Wide(weights) => weights[place],
+        (part.start..part.start + count).map(|place| ArcData {
+            row: self.rows.get(place).copied().unwrap_or(0),
+            weight: match self.weights {
+                StoredWeights::None => 0,
+                StoredWeights::Narrow(weights) => weights[place].into(),
+                StoredWeights::Wide(weights) => weights[place],
+            },
         })
     }
 }

@@ -1,6 +1,6 @@
 //! Level files: what is written is read, and nothing that is written by others is believed.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use base::MAX_VERTICES;
@@ -9,7 +9,7 @@ use graph::Direction;
 use proptest::prelude::*;
 
 use super::*;
-use crate::changes::ChangedArc;
+use crate::changes::{ArcData, ChangedArc};
 use crate::file::{FileKind, FileWriter, FramedFile, WrittenFile};
 use crate::options::DatabaseId;
 
@@ -36,8 +36,27 @@ fn open(disk: &FaultStorage, file: &WrittenFile, options: &GraphOptions) -> crat
 }
 
 fn arc(list: VertexId, neighbour: VertexId, weight: u64) -> ChangedArc {
-    ChangedArc { list, neighbour, weight }
+    ChangedArc { list, neighbour, data: ArcData::of_weight(weight) }
 }
+
+/// What an arc with this number carries: weights descend where rows ascend.
+fn data(options: &GraphOptions, number: u64) -> ArcData {
+    const ROWS: u64 = 1 << 40;
+    let weight = match options.weight_type {
+        None => 0,
+        Some(WeightType::F64) => (number as f64 / 8.0).to_bits(),
+        Some(WeightType::F32) => u64::from((number as f32 / 8.0).to_bits()),
+        Some(WeightType::U32 | WeightType::I64) => number,
+    };
+    ArcData { row: if options.has_rows() { ROWS - number } else { 0 }, weight }
+}
+
+/// Entries without weights and rows.
+fn plain(targets: &[VertexId]) -> Entries<'_> {
+    Entries { targets, ..Entries::default() }
+}
+
+const NONE: Entries<'_> = Entries { targets: &[], weights: &[], rows: &[] };
 
 /// The arcs that a level adds to a side and removes from it.
 fn arcs(level: &Level, side: Side) -> (Vec<ChangedArc>, Vec<ChangedArc>) {
@@ -48,12 +67,14 @@ fn arcs(level: &Level, side: Side) -> (Vec<ChangedArc>, Vec<ChangedArc>) {
         assert!(level.read_page(side, page as usize, &mut changes).unwrap() && !changes.is_empty());
         for list in changes.lists() {
             let vertex = (page as usize * PAGE_VERTICES + list.local as usize) as VertexId;
-            let weight = |weights: &[u64], i: usize| weights.get(i).copied().unwrap_or(0);
-            let arcs_of = |targets: &[VertexId], weights: &[u64]| -> Vec<ChangedArc> {
-                targets.iter().enumerate().map(|(i, &target)| arc(vertex, target, weight(weights, i))).collect()
+            let arcs_of = |entries: Entries<'_>| -> Vec<ChangedArc> {
+                let targets = entries.targets.iter().enumerate();
+                targets
+                    .map(|(i, &target)| ChangedArc { list: vertex, neighbour: target, data: entries.data(i) })
+                    .collect()
             };
-            added.extend(arcs_of(list.added, list.added_weights));
-            removed.extend(arcs_of(list.removed, list.removed_weights));
+            added.extend(arcs_of(list.added));
+            removed.extend(arcs_of(list.removed));
         }
     }
     assert_eq!(level.num_arcs(side), (added.len() as u64, removed.len() as u64));
@@ -62,17 +83,14 @@ fn arcs(level: &Level, side: Side) -> (Vec<ChangedArc>, Vec<ChangedArc>) {
 
 #[test]
 fn levels_come_back_from_a_pack() {
-    for weight_type in [None, Some(WeightType::U32), Some(WeightType::F64)] {
+    let weight_types = [None, Some(WeightType::U32), Some(WeightType::F64)];
+    for (weight_type, edge_properties) in weight_types.into_iter().flat_map(|of| [(of, false), (of, true)]) {
         let disk = FaultStorage::default();
-        let options = options(weight_type);
-        let bits = |n: u64| match weight_type {
-            None => 0,
-            Some(WeightType::F64) => (n as f64 / 8.0).to_bits(),
-            _ => n,
-        };
+        let options = GraphOptions { edge_properties, ..options(weight_type) };
+        let arc = |list, neighbour, number| ChangedArc { list, neighbour, data: data(&options, number) };
         let sides = [
-            (vec![arc(0, 5, bits(9)), arc(0, 7, bits(2)), arc(2047, 1, bits(4))], vec![arc(0, 6, bits(1))]),
-            (vec![arc(2100, 0, bits(1))], vec![arc(5, 0, bits(3)), arc(5, 2, bits(3)), arc(1500, 1024, bits(6))]),
+            (vec![arc(0, 5, 9), arc(0, 7, 2), arc(2047, 1, 4)], vec![arc(0, 6, 1)]),
+            (vec![arc(2100, 0, 1)], vec![arc(5, 0, 3), arc(5, 2, 3), arc(1500, 1024, 6)]),
         ];
         let mut file = writer(&disk, &options, 1);
         file.begin_level(1, 2, BOUND, &[3, 5], &[1]).unwrap();
@@ -80,7 +98,7 @@ fn levels_come_back_from_a_pack() {
         file.append_arcs(Side::In, &sides[1].0, &sides[1].1).unwrap();
         file.begin_level(2, 3, BOUND, &[], &[]).unwrap();
         file.begin_level(3, 7, BOUND + 5, &[], &[BOUND as u32 + 4]).unwrap();
-        file.append_arcs(Side::Out, &[arc(0, 5, bits(1))], &[]).unwrap();
+        file.append_arcs(Side::Out, &[arc(0, 5, 1)], &[]).unwrap();
         let num_bytes = file.num_bytes();
         let levels = open(&disk, &file.finish().unwrap(), &options).unwrap();
         // Once as written, once packed anew in another order.
@@ -96,12 +114,12 @@ fn levels_come_back_from_a_pack() {
             assert!(second.died().unwrap().is_empty() && second.returned().unwrap().is_empty());
             assert_eq!((arcs(first, Side::Out), arcs(first, Side::In)), (sides[0].clone(), sides[1].clone()));
             assert_eq!((arcs(second, Side::Out), arcs(second, Side::In)), Default::default());
-            assert_eq!(arcs(third, Side::Out), (vec![arc(0, 5, bits(1))], vec![]));
+            assert_eq!(arcs(third, Side::Out), (vec![arc(0, 5, 1)], vec![]));
             assert_eq!(third.returned().unwrap(), [BOUND as u32 + 4]);
             assert_eq!(first.pages(Side::In).unwrap(), [0, 1, 2]);
             assert!(!first.touches(Side::Out, 2) && !first.touches(Side::Out, usize::MAX));
             let mut changes = PageChanges::default();
-            changes.push(1, (&[2], &[]), (&[], &[]));
+            changes.push(1, plain(&[2]), NONE);
             assert!(!second.read_page(Side::Out, 0, &mut changes).unwrap() && changes.is_empty());
             assert_eq!(levels.iter().map(Level::num_bytes).sum::<u64>(), num_bytes);
             levels.iter().for_each(|level| level.verify().unwrap());
@@ -163,15 +181,42 @@ fn changes_are_small() {
     assert!(file.len < num_bytes + num_bytes / 1000 + 6000, "{} for {num_bytes}", file.len);
 }
 
+/// What is appended is refused with this text.
+fn says(options: &GraphOptions, append: &dyn Fn(&mut LevelWriter) -> crate::Result<()>, what: &str) {
+    let disk = FaultStorage::default();
+    let mut file = writer(&disk, options, 1);
+    let error = append(&mut file).unwrap_err().to_string();
+    assert!(error.contains(what), "{error}");
+}
+
+#[test]
+fn rows_that_break_a_rule_are_not_written() {
+    let weighted = GraphOptions { multigraph: true, edge_properties: true, ..options(Some(WeightType::U32)) };
+    let twice = |rows: &'static [u64], weights: &'static [u64]| {
+        move |file: &mut LevelWriter| {
+            let mut changes = PageChanges::default();
+            changes.push(3, Entries { targets: &[2, 2], weights, rows }, NONE);
+            file.begin_level(1, 2, BOUND, &[], &[])?;
+            file.append_page(Side::Out, 0, &changes)
+        }
+    };
+    says(&weighted, &twice(&[5, 4], &[1, 2]), "changes of vertex 3 that ascend expected");
+    says(&weighted, &twice(&[], &[1, 2]), "2 rows expected, 0 found");
+    says(&GraphOptions { weight_type: None, ..weighted }, &twice(&[], &[]), "2 rows expected, 0 found");
+    says(&options(None), &twice(&[4, 5], &[]), "0 rows expected, 2 found");
+    twice(&[4, 5], &[2, 1])(&mut writer(&FaultStorage::default(), &weighted, 1)).unwrap();
+    // A row is in a list once, whatever its weight.
+    let of_row = |weight| [ChangedArc { list: 9, neighbour: 8, data: ArcData { row: 3, weight } }];
+    let append = |file: &mut LevelWriter| {
+        file.begin_level(1, 2, BOUND, &[], &[])?;
+        file.append_arcs(Side::Out, &of_row(1), &of_row(2))
+    };
+    says(&weighted, &append, "from 9 to 8 is both added and removed");
+}
+
 #[test]
 fn what_breaks_a_rule_is_not_written() {
-    let says = |options: &GraphOptions, append: &dyn Fn(&mut LevelWriter) -> crate::Result<()>, what: &str| {
-        let disk = FaultStorage::default();
-        let mut file = writer(&disk, options, 1);
-        let error = append(&mut file).unwrap_err().to_string();
-        assert!(error.contains(what), "{error}");
-    };
-    let plain = options(None);
+    let simple = options(None);
     let added = |arcs: &'static [(u32, u32)]| {
         move |file: &mut LevelWriter| {
             file.begin_level(1, 2, BOUND, &[], &[])?;
@@ -179,40 +224,40 @@ fn what_breaks_a_rule_is_not_written() {
             file.append_arcs(Side::Out, &arcs, &[])
         }
     };
-    says(&plain, &added(&[(3, 1), (2, 1)]), "changes out of order");
-    says(&plain, &added(&[(3, 1), (3, 1)]), "vertex 3 that ascend strictly");
-    says(&plain, &added(&[(3, BOUND as u32)]), "target below 2148 expected, 2148 found");
-    says(&plain, &added(&[(BOUND as u32, 3)]), "vertex below 2148 expected, 2148 found");
-    says(&plain, &|file| file.append_arcs(Side::Out, &[], &[]), "before a level was begun");
+    says(&simple, &added(&[(3, 1), (2, 1)]), "changes out of order");
+    says(&simple, &added(&[(3, 1), (3, 1)]), "vertex 3 that ascend strictly");
+    says(&simple, &added(&[(3, BOUND as u32)]), "target below 2148 expected, 2148 found");
+    says(&simple, &added(&[(BOUND as u32, 3)]), "vertex below 2148 expected, 2148 found");
+    says(&simple, &|file| file.append_arcs(Side::Out, &[], &[]), "before a level was begun");
     says(&undirected(), &|file| file.append_page(Side::In, 0, &PageChanges::default()), "no in-lists");
-    says(&plain, &|file| file.begin_level(2, 2, 1, &[], &[]), "from version 2 to 2");
-    says(&plain, &|file| file.begin_level(1, 2, MAX_VERTICES + 1, &[], &[]), "at most");
-    says(&plain, &|file| file.begin_level(1, 2, 5, &[2, 2], &[]), "ascend strictly below 5");
-    says(&plain, &|file| file.begin_level(1, 2, 5, &[], &[5]), "ascend strictly below 5");
-    says(&plain, &|file| file.begin_level(1, 2, 5, &[1, 2], &[2, 3]), "vertex 2 both died and returned");
+    says(&simple, &|file| file.begin_level(2, 2, 1, &[], &[]), "from version 2 to 2");
+    says(&simple, &|file| file.begin_level(1, 2, MAX_VERTICES + 1, &[], &[]), "at most");
+    says(&simple, &|file| file.begin_level(1, 2, 5, &[2, 2], &[]), "ascend strictly below 5");
+    says(&simple, &|file| file.begin_level(1, 2, 5, &[], &[5]), "ascend strictly below 5");
+    says(&simple, &|file| file.begin_level(1, 2, 5, &[1, 2], &[2, 3]), "vertex 2 both died and returned");
     let with = |arcs: [ChangedArc; 2]| {
         move |file: &mut LevelWriter| {
             file.begin_level(1, 2, BOUND, &[], &[])?;
             file.append_arcs(Side::Out, &arcs[..1], &arcs[1..])
         }
     };
-    says(&plain, &with([arc(9, 8, 0); 2]), "from 9 to 8 is both added and removed");
+    says(&simple, &with([arc(9, 8, 0); 2]), "from 9 to 8 is both added and removed");
     let nan = arc(1, 2, u64::from(f32::NAN.to_bits()));
     says(&options(Some(WeightType::F32)), &with([nan, arc(1, 2, 0)]), "no number");
     says(&options(Some(WeightType::U32)), &with([arc(1, 2, 1 << 32), arc(1, 2, 0)]), "no number");
     let page = |page| {
         move |file: &mut LevelWriter| {
             let mut changes = PageChanges::default();
-            changes.push(0, (&[2], &[]), (&[], &[]));
+            changes.push(0, plain(&[2]), NONE);
             file.begin_level(1, 2, BOUND, &[], &[])?;
             file.append_page(Side::Out, 1, &changes)?;
             file.append_page(Side::Out, page, &changes)
         }
     };
-    says(&plain, &page(1), "page 1 out of order");
+    says(&simple, &page(1), "page 1 out of order");
     says(&options(Some(WeightType::I64)), &page(2), "1 weights expected, 0 found");
     let disk = FaultStorage::default();
-    let mut file = writer(&disk, &plain, 1);
+    let mut file = writer(&disk, &simple, 1);
     file.begin_level(1, 2, BOUND, &[], &[]).unwrap();
     file.append_arcs(Side::Out, &[arc(BOUND as u32, 0, 0)], &[]).unwrap_err();
     file.append_arcs(Side::Out, &[arc(0, 0, 0)], &[]).unwrap();
@@ -226,12 +271,14 @@ struct Forged {
     vertices: Vec<VertexEntry>,
     targets: Vec<u32>,
     weights: Vec<f32>,
+    /// `None` in a graph without rows.
+    rows: Option<Vec<u64>>,
     died: Vec<u32>,
     returned: Vec<u32>,
 }
 
 impl Forged {
-    fn new() -> Self {
+    fn new(has_rows: bool) -> Self {
         let entry = |local, num_added, num_removed| VertexEntry { local, num_added, num_removed };
         let page = |page, vertices_start, targets_start| PageEntry { page, vertices_start, targets_start };
         Self {
@@ -251,14 +298,19 @@ impl Forged {
             vertices: vec![entry(0, 1, 1), entry(1, 1, 0), entry(99, 2, 0)],
             targets: vec![1, 2, 3, 4, 5],
             weights: vec![0.5; 5],
+            rows: has_rows.then(|| vec![7; 5]),
             died: vec![3, 5],
             returned: vec![4],
         }
     }
 
+    fn options(&self) -> GraphOptions {
+        let edge_properties = self.rows.is_some();
+        GraphOptions { edge_properties, in_edges: false, ..options(Some(WeightType::F32)) }
+    }
+
     fn open(&self) -> crate::Result<Level> {
         let disk = FaultStorage::default();
-        let options = GraphOptions { weight_type: Some(WeightType::F32), in_edges: false, ..GraphOptions::default() };
         let mut file = FileWriter::create(&disk, "level".as_ref())?;
         let vertices: Vec<u32> = self.vertices.iter().map(|entry| entry.encode()).collect();
         let sections: [(SectionKind, &[u8]); 7] = [
@@ -270,37 +322,40 @@ impl Forged {
             (SectionKind::DiedVertices, bytemuck::cast_slice(&self.died)),
             (SectionKind::ReturnedVertices, bytemuck::cast_slice(&self.returned)),
         ];
-        for (kind, bytes) in sections {
+        let rows = self.rows.iter().map(|rows| (SectionKind::OutLevelRows, bytemuck::cast_slice(rows)));
+        for (kind, bytes) in sections.into_iter().chain(rows) {
             file.begin_section(kind)?;
             file.append(bytes)?;
         }
         let file = file.finish(FileKind::Level, ID)?;
-        Ok(open(&disk, &file, &options)?.swap_remove(0))
+        Ok(open(&disk, &file, &self.options())?.swap_remove(0))
     }
 }
 
 #[test]
 fn what_spills_is_in_the_file_as_if_it_had_not() {
-    let options = options(Some(WeightType::F32));
-    let disk = Arc::new(FaultStorage::new(FaultPlan::Never));
-    let arc = |list: u32, target: u32| ChangedArc { list, neighbour: target, weight: u64::from(0.5_f32.to_bits()) };
-    // More than a megabyte of targets and of weights, in two sections of each side.
-    let arcs: Vec<_> = (0..BOUND as u32).flat_map(|list| (0..300).map(move |i| arc(list, 7 * i))).collect();
-    let [plain, spilled] = [false, true].map(|spills| {
-        let mut writer = writer(&disk, &options, 5 + u32::from(spills));
-        if spills {
-            writer = writer.spilling(Spill::new(Arc::clone(&disk) as Arc<dyn Storage>, "".into(), 6));
-        }
-        writer.begin_level(1, 2, BOUND, &[], &[]).unwrap();
-        writer.append_arcs(Side::Out, &arcs, &[]).unwrap();
-        writer.append_arcs(Side::In, &[], &arcs).unwrap();
-        let num_scratch = disk.list("".as_ref()).unwrap().iter().filter(|name| name.contains("scratch")).count();
-        assert_eq!(num_scratch, if spills { 4 } else { 0 });
-        let (num_bytes, file) = (writer.num_bytes(), writer.finish().unwrap());
-        (num_bytes, disk.contents(&file.path).unwrap())
-    });
-    assert!(plain == spilled && plain.0 > 9 << 20, "{} and {} bytes", plain.0, spilled.0);
-    assert_eq!(disk.list("".as_ref()).unwrap().len(), 2, "scratch files stay");
+    for (edge_properties, num_sections, least_bytes) in [(false, 4, 9 << 20), (true, 6, 18 << 20)] {
+        let options = GraphOptions { edge_properties, ..options(Some(WeightType::F32)) };
+        let disk = Arc::new(FaultStorage::new(FaultPlan::Never));
+        let arc = |list: u32, neighbour: u32| ChangedArc { list, neighbour, data: data(&options, 4) };
+        // More than a megabyte of targets and of weights, and of rows, in sections of each side.
+        let arcs: Vec<_> = (0..BOUND as u32).flat_map(|list| (0..300).map(move |i| arc(list, 7 * i))).collect();
+        let [plain, spilled] = [false, true].map(|spills| {
+            let mut writer = writer(&disk, &options, 5 + u32::from(spills));
+            if spills {
+                writer = writer.spilling(Spill::new(Arc::clone(&disk) as Arc<dyn Storage>, "".into(), 6));
+            }
+            writer.begin_level(1, 2, BOUND, &[], &[]).unwrap();
+            writer.append_arcs(Side::Out, &arcs, &[]).unwrap();
+            writer.append_arcs(Side::In, &[], &arcs).unwrap();
+            let num_scratch = disk.list("".as_ref()).unwrap().iter().filter(|name| name.contains("scratch")).count();
+            assert_eq!(num_scratch, if spills { num_sections } else { 0 });
+            let (num_bytes, file) = (writer.num_bytes(), writer.finish().unwrap());
+            (num_bytes, disk.contents(&file.path).unwrap())
+        });
+        assert!(plain == spilled && plain.0 > least_bytes, "{} and {} bytes", plain.0, spilled.0);
+        assert_eq!(disk.list("".as_ref()).unwrap().len(), 2, "scratch files stay");
+    }
 }
 
 /// Damage whose checksums fit.
@@ -308,7 +363,6 @@ type Damage = fn(&mut Forged);
 
 #[test]
 fn damage_to_the_directory_is_found_at_the_opening() {
-    Forged::new().open().unwrap().verify().unwrap();
     let at_open: [(Damage, &str); 14] = [
         (|f| f.level.from = 5, "from version 5 to 5"),
         (|f| f.level.vertex_bound = u64::MAX, "too many vertices"),
@@ -325,9 +379,19 @@ fn damage_to_the_directory_is_found_at_the_opening() {
         (|f| f.targets.push(9), "6 weights of changes expected, 5 found"),
         (|f| f.weights.truncate(0), "5 weights of changes expected, 0 found"),
     ];
-    for (damage, what) in at_open {
-        let mut forged = Forged::new();
+    let refused = |has_rows: bool, damage: Damage, what: &str| {
+        let mut forged = Forged::new(has_rows);
         damage(&mut forged);
+        let error = forged.open().unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    };
+    for has_rows in [false, true] {
+        Forged::new(has_rows).open().unwrap().verify().unwrap();
+        at_open.iter().for_each(|(damage, what)| refused(has_rows, *damage, what));
+    }
+    for (num_rows, what) in [(0, "5 rows of changes expected, 0 found"), (6, "5 rows of changes expected, 6 found")] {
+        let mut forged = Forged::new(true);
+        forged.rows = Some(vec![7; num_rows]);
         let error = forged.open().unwrap_err().to_string();
         assert!(error.contains(what), "{error}");
     }
@@ -373,18 +437,36 @@ fn damage_to_changes_is_found_at_the_first_touch() {
         ),
     ];
     for (damage, what) in at_touch {
-        let mut forged = Forged::new();
-        damage(&mut forged);
-        let level = forged.open().unwrap();
-        let error = level.verify().unwrap_err().to_string();
-        assert!(error.starts_with("level: damaged at byte") && error.contains(what), "{error}");
-        // Whatever was found, looking again finds it again, and nothing panics.
-        assert_eq!(level.verify().unwrap_err().to_string(), error);
-        let mut changes = PageChanges::default();
-        for page in 0..4 {
-            let is_read = level.read_page(Side::Out, page, &mut changes);
-            assert!(is_read.is_ok() || level.touches(Side::Out, page) && changes.is_empty());
-        }
+        met_at_touch(false, damage, what);
+        met_at_touch(true, damage, what);
+    }
+    // Rows tell what is both added and removed, not weights.
+    met_at_touch(
+        true,
+        |f| {
+            f.targets[1] = 1;
+            f.weights[1] = 2.0;
+        },
+        "both added and removed",
+    );
+    let mut forged = Forged::new(true);
+    forged.targets[1] = 1;
+    forged.rows = Some(vec![7, 6, 5, 4, 3]);
+    forged.open().unwrap().verify().unwrap();
+}
+
+fn met_at_touch(has_rows: bool, damage: Damage, what: &str) {
+    let mut forged = Forged::new(has_rows);
+    damage(&mut forged);
+    let level = forged.open().unwrap();
+    let error = level.verify().unwrap_err().to_string();
+    assert!(error.starts_with("level: damaged at byte") && error.contains(what), "{error}");
+    // Whatever was found, looking again finds it again, and nothing panics.
+    assert_eq!(level.verify().unwrap_err().to_string(), error);
+    let mut changes = PageChanges::default();
+    for page in 0..4 {
+        let is_read = level.read_page(Side::Out, page, &mut changes);
+        assert!(is_read.is_ok() || level.touches(Side::Out, page) && changes.is_empty());
     }
 }
 
@@ -392,16 +474,16 @@ fn damage_to_changes_is_found_at_the_first_touch() {
 #[test]
 fn no_flipped_bit_panics() {
     let flip = |flip: &dyn Fn(&mut Forged)| {
-        let mut forged = Forged::new();
-        flip(&mut forged);
-        if let Ok(level) = forged.open() {
-            let _ = level.verify();
-            let mut changes = PageChanges::default();
-            (0..4).for_each(|page| drop(level.read_page(Side::Out, page, &mut changes)));
-            let disk = FaultStorage::default();
-            let options =
-                GraphOptions { weight_type: Some(WeightType::F32), in_edges: false, ..GraphOptions::default() };
-            let _ = writer(&disk, &options, 1).append_level(&level);
+        for has_rows in [false, true] {
+            let mut forged = Forged::new(has_rows);
+            flip(&mut forged);
+            if let Ok(level) = forged.open() {
+                let _ = level.verify();
+                let mut changes = PageChanges::default();
+                (0..4).for_each(|page| drop(level.read_page(Side::Out, page, &mut changes)));
+                let disk = FaultStorage::default();
+                let _ = writer(&disk, &forged.options(), 1).append_level(&level);
+            }
         }
     };
     for bit in 0..size_of::<LevelEntry>() * 8 {
@@ -425,7 +507,7 @@ fn damage_in_a_level_is_met_when_it_is_read() {
     let mut file = writer(&disk, &options, 1);
     let targets: Vec<u32> = (0..2000).collect();
     let mut changes = PageChanges::default();
-    changes.push(3, (&targets, &[]), (&[], &[]));
+    changes.push(3, plain(&targets), NONE);
     file.begin_level(1, 2, BOUND, &[], &[]).unwrap();
     (0..3).for_each(|page| file.append_page(Side::Out, page, &changes).unwrap());
     let file = file.finish().unwrap();
@@ -442,14 +524,17 @@ fn damage_in_a_level_is_met_when_it_is_read() {
     assert!(writer(&disk, &options, 2).append_level(level).is_err());
 }
 
+/// The arcs of out-lists.
+type Arcs = BTreeSet<(u32, u32, ArcData)>;
+
 /// The changes from one set of arcs to another.
-fn write_difference(file: &mut LevelWriter, version: u32, old: &BTreeSet<(u32, u32)>, new: &BTreeSet<(u32, u32)>) {
+fn write_difference(file: &mut LevelWriter, version: u32, old: &Arcs, new: &Arcs) {
     file.begin_level(version, version + 1, BOUND, &[], &[]).unwrap();
     for side in SIDES {
-        let arcs = |a: &BTreeSet<(u32, u32)>, b: &BTreeSet<(u32, u32)>| -> Vec<ChangedArc> {
-            let difference = a.difference(b).map(|&(source, target)| match side {
-                Side::Out => arc(source, target, 0),
-                Side::In => arc(target, source, 0),
+        let arcs = |a: &Arcs, b: &Arcs| -> Vec<ChangedArc> {
+            let difference = a.difference(b).map(|&(source, target, data)| match side {
+                Side::Out => ChangedArc { list: source, neighbour: target, data },
+                Side::In => ChangedArc { list: target, neighbour: source, data },
             });
             let mut arcs: Vec<_> = difference.collect();
             arcs.sort_unstable();
@@ -459,17 +544,34 @@ fn write_difference(file: &mut LevelWriter, version: u32, old: &BTreeSet<(u32, u
     }
 }
 
+fn kinds() -> impl Strategy<Value = GraphOptions> {
+    let weight_types = prop_oneof![Just(None), Just(Some(WeightType::U32)), Just(Some(WeightType::F64))];
+    (weight_types, any::<bool>(), any::<bool>()).prop_map(|(weight_type, multigraph, edge_properties)| GraphOptions {
+        multigraph,
+        edge_properties,
+        ..options(weight_type)
+    })
+}
+
 proptest! {
     #[test]
     fn composed_levels_lead_from_the_first_version_to_the_last(
-        versions in prop::collection::vec(prop::collection::btree_set((0..2_u32, 0..3_u32), 0..6), 2..6)
+        options in kinds(),
+        versions in prop::collection::vec(prop::collection::btree_set((0..2_u32, 0..3_u32, 0..3_u64), 0..8), 2..6)
     ) {
         // Few vertices, so that changes meet, on all pages.
         let vertex = |v: u32| [5, 1030, BOUND as u32 - 1][v as usize];
-        let versions: Vec<BTreeSet<(u32, u32)>> =
-            versions.iter().map(|arcs| arcs.iter().map(|&(a, b)| (vertex(a), vertex(b))).collect()).collect();
+        let versions: Vec<Arcs> = versions.iter().map(|numbers| {
+            let arcs = numbers.iter().map(|&(a, b, number)| (vertex(a), vertex(b), data(&options, number)));
+            match options.multigraph {
+                true => arcs.collect(),
+                false => {
+                    let pairs: BTreeMap<_, _> = arcs.map(|(a, b, data)| ((a, b), data)).collect();
+                    pairs.into_iter().map(|((a, b), data)| (a, b, data)).collect()
+                }
+            }
+        }).collect();
         let disk = FaultStorage::default();
-        let options = options(None);
         let mut parts = writer(&disk, &options, 1);
         for (i, pair) in versions.windows(2).enumerate() {
             write_difference(&mut parts, i as u32 + 1, &pair[0], &pair[1]);

@@ -13,7 +13,7 @@ use super::{
     ChangeRules, Level, LevelEntry, PageEntry, SIDES, SideCounts, VertexEntry, check_vertices, first_in_both, sections,
     side_index,
 };
-use crate::changes::{ChangedArc, PageChanges};
+use crate::changes::{ChangedArc, Entries, PageChanges};
 use crate::file::{FileKind, FileWriter, SectionKind, WrittenFile};
 use crate::options::{DatabaseId, GraphOptions};
 use crate::property::ChangesRef;
@@ -48,6 +48,7 @@ struct SideBuffer {
     vertices: SectionBuffer,
     targets: SectionBuffer,
     weights: SectionBuffer,
+    rows: SectionBuffer,
     /// The page that came last.
     last_page: usize,
 }
@@ -158,7 +159,10 @@ impl LevelWriter {
         rules.check(page, changes).map_err(Error::Input)?;
         let spill = self.spill.as_ref();
         buffer.append(counts, page, changes, spill)?;
-        buffer.append_weights(self.options.list_weights(), changes.weights(), spill)
+        let Entries { targets, weights, rows } = changes.entries();
+        buffer.targets.append(targets, spill)?;
+        buffer.rows.append(rows, spill)?;
+        buffer.append_weights(self.options.weight_type, weights, spill)
     }
 
     /// Appends all changes of a side, sorted; there are none of it in the level yet.
@@ -173,9 +177,8 @@ impl LevelWriter {
 
     fn try_append_arcs(&mut self, side: Side, added: &[ChangedArc], removed: &[ChangedArc]) -> Result<()> {
         let place = self.check_side(side)?;
-        let has_weights = self.options.list_weights().is_some();
         // A large level is in memory once, not once and a half while it grows.
-        self.sides[place].reserve(added.len() + removed.len(), self.options.list_weights());
+        self.sides[place].reserve(added.len() + removed.len(), &self.options);
         if let Some(pair) = [added, removed].into_iter().flat_map(|arcs| arcs.windows(2)).find(|pair| pair[0] > pair[1])
         {
             return Err(Error::Input(format!("changes out of order: {:?} before {:?}", pair[0], pair[1])));
@@ -186,7 +189,7 @@ impl LevelWriter {
             let page = page_of(first);
             let (page_added, page_removed) = (split_page(&mut added, page), split_page(&mut removed, page));
             changes.clear();
-            changes.extend_from_arcs(page_added, page_removed, has_weights);
+            changes.extend_from_arcs(page_added, page_removed, &self.options);
             self.try_append_page(side, page, &changes)?;
         }
         Ok(())
@@ -238,6 +241,7 @@ impl LevelWriter {
             buffer.vertices.append(parts.vertices, spill)?;
             buffer.targets.append(parts.targets, spill)?;
             buffer.weights.append(parts.weights, spill)?;
+            buffer.rows.append(parts.rows, spill)?;
         }
         self.died.extend_from_slice(died);
         self.returned.extend_from_slice(returned);
@@ -279,9 +283,13 @@ impl LevelWriter {
             buffer.vertices.write(file, progress)?;
             file.begin_section(kinds.targets)?;
             buffer.targets.write(file, progress)?;
-            if self.options.list_weights().is_some() {
+            if self.options.weight_type.is_some() {
                 file.begin_section(kinds.weights)?;
                 buffer.weights.write(file, progress)?;
+            }
+            if self.options.has_rows() {
+                file.begin_section(kinds.rows)?;
+                buffer.rows.write(file, progress)?;
             }
         }
         file.begin_section(SectionKind::DiedVertices)?;
@@ -317,25 +325,27 @@ fn no_level() -> Error {
 
 impl SideBuffer {
     fn new(side: Side) -> Self {
-        let [pages, vertices, targets, weights] = match side {
-            Side::Out => ["out-pages", "out-vertices", "out-targets", "out-weights"],
-            Side::In => ["in-pages", "in-vertices", "in-targets", "in-weights"],
+        let [pages, vertices, targets, weights, rows] = match side {
+            Side::Out => ["out-pages", "out-vertices", "out-targets", "out-weights", "out-rows"],
+            Side::In => ["in-pages", "in-vertices", "in-targets", "in-weights", "in-rows"],
         }
         .map(SectionBuffer::new);
-        Self { pages, vertices, targets, weights, last_page: 0 }
+        Self { pages, vertices, targets, weights, rows, last_page: 0 }
     }
 
     fn num_bytes(&self) -> u64 {
-        [&self.pages, &self.vertices, &self.targets, &self.weights].map(SectionBuffer::num_bytes).iter().sum()
+        let Self { pages, vertices, targets, weights, rows, .. } = self;
+        [pages, vertices, targets, weights, rows].map(SectionBuffer::num_bytes).iter().sum()
     }
 
     /// Makes room for so many arcs.
-    fn reserve(&mut self, num_arcs: usize, weight_type: Option<WeightType>) {
+    fn reserve(&mut self, num_arcs: usize, options: &GraphOptions) {
         self.targets.reserve(num_arcs * size_of::<VertexId>());
-        self.weights.reserve(num_arcs * weight_type.map_or(0, WeightType::num_bytes));
+        self.weights.reserve(num_arcs * options.weight_type.map_or(0, WeightType::num_bytes));
+        self.rows.reserve(if options.has_rows() { num_arcs * size_of::<u64>() } else { 0 });
     }
 
-    /// Appends checked changes to the level with these counts.
+    /// Appends which vertices have checked changes to the level with these counts; their entries follow.
     fn append(
         &mut self,
         counts: &mut SideCounts,
@@ -354,7 +364,7 @@ impl SideBuffer {
         self.last_page = page;
         counts.num_pages += 1;
         for list in changes.lists() {
-            let (mut num_added, mut num_removed) = (list.added.len(), list.removed.len());
+            let (mut num_added, mut num_removed) = (list.added.targets.len(), list.removed.targets.len());
             counts.num_added += num_added as u64;
             counts.num_removed += num_removed as u64;
             while num_added + num_removed > 0 {
@@ -366,7 +376,7 @@ impl SideBuffer {
                 num_removed -= removed;
             }
         }
-        self.targets.append(changes.targets(), spill)
+        Ok(())
     }
 
     fn append_weights(

@@ -39,9 +39,6 @@ impl Created {
         };
         let weight_type = weight_type(decoder.u8()?)?;
         let (in_edges, edge_properties) = (decoder.flag()?, decoder.flag()?);
-        if edge_properties && weight_type.is_some() {
-            return None;
-        }
         let options = GraphOptions { direction, multigraph, ordered, keys, weight_type, edge_properties, in_edges };
         Some(Self { id, unix_time, options })
     }

@@ -1,9 +1,12 @@
 //! Properties of edges: rows of values, which lists name.
 //!
-//! A graph with properties of edges gives each edge a row; the entries of lists carry its number where others carry a
-//! weight, both entries of an undirected edge the same. A row is never changed: an edge with other values gets a new
-//! row. Numbers ascend in the order of the commits and are never reused. Rows that no snapshot ever named are not
-//! written, so numbers have gaps.
+//! A graph with properties of edges gives each edge a row; the entries of lists carry its number, both entries of an
+//! undirected edge the same. A row is never changed: an edge with other values or another weight gets a new row. Numbers
+//! ascend in the order of the commits and are never reused. Rows that no snapshot ever named are not written, so numbers
+//! have gaps.
+//!
+//! The edges of a multigraph have rows too, with or without properties. The first row of such an edge is its number for
+//! ever: a later row names it in a column of its own.
 //!
 //! The rows are in parts: files with all columns of the rows of a range of numbers. A new part is written together with
 //! those before it that are at most twice as long, so that there are few.
@@ -44,6 +47,10 @@ impl EdgeRecord {
     }
 }
 
+/// In the place of the number of a property: the column that leads from a row to the first row of the same edge. It is
+/// null where that is the row itself.
+pub(crate) const FIRST_ROWS: u32 = u32::MAX;
+
 /// A part of the rows: the number of its file, and the file.
 pub(crate) type RowPart = (u32, Arc<ColumnFile>);
 
@@ -67,14 +74,40 @@ impl EdgeColumns {
                     return Some((place, format!("rows from {next} to below {next_row} expected, {found:?} found")));
                 }
             }
-            let is_known = |(number, property_type): (u32, PropertyType)| {
-                self.records.get(number as usize).is_some_and(|record| record.property_type == property_type)
-            };
+            let is_known = |(number, property_type): (u32, PropertyType)| self.type_of(number) == Some(property_type);
             if !part.columns().all(is_known) {
                 return Some((place, "a column that the database has not, or of another type".into()));
             }
         }
         None
+    }
+
+    /// The type of the column with this number.
+    fn type_of(&self, number: u32) -> Option<PropertyType> {
+        match number {
+            FIRST_ROWS => Some(PropertyType::I64),
+            number => self.records.get(number as usize).map(|record| record.property_type),
+        }
+    }
+
+    /// The numbers and types of the columns of these parts and of rows that come to them, some of which have other first
+    /// rows if `has_first_rows`.
+    pub fn types(&self, parts: &[RowPart], has_first_rows: bool) -> Vec<(u32, PropertyType)> {
+        let is_first_rows = |(number, _): (u32, PropertyType)| number == FIRST_ROWS;
+        let has_first_rows = has_first_rows || parts.iter().any(|(_, part)| part.columns().any(is_first_rows));
+        let first_rows = has_first_rows.then_some((FIRST_ROWS, PropertyType::I64));
+        (0..).zip(&self.records).map(|(number, record)| (number, record.property_type)).chain(first_rows).collect()
+    }
+
+    /// The first row of the edge that has or had a row.
+    fn first_row(&self, row: u64) -> Result<u64> {
+        Ok(match self.position(row)? {
+            Some((part, position)) => match part.get(FIRST_ROWS, position)? {
+                PropertyValue::I64(first) => first as u64,
+                _ => row,
+            },
+            None => row,
+        })
     }
 
     /// The value of a column at a row.
@@ -164,11 +197,11 @@ impl EdgeColumns {
         number: u32,
         take: &mut dyn FnMut(&PropertyColumn) -> Result<()>,
     ) -> Result<()> {
-        let Some(record) = self.records.get(number as usize) else { return Ok(()) };
+        let Some(property_type) = self.type_of(number) else { return Ok(()) };
         for (_, part) in parts {
             for start in (0..part.len()).step_by(COPIED_ROWS) {
                 let end = part.len().min(start + COPIED_ROWS);
-                take(&part.read(number, record.property_type, start..end)?)?;
+                take(&part.read(number, property_type, start..end)?)?;
             }
         }
         Ok(())
@@ -182,6 +215,9 @@ pub trait RowOverlay: Debug + Send + Sync {
 
     /// The value of a row, of the property at a place of the schema; `None` where the row is one of the snapshot's.
     fn row_value(&self, place: usize, row: u64) -> Option<PropertyValue<'_>>;
+
+    /// The first row of the edge that has or had a row, in a multigraph; `None` where the row is one of the snapshot's.
+    fn first_row(&self, row: u64) -> Option<u64>;
 }
 
 /// The properties of the edges of a view. Nothing is read before it is asked for.
@@ -212,6 +248,19 @@ impl<'a> EdgeProperties<'a> {
         match self.laid_over.and_then(|laid_over| laid_over.row_value(place, row)) {
             Some(value) => Ok(value),
             None => self.stored.value(place, row),
+        }
+    }
+
+    /// The number of the edge of a multigraph that has a row: its first row, which never changes.
+    ///
+    /// Cost: as of [`value`](Self::value).
+    ///
+    /// # Errors
+    /// The row is damaged.
+    pub fn number(self, row: u64) -> Result<u64> {
+        match self.laid_over.and_then(|laid_over| laid_over.first_row(row)) {
+            Some(number) => Ok(number),
+            None => self.stored.columns.first_row(row),
         }
     }
 

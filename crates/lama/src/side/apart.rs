@@ -8,13 +8,11 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use base::VertexId;
-use graph::Weight;
 
 use super::{Found, Recipe, Sense, Show, Side, UNTOUCHED};
-use crate::base_run::BaseLists;
-use crate::changes::{ChangedList, PageChanges, apply};
+use crate::arc_columns::ArcValue;
+use crate::changes::{ChangedList, EntryBuffer, PageChanges, apply};
 use crate::level::{StoredList, StoredPage, StoredPlace};
-use crate::patched::extend_bits;
 use crate::table::{page_of, place_in_page};
 
 /// So many lists of a page are made one by one at most.
@@ -22,19 +20,9 @@ const PATIENCE: u16 = 64;
 /// In place of a number of reads: no level changes the page.
 const UNCHANGED: u16 = u16::MAX;
 
-/// A list that was made on its own.
-#[derive(Debug, Default)]
-pub(super) struct ListApart {
-    pub targets: Vec<VertexId>,
-    /// The bits of the weights; none where the graph has none.
-    bits: Vec<u64>,
-}
-
-impl ListApart {
-    /// The weights, which are of this type.
-    pub fn weights<W: Weight>(&self) -> Vec<W> {
-        self.bits.iter().map(|&bits| W::of_bits(bits)).collect()
-    }
+/// The weights or the rows of a list that was made on its own.
+pub(super) fn values_apart<P: ArcValue>(list: &EntryBuffer) -> Vec<P> {
+    (0..list.targets.len()).map(|place| P::of_data(list.all().data(place))).collect()
 }
 
 impl Side {
@@ -55,6 +43,14 @@ impl Side {
             self.set_damaged(page_of(vertex), error);
             0
         }))
+    }
+
+    /// Patches the page of a vertex, if levels change it and nobody has: no list of it is made on its own any more.
+    pub(crate) fn settle(&self, vertex: VertexId) {
+        let page = page_of(vertex);
+        if self.pages[page].state() == UNTOUCHED && !self.is_unchanged(page) {
+            self.enter(page, false);
+        }
     }
 
     /// Counts a list that is read, and says whether it is made on its own.
@@ -102,29 +98,24 @@ impl Recipe {
         let (page, local) = (page_of(vertex), place_in_page(vertex));
         let old = self.list_below(vertex, is_sparing, wants_weights)?;
         let targets = self.lists().map_or(&[][..], |lists| &lists.targets()[old.clone()]);
-        let mut changed = None::<ListApart>;
+        let mut changed = None::<EntryBuffer>;
         self.for_each_change(vertex, |stored, added, removed| {
             let (added, removed) = (stored.arcs(added), stored.arcs(removed));
-            let changes = ChangedList {
-                local: local as u16,
-                added: added.0,
-                added_weights: &added.1,
-                removed: removed.0,
-                removed_weights: &removed.1,
-            };
+            let changes = ChangedList { local: local as u16, added: added.all(), removed: removed.all() };
             let before = match changed.take() {
                 Some(before) => before,
                 None => {
-                    let mut bits = Vec::new();
-                    if let Some(weights) = self.lists().and_then(BaseLists::weights) {
-                        extend_bits(weights, self.list_below(vertex, is_sparing, true)?, &mut bits);
+                    let mut before = EntryBuffer { targets: targets.to_vec(), ..EntryBuffer::default() };
+                    if let Some(lists) = self.lists().filter(|_| !self.options.is_plain()) {
+                        let entries = self.list_below(vertex, is_sparing, true)?;
+                        lists.verify_rows(entries.clone())?;
+                        lists.columns().copy(entries, &mut before);
                     }
-                    ListApart { targets: targets.to_vec(), bits }
+                    before
                 }
             };
-            let ListApart { targets, bits } = changed.insert(ListApart::default());
-            apply((&before.targets, &before.bits), &changes, self.multigraph, targets, bits)
-                .map_err(|what| self.corrupt(page, &what))
+            let after = changed.insert(EntryBuffer::default());
+            apply(before.all(), &changes, self.options.multigraph, after).map_err(|what| self.corrupt(page, &what))
         })?;
         let targets = changed.as_ref().map_or(targets, |list| &list.targets);
         self.check_largest(page, targets.last().copied())?;
@@ -144,7 +135,7 @@ impl Recipe {
         Ok(degree)
     }
 
-    /// The entries of the list of `vertex` in the base run, with their weights verified if they are wanted.
+    /// The entries of the list of `vertex` in the base run, with their weights verified if they are wanted; rows are not.
     fn list_below(&self, vertex: VertexId, is_sparing: bool, wants_weights: bool) -> base::Result<Range<usize>> {
         match self.lists() {
             Some(lists) if is_sparing && wants_weights => lists.weighted_list(vertex),

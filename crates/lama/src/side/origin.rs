@@ -75,8 +75,8 @@ impl Side {
                     from: level.from(),
                     to: level.to(),
                     is_backward: *sense == Sense::Backward,
-                    added: list.added.to_vec(),
-                    removed: list.removed.to_vec(),
+                    added: list.added.targets.to_vec(),
+                    removed: list.removed.targets.to_vec(),
                 });
             }
         }

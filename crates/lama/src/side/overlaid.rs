@@ -11,9 +11,11 @@ use std::sync::atomic::Ordering;
 use base::VertexId;
 use base::bitmap::AtomicBitmap;
 use base::simd::prefetch;
-use graph::{DensePage, WantedLists, Weight, vertices_of};
+use graph::{DensePage, WantedLists, vertices_of};
 
+use super::apart::values_apart;
 use super::{EMPTY, Found, LISTS_READY, OVERLAID, READY, Recipe, Side, home};
+use crate::arc_columns::{ArcValue, values_of};
 use crate::overlay::{Added, ChangedPart, FirstCuts, Overlay, TouchedLists, without};
 use crate::table::{PAGE_OFFSETS, PAGE_SHIFT, num_pages, page_of, place_in_page};
 
@@ -162,7 +164,7 @@ impl Side {
 
     /// The list of `vertex`, whatever is laid over it, with its weights verified if they are wanted.
     #[inline(always)]
-    fn found_below(&self, vertex: VertexId, wants_weights: bool) -> Found<'_> {
+    pub(super) fn targets_below(&self, vertex: VertexId, wants_weights: bool) -> Found<'_> {
         let state = self.pages[page_of(vertex)].load(Ordering::Acquire).0 & !OVERLAID;
         match self.list_below(vertex, if wants_weights { READY } else { LISTS_READY }) {
             Some(list) => Found::List(list),
@@ -208,7 +210,7 @@ impl Side {
             true => body(targets),
             false => without(targets, removed, |kept| body(&targets[kept])),
         };
-        match self.found_below(vertex, false) {
+        match self.targets_below(vertex, false) {
             Found::List(list) => match list.start + start {
                 at if at == list.end && start > 0 => ControlFlow::Continue(()),
                 at => keep(&self.targets[at..list.end]),
@@ -346,35 +348,32 @@ impl Side {
     }
 
     #[inline]
-    pub(super) fn for_each_weighted_fragment_overlaid<W: Weight>(
+    pub(super) fn for_each_fragment_with_overlaid<P: ArcValue>(
         &self,
         overlay: &SideOverlay,
         vertex: VertexId,
-        weights: &[W],
-        mut body: impl FnMut(&[VertexId], &[W]) -> ControlFlow<()>,
+        values: &[P],
+        mut body: impl FnMut(&[VertexId], &[P]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let (removed, added) = overlay.both(vertex);
-        let mut keep = |targets: &[VertexId], weights: &[W]| match removed.is_empty() {
-            true => body(targets, weights),
-            false => without(targets, &removed, |kept| body(&targets[kept.clone()], &weights[kept])),
+        let mut keep = |targets: &[VertexId], values: &[P]| match removed.is_empty() {
+            true => body(targets, values),
+            false => without(targets, &removed, |kept| body(&targets[kept.clone()], &values[kept])),
         };
-        match self.found_below(vertex, true) {
-            Found::List(list) => keep(&self.targets[list.clone()], &weights[list])?,
+        match self.found_below::<P>(vertex) {
+            Found::List(list) => keep(&self.targets[list.clone()], &values[list])?,
             Found::Pieces(page, head) => {
                 let edges = self.base_targets(page_of(vertex));
-                let base = (&self.targets[edges.clone()], &weights[edges]);
-                page.for_each_weighted_fragment(head, base, keep)?;
+                page.for_each_fragment_with(head, (&self.targets[edges.clone()], &values[edges]), keep)?;
             }
-            Found::Apart(list) => keep(&list.targets, &list.weights())?,
+            Found::Apart(list) => keep(&list.targets, &values_apart(&list))?,
             Found::Nothing => {}
         }
+        let mut piece = |targets: &[VertexId], bytes: &[u8]| body(targets, &values_of(targets.len(), bytes));
         match added {
             Some(([], _)) => ControlFlow::Continue(()),
-            Some((targets, weights)) => body(targets, bytemuck::cast_slice(weights)),
-            None => {
-                let piece = &mut |targets: &[VertexId], weights: &[u8]| body(targets, bytemuck::cast_slice(weights));
-                overlay.overlay.for_each_added(overlay.side, vertex, piece)
-            }
+            Some((targets, bytes)) => piece(targets, bytes),
+            None => overlay.overlay.for_each_added(overlay.side, vertex, &mut piece),
         }
     }
 }

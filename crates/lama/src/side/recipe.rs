@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::VertexId;
-use graph::WeightType;
 
 use crate::base_run::{BaseLists, BaseRun};
-use crate::changes::{ComposeScratch, PageChanges, compose, join};
+use crate::changes::{ComposeScratch, Entries, PageChanges, compose, join};
 use crate::level::{Level, StoredPage};
+use crate::options::GraphOptions;
 use crate::patched::{Ground, NO_OFFSETS, PatchedPage, WholePage};
 use crate::rewritten::Room;
 
@@ -40,8 +40,7 @@ pub(crate) struct Recipe {
     pub steps: Vec<(Level, Sense)>,
     pub show: Show,
     pub vertex_bound: usize,
-    pub multigraph: bool,
-    pub weight_type: Option<WeightType>,
+    pub options: GraphOptions,
     /// Whether others take its place soon: then pages that are written anew are not worth huge pages of memory.
     pub is_brief: bool,
     /// Named where its parts do not fit together.
@@ -122,7 +121,7 @@ impl Recipe {
     /// What all steps together change on a page becomes `scratch.all`; whether that is anything.
     pub(super) fn changes(&self, page: usize, scratch: &mut PageScratch) -> base::Result<bool> {
         let PageScratch { parts, sums, starts, all } = scratch;
-        let is_joined = self.weight_type.is_none() && {
+        let is_joined = self.options.is_plain() && {
             let mut stored = Vec::with_capacity(self.steps.len());
             self.stored_parts(page, &mut stored, all)?;
             join(&stored, all, starts)
@@ -136,25 +135,26 @@ impl Recipe {
         }
         if self.show == Show::Additions {
             let mut added = PageChanges::default();
-            for list in all.lists().filter(|list| !list.added.is_empty()) {
-                added.push(list.local, (list.added, list.added_weights), (&[], &[]));
+            for list in all.lists().filter(|list| !list.added.targets.is_empty()) {
+                added.push(list.local, list.added, Entries::default());
             }
             *all = added;
         }
         Ok(!all.is_empty())
     }
 
-    /// A page of the base run, with its weights verified.
+    /// A page of the base run, with its weights and rows verified.
     pub(super) fn ground(&self, page: usize) -> base::Result<Ground<'_>> {
         let lists = self.lists().filter(|lists| page < lists.num_pages());
         let base = lists.map_or(Ok(None), |lists| lists.page(page))?;
         if let Some(lists) = lists {
             lists.verify_weights(page)?;
+            lists.verify_rows(lists.edges(page))?;
         }
         let (offsets, targets, edge_base) =
             base.map_or((NO_OFFSETS, &[][..], 0), |page| (page.offsets, page.targets, page.edge_base));
-        let (multigraph, weight_type) = (self.multigraph, self.weight_type);
-        Ok(Ground { offsets, targets, edge_base, weights: lists.and_then(BaseLists::weights), multigraph, weight_type })
+        let columns = lists.map(BaseLists::columns);
+        Ok(Ground { offsets, targets, edge_base, columns, options: &self.options })
     }
 
     /// The page with the changes of all steps; `None` where they change nothing. If it `is_sparing`, the room is left to

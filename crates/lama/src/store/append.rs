@@ -50,8 +50,7 @@ pub struct LevelChanges<'a> {
     pub new_properties: &'a [(String, PropertyType)],
     /// Properties of edges that are new from this snapshot on; their columns follow those that there are.
     pub new_edge_properties: &'a [(String, PropertyType)],
-    /// The rows of edges that are added, where edges have properties: what is added names them by their numbers, in the
-    /// place of weights.
+    /// The rows of edges that are added, where edges have properties: what is added names them by their numbers.
     pub rows: NewRows<'a>,
     /// Values of properties that change, by column. Vertices that die lose theirs.
     pub properties: &'a [PropertyChanges],
@@ -70,6 +69,9 @@ pub struct NewRows<'a> {
     pub next_row: u64,
     /// A column of as many rows for each property, old and new, by number; none where there are no rows.
     pub columns: &'a [PropertyColumn],
+    /// In a multigraph, the first row of the edge of each of these rows, null where that is the row itself; `None` where
+    /// it is of all. A row that has no values and is the first of its edge need not be among the rows.
+    pub first_rows: Option<&'a PropertyColumn>,
 }
 
 impl Store {
@@ -211,14 +213,17 @@ impl Draft<'_> {
         let joined = EdgeColumns { records: records.to_vec(), parts: old.parts[num_kept..].to_vec() };
         let (mut runs, num_before) = EdgeColumns::joined_runs(&joined.parts)?;
         RowRun::push_numbers(&mut runs, rows.numbers, num_before);
-        let types: Vec<_> = (0..).zip(records).map(|(number, record)| (number, record.property_type)).collect();
+        let types = joined.types(&joined.parts, rows.first_rows.is_some());
         let file_number = self.next_file();
         let new =
             NewColumns { file_number, kind: FileKind::Rows, runs: &runs, num_rows: num_together, columns: &types };
         let (storage, path, id) = (&*self.store.storage, &*self.store.path, self.state.manifest.created.id);
         let file = write_columns(storage, path, id, new, &|place, take| {
-            joined.copy(&joined.parts, place as u32, take)?;
-            take(&rows.columns[place])
+            joined.copy(&joined.parts, types[place].0, take)?;
+            match (rows.columns.get(place), rows.first_rows) {
+                (Some(column), _) | (None, Some(column)) => take(column),
+                (None, None) => take(&PropertyColumn::nulls(types[place].1, rows.numbers.len())),
+            }
         })?;
         let num_bytes: usize = rows.columns.iter().map(PropertyColumn::num_bytes).sum();
         self.num_new_bytes += num_bytes as u64;
@@ -232,17 +237,19 @@ fn check_rows(changes: &LevelChanges<'_>, manifest: &Manifest) -> Result<()> {
     let bad = |what: String| Err(Error::Input(what));
     let columns = changes.rows.columns;
     let numbers = changes.rows.numbers;
-    if !manifest.created.options.edge_properties {
-        return match numbers.is_empty() && changes.new_edge_properties.is_empty() {
-            true => Ok(()),
-            false => bad("the edges of this graph have no properties".into()),
-        };
+    let options = &manifest.created.options;
+    if !(options.edge_properties || columns.is_empty() && changes.new_edge_properties.is_empty()) {
+        return bad("the edges of this graph have no properties".into());
+    }
+    if !options.has_rows() && !numbers.is_empty() {
+        return bad("the edges of this graph have no rows".into());
     }
     let records = manifest.edge_properties.iter().map(|record| (record.name.clone(), record.property_type));
     let schema = PropertySchema::new(records.chain(changes.new_edge_properties.iter().cloned()))?;
     let fits =
         schema.iter().map(|(_, property_type)| property_type).eq(columns.iter().map(PropertyColumn::property_type));
-    if !(numbers.is_empty() || fits) || columns.iter().any(|column| column.len() != numbers.len()) {
+    let mut all_columns = columns.iter().chain(changes.rows.first_rows);
+    if !(numbers.is_empty() || fits) || all_columns.any(|column| column.len() != numbers.len()) {
         return bad("a column of as many rows for each property of edges expected".into());
     }
     let follow = numbers.windows(2).all(|pair| pair[0] < pair[1]);
@@ -252,8 +259,13 @@ fn check_rows(changes: &LevelChanges<'_>, manifest: &Manifest) -> Result<()> {
     if numbers.last().is_some_and(|&last| last >= MAX_ROWS) || changes.rows.next_row > MAX_ROWS {
         return bad("there are no numbers left for rows of properties".into());
     }
-    match changes.out_added.iter().find(|arc| numbers.binary_search(&arc.weight).is_err()) {
-        Some(arc) => bad(format!("an edge is added with row {}, which is none of the new rows", arc.weight)),
+    let end = numbers.last().map_or(0, |last| last + 1).max(changes.rows.next_row);
+    let is_new = |row: u64| match options.edge_properties {
+        true => numbers.binary_search(&row).is_ok(),
+        false => !options.has_rows() || (manifest.next_row..end).contains(&row),
+    };
+    match changes.out_added.iter().find(|arc| !is_new(arc.data.row)) {
+        Some(arc) => bad(format!("an edge is added with row {}, which is none of the new rows", arc.data.row)),
         None => Ok(()),
     }
 }

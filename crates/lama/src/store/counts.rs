@@ -59,8 +59,8 @@ pub(crate) fn net_counts(levels: &[Level], options: &GraphOptions) -> Result<(u6
                 true => targets.len() as u64,
                 false => targets.iter().filter(|&&target| vertex <= target).count() as u64,
             };
-            num_added += count(list.added);
-            num_removed += count(list.removed);
+            num_added += count(list.added.targets);
+            num_removed += count(list.removed.targets);
         }
     }
     Ok((num_added, num_removed))

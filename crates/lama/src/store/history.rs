@@ -8,7 +8,7 @@ use graph::{Direction, Side};
 
 use super::Store;
 use super::counts::{changed_pages, net_page};
-use crate::changes::{ChangedArc, ComposeScratch, PageChanges};
+use crate::changes::{ChangedArc, ComposeScratch, Entries, PageChanges};
 use crate::level::{Level, net_deaths, net_properties};
 use crate::options::Retention;
 use crate::property::PropertyChanges;
@@ -71,16 +71,16 @@ impl EdgeChanges {
         let first = (page * PAGE_VERTICES) as VertexId;
         for list in net.lists() {
             let vertex = first + VertexId::from(list.local);
-            let extend = |arcs: &mut Vec<ChangedArc>, targets: &[VertexId], weights: &[u64]| {
-                let arcs_of_list = targets.iter().enumerate().map(|(place, &neighbour)| ChangedArc {
+            let extend = |arcs: &mut Vec<ChangedArc>, entries: Entries<'_>| {
+                let arcs_of_list = entries.targets.iter().enumerate().map(|(place, &neighbour)| ChangedArc {
                     list: vertex,
                     neighbour,
-                    weight: weights.get(place).copied().unwrap_or(0),
+                    data: entries.data(place),
                 });
                 arcs.extend(arcs_of_list.filter(|arc| !self.is_undirected || arc.list <= arc.neighbour));
             };
-            extend(added, list.added, list.added_weights);
-            extend(removed, list.removed, list.removed_weights);
+            extend(added, list.added);
+            extend(removed, list.removed);
         }
         Ok(())
     }

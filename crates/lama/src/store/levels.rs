@@ -40,13 +40,12 @@ const FRAME_BYTES: u64 = 5000;
 
 /// About the bytes that a level will have in its file.
 pub(super) fn estimated_bytes(changes: &LevelChanges<'_>, options: &GraphOptions) -> u64 {
-    let weight_bytes = options.list_weights().map_or(0, |weight_type| weight_type.num_bytes()) as u64;
     let arcs = [changes.out_added, changes.out_removed, changes.in_added, changes.in_removed];
     let num_arcs: u64 = arcs.iter().map(|arcs| arcs.len() as u64).sum();
     let num_vertices = (changes.died.len() + changes.returned.len()) as u64;
     // An arc may have a vertex of its own, and its share of a page.
     let properties: u64 = changes.properties.iter().map(|column| column.as_ref().num_bytes() as u64).sum();
-    num_arcs * (4 + weight_bytes + 8) + num_vertices * 4 + properties
+    num_arcs * (4 + options.data_bytes() as u64 + 8) + num_vertices * 4 + properties
 }
 
 /// What is written as one level.

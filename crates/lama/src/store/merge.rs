@@ -14,6 +14,7 @@ use self::rows::NamedRows;
 use super::draft::Draft;
 use super::{State, Store};
 use crate::chain::DeltaRun;
+use crate::changes::EntryBuffer;
 use crate::file::{FileKind, WrittenFile};
 use crate::manifest::Manifest;
 use crate::patched::WholePage;
@@ -313,8 +314,8 @@ fn write_lists(
             Ok(lists.read_whole_page(page, scratch, whole)?)
         };
         let mut take = |(page, whole): &mut (usize, WholePage)| {
-            if side == Side::Out && view.options().edge_properties {
-                rows.mark(&whole.weights)?;
+            if side == Side::Out && view.options().has_rows() {
+                rows.mark(&whole.entries.rows)?;
             }
             append(writer, view, side, *page, whole, progress)
         };
@@ -344,17 +345,17 @@ fn append(
     let ends = whole.offsets.get(..=num_vertices).unwrap_or_default();
     let degrees: Vec<u32> = ends.windows(2).map(|pair| pair[1] - pair[0]).collect();
     if side == Side::Out {
-        progress.advance(whole.targets.len() as u64);
+        progress.advance(whole.entries.targets.len() as u64);
     }
-    let weight_bytes = view.options().list_weights().map_or(0, |weight_type| weight_type.num_bytes());
-    progress.wrote((degrees.len() * size_of::<u32>() + whole.targets.len() * (size_of::<u32>() + weight_bytes)) as u64);
-    let WholePage { targets, weights, .. } = whole;
-    match view.options().list_weights() {
-        None => writer.append_verified::<u32>(side, &degrees, targets, &[]),
-        Some(WeightType::U32) => writer.append_verified(side, &degrees, targets, &typed::<u32>(weights)),
-        Some(WeightType::I64) => writer.append_verified(side, &degrees, targets, &typed::<i64>(weights)),
-        Some(WeightType::F32) => writer.append_verified(side, &degrees, targets, &typed::<f32>(weights)),
-        Some(WeightType::F64) => writer.append_verified(side, &degrees, targets, &typed::<f64>(weights)),
+    let EntryBuffer { targets, weights, rows } = &whole.entries;
+    let entry_bytes = size_of::<u32>() + view.options().data_bytes();
+    progress.wrote((degrees.len() * size_of::<u32>() + targets.len() * entry_bytes) as u64);
+    match view.options().weight_type {
+        None => writer.append_verified::<u32>(side, &degrees, targets, &[], rows),
+        Some(WeightType::U32) => writer.append_verified(side, &degrees, targets, &typed::<u32>(weights), rows),
+        Some(WeightType::I64) => writer.append_verified(side, &degrees, targets, &typed::<i64>(weights), rows),
+        Some(WeightType::F32) => writer.append_verified(side, &degrees, targets, &typed::<f32>(weights), rows),
+        Some(WeightType::F64) => writer.append_verified(side, &degrees, targets, &typed::<f64>(weights), rows),
     }
 }
 

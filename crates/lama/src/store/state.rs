@@ -323,9 +323,6 @@ struct Files<'a> {
 /// Pages that levels change may take one in so many bytes of the memory that is free when the database is opened.
 const PATCH_SHARE: u64 = 4;
 
-/// The files of one side of a run: table, targets, weights.
-type RunFiles = (Arc<FramedFile>, Arc<FramedFile>, Option<Arc<FramedFile>>);
-
 impl Files<'_> {
     fn open(&self, kind: FileKind, name: &str) -> Result<Arc<FramedFile>> {
         match (self.records.get(name), self.opened.get(name)) {
@@ -383,11 +380,18 @@ impl Files<'_> {
         }
     }
 
-    fn open_side(&self, side: graph::Side) -> Result<RunFiles> {
+    fn open_side(&self, side: graph::Side) -> Result<SideFiles> {
         let column = |kind| self.open(kind, &names::run(self.manifest.run, run::column_name(kind)));
-        let weights =
-            self.manifest.created.options.list_weights().map(|_| column(FileKind::weights(side))).transpose()?;
-        Ok((column(FileKind::table(side))?, column(FileKind::targets(side))?, weights))
+        let options = &self.manifest.created.options;
+        Ok(SideFiles {
+            table: column(FileKind::table(side))?,
+            targets: column(FileKind::targets(side))?,
+            weights: match options.weight_type {
+                Some(weight_type) => Some((column(FileKind::weights(side))?, weight_type)),
+                None => None,
+            },
+            rows: options.has_rows().then(|| column(FileKind::rows(side))).transpose()?,
+        })
     }
 
     fn open_run(&self, patch_bytes: u64) -> Result<Arc<BaseRun>> {
@@ -399,12 +403,10 @@ impl Files<'_> {
         let out_files = self.open_side(graph::Side::Out)?;
         let in_files = options.stores_in_lists().then(|| self.open_side(graph::Side::In)).transpose()?;
         let rules = ListRules { vertex_bound: anchor.vertex_bound as usize, multigraph: options.multigraph };
-        let in_side = in_files.as_ref().map(|files| side_files(files, options.list_weights()));
-        let base =
-            BaseRun::open(&side_files(&out_files, options.list_weights()), in_side.as_ref(), rules, patch_bytes)?;
+        let base = BaseRun::open(&out_files, in_files.as_ref(), rules, patch_bytes)?;
         if base.num_arcs() != anchor.num_arcs {
             let what = format!("{} targets expected, {} found", anchor.num_arcs, base.num_arcs());
-            return Err(out_files.1.corrupt(what));
+            return Err(out_files.targets.corrupt(what));
         }
         Ok(base)
     }
@@ -413,10 +415,6 @@ impl Files<'_> {
 /// What pages that levels change may take unless somebody says.
 fn patch_bytes() -> u64 {
     base::memory::available() / PATCH_SHARE
-}
-
-fn side_files((table, targets, weights): &RunFiles, weight_type: Option<graph::WeightType>) -> SideFiles<'_> {
-    SideFiles { table, targets, weights: weights.as_deref().zip(weight_type) }
 }
 
 fn read_manifest(storage: &dyn Storage, path: &Path) -> Result<Vec<u8>> {

@@ -145,17 +145,20 @@ fn check_delta_runs(state: &State) -> Result<()> {
 /// Every row of edges can be read, the numbers of rows ascend, and every entry of a list names a row.
 fn check_rows(state: &State, path: &Path, pool: &Pool) -> Result<()> {
     let (manifest, rows) = (&state.manifest, &state.rows);
-    if !manifest.created.options.edge_properties {
+    if !manifest.created.options.has_rows() {
         return Ok(());
     }
-    let results = pool.map_chunks(0..rows.records.len(), 1, |_, columns| {
-        columns.into_iter().try_for_each(|column| rows.copy(&rows.parts, column as u32, &mut |_| Ok(())))
+    let types = rows.types(&rows.parts, false);
+    let results = pool.map_chunks(0..types.len(), 1, |_, columns| {
+        columns.into_iter().try_for_each(|place| rows.copy(&rows.parts, types[place].0, &mut |_| Ok(())))
     });
     results.into_iter().collect::<Result<()>>()?;
     rows.parts.iter().try_for_each(|(_, part)| part.runs().map(drop))?;
+    let has_values = manifest.created.options.edge_properties;
     let first_missing = |named: &[u64]| -> Result<Option<u64>> {
         for &row in named {
-            if rows.place(row)?.is_none() {
+            // A row without values need not be stored.
+            if row >= manifest.next_row || has_values && rows.place(row)?.is_none() {
                 return Ok(Some(row));
             }
         }
@@ -166,7 +169,7 @@ fn check_rows(state: &State, path: &Path, pool: &Pool) -> Result<()> {
         for page in level.pages(Side::Out)? {
             let mut changes = PageChanges::default();
             level.read_page(Side::Out, page as usize, &mut changes)?;
-            if let Some(row) = first_missing(changes.weights())? {
+            if let Some(row) = first_missing(changes.entries().rows)? {
                 return Err(level.corrupt(format!("row {row} is named, which is not there")).into());
             }
         }
@@ -175,7 +178,7 @@ fn check_rows(state: &State, path: &Path, pool: &Pool) -> Result<()> {
     let view = state.view(manifest.chain.anchor, path)?;
     for page in 0..view.out_side().num_pages() {
         let whole = view.out_side().whole_page(page)?;
-        if let Some(row) = first_missing(&whole.weights)? {
+        if let Some(row) = first_missing(&whole.entries.rows)? {
             let what = format!("page {page}: row {row} is named, which is not there");
             return Err(base::Error::corrupt(path, 0, what).into());
         }

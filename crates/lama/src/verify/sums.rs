@@ -9,6 +9,7 @@ use graph::{Direction, Graph};
 use super::CHUNK_PAGES;
 use crate::Result;
 use crate::chain::Version;
+use crate::changes::{ArcData, Entries};
 use crate::options::GraphOptions;
 use crate::patched::WholePage;
 use crate::side::Side;
@@ -22,21 +23,21 @@ pub(super) struct Sums {
     num_loops: u64,
     /// Entries whose target is not larger than their vertex.
     num_not_ascending: u64,
-    /// A hash of all (vertex, target, weight).
+    /// A hash of all (vertex, target, row, weight).
     forward: u64,
-    /// A hash of all (target, vertex, weight).
+    /// A hash of all (target, vertex, row, weight).
     backward: u64,
 }
 
 impl Sums {
     /// Those of an entry.
-    fn of(source: VertexId, target: VertexId, weight: u64) -> Self {
+    fn of(source: VertexId, target: VertexId, data: ArcData) -> Self {
         Self {
             num_arcs: 1,
             num_loops: u64::from(source == target),
             num_not_ascending: u64::from(target <= source),
-            forward: hash(source, target, weight),
-            backward: hash(target, source, weight),
+            forward: hash(source, target, data),
+            backward: hash(target, source, data),
         }
     }
 
@@ -58,12 +59,10 @@ impl Sums {
         self.with(other, u64::wrapping_sub)
     }
 
-    /// Those of entries of one list; no weights are weights of 0.
-    pub fn of_list(vertex: VertexId, targets: &[VertexId], weights: &[u64]) -> Self {
-        let entries = targets.iter().enumerate();
-        entries.fold(Self::default(), |sums, (place, &target)| {
-            sums.plus(Self::of(vertex, target, weights.get(place).copied().unwrap_or(0)))
-        })
+    /// Those of entries of one list.
+    pub fn of_list(vertex: VertexId, entries: Entries<'_>) -> Self {
+        let targets = entries.targets.iter().enumerate();
+        targets.fold(Self::default(), |sums, (place, &target)| sums.plus(Self::of(vertex, target, entries.data(place))))
     }
 
     /// Those of a page.
@@ -72,12 +71,11 @@ impl Sums {
         let mut sums = Self::default();
         for (index, ends) in whole.offsets.windows(2).enumerate() {
             let vertex = first.wrapping_add(index as VertexId);
-            let list = ends[0] as usize..ends[1] as usize;
-            let targets = &whole.targets[list.clone()];
-            if let Some(dead) = targets.iter().find(|&&target| is_dead(target) || is_dead(vertex)) {
+            let list = whole.entries.all().slice(ends[0] as usize..ends[1] as usize);
+            if let Some(dead) = list.targets.iter().find(|&&target| is_dead(target) || is_dead(vertex)) {
                 return Err(format!("there is an edge between {vertex} and {dead}, one of which is no vertex"));
             }
-            sums = sums.plus(Self::of_list(vertex, targets, whole.weights.get(list).unwrap_or_default()));
+            sums = sums.plus(Self::of_list(vertex, list));
         }
         Ok(sums)
     }
@@ -115,8 +113,9 @@ impl Sums {
 
 /// Mixes an edge so that sums over different sets of edges differ.
 #[inline]
-fn hash(source: VertexId, target: VertexId, weight: u64) -> u64 {
-    let mut z = (u64::from(source) << 32 | u64::from(target)) ^ weight.wrapping_mul(0xd6e8_feb8_6659_fd93);
+fn hash(source: VertexId, target: VertexId, ArcData { row, weight }: ArcData) -> u64 {
+    let data = weight.wrapping_mul(0xd6e8_feb8_6659_fd93) ^ row.wrapping_mul(0xa076_1d64_78bd_642f);
+    let mut z = (u64::from(source) << 32 | u64::from(target)) ^ data;
     z = (z ^ (z >> 32)).wrapping_mul(0xbea2_25f9_eb34_556d);
     z = (z ^ (z >> 29)).wrapping_mul(0x9fb2_1c65_1e98_df25);
     z ^ (z >> 32)

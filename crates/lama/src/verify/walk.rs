@@ -10,7 +10,7 @@ use graph::Side;
 
 use super::{CHUNK_PAGES, Lives, Sums};
 use crate::Result;
-use crate::changes::{ChangedList, ComposeScratch, PageChanges, apply, compose};
+use crate::changes::{ChangedList, ComposeScratch, Entries, EntryBuffer, PageChanges, apply, compose};
 use crate::level::Level;
 use crate::patched::WholePage;
 use crate::store::State;
@@ -31,7 +31,7 @@ pub(super) struct Walk<'a> {
 }
 
 /// The lists of a page that levels changed so far.
-type Changed = HashMap<u16, (Vec<VertexId>, Vec<u64>)>;
+type Changed = HashMap<u16, EntryBuffer>;
 
 impl<'a> Walk<'a> {
     pub fn new(state: &'a State, path: &'a Path, side: Side, lives: &'a Lives) -> Result<Self> {
@@ -120,14 +120,14 @@ impl<'a> Walk<'a> {
                     .map_err(|what| level.corrupt(format!("vertex {vertex}, version {}: {what}", version.number)))?;
                 let is_too_large = |id: VertexId| u64::from(id) >= version.vertex_bound;
                 let is_dead = |id: VertexId| self.lives.is_dead(id, version.number);
-                let is_bad = new.0.last().is_some_and(|&last| is_too_large(last) || is_too_large(vertex));
-                if is_bad || list.added.iter().any(|&target| is_dead(target) || is_dead(vertex)) {
+                let is_bad = new.targets.last().is_some_and(|&last| is_too_large(last) || is_too_large(vertex));
+                if is_bad || list.added.targets.iter().any(|&target| is_dead(target) || is_dead(vertex)) {
                     let what =
                         format!("vertex {vertex}, version {}: an edge between what is no vertex", version.number);
                     return Err(level.corrupt(what).into());
                 }
-                added = added.plus(Sums::of_list(vertex, list.added, list.added_weights));
-                removed = removed.plus(Sums::of_list(vertex, list.removed, list.removed_weights));
+                added = added.plus(Sums::of_list(vertex, list.added));
+                removed = removed.plus(Sums::of_list(vertex, list.removed));
                 changed.insert(list.local, new);
             }
         }
@@ -135,7 +135,7 @@ impl<'a> Walk<'a> {
         let dying = if level_index == to_index { level.died()? } else { level.returned()? };
         let start = dying.partition_point(|&vertex| vertex < first);
         for &vertex in dying[start..].iter().take_while(|&&vertex| ((vertex - first) as usize) < PAGE_VERTICES) {
-            if !self.list(base, changed, (vertex - first) as u16).0.is_empty() {
+            if !self.list(base, changed, (vertex - first) as u16).targets.is_empty() {
                 let what = format!("vertex {vertex} is dead in version {} and has edges", version.number);
                 return Err(level.corrupt(what).into());
             }
@@ -143,27 +143,21 @@ impl<'a> Walk<'a> {
         Ok(touches.then_some((added, removed)))
     }
 
-    fn list<'l>(&self, base: &'l WholePage, changed: &'l Changed, local: u16) -> (&'l [VertexId], &'l [u64]) {
+    fn list<'l>(&self, base: &'l WholePage, changed: &'l Changed, local: u16) -> Entries<'l> {
         match changed.get(&local) {
-            Some((targets, weights)) => (targets, weights),
+            Some(list) => list.all(),
             None => {
                 let ends = base.offsets.get(usize::from(local)..=usize::from(local) + 1).unwrap_or(&[0, 0]);
-                let list = ends[0] as usize..ends[1] as usize;
-                (&base.targets[list.clone()], base.weights.get(list).unwrap_or_default())
+                base.entries.all().slice(ends[0] as usize..ends[1] as usize)
             }
         }
     }
 
-    fn change(
-        &self,
-        base: &WholePage,
-        changed: &Changed,
-        list: &ChangedList<'_>,
-    ) -> Result<(Vec<VertexId>, Vec<u64>), String> {
+    fn change(&self, base: &WholePage, changed: &Changed, list: &ChangedList<'_>) -> Result<EntryBuffer, String> {
         let multigraph = self.state.manifest.created.options.multigraph;
-        let (mut targets, mut weights) = (Vec::new(), Vec::new());
-        apply(self.list(base, changed, list.local), list, multigraph, &mut targets, &mut weights)?;
-        Ok((targets, weights))
+        let mut new = EntryBuffer::default();
+        apply(self.list(base, changed, list.local), list, multigraph, &mut new)?;
+        Ok(new)
     }
 
     /// Delta runs say what the levels say for which they stand.

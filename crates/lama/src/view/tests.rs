@@ -9,8 +9,9 @@ use base::storage::FaultStorage;
 use graph::WeightType;
 
 use super::*;
+use crate::arc_columns::{ArcValue, Row};
 use crate::base_run::SideFiles;
-use crate::changes::ChangedArc;
+use crate::changes::{ArcData, ChangedArc};
 use crate::dictionary::Dictionary;
 use crate::file::{FileKind, FramedFile};
 use crate::level::{LevelFile, LevelWriter};
@@ -20,8 +21,8 @@ use crate::run::{FinishedRun, RunWriter};
 
 const ID: DatabaseId = DatabaseId([9; 16]);
 
-/// An arc and the bits of its weight.
-type ModelArc = (VertexId, VertexId, u64);
+/// An arc with its row and weight.
+type ModelArc = (VertexId, VertexId, ArcData);
 
 /// The graph at one version.
 #[derive(Clone, Debug, Default)]
@@ -29,6 +30,8 @@ struct Version {
     bound: usize,
     arcs: Vec<ModelArc>,
     dead: BTreeSet<VertexId>,
+    /// The row of the next edge: no two edges have one.
+    next_row: u64,
 }
 
 /// A generator of random numbers, good enough to make graphs.
@@ -96,16 +99,18 @@ impl History {
                 if num_added < 1000 { random.skewed(version.bound) } else { 40 * random.skewed(version.bound / 40) };
             let v = random.below(version.bound) as VertexId;
             let weight = if self.options.weight_type.is_some() { random.below(5) as u64 } else { 0 };
+            let data = ArcData { row: if self.options.has_rows() { version.next_row } else { 0 }, weight };
+            version.next_row += 1;
             if version.dead.contains(&u) || version.dead.contains(&v) {
                 continue;
             }
             if !present.insert((u, v)) && !self.options.multigraph {
                 continue;
             }
-            version.arcs.push((u, v, weight));
+            version.arcs.push((u, v, data));
             if is_undirected && u != v {
                 present.insert((v, u));
-                version.arcs.push((v, u, weight));
+                version.arcs.push((v, u, data));
             }
         }
         version.arcs.sort_unstable();
@@ -135,9 +140,11 @@ impl History {
             let mut degrees = vec![0; version.bound];
             arcs.iter().for_each(|&(u, ..)| degrees[u as usize] += 1);
             let targets: Vec<_> = arcs.iter().map(|&(_, v, _)| v).collect();
-            let weights: Vec<_> = arcs.iter().map(|&(.., w)| w as u32).collect();
+            let weights: Vec<_> = arcs.iter().map(|(.., data)| data.weight as u32).collect();
             let weights = if self.options.weight_type.is_some() { &weights[..] } else { &[] };
-            writer.append::<u32>(side, &degrees, &targets, weights).unwrap();
+            let rows: Vec<_> = arcs.iter().map(|(.., data)| data.row).collect();
+            let rows = if self.options.has_rows() { &rows[..] } else { &[] };
+            writer.append::<u32>(side, &degrees, &targets, weights, rows).unwrap();
         }
         writer.finish_with_dead(&version.dead.iter().copied().collect::<Vec<_>>()).unwrap()
     }
@@ -147,16 +154,19 @@ impl History {
         let run = self.write_run(disk, version);
         let open = |kind: FileKind| {
             let file = run.files.iter().find(|file| file.kind == kind);
-            file.map(|file| FramedFile::open(disk, &file.path, kind, ID).unwrap())
+            file.map(|file| Arc::new(FramedFile::open(disk, &file.path, kind, ID).unwrap()))
         };
         let files = |side: graph::Side| {
-            Some((open(FileKind::table(side))?, open(FileKind::targets(side))?, open(FileKind::weights(side))))
+            Some(SideFiles {
+                table: open(FileKind::table(side))?,
+                targets: open(FileKind::targets(side))?,
+                weights: open(FileKind::weights(side)).zip(self.options.weight_type),
+                rows: open(FileKind::rows(side)),
+            })
         };
         let (out_files, in_files) = (files(graph::Side::Out).unwrap(), files(graph::Side::In));
         let rules = ListRules { vertex_bound: self.versions[version].bound, multigraph: self.options.multigraph };
-        let weight_type = self.options.weight_type;
-        let in_files = in_files.as_ref().map(|files| side_files(files, weight_type));
-        BaseRun::open(&side_files(&out_files, weight_type), in_files.as_ref(), rules, patch_bytes).unwrap()
+        BaseRun::open(&out_files, in_files.as_ref(), rules, patch_bytes).unwrap()
     }
 
     /// The levels between neighbouring versions.
@@ -179,7 +189,7 @@ impl History {
     }
 
     fn parts(&self, base: &Arc<BaseRun>, steps: Vec<(Level, Sense)>, version: usize) -> ViewParts {
-        let Version { bound, arcs, dead } = &self.versions[version];
+        let Version { bound, arcs, dead, .. } = &self.versions[version];
         let num_loops = arcs.iter().filter(|&&(u, v, _)| u == v).count();
         let num_edges = match self.options.direction {
             Direction::Directed => arcs.len(),
@@ -206,13 +216,6 @@ const PLENTY: u64 = 1 << 26;
 
 const SIDES: [graph::Side; 2] = [graph::Side::Out, graph::Side::In];
 
-fn side_files(
-    (table, targets, weights): &(FramedFile, FramedFile, Option<FramedFile>),
-    weight_type: Option<WeightType>,
-) -> SideFiles<'_> {
-    SideFiles { table, targets, weights: weights.as_ref().zip(weight_type) }
-}
-
 /// What `all` has and `some` has not; of equal arcs, as many as it has more. Both are sorted.
 fn missing(all: &[ModelArc], some: &[ModelArc]) -> Vec<ChangedArc> {
     let mut some = some.iter().peekable();
@@ -220,22 +223,58 @@ fn missing(all: &[ModelArc], some: &[ModelArc]) -> Vec<ChangedArc> {
     for arc in all {
         while some.next_if(|other| *other < arc).is_some() {}
         if some.next_if(|other| *other == arc).is_none() {
-            rest.push(ChangedArc { list: arc.0, neighbour: arc.1, weight: arc.2 });
+            rest.push(ChangedArc { list: arc.0, neighbour: arc.1, data: arc.2 });
         }
     }
     rest
 }
 
+/// The list of a vertex with the values of one of its columns, where the graph has that.
+fn values<P: ArcValue>(lists: &Side, vertex: VertexId) -> Vec<(VertexId, P)> {
+    let mut list = Vec::new();
+    let _ = lists.for_each_fragment_with::<P>(vertex, |targets, values| {
+        assert_eq!(targets.len(), values.len());
+        list.extend(targets.iter().copied().zip(values.iter().copied()));
+        ControlFlow::Continue(())
+    });
+    list
+}
+
+/// The arcs of the list of a vertex, whose targets these are, with all that they carry. Parallel edges stand in one order
+/// in all columns.
+fn arcs_of_list(view: &View, lists: &Side, vertex: VertexId, targets: &[VertexId]) -> Vec<ModelArc> {
+    let (weights, rows) = (values::<u32>(lists, vertex), values::<Row>(lists, vertex));
+    let options = view.options();
+    assert!(options.has_rows() || rows.is_empty());
+    assert!(options.weight_type.is_some() || weights.is_empty());
+    let mut arcs: Vec<ModelArc> = targets.iter().map(|&target| (vertex, target, ArcData::default())).collect();
+    let by_target = |arcs: &mut Vec<ModelArc>| arcs.sort_by_key(|&(_, target, _)| target);
+    by_target(&mut arcs);
+    let mut fill = |mut column: Vec<ModelArc>, set: fn(&mut ArcData, ArcData)| {
+        // Pieces come in another order than a list that was made on its own.
+        by_target(&mut column);
+        assert!(column.iter().map(|arc| arc.1).eq(arcs.iter().map(|arc| arc.1)));
+        arcs.iter_mut().zip(column).for_each(|(arc, (.., data))| set(&mut arc.2, data));
+    };
+    if options.weight_type.is_some() {
+        let column = weights.into_iter().map(|(target, weight)| (vertex, target, ArcData::of_weight(weight.into())));
+        fill(column.collect(), |data, found| data.weight = found.weight);
+    }
+    if options.has_rows() {
+        let column = rows.into_iter().map(|(target, Row(row))| (vertex, target, ArcData::of_row(row)));
+        fill(column.collect(), |data, found| data.row = found.row);
+    }
+    arcs
+}
+
 /// The arcs of a side of a view, read list by list; pages, degrees and whole pages must say the same.
 fn read(view: &View, side: graph::Side) -> Vec<ModelArc> {
-    let has_weights = view.weight_type().is_some();
-    let (mut arcs, mut num_fragments) = (Vec::new(), 0);
+    let mut arcs = Vec::new();
     let lists = view.side(side).unwrap();
     for vertex in 0..view.vertex_bound() as VertexId {
         let mut list = Vec::new();
         let _ = lists.for_each_fragment(vertex, |targets| {
             assert!(targets.is_sorted());
-            num_fragments += 1;
             list.extend_from_slice(targets);
             ControlFlow::Continue(())
         });
@@ -252,21 +291,12 @@ fn read(view: &View, side: graph::Side) -> Vec<ModelArc> {
                 assert!(num_pieces != 1 || view.overlay.is_some());
             }
         }
-        let mut weighted = Vec::new();
-        let _ = lists.for_each_weighted_fragment::<u32>(vertex, |targets, weights| {
-            assert_eq!(targets.len(), weights.len());
-            weighted.extend(targets.iter().zip(weights).map(|(&v, &w)| (vertex, v, u64::from(w))));
-            ControlFlow::Continue(())
-        });
-        if has_weights {
-            // Pieces come in another order than a list that was made on its own.
-            list.sort_unstable();
-            weighted.sort_unstable();
-            assert!(weighted.iter().map(|&(_, v, _)| v).eq(list));
-            arcs.extend(weighted);
-        } else {
-            arcs.extend(list.iter().map(|&v| (vertex, v, 0)));
+        let of_list = arcs_of_list(view, lists, vertex, &list);
+        if let Some((targets, weights)) = lists.weighted_list::<u32>(vertex) {
+            let weighted = targets.iter().zip(weights).map(|(&target, &weight)| (target, u64::from(weight)));
+            assert!(weighted.eq(of_list.iter().map(|&(_, target, data)| (target, data.weight))));
         }
+        arcs.extend(of_list);
     }
     arcs.sort_unstable();
     check_pages(view, side, &arcs);
@@ -283,7 +313,7 @@ fn check_finder(view: &View, arcs: &[ModelArc], what: &str) {
         let mut found = Vec::new();
         finder.prefetch(u);
         finder.prefetch_arc(u, v);
-        finder.find(u, wanted.iter().copied(), |index, weight| found.push((u, wanted[index], weight))).unwrap();
+        finder.find(u, wanted.iter().copied(), |index, data| found.push((u, wanted[index], data))).unwrap();
         found.sort_unstable();
         let expected: Vec<_> = arcs.iter().copied().filter(|arc| arc.0 == u && wanted.contains(&arc.1)).collect();
         assert_eq!(found, expected, "arcs of {u} near {v} of {what}");
@@ -321,8 +351,9 @@ fn check_pages(view: &View, side: graph::Side, arcs: &[ModelArc]) {
         let content = lists.whole_page(page).unwrap();
         for (i, ends) in content.offsets.windows(2).enumerate() {
             let u = (page * PAGE_VERTICES + i) as VertexId;
-            let weight = |place| content.weights.get(place).copied().unwrap_or(0);
-            whole.extend((ends[0] as usize..ends[1] as usize).map(|place| (u, content.targets[place], weight(place))));
+            let entries = content.entries.all();
+            let places = ends[0] as usize..ends[1] as usize;
+            whole.extend(places.map(|place| (u, entries.targets[place], entries.data(place))));
         }
     }
     assert!(whole.is_sorted_by_key(|&(u, v, _)| (u, v)));
@@ -362,6 +393,10 @@ fn kinds() -> Vec<GraphOptions> {
         undirected,
         GraphOptions { multigraph: true, ..directed },
         GraphOptions { multigraph: true, ..weighted },
+        GraphOptions { edge_properties: true, ..directed },
+        GraphOptions { edge_properties: true, ..weighted },
+        GraphOptions { edge_properties: true, multigraph: true, ..weighted },
+        GraphOptions { edge_properties: true, weight_type: Some(WeightType::U32), ..undirected },
     ]
 }
 
@@ -434,7 +469,7 @@ impl PageCountsSum {
 fn versions_share_the_pages_that_are_the_same() {
     let options = kinds()[0];
     let version = |arcs: &[ModelArc]| Version { bound: 3000, arcs: arcs.to_vec(), ..Version::default() };
-    let arcs = [(0, 1, 0), (0, 2, 0), (1, 1, 0), (2000, 7, 0)];
+    let arcs = [(0, 1), (0, 2), (1, 1), (2000, 7)].map(|(u, v)| (u, v, ArcData::default()));
     let versions = vec![version(&arcs[..1]), version(&arcs[..2]), version(&arcs[..3]), version(&arcs)];
     let history = History { options, versions };
     let disk = FaultStorage::default();
@@ -473,7 +508,7 @@ fn a_window_shows_what_was_added_and_is_still_there() {
             let view = View::window(parts, &levels[first - 1..last]).unwrap();
             for side in SIDES.into_iter().filter(|&side| view.side(side).is_some()) {
                 let added = missing(&history.arcs(last, side), &history.arcs(first - 1, side));
-                let expected: Vec<_> = added.iter().map(|arc| (arc.list, arc.neighbour, arc.weight)).collect();
+                let expected: Vec<_> = added.iter().map(|arc| (arc.list, arc.neighbour, arc.data)).collect();
                 assert!(read(&view, side) == expected, "seed {seed}, {side:?} of {first}..{last}");
             }
             let num_arcs = view.num_arcs();

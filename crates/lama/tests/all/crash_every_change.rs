@@ -9,7 +9,7 @@ use anden_lama::{Error, GraphOptions, KeyScheme, MergeScope, Result, Retention, 
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::{FaultPlan, FaultStorage, Storage};
-use graph::Direction;
+use graph::{Direction, WeightType};
 use testkit::scaled;
 
 use crate::model;
@@ -68,10 +68,15 @@ fn append(past: &mut Past, random: &mut Random, store: &Store) -> Result<()> {
     answer.map(drop)
 }
 
+/// The same kind of graph with the weights and rows that the name of a change mentions.
+fn named(name: &str, options: GraphOptions) -> GraphOptions {
+    let weight_type = name.contains("weight").then_some(WeightType::F64);
+    GraphOptions { weight_type, edge_properties: name.contains("rows"), ..options }
+}
+
 /// An append, after `prepare` and with what the retention gives up.
 fn appending(name: &'static str, num_snapshots: u32, prepare: impl Fn(&Store, &mut Past), given_up: &[u32]) -> Change {
-    let edge_properties = name.contains("rows");
-    let options = GraphOptions { keys: KeyScheme::String, edge_properties, ..GraphOptions::default() };
+    let options = named(name, GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() });
     let (disk, mut before) = database(num_snapshots, options);
     prepare(&open(&disk), &mut before);
     let mut content = before.newest.clone();
@@ -87,8 +92,8 @@ fn appending(name: &'static str, num_snapshots: u32, prepare: impl Fn(&Store, &m
 }
 
 fn changing(name: &'static str, forgotten: &[u32], act: impl Fn(&Store) -> Result<()> + 'static) -> Change {
-    let options = GraphOptions { direction: Direction::Undirected, keys: KeyScheme::Dense, ..GraphOptions::default() };
-    let (disk, before) = database(6, options);
+    let undirected = GraphOptions { direction: Direction::Undirected, ..GraphOptions::default() };
+    let (disk, before) = database(6, named(name, GraphOptions { keys: KeyScheme::Dense, ..undirected }));
     let mut after = before.clone();
     after.forget(forgotten);
     Change { name, disk, before, after, act: Box::new(act) }
@@ -111,10 +116,13 @@ fn changes() -> Vec<Change> {
         appending("append that packs", 16, |_, _| {}, &[]),
         appending("append of rows", 3, |_, _| {}, &[]),
         appending("append of rows that packs", 16, |_, _| {}, &[]),
+        appending("append of weights and rows", 3, |_, _| {}, &[]),
         appending("append with retention", 4, keep_two, &[3]),
         appending("append over a dropped newest", 3, hide_newest, &[]),
         changing("merge", &[], merges(MergeScope::All)),
         changing("merge newest", &[], merges(MergeScope::Newest(3))),
+        changing("merge of weights and rows", &[], merges(MergeScope::All)),
+        changing("drop middle of weights and rows", &[2, 4], drops(&[2, 4])),
         changing("drop oldest", &[1], drops(&[1])),
         changing("drop middle", &[2, 4], drops(&[2, 4])),
         changing("drop newest", &[6], drops(&[6])),

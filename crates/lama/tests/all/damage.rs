@@ -76,6 +76,15 @@ fn damage_of_properties_of_edges_is_found() {
     damage_versions("rows", samples::rows(), |name| name.starts_with("rows-") || name == "MANIFEST");
 }
 
+#[test]
+fn damage_of_weights_beside_rows_is_found() {
+    let is_meant = |name: &str| {
+        let is_run = name.ends_with("-rows") || name.ends_with("-weights");
+        is_run || name.starts_with("level-") || name.starts_with("rows-")
+    };
+    damage_versions("weighted rows", samples::weighted_rows(), is_meant);
+}
+
 /// Flips bytes and cuts files, and demands that the file is refused by name.
 fn damage_versions(what: &str, (whole, past): (FaultStorage, Past), is_meant: impl Fn(&str) -> bool) {
     let (pool, serial) = (Pool::new(0).unwrap(), Pool::new(1).unwrap());

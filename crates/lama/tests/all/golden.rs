@@ -2,7 +2,7 @@
 //! and are read by today's code.
 //!
 //! When the format changes on purpose, its version goes up, and the directories are made anew with
-//! `ANDEN_GOLDEN=write cargo test -p anden-lama --test golden the_same_graph`. What an older version
+//! `ANDEN_GOLDEN=write cargo test -p anden-lama --test all the_same_graph`. What an older version
 //! wrote is refused by naming its version.
 
 use std::path::{Path, PathBuf};
@@ -18,6 +18,7 @@ use crate::model::samples;
 /// The golden databases with several snapshots.
 const VERSIONS: &str = "versions";
 const ROWS: &str = "rows";
+const WEIGHTED_ROWS: &str = "weighted-rows";
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -30,7 +31,11 @@ fn the_same_graph_gives_the_same_bytes() {
         drop(model.write(Arc::new(disk.clone()), name.as_ref()).unwrap());
         (name, disk)
     };
-    let versions = [(VERSIONS, samples::versions_at(VERSIONS).0), (ROWS, samples::rows_at(ROWS).0)];
+    let versions = [
+        (VERSIONS, samples::versions_at(VERSIONS).0),
+        (ROWS, samples::rows_at(ROWS).0),
+        (WEIGHTED_ROWS, samples::weighted_rows_at(WEIGHTED_ROWS).0),
+    ];
     for (name, disk) in samples::all().into_iter().map(write).chain(versions) {
         let directory = golden(name);
         let mut names = disk.list(name.as_ref()).unwrap();
@@ -60,7 +65,9 @@ fn kept_databases_are_read() {
         model.compare(&store.view().unwrap()).unwrap();
         store.verify(&Pool::new(1).unwrap()).unwrap();
     }
-    for (name, past) in [(VERSIONS, samples::versions().1), (ROWS, samples::rows().1)] {
+    let versions =
+        [(VERSIONS, samples::versions().1), (ROWS, samples::rows().1), (WEIGHTED_ROWS, samples::weighted_rows().1)];
+    for (name, past) in versions {
         let store = Store::open_read_only(Arc::new(DiskStorage), &golden(name)).unwrap();
         past.compare(&store).unwrap();
         store.verify(&Pool::new(1).unwrap()).unwrap();

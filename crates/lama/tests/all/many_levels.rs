@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_lama::{ChangedArc, Error, GraphOptions, KeyScheme, LevelChanges, MergeScope, Retention, Store};
+use anden_lama::{ArcData, ChangedArc, Error, GraphOptions, KeyScheme, LevelChanges, MergeScope, Retention, Store};
 use base::parallel::Pool;
 use base::progress::{CancelFlag, Silent};
 use base::storage::{DiskStorage, FaultStorage, Storage};
+use graph::WeightType;
 
 use crate::model;
 use crate::model::past::{Content, Past, Random};
@@ -21,8 +22,8 @@ fn dense() -> GraphOptions {
 
 /// Appends the edge from 0 to `target`.
 fn append_edge(store: &Store, target: u32, vertex_bound: usize, name: Option<&str>) -> anden_lama::Result<u32> {
-    let out = [ChangedArc { list: 0, neighbour: target, weight: 0 }];
-    let inward = [ChangedArc { list: target, neighbour: 0, weight: 0 }];
+    let out = [ChangedArc { list: 0, neighbour: target, data: ArcData::default() }];
+    let inward = [ChangedArc { list: target, neighbour: 0, data: ArcData::default() }];
     let changes = LevelChanges {
         vertex_bound,
         out_added: &out,
@@ -113,8 +114,9 @@ fn maintenance_writes_a_run_once_enough_has_changed() {
 #[test]
 fn many_snapshots_are_made_at_once() {
     let random = &mut Random(9);
-    for keys in [KeyScheme::Dense, KeyScheme::String] {
-        let options = GraphOptions { keys, ..GraphOptions::default() };
+    let strings = GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() };
+    let weighted_rows = GraphOptions { weight_type: Some(WeightType::I64), edge_properties: true, ..strings };
+    for options in [dense(), strings, weighted_rows, GraphOptions { multigraph: true, ..weighted_rows }] {
         let mut content = Content::new(options, 50);
         let mut past = Past::new(content.clone(), Some("first"));
         let mut levels = Vec::new();
@@ -132,7 +134,7 @@ fn many_snapshots_are_made_at_once() {
             content.write_many(Arc::new(disk.clone()), path(), levels, names, first_bound)
         };
         assert!(publish(&levels, &names[1..], 50).unwrap_err().to_string().contains("29 names for 30 snapshots"));
-        assert!(publish(&levels, &names, 51).is_err());
+        assert!(publish(&levels, &names, levels[0].vertex_bound + 1).is_err());
         let store = publish(&levels, &names, 50).unwrap();
         past.compare(&store).unwrap();
         past.compare_window(&store, 4, 20).unwrap();

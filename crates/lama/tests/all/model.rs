@@ -15,6 +15,7 @@ use anden_lama::{
 };
 use base::VertexId;
 use base::storage::Storage;
+use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 use graph::{Adjacency, Csr, CsrBuilder, Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightedEdges};
 
 /// The same id and time in every run.
@@ -54,6 +55,13 @@ impl Model {
         }
         let run = run.finish()?;
         let dictionary = self.write_keys(|keys| builder.write_dictionary(keys))?;
+        if self.options.has_rows() {
+            let property = self.options.edge_properties.then(|| ("number".to_owned(), PropertyType::I64));
+            let schema = PropertySchema::new(property)?;
+            let mut numbers = PropertyColumn::new(PropertyType::I64);
+            (0..self.num_rows()).for_each(|row| numbers.push(PropertyValue::I64(number_of(row))).unwrap());
+            builder.write_edge_rows(&schema, self.num_rows(), &|_, take| take(&numbers))?;
+        }
         drop(scratch);
         builder.publish(run, dictionary, self.csr.num_edges(), Some("first"))
     }
@@ -69,6 +77,7 @@ impl Model {
     }
 
     fn append_lists<W: Weight>(&self, run: &RunWriter, side: Side, lists: &Adjacency, weights: &[W]) -> Result<()> {
+        let rows = self.rows(side);
         // What has no edges at the end is left for the writer to pad.
         let last = (0..self.keys.len()).rev().find(|&v| lists.offsets()[v] < lists.offsets()[v + 1]);
         for first in (0..last.map_or(0, |last| last + 1)).step_by(self.chunk) {
@@ -77,9 +86,42 @@ impl Model {
             let degrees: Vec<u32> =
                 lists.offsets()[first..=end].windows(2).map(|pair| (pair[1] - pair[0]) as u32).collect();
             let weights = if weights.is_empty() { weights } else { &weights[edges.clone()] };
-            run.append(side, &degrees, &lists.targets()[edges], weights)?;
+            let rows = if rows.is_empty() { &rows } else { &rows[edges.clone()] };
+            run.append(side, &degrees, &lists.targets()[edges], weights, rows)?;
         }
         Ok(())
+    }
+
+    /// One row for each entry of the out-lists.
+    fn num_rows(&self) -> u64 {
+        self.csr.out_lists().targets().len() as u64
+    }
+
+    /// The rows beside the entries of a side; none where the graph has none. An edge has the row with the number of its
+    /// entry in the out-list of its source, or of its smaller end.
+    fn rows(&self, side: Side) -> Vec<u64> {
+        let (out, mut rows) = (self.csr.out_lists(), Vec::new());
+        let lists = if side == Side::Out { Some(out) } else { self.csr.in_lists() };
+        let Some(lists) = lists.filter(|_| self.options.has_rows()) else { return rows };
+        let list_of = |lists: &Adjacency, v: VertexId| {
+            lists.offsets()[v as usize] as usize..lists.offsets()[v as usize + 1] as usize
+        };
+        for v in 0..self.keys.len() as VertexId {
+            let list = &lists.targets()[list_of(lists, v)];
+            for (place, &neighbor) in list.iter().enumerate() {
+                let (source, target) = match (side, self.options.direction) {
+                    (_, Direction::Undirected) => (v.min(neighbor), v.max(neighbor)),
+                    (Side::Out, _) => (v, neighbor),
+                    (Side::In, _) => (neighbor, v),
+                };
+                // Parallel edges have one order everywhere.
+                let num_before = place - list.partition_point(|&other| other < neighbor);
+                let of_source = list_of(out, source);
+                let first = out.targets()[of_source.clone()].partition_point(|&other| other < target);
+                rows.push((of_source.start + first + num_before) as u64);
+            }
+        }
+        rows
     }
 
     fn write_keys<R>(&self, write: impl Fn(DictionaryKeys<'_>) -> R) -> R {
@@ -115,10 +157,19 @@ impl Model {
     /// If an answer is wrong and no damage is reported.
     pub fn compare(&self, view: &View) -> Result<()> {
         let answers = answers(view);
+        let sides = if view.has_in_edges() { &[Side::Out, Side::In][..] } else { &[Side::Out] };
+        let rows: Vec<_> = sides.iter().map(|&side| rows(view, side)).collect();
         let keys = self.check_keys(view.dictionary());
         view.check()?;
         keys?;
         assert_eq!(answers, self.answers());
+        for (&side, rows) in sides.iter().zip(rows) {
+            assert_eq!(rows, self.rows(side), "{side:?}");
+            if let Some(numbers) = view.edge_properties().gather(0, &rows)? {
+                let expected = rows.iter().map(|&row| PropertyValue::I64(number_of(row)));
+                assert!((0..rows.len()).map(|place| numbers.get(place)).eq(expected), "{side:?}");
+            }
+        }
         Ok(())
     }
 
@@ -143,6 +194,28 @@ impl Model {
         }
         answers
     }
+}
+
+/// The value of the property of a row.
+fn number_of(row: u64) -> i64 {
+    row as i64 * 7 - 3
+}
+
+/// The rows of a side of a view, list after list; none where it has none.
+fn rows(view: &View, side: Side) -> Vec<u64> {
+    let mut rows = Vec::new();
+    let mut body = |targets: &[VertexId], some: &[u64]| {
+        assert_eq!(targets.len(), some.len());
+        rows.extend_from_slice(some);
+        ControlFlow::Continue(())
+    };
+    for v in 0..view.vertex_bound() as VertexId {
+        let _ = match side {
+            Side::Out => view.for_each_out_row(v, &mut body),
+            Side::In => view.for_each_in_row(v, &mut body),
+        };
+    }
+    rows
 }
 
 fn column<W: Weight>(lists: &Adjacency) -> &[W] {

@@ -153,7 +153,7 @@ fn a_builder_that_is_dropped_leaves_nothing() {
     let disk = FaultStorage::default();
     let builder = create(&disk).unwrap();
     let run = builder.run_writer(3).unwrap();
-    run.append::<u32>(Side::Out, &[1, 0], &[2], &[]).unwrap();
+    run.append::<u32>(Side::Out, &[1, 0], &[2], &[], &[]).unwrap();
     let scratch = builder.temp_file("a").unwrap();
     scratch.write_at(0, b"text").unwrap();
     assert_eq!(scratch.read().unwrap().as_slice(), b"text");
@@ -211,7 +211,7 @@ fn lists_that_break_the_rules_are_refused() {
     let refused = |options: GraphOptions, side, degrees: &[u32], targets: &[u32], weights: &[u32], expected: &str| {
         let builder = Store::create(Arc::new(FaultStorage::default()), path(), options).unwrap();
         let run = builder.run_writer(3).unwrap();
-        let error = run.append(side, degrees, targets, weights).unwrap_err().to_string();
+        let error = run.append(side, degrees, targets, weights, &[]).unwrap_err().to_string();
         assert!(error.contains(expected), "{error}");
     };
     let plain = GraphOptions::default();
@@ -225,6 +225,11 @@ fn lists_that_break_the_rules_are_refused() {
     refused(undirected, Side::In, &[0], &[], &[], "no in-lists");
     let weighted = GraphOptions { weight_type: Some(graph::WeightType::F32), ..plain };
     refused(weighted, Side::Out, &[1], &[1], &[5], "1 f32 weights expected, 1 u32 found");
+    let with_rows = GraphOptions { edge_properties: true, ..plain };
+    refused(with_rows, Side::Out, &[1], &[1], &[], "1 rows expected, 0 found");
+    let builder = Store::create(Arc::new(FaultStorage::default()), path(), plain).unwrap();
+    let error = builder.run_writer(3).unwrap().append::<u32>(Side::Out, &[1], &[1], &[], &[5]).unwrap_err();
+    assert!(error.to_string().contains("0 rows expected, 1 found"), "{error}");
 }
 
 #[test]
@@ -234,7 +239,7 @@ fn a_run_and_keys_that_do_not_fit_together_are_refused() {
         let builder = create(&disk).unwrap();
         let run = builder.run_writer(2).unwrap();
         for side in [Side::Out, Side::In] {
-            run.append::<u32>(side, &[1, 1], &[1, 0], &[]).unwrap();
+            run.append::<u32>(side, &[1, 1], &[1, 0], &[], &[]).unwrap();
         }
         let by_id: Vec<u64> = (0..num_keys).collect();
         let keys = builder.write_dictionary(DictionaryKeys::Integers { by_id: &by_id, sorted: None }).unwrap();
@@ -249,7 +254,7 @@ fn a_run_and_keys_that_do_not_fit_together_are_refused() {
 
     let builder = create(&disk).unwrap();
     let run = builder.run_writer(2).unwrap();
-    run.append::<u32>(Side::Out, &[1], &[1], &[]).unwrap();
+    run.append::<u32>(Side::Out, &[1], &[1], &[], &[]).unwrap();
     assert!(run.finish().unwrap_err().to_string().contains("1 edges in out-lists, 0 in in-lists"));
 }
 
@@ -257,8 +262,8 @@ fn a_run_and_keys_that_do_not_fit_together_are_refused() {
 fn a_run_that_failed_cannot_be_finished() {
     let builder = create(&FaultStorage::default()).unwrap();
     let run = builder.run_writer(1).unwrap();
-    run.append::<u32>(Side::Out, &[0, 0], &[], &[]).unwrap_err();
-    assert!(run.append::<u32>(Side::Out, &[0], &[], &[]).unwrap_err().to_string().contains("failed before"));
+    run.append::<u32>(Side::Out, &[0, 0], &[], &[], &[]).unwrap_err();
+    assert!(run.append::<u32>(Side::Out, &[0], &[], &[], &[]).unwrap_err().to_string().contains("failed before"));
     assert!(run.finish().unwrap_err().to_string().contains("failed before"));
 }
 
@@ -291,7 +296,7 @@ fn an_ordered_graph_is_verified_to_be_ordered() {
         let disk = FaultStorage::default();
         let builder = Store::create(Arc::new(disk), path(), options).unwrap();
         let run = builder.run_writer(3).unwrap();
-        run.append::<u32>(Side::Out, &[1, 1], targets, &[]).unwrap();
+        run.append::<u32>(Side::Out, &[1, 1], targets, &[], &[]).unwrap();
         let keys = builder.write_dictionary(DictionaryKeys::Dense(3)).unwrap();
         builder.publish(run.finish().unwrap(), keys, 2, None).unwrap()
     };
@@ -309,9 +314,9 @@ fn a_wrong_count_or_asymmetry_is_found_by_verify() {
         let options = GraphOptions { direction, keys: KeyScheme::Dense, ..GraphOptions::default() };
         let builder = Store::create(Arc::new(FaultStorage::default()), path(), options).unwrap();
         let run = builder.run_writer(3).unwrap();
-        run.append::<u32>(Side::Out, lists[0].0, lists[0].1, &[]).unwrap();
+        run.append::<u32>(Side::Out, lists[0].0, lists[0].1, &[], &[]).unwrap();
         if direction == Direction::Directed {
-            run.append::<u32>(Side::In, lists[1].0, lists[1].1, &[]).unwrap();
+            run.append::<u32>(Side::In, lists[1].0, lists[1].1, &[], &[]).unwrap();
         }
         let keys = builder.write_dictionary(DictionaryKeys::Dense(3)).unwrap();
         let store = builder.publish(run.finish().unwrap(), keys, num_edges, None).unwrap();

@@ -19,14 +19,14 @@ fn options() -> impl Strategy<Value = GraphOptions> {
         Just(Some(WeightType::F32)),
         Just(Some(WeightType::F64))
     ];
-    (any::<bool>(), any::<bool>(), keys, weights, any::<bool>()).prop_map(
-        |(directed, multigraph, keys, weight_type, in_edges)| GraphOptions {
+    (any::<bool>(), any::<bool>(), keys, weights, any::<bool>(), any::<bool>()).prop_map(
+        |(directed, multigraph, keys, weight_type, edge_properties, in_edges)| GraphOptions {
             direction: if directed { Direction::Directed } else { Direction::Undirected },
             multigraph,
             ordered: false,
             keys,
             weight_type,
-            edge_properties: false,
+            edge_properties,
             in_edges,
         },
     )

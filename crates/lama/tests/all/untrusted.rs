@@ -151,7 +151,7 @@ fn read_view(view: &View) -> Result<()> {
         let _ = view.for_each_out_row(v, |targets, rows| {
             for row in rows {
                 let num_properties = view.edge_properties().schema().len();
-                (0..num_properties).for_each(|place| drop(view.edge_properties().value(place, *row as u64)));
+                (0..num_properties).for_each(|place| drop(view.edge_properties().value(place, *row)));
             }
             check(targets)
         });
@@ -172,21 +172,29 @@ fn is_refused(place: &str, pool: &Pool, disk: impl FnOnce() -> FaultStorage) -> 
 
 #[test]
 fn lies_about_versions_do_no_harm() {
-    lie_about(samples::versions().0, &["level-", "dict-", "column-"]);
+    let is_meant = |name: &str| ["level-", "dict-", "column-"].iter().any(|prefix| name.starts_with(prefix));
+    lie_about(samples::versions().0, is_meant);
 }
 
 #[test]
 fn lies_about_properties_of_edges_do_no_harm() {
-    lie_about(samples::rows().0, &["rows-"]);
+    lie_about(samples::rows().0, |name| name.starts_with("rows-"));
 }
 
-/// Tells lies in the manifest and in files whose names begin so.
-fn lie_about(whole: FaultStorage, prefixes: &[&str]) {
+#[test]
+fn lies_about_weights_beside_rows_do_no_harm() {
+    // The other files are those of any graph.
+    let is_run = |name: &str| name.ends_with("-weights") || name.ends_with("-rows");
+    lie_about(samples::weighted_rows().0, |name| name.starts_with("level-") || is_run(name));
+}
+
+/// Tells lies in the manifest and in the files that are meant.
+fn lie_about(whole: FaultStorage, is_meant: impl Fn(&str) -> bool) {
     let (pool, serial) = (Pool::new(0).unwrap(), Pool::new(1).unwrap());
     assert!(!is_refused("nothing changed", &serial, || whole.duplicate()));
     for name in whole.list("db".as_ref()).unwrap() {
         let is_manifest = name == "MANIFEST";
-        if !is_manifest && !prefixes.iter().any(|prefix| name.starts_with(prefix)) {
+        if name == "LOCK" || !is_manifest && !is_meant(&name) {
             continue;
         }
         let bytes = whole.contents(&Path::new("db").join(&name)).unwrap();
@@ -334,11 +342,12 @@ fn refused_on_opening(disk: FaultStorage, what: &str) -> String {
     error
 }
 
-fn kinds_of_graphs() -> [GraphOptions; 3] {
+fn kinds_of_graphs() -> [GraphOptions; 4] {
     let weighted = GraphOptions { weight_type: Some(WeightType::F32), ..GraphOptions::default() };
     [
         weighted,
         GraphOptions { direction: Direction::Undirected, ..weighted },
+        GraphOptions { edge_properties: true, ..weighted },
         GraphOptions { multigraph: true, edge_properties: true, ..GraphOptions::default() },
     ]
 }
@@ -414,7 +423,7 @@ fn huge_counts_of_other_files_do_no_harm() {
         [(4, 16, &[0]), (5, 32, &[8, 16, 24]), (12, 16, &[8]), (16, 16, &[8]), (22, 16, &[8]), (26, 16, &[0, 8])];
     let pool = Pool::new(1).unwrap();
     let mut num_lies = 0;
-    for (whole, _) in [samples::versions(), samples::rows()] {
+    for (whole, _) in [samples::versions(), samples::rows(), samples::weighted_rows()] {
         for name in whole.list("db".as_ref()).unwrap() {
             let bytes = whole.contents(&Path::new("db").join(&name)).unwrap();
             if name == "LOCK" || name == "MANIFEST" {

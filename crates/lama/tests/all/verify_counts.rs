@@ -19,8 +19,9 @@ fn bytes_of(numbers: &[u64]) -> Vec<u8> {
 fn wrong_counts_are_found_without_in_lists() {
     let pool = Pool::new(1).unwrap();
     let manifest_path = Path::new("db/MANIFEST");
-    for in_edges in [false, true] {
-        let options = GraphOptions { in_edges, weight_type: Some(WeightType::F32), ..GraphOptions::default() };
+    for (in_edges, edge_properties) in [(false, false), (true, false), (false, true), (true, true)] {
+        let weight_type = Some(WeightType::F32);
+        let options = GraphOptions { in_edges, edge_properties, weight_type, ..GraphOptions::default() };
         let (whole, past) = samples::write_versions(options, "db");
         let store = Store::open_read_only(Arc::new(whole.duplicate()), "db".as_ref()).unwrap();
         past.compare(&store).unwrap();

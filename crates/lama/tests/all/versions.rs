@@ -19,15 +19,13 @@ fn path() -> &'static Path {
 
 fn options(random: &mut Random) -> GraphOptions {
     let weights = [None, Some(WeightType::U32), Some(WeightType::I64), Some(WeightType::F32), Some(WeightType::F64)];
-    let edge_properties = random.below(3) == 0;
-    let weight_type = weights[random.below(weights.len())].filter(|_| !edge_properties);
     GraphOptions {
         direction: if random.below(3) == 0 { Direction::Undirected } else { Direction::Directed },
         multigraph: random.below(4) == 0,
         ordered: false,
         keys: [KeyScheme::Integer, KeyScheme::String, KeyScheme::Dense][random.below(3)],
-        weight_type,
-        edge_properties,
+        weight_type: weights[random.below(weights.len())],
+        edge_properties: random.below(3) == 0,
         in_edges: random.below(4) > 0,
     }
 }
@@ -47,6 +45,7 @@ impl Pair {
         for _ in 0..random.below(5) {
             first.evolve_all(random);
             first.dead.clear();
+            first.rows.forget_firsts();
         }
         let disk = FaultStorage::default();
         let store = first.write(Arc::new(disk.clone()), path(), None).unwrap();

@@ -322,7 +322,7 @@ fn write_skew_through_an_absent_edge() {
                 let other = 1 - person;
                 match tx.has_edge(&key(other), &key(person))? {
                     true => Ok(()),
-                    false => tx.add_edge(&key(person), &key(other), kind(module_path!()).1),
+                    false => tx.add_edge(&key(person), &key(other), kind(module_path!()).1).map(drop),
                 }
             }
         };
@@ -378,7 +378,7 @@ fn write_skew_through_the_existence_of_vertices() {
             false => Ok(()),
         };
         let link = |tx: &mut Transaction<'_>| match tx.has_vertex(&key(there))? {
-            true => tx.add_edge(&key(0), &key(there), kind(module_path!()).1),
+            true => tx.add_edge(&key(0), &key(there), kind(module_path!()).1).map(drop),
             false => Ok(()),
         };
         assert_eq!(world.both([&remove, &link]), 1);
@@ -398,7 +398,7 @@ fn a_hub_is_no_livelock() {
             0 => world
                 .transact(|tx| tx.insert_edge(&key(0), &key(other), kind(module_path!()).1))
                 .map(|is_new| assert!(is_new)),
-            1 => world.transact(|tx| tx.add_edge(&key(0), &key(other), kind(module_path!()).1)),
+            1 => world.transact(|tx| tx.add_edge(&key(0), &key(other), kind(module_path!()).1)).map(drop),
             _ => world.transact(|tx| {
                 tx.add_edge(&key(0), &key(other), kind(module_path!()).1)?;
                 let degree = tx.degree(&key(0), Side::Out)?;

@@ -28,8 +28,8 @@ const CHECKSUM_SHARE: u64 = 1024;
 /// An entry of a page while it is made and written: the target, and room for as many again while the list grows.
 const ENTRY_BYTES: u64 = 12;
 
-/// The same of its weight, as bits and as it is written.
-const WEIGHT_BYTES: u64 = 40;
+/// The same of its weight, as bits and as it is written, or of its row.
+const DATA_BYTES: u64 = 40;
 
 /// An arc that levels change, in all copies from its level to the page.
 const CHANGED_ARC_BYTES: u64 = 64;
@@ -130,7 +130,8 @@ fn held_bytes(state: &State, view: &View) -> u64 {
 
 /// What the largest page takes while it is made and written.
 fn largest_page_bytes(view: &View) -> Result<u64> {
-    let entry_bytes = ENTRY_BYTES + if view.options().list_weights().is_some() { WEIGHT_BYTES } else { 0 };
+    let num_columns = u64::from(view.options().weight_type.is_some()) + u64::from(view.options().has_rows());
+    let entry_bytes = ENTRY_BYTES + DATA_BYTES * num_columns;
     let mut largest = 0;
     for side in [Side::Out, Side::In] {
         let Some(lists) = view.side(side) else { continue };

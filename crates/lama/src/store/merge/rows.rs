@@ -60,7 +60,7 @@ impl NamedRows {
             for level in state.levels_between(pair[0].number, pair[1].number) {
                 for page in level.pages(Side::Out)? {
                     level.read_page(Side::Out, page as usize, &mut changes)?;
-                    self.mark(changes.weights())?;
+                    self.mark(changes.entries().rows)?;
                 }
             }
         }
@@ -87,13 +87,12 @@ impl Draft<'_> {
             return Ok(());
         }
         let runs = columns.runs_of(&named.bits)?;
-        let types: Vec<_> =
-            (0..).zip(&columns.records).map(|(number, record)| (number, record.property_type)).collect();
+        let types = columns.types(&columns.parts, false);
         let file_number = self.next_file();
         let new = NewColumns { file_number, kind: FileKind::Rows, runs: &runs, num_rows: num_named, columns: &types };
         let (storage, path) = (&*self.store.storage, &*self.store.path);
         let file = write_columns(storage, path, manifest.created.id, new, &|place, take| {
-            columns.copy_some(&named.bits, place as u32, take)
+            columns.copy_some(&named.bits, types[place].0, take)
         })?;
         self.add(file);
         manifest.rows.push(file_number);

@@ -10,17 +10,15 @@ fn list(view: &View, side: &Side, vertex: VertexId) -> Vec<ModelArc> {
         ControlFlow::Continue(())
     });
     assert_eq!(side.degree(vertex), targets.len());
-    if view.weight_type().is_none() {
-        // Without memory, a list is in several pieces.
-        targets.sort_unstable();
-        return targets.into_iter().map(|target| (vertex, target, 0)).collect();
+    let in_order = |list: Vec<VertexId>| assert_eq!(list, targets);
+    if view.weight_type().is_some() {
+        in_order(values::<u32>(side, vertex).into_iter().map(|(target, _)| target).collect());
     }
-    let mut arcs = Vec::new();
-    let _ = side.for_each_weighted_fragment::<u32>(vertex, |targets, weights| {
-        arcs.extend(targets.iter().zip(weights).map(|(&target, &weight)| (vertex, target, u64::from(weight))));
-        ControlFlow::Continue(())
-    });
-    assert!(arcs.iter().map(|&(_, target, _)| target).eq(targets));
+    if view.options().has_rows() {
+        in_order(values::<Row>(side, vertex).into_iter().map(|(target, _)| target).collect());
+    }
+    let mut arcs = arcs_of_list(view, side, vertex, &targets);
+    // Without memory, a list is in several pieces.
     arcs.sort_unstable();
     arcs
 }
@@ -98,6 +96,27 @@ fn who_reads_on_or_wants_the_page_patches_it() {
     }
 }
 
+/// The values of one read stand beside those of another only if no list changes its order in between.
+#[test]
+fn a_settled_list_keeps_its_order() {
+    for settles in [false, true] {
+        let mut is_kept = true;
+        for (seed, options) in kinds().into_iter().enumerate().filter(|(_, options)| options.has_rows()) {
+            let history = History::new(options, 2, 900, &mut Random(seed as u64));
+            let levels = history.levels(&FaultStorage::default());
+            let base = history.base(0, 0);
+            let view = View::open(history.parts(&base, vec![(levels[0].clone(), Sense::Forward)], 1)).unwrap();
+            if settles {
+                (0..view.vertex_bound() as VertexId).for_each(|vertex| view.settle(vertex));
+            }
+            let read = |_| (0..view.vertex_bound() as VertexId).map(|v| values::<Row>(view.out_side(), v)).collect();
+            let reads: Vec<Vec<_>> = (0..3).map(read).collect();
+            is_kept &= reads.iter().all(|read| *read == reads[0]);
+        }
+        assert_eq!(is_kept, settles);
+    }
+}
+
 #[test]
 fn who_reads_a_page_that_another_view_has_shares_it() {
     let history = History::new(kinds()[2], 2, 900, &mut Random(4));
@@ -112,15 +131,16 @@ fn who_reads_a_page_that_another_view_has_shares_it() {
 
 #[test]
 fn a_list_that_a_level_does_not_fit_is_damage() {
+    const NONE: ArcData = ArcData::of_weight(0);
     let options = kinds()[0];
     let version = |arcs: &[ModelArc]| Version { bound: 3000, arcs: arcs.to_vec(), ..Version::default() };
-    let arcs = [(0, 1, 0), (5, 2, 0), (1, 1, 0)];
+    let arcs = [(0, 1, NONE), (5, 2, NONE), (1, 1, NONE)];
     let history = History { options, versions: vec![version(&arcs[..1]), version(&arcs[..2]), version(&arcs[2..])] };
     let levels = history.levels(&FaultStorage::default());
     let base = history.base(0, PLENTY);
     // The second level removes what the first added, which is left out.
     let view = View::open(history.parts(&base, vec![(levels[1].clone(), Sense::Forward)], 2)).unwrap();
-    assert_eq!(list(&view, view.out_side(), 1), [(1, 1, 0)]);
+    assert_eq!(list(&view, view.out_side(), 1), [(1, 1, NONE)]);
     view.check().unwrap();
     assert_eq!(list(&view, view.out_side(), 5), []);
     assert!(view.check().unwrap_err().to_string().contains("the levels do not fit the out-lists of page 0"));

@@ -1,9 +1,10 @@
 //! Changes laid over a version must show what the version shows that has them.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use super::*;
-use crate::{AddedPiece, KeyRef, ListChanges, Underlay};
+use crate::{Added, AddedPiece, KeyRef, ListChanges, Underlay};
 
 /// What leads from one version to a younger one.
 #[derive(Debug)]
@@ -12,6 +13,37 @@ struct Step {
     num_edges: u64,
     /// Added and removed arcs of either side.
     changes: [(Vec<ChangedArc>, Vec<ChangedArc>); 2],
+    /// What lists gain, as an overlay gives it.
+    added: [BTreeMap<VertexId, AddedList>; 2],
+}
+
+/// What a list gains.
+#[derive(Debug, Default)]
+struct AddedList {
+    targets: Vec<VertexId>,
+    /// The bytes of what stands beside them, in whole words.
+    words: Vec<u64>,
+    num_bytes: usize,
+}
+
+impl AddedList {
+    fn new(arcs: &[ChangedArc], options: &GraphOptions) -> Self {
+        let bytes_of = |ChangedArc { data, .. }: &ChangedArc| match (options.weight_type.is_some(), options.has_rows())
+        {
+            (false, false) => Vec::new(),
+            (true, false) => (data.weight as u32).to_le_bytes().to_vec(),
+            (false, true) => data.row.to_le_bytes().to_vec(),
+            (true, true) => [data.row.to_le_bytes(), data.weight.to_le_bytes()].concat(),
+        };
+        let bytes: Vec<u8> = arcs.iter().flat_map(bytes_of).collect();
+        let mut words = vec![0; bytes.len().div_ceil(size_of::<u64>())];
+        bytemuck::cast_slice_mut(&mut words)[..bytes.len()].copy_from_slice(&bytes);
+        Self { targets: arcs.iter().map(|arc| arc.neighbour).collect(), words, num_bytes: bytes.len() }
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &bytemuck::cast_slice(&self.words)[..self.num_bytes]
+    }
 }
 
 fn of_list(arcs: &[ChangedArc], vertex: VertexId) -> impl Iterator<Item = &ChangedArc> {
@@ -57,11 +89,20 @@ impl Overlay for Step {
     }
 
     fn for_each_added(&self, side: graph::Side, vertex: VertexId, body: &mut AddedPiece<'_>) -> ControlFlow<()> {
-        for arc in of_list(&self.changes[side as usize].0, vertex) {
-            let weight = arc.weight as u32;
-            body(&[arc.neighbour], bytemuck::bytes_of(&weight))?;
+        let Some(list) = self.added[side as usize].get(&vertex) else { return ControlFlow::Continue(()) };
+        let entry_bytes = list.num_bytes / list.targets.len();
+        // In pieces of two entries.
+        for first in (0..list.targets.len()).step_by(2) {
+            let end = list.targets.len().min(first + 2);
+            body(&list.targets[first..end], &list.bytes()[first * entry_bytes..end * entry_bytes])?;
         }
         ControlFlow::Continue(())
+    }
+
+    fn added(&self, side: graph::Side, vertex: VertexId) -> Option<Added<'_>> {
+        // Some lists are in pieces, some are not.
+        let list = self.added[side as usize].get(&vertex).filter(|_| vertex % 3 != 1)?;
+        Some((&list.targets, list.bytes()))
     }
 }
 
@@ -73,12 +114,16 @@ impl History {
             let (old, new) = (self.arcs(from, side), self.arcs(to, side));
             (missing(&new, &old), missing(&old, &new))
         });
+        let added = [&changes[0].0, &changes[1].0].map(|added| {
+            let lists = added.chunk_by(|a, b| a.list == b.list);
+            lists.map(|arcs| (arcs[0].list, AddedList::new(arcs, &self.options))).collect()
+        });
         let num_loops = version.arcs.iter().filter(|&&(u, v, _)| u == v).count();
         let num_edges = match self.options.direction {
             Direction::Directed => version.arcs.len(),
             Direction::Undirected => (version.arcs.len() + num_loops) / 2,
         };
-        Arc::new(Step { version, num_edges: num_edges as u64, changes })
+        Arc::new(Step { version, num_edges: num_edges as u64, changes, added })
     }
 }
 
@@ -111,7 +156,7 @@ fn changes_over_a_version_show_the_one_that_has_them() {
                         assert!(read(view, side) == history.arcs(*version, side), "{what}");
                     }
                     view.check().unwrap();
-                    let Version { bound, dead, arcs } = &history.versions[*version];
+                    let Version { bound, dead, arcs, .. } = &history.versions[*version];
                     assert_eq!((view.vertex_bound(), view.num_vertices()), (*bound, bound - dead.len()));
                     assert_eq!(view.num_arcs(), arcs.len() as u64);
                     assert!(
@@ -128,7 +173,7 @@ fn changes_over_a_version_show_the_one_that_has_them() {
 /// The degree was what is below, which is nothing on a damaged page, less what is removed.
 #[test]
 fn what_is_removed_from_a_damaged_page_is_damage() {
-    let arcs = [(0, 1, 0), (0, 2, 0), (0, 2500, 0)];
+    let arcs = [1, 2, 2500].map(|target| (0, target, ArcData::default()));
     let version = |bound, arcs: &[ModelArc]| Version { bound, arcs: arcs.to_vec(), ..Version::default() };
     let history = History {
         options: kinds()[0],

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anden_lama::{
-    ChangedArc, DictionaryKeys, GraphOptions, Key, KeyScheme, LevelChanges, NewRows, PropertyChanges, Result,
+    ArcData, ChangedArc, DictionaryKeys, GraphOptions, Key, KeyScheme, LevelChanges, NewRows, PropertyChanges, Result,
     RunWriter, Side, Store, View,
 };
 use base::VertexId;
@@ -41,8 +41,8 @@ pub struct Content {
     pub options: GraphOptions,
     pub keys: Vec<Key>,
     pub dead: BTreeSet<VertexId>,
-    /// Of each edge the bits of its weights, sorted; of an undirected one from its smaller end.
-    pub edges: BTreeMap<(VertexId, VertexId), Vec<u64>>,
+    /// Rows and weights of the edges of each pair, sorted; of an undirected one from its smaller end.
+    pub edges: BTreeMap<(VertexId, VertexId), Vec<ArcData>>,
     pub properties: Properties,
     pub rows: Rows,
 }
@@ -75,20 +75,35 @@ impl Content {
 
     /// Adds an edge, or gives it another weight; of a multigraph one more.
     pub fn add_edge(&mut self, source: VertexId, target: VertexId, weight: u32) {
-        let bits = match self.options.weight_type {
-            None if self.options.edge_properties => self.rows.push(weight),
+        let bits = self.bits_of(weight);
+        // Each edge has a row of its own, and so one weight.
+        let row = if self.options.has_rows() { self.rows.push(weight) } else { 0 };
+        let edges = self.edges.entry(self.ends(source, target)).or_default();
+        if !self.options.multigraph {
+            edges.clear();
+        }
+        edges.push(ArcData { row, weight: bits });
+        edges.sort_unstable();
+    }
+
+    /// Gives an edge of a pair in a multigraph another weight and other values; it stays the edge that it is.
+    fn change_edge(&mut self, source: VertexId, target: VertexId, weight: u32) {
+        let (ends, bits) = (self.ends(source, target), self.bits_of(weight));
+        let edges = self.edges.get_mut(&ends).unwrap();
+        let old = edges.remove(weight as usize % edges.len());
+        edges.push(ArcData { row: self.rows.replace(old.row, weight), weight: bits });
+        edges.sort_unstable();
+    }
+
+    /// The bits of a weight of the graph's type.
+    fn bits_of(&self, weight: u32) -> u64 {
+        match self.options.weight_type {
             None => 0,
             Some(WeightType::U32) => weight.bits(),
             Some(WeightType::I64) => (i64::from(weight) - 50).bits(),
             Some(WeightType::F32) => (weight as f32 / 3.0).bits(),
             Some(WeightType::F64) => (f64::from(weight) / 7.0).bits(),
-        };
-        let weights = self.edges.entry(self.ends(source, target)).or_default();
-        if !self.options.multigraph {
-            weights.clear();
         }
-        weights.push(bits);
-        weights.sort_unstable();
     }
 
     pub fn remove_edge(&mut self, source: VertexId, target: VertexId) {
@@ -147,6 +162,14 @@ impl Content {
     /// Changes a little of everything, and of the properties of vertices.
     pub fn evolve_all(&mut self, random: &mut Random) {
         self.evolve(random);
+        if self.options.multigraph {
+            for _ in 0..random.below(4) {
+                let place = random.below(self.edges.len());
+                if let Some((&(source, target), _)) = self.edges.iter().nth(place) {
+                    self.change_edge(source, target, random.below(100) as u32);
+                }
+            }
+        }
         if self.options.edge_properties && self.rows.schema.len() < 4 && random.below(3) == 0 {
             self.rows.add_column(PropertyType::ALL[random.below(7)].0);
         }
@@ -163,10 +186,10 @@ impl Content {
     /// The arcs of out-lists and in-lists; in-lists are empty where the graph stores none.
     fn arcs(&self) -> Arcs {
         let (mut out, mut inward) = (Vec::new(), Vec::new());
-        for (&(source, target), weights) in &self.edges {
-            for &weight in weights {
-                out.push(ChangedArc { list: source, neighbour: target, weight });
-                let reverse = ChangedArc { list: target, neighbour: source, weight };
+        for (&(source, target), edges) in &self.edges {
+            for &data in edges {
+                out.push(ChangedArc { list: source, neighbour: target, data });
+                let reverse = ChangedArc { list: target, neighbour: source, data };
                 match self.options.direction {
                     Direction::Undirected if source != target => out.push(reverse),
                     Direction::Directed if self.options.in_edges => inward.push(reverse),
@@ -180,16 +203,14 @@ impl Content {
     }
 
     pub fn num_edges(&self) -> u64 {
-        self.edges.values().map(|weights| weights.len() as u64).sum()
+        self.edges.values().map(|edges| edges.len() as u64).sum()
     }
 
     /// The edges as arcs, an undirected one from its smaller end.
     pub fn edge_arcs(&self) -> Vec<ChangedArc> {
-        let edges = self.edges.iter();
-        edges
-            .flat_map(|(&(list, neighbour), weights)| {
-                weights.iter().map(move |&weight| ChangedArc { list, neighbour, weight })
-            })
+        let pairs = self.edges.iter();
+        pairs
+            .flat_map(|(&(list, neighbour), edges)| edges.iter().map(move |&data| ChangedArc { list, neighbour, data }))
             .collect()
     }
 
@@ -200,10 +221,11 @@ impl Content {
         let mut sorted: Vec<VertexId> = (0..(self.keys.len() - first) as VertexId).collect();
         sorted.sort_by_key(|&v| &self.keys[first + v as usize]);
         let out_added = minus(&out, &old_out);
-        // Rows of edges that came and went between the snapshots are not written.
+        // Rows of edges that came and went between the snapshots are not written, nor are rows without values.
         let mut numbers = Vec::new();
-        if self.options.edge_properties {
-            numbers.extend(out_added.iter().map(|arc| arc.weight));
+        if self.options.has_rows() {
+            let rows = out_added.iter().map(|arc| arc.data.row);
+            numbers.extend(rows.filter(|&row| self.options.edge_properties || self.rows.first(row) != row));
             numbers.sort_unstable();
             numbers.dedup();
         }
@@ -223,6 +245,7 @@ impl Content {
             properties: self.properties.changes_from(&old.properties),
             new_edge_properties: self.rows.schema[old.rows.schema.len().min(self.rows.schema.len())..].to_vec(),
             rows: self.rows.columns_of(&numbers),
+            first_rows: self.rows.firsts_of(&numbers),
             numbers,
             next_row: self.rows.len() as u64,
             keys: self.keys[first..].to_vec(),
@@ -267,14 +290,17 @@ impl Content {
         let run = run.finish()?;
         let changes = self.changes_from(&Self::new(self.options, 0));
         let dictionary = changes.with_keys(|keys| builder.write_dictionary(keys))?;
+        // The rows of all snapshots are written at once.
+        self.rows.write(&builder)?;
         let mut writer = builder.levels_writer(first_bound);
-        levels.iter().try_for_each(|changes| changes.with(|changes| writer.append(changes)))?;
+        let mut append =
+            |changes: &LevelChanges<'_>| writer.append(&LevelChanges { rows: NewRows::default(), ..*changes });
+        levels.iter().try_for_each(|changes| changes.with(&mut append))?;
         builder.publish_many(run, dictionary, self.num_edges(), writer.finish()?, names)
     }
 
     fn append_lists(&self, run: &RunWriter, side: Side, arcs: &[ChangedArc]) -> Result<()> {
         match self.options.weight_type {
-            None if self.options.edge_properties => self.append_typed(run, side, arcs, |row| Some(row as i64)),
             None => self.append_typed(run, side, arcs, |_| None::<u32>),
             Some(WeightType::U32) => self.append_typed(run, side, arcs, |bits| Some(u32::of_bits(bits))),
             Some(WeightType::I64) => self.append_typed(run, side, arcs, |bits| Some(i64::of_bits(bits))),
@@ -293,8 +319,9 @@ impl Content {
         let mut degrees = vec![0; self.keys.len()];
         arcs.iter().for_each(|arc| degrees[arc.list as usize] += 1);
         let targets: Vec<VertexId> = arcs.iter().map(|arc| arc.neighbour).collect();
-        let weights: Vec<W> = arcs.iter().filter_map(|arc| weight(arc.weight)).collect();
-        run.append(side, &degrees, &targets, &weights)
+        let weights: Vec<W> = arcs.iter().filter_map(|arc| weight(arc.data.weight)).collect();
+        let rows = arcs.iter().filter(|_| self.options.has_rows()).map(|arc| arc.data.row);
+        run.append(side, &degrees, &targets, &weights, &rows.collect::<Vec<_>>())
     }
 
     /// Everything that the view answers is what this graph answers; or the damage that the view reports.
@@ -303,6 +330,7 @@ impl Content {
     /// If an answer is wrong and no damage is reported.
     pub fn compare(&self, view: &View) -> Result<()> {
         self.compare_edges(view)?;
+        self.compare_found(view)?;
         assert_eq!(view.num_vertices(), self.keys.len() - self.dead.len());
         for (id, key) in self.keys.iter().enumerate() {
             let id = id as VertexId;
@@ -333,11 +361,29 @@ impl Content {
             assert_eq!(found_in, self.options.in_edges.then_some(inward));
         }
         assert_eq!(found_out, out);
-        self.rows.compare(view, found_out.iter().map(|arc| arc.weight))
+        self.rows.compare(view, found_out.iter().map(|arc| arc.data.row))
+    }
+
+    /// A search for the edges of the view finds them.
+    fn compare_found(&self, view: &View) -> Result<()> {
+        let (out, _) = self.arcs();
+        let mut finder = view.finder();
+        for arcs in out.chunk_by(|a, b| a.list == b.list) {
+            let list = arcs[0].list;
+            let mut wanted: Vec<VertexId> = arcs.iter().map(|arc| arc.neighbour).collect();
+            wanted.dedup();
+            let mut found = Vec::new();
+            finder.find(list, wanted.iter().copied(), |place, data| {
+                found.push(ChangedArc { list, neighbour: wanted[place], data });
+            })?;
+            found.sort_unstable();
+            assert_eq!(found, arcs);
+        }
+        Ok(())
     }
 }
 
-/// The arcs of a side, from lists and, if there are any, weights; degrees agree with them.
+/// The arcs of a side, from lists and, if there are any, weights and rows; degrees agree with them.
 fn arcs_of(view: &View, side: Side) -> Vec<ChangedArc> {
     let mut arcs = Vec::new();
     for list in 0..view.vertex_bound() as VertexId {
@@ -351,52 +397,75 @@ fn arcs_of(view: &View, side: Side) -> Vec<ChangedArc> {
             Side::Out => (view.for_each_out_fragment(list, &mut body), view.out_degree(list)),
             Side::In => (view.for_each_in_fragment(list, &mut body), view.in_degree(list)),
         };
-        let mut found = match view.weight_type() {
-            None if view.options().edge_properties => with_rows(view, side, list),
-            None => targets.iter().map(|&neighbour| ChangedArc { list, neighbour, weight: 0 }).collect(),
-            Some(WeightType::U32) => weighted::<u32>(view, side, list),
-            Some(WeightType::I64) => weighted::<i64>(view, side, list),
-            Some(WeightType::F32) => weighted::<f32>(view, side, list),
-            Some(WeightType::F64) => weighted::<f64>(view, side, list),
-        };
-        found.sort_unstable();
         targets.sort_unstable();
+        let (weights, rows) = columns_of(view, side, list);
         if view.check().is_ok() {
             assert_eq!(degree, targets.len(), "{side:?} {list}");
-            let neighbours: Vec<VertexId> = found.iter().map(|arc| arc.neighbour).collect();
-            assert_eq!(targets, neighbours, "{side:?} {list}");
+            for column in [&weights, &rows].into_iter().flatten() {
+                let neighbours = column.iter().map(|&(neighbour, _)| neighbour);
+                assert!(neighbours.eq(targets.iter().copied()), "{side:?} {list}");
+            }
         }
+        let of = |column: &Option<Column>, place: usize| column.as_ref().map_or(0, |column| column[place].1);
+        let len = [&weights, &rows].into_iter().flatten().map(Vec::len).fold(targets.len(), usize::min);
+        let found = targets[..len].iter().enumerate().map(|(place, &neighbour)| {
+            let data = ArcData { row: of(&rows, place), weight: of(&weights, place) };
+            ChangedArc { list, neighbour, data }
+        });
         arcs.extend(found);
     }
+    arcs.sort_unstable();
     arcs
 }
 
-fn with_rows(view: &View, side: Side, list: VertexId) -> Vec<ChangedArc> {
-    let mut arcs = Vec::new();
-    let body = |targets: &[VertexId], rows: &[i64]| {
-        let pairs = targets.iter().zip(rows);
-        arcs.extend(pairs.map(|(&neighbour, row)| ChangedArc { list, neighbour, weight: *row as u64 }));
+/// Neighbors with the bits of weights, or with rows.
+type Column = Vec<(VertexId, u64)>;
+
+/// The weights and the rows of a list, where the graph has them, by neighbor.
+fn columns_of(view: &View, side: Side, list: VertexId) -> (Option<Column>, Option<Column>) {
+    let options = view.options();
+    if options.multigraph && options.weight_type.is_some() && options.has_rows() {
+        // From here on, parallel edges stand in one order in both columns: the list is not made on its own each time.
+        let _ = match side {
+            Side::Out => view.for_each_out_page(list..list + 1, |_| ControlFlow::Break(())),
+            Side::In => view.for_each_in_page(list..list + 1, |_| ControlFlow::Break(())),
+        };
+    }
+    let weights = options.weight_type.map(|weight_type| match weight_type {
+        WeightType::U32 => weighted::<u32>(view, side, list),
+        WeightType::I64 => weighted::<i64>(view, side, list),
+        WeightType::F32 => weighted::<f32>(view, side, list),
+        WeightType::F64 => weighted::<f64>(view, side, list),
+    });
+    (weights, options.has_rows().then(|| with_rows(view, side, list)))
+}
+
+fn with_rows(view: &View, side: Side, list: VertexId) -> Column {
+    let mut column = Column::new();
+    let body = |targets: &[VertexId], rows: &[u64]| {
+        column.extend(targets.iter().copied().zip(rows.iter().copied()));
         ControlFlow::Continue(())
     };
     let _ = match side {
         Side::Out => view.for_each_out_row(list, body),
         Side::In => view.for_each_in_row(list, body),
     };
-    arcs
+    column.sort_by_key(|&(neighbour, _)| neighbour);
+    column
 }
 
-fn weighted<W: Weight>(view: &View, side: Side, list: VertexId) -> Vec<ChangedArc> {
-    let mut arcs = Vec::new();
+fn weighted<W: Weight>(view: &View, side: Side, list: VertexId) -> Column {
+    let mut column = Column::new();
     let body = |targets: &[VertexId], weights: &[W]| {
-        let pairs = targets.iter().zip(weights);
-        arcs.extend(pairs.map(|(&neighbour, weight)| ChangedArc { list, neighbour, weight: weight.bits() }));
+        column.extend(targets.iter().copied().zip(weights.iter().map(|weight| weight.bits())));
         ControlFlow::Continue(())
     };
     let _ = match side {
         Side::Out => view.for_each_weighted_out_fragment(list, body),
         Side::In => view.for_each_weighted_in_fragment(list, body),
     };
-    arcs
+    column.sort_by_key(|&(neighbour, _)| neighbour);
+    column
 }
 
 /// The elements of a sorted multiset that another does not have.
@@ -431,6 +500,7 @@ pub struct Changes {
     pub numbers: Vec<u64>,
     pub next_row: u64,
     pub rows: Vec<PropertyColumn>,
+    pub first_rows: Option<PropertyColumn>,
     keys: Vec<Key>,
     sorted: Vec<VertexId>,
 }
@@ -475,7 +545,12 @@ impl Changes {
                 new_properties: &self.new_properties,
                 properties: &self.properties,
                 new_edge_properties: &self.new_edge_properties,
-                rows: NewRows { numbers: &self.numbers, next_row: self.next_row, columns: &self.rows },
+                rows: NewRows {
+                    numbers: &self.numbers,
+                    next_row: self.next_row,
+                    columns: &self.rows,
+                    first_rows: self.first_rows.as_ref(),
+                },
             })
         })
     }
@@ -539,7 +614,7 @@ impl Past {
             let added = minus(&expected.edge_arcs(), &old);
             expected.edges.clear();
             for arc in added {
-                expected.edges.entry((arc.list, arc.neighbour)).or_default().push(arc.weight);
+                expected.edges.entry((arc.list, arc.neighbour)).or_default().push(arc.data);
             }
         }
         expected.compare_edges(&store.window(self.snapshots[first].0, self.snapshots[last].0)?)

@@ -137,6 +137,8 @@ pub struct Rows {
     pub schema: Vec<(String, PropertyType)>,
     /// By row, then by property; of older rows, younger properties are null.
     rows: Vec<Vec<Option<Value>>>,
+    /// The first row of the edge of a row, where that is another one.
+    firsts: BTreeMap<u64, u64>,
 }
 
 impl Rows {
@@ -159,6 +161,33 @@ impl Rows {
         self.rows.len() as u64 - 1
     }
 
+    /// Adds a row of the edge that has a row already.
+    pub fn replace(&mut self, old: u64, number: u32) -> u64 {
+        let (row, first) = (self.push(number), self.first(old));
+        self.firsts.insert(row, first);
+        row
+    }
+
+    /// The first row of the edge that has or had a row.
+    pub fn first(&self, row: u64) -> u64 {
+        self.firsts.get(&row).copied().unwrap_or(row)
+    }
+
+    /// Makes all edges new ones, as a load does.
+    pub fn forget_firsts(&mut self) {
+        self.firsts.clear();
+    }
+
+    /// The first rows of the edges of rows with these numbers; `None` where these are the first ones.
+    pub fn firsts_of(&self, numbers: &[u64]) -> Option<PropertyColumn> {
+        let mut column = PropertyColumn::new(PropertyType::I64);
+        for row in numbers {
+            let first = self.firsts.get(row).map_or(PropertyValue::Null, |first| PropertyValue::I64(*first as i64));
+            column.push(first).unwrap();
+        }
+        numbers.iter().any(|row| self.firsts.contains_key(row)).then_some(column)
+    }
+
     fn get(&self, column: usize, row: usize) -> PropertyValue<'_> {
         self.rows[row].get(column).and_then(Option::as_ref).map_or(PropertyValue::Null, Value::get)
     }
@@ -174,9 +203,10 @@ impl Rows {
     }
 
     pub fn write(&self, builder: &StoreBuilder) -> Result<()> {
-        if self.schema.is_empty() {
+        if self.schema.is_empty() && self.rows.is_empty() {
             return Ok(());
         }
+        assert!(self.firsts.is_empty(), "a load knows no former rows");
         let num_rows = self.rows.len() as u64;
         let schema = PropertySchema::new(self.schema.iter().cloned())?;
         let columns = self.columns_of(&(0..num_rows).collect::<Vec<_>>());
@@ -201,6 +231,9 @@ impl Rows {
             for (place, &row) in rows.iter().enumerate() {
                 assert_eq!(gathered.get(place), self.get(column, row as usize), "{column} {row}");
             }
+        }
+        for row in rows {
+            assert_eq!(found.number(row)?, self.first(row), "{row}");
         }
         assert!(schema.is_empty() || found.value(0, self.rows.len() as u64 + (1 << 40)).is_err());
         Ok(())

@@ -39,9 +39,27 @@ pub fn multigraph() -> Model {
     Model::new(options, keys, &edges)
 }
 
+/// A graph whose edges have weights and properties, few enough for a small database.
+pub fn properties() -> Model {
+    let options = GraphOptions {
+        keys: KeyScheme::Dense,
+        weight_type: Some(WeightType::F64),
+        edge_properties: true,
+        ..GraphOptions::default()
+    };
+    let keys = (0..30_u64).map(Key::Integer).collect();
+    let edges: Vec<_> = (0..90_u32).map(|i| (i * i % 29, i * 11 % 30, f64::from(i) / 8.0 - 4.0)).collect();
+    Model::new(options, keys, &edges)
+}
+
 /// All of them, with their names.
 pub fn all() -> Vec<(&'static str, Model)> {
-    vec![("directed", directed()), ("undirected", undirected()), ("multigraph", multigraph())]
+    vec![
+        ("directed", directed()),
+        ("undirected", undirected()),
+        ("multigraph", multigraph()),
+        ("properties", properties()),
+    ]
 }
 
 /// A database with a past: six snapshots kept of eight, the base run in the middle, a delta run, vertices that died and
@@ -65,6 +83,17 @@ pub fn rows() -> (FaultStorage, Past) {
 /// The same at another path.
 pub fn rows_at(path: &str) -> (FaultStorage, Past) {
     write_versions(GraphOptions { multigraph: true, edge_properties: true, ..GraphOptions::default() }, path)
+}
+
+/// The same of a graph whose edges have weights and properties.
+pub fn weighted_rows() -> (FaultStorage, Past) {
+    weighted_rows_at("db")
+}
+
+/// The same at another path.
+pub fn weighted_rows_at(path: &str) -> (FaultStorage, Past) {
+    let weight_type = Some(WeightType::F32);
+    write_versions(GraphOptions { weight_type, edge_properties: true, ..GraphOptions::default() }, path)
 }
 
 /// The same at another path, of another kind of graph.

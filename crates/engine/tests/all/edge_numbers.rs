@@ -1,0 +1,189 @@
+//! Edges of multigraphs that are named by their numbers, in transactions and in batches.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use anden_engine::{
+    Database, EdgeAction, EdgeId, EdgeWeight, FoundEdge, GraphOptions, Key, KeyScheme, Missing, Side, Update,
+    edges_between,
+};
+use base::parallel::Pool;
+use base::storage::FaultStorage;
+use graph::property::OwnedValue;
+use graph::{Graph, WeightType};
+use testkit::Random;
+
+use crate::edge_updates::kinds;
+
+const DB: &str = "db";
+
+/// The edges of all pairs, as a transaction or a view tells them.
+fn all_edges(edges: impl Fn(u64, u64) -> Vec<FoundEdge>) -> Vec<String> {
+    let pairs = (0..4).flat_map(|u| (0..4).map(move |v| (u, v)));
+    let of_pair = |(u, v)| edges(u, v).into_iter().map(move |edge| (u, v, edge)).collect::<Vec<_>>();
+    let text = |(u, v, edge): (u64, u64, FoundEdge)| format!("{u} {v} {:?} {:?}", edge.weight, edge.properties);
+    pairs.flat_map(of_pair).map(text).collect()
+}
+
+/// A transaction sees its changes of parallel edges as the commit leaves them.
+#[test]
+fn transaction_sees_its_changes_of_parallel_edges() {
+    let pool = Pool::new(1).unwrap();
+    for (seed, mut options) in kinds().into_iter().enumerate() {
+        options.keys = KeyScheme::Dense;
+        let random = &mut Random::new(seed as u64 + 40);
+        let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+        db.apply(&[Update::AddVertex(3.into())], Missing::Lenient, &pool).unwrap();
+        for round in 0..60 {
+            let mut tx = db.begin(&pool).unwrap();
+            for _ in 0..random.below(8) {
+                let (u, v) = (Key::from(u64::from(random.below(4))), Key::from(u64::from(random.below(4))));
+                let weight = options.weight_type.map(|_| EdgeWeight::from(random.below(9)));
+                let edges = tx.edges(&u, &v).unwrap();
+                assert_eq!(edges.is_empty(), !tx.has_edge(&u, &v).unwrap());
+                let number = edges.iter().filter_map(|edge| edge.number).nth(random.below(3) as usize);
+                match (random.below(8), number, weight) {
+                    (0, ..) => tx.remove_edge(&u, &v).unwrap(),
+                    (1 | 2, Some(number), weight) => {
+                        let id = EdgeId { source: u, target: v, number };
+                        let action = match weight {
+                            Some(weight) if random.below(2) == 0 => EdgeAction::SetWeight(weight),
+                            _ if options.edge_properties && random.below(2) == 0 => EdgeAction::SetProperty {
+                                name: "size".to_owned(),
+                                value: i64::from(random.below(9)).into(),
+                            },
+                            _ => EdgeAction::Remove,
+                        };
+                        tx.change_edge(&id, action).unwrap();
+                    }
+                    (3, _, Some(weight)) if !edges.is_empty() => tx.set_weight(&u, &v, weight).unwrap(),
+                    (3 | 4, ..) if options.edge_properties && !edges.is_empty() => {
+                        let value = OwnedValue::I64(random.below(9).into());
+                        tx.set_edge_value(&u, &v, "size", value.clone()).unwrap();
+                        assert_eq!(tx.edge_value(&u, &v, "size").unwrap(), value);
+                    }
+                    _ => drop(tx.add_edge(&u, &v, weight).unwrap()),
+                }
+            }
+            let expected = all_edges(|u, v| tx.edges(&u.into(), &v.into()).unwrap());
+            let degree = tx.degree(&1.into(), Side::Out).unwrap();
+            tx.commit().unwrap();
+            let view = db.view().unwrap();
+            let found = all_edges(|u, v| {
+                let (u, v) = if options.ordered { (u.min(v), u.max(v)) } else { (u, v) };
+                edges_between(&view, u as u32, v as u32).unwrap()
+            });
+            assert_eq!(found, expected, "{options:?}, round {round}");
+            assert_eq!(view.out_degree(1), degree);
+            if round % 20 == 10 {
+                db.checkpoint(None).unwrap();
+            }
+        }
+        db.verify(&pool).unwrap();
+    }
+}
+
+/// A number that is gone, or of a graph without parallel edges, is told with the edge.
+#[test]
+fn numbers_that_are_gone_are_refused() {
+    let pool = Pool::new(1).unwrap();
+    let create = |multigraph| {
+        let options = GraphOptions { multigraph, weight_type: Some(WeightType::F64), ..GraphOptions::default() };
+        let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+        db.apply(&[Update::add_weighted_edge(1, 2, 3), Update::add_weighted_edge(1, 2, 4)], Missing::Lenient, &pool)
+            .unwrap();
+        db
+    };
+    let id = |number| EdgeId { source: 1.into(), target: 2.into(), number };
+    let db = create(true);
+    let refused = |db: &Database, action: EdgeAction, number| {
+        for missing in [Missing::Lenient, Missing::Strict] {
+            let update = Update::change_edge(id(number), action.clone());
+            let in_batch = db.apply(&[Update::add_weighted_edge(1, 2, 9), update], missing, &pool).unwrap_err();
+            let in_transaction = db.begin(&pool).unwrap().change_edge(&id(number), action.clone()).unwrap_err();
+            assert_eq!(db.view().unwrap().num_edges(), if db.options().multigraph { 2 } else { 1 });
+            if missing == Missing::Strict {
+                return [in_batch.to_string(), in_transaction.to_string()];
+            }
+        }
+        unreachable!("the last one returns")
+    };
+    for action in [EdgeAction::Remove, EdgeAction::SetWeight(1.into())] {
+        assert_eq!(refused(&db, action, 7), ["there is no edge #7 from 1 to 2"; 2]);
+    }
+    let [in_batch, in_transaction] = refused(&db, EdgeAction::SetWeight(f64::NAN.into()), 1);
+    assert!(in_batch.contains("has weight NaN") && in_transaction.contains("has weight NaN"), "{in_batch}");
+    let simple = create(false);
+    for what in refused(&simple, EdgeAction::Remove, 0) {
+        assert!(what.contains("#0") && what.contains("edges have numbers in multigraphs only"), "{what}");
+    }
+    db.apply(&[Update::change_edge(id(0), EdgeAction::Remove)], Missing::Strict, &pool).unwrap();
+    assert_eq!(refused_text(&db, id(0), &pool), "there is no edge #0 from 1 to 2");
+    // The number is not given again.
+    db.apply(&[Update::add_weighted_edge(1, 2, 5)], Missing::Lenient, &pool).unwrap();
+    let view = db.view().unwrap();
+    let numbers: Vec<_> = edges_between(&view, 0, 1).unwrap().into_iter().filter_map(|edge| edge.number).collect();
+    assert!(numbers.len() == 2 && numbers[0] == 1 && numbers[1] > 1, "{numbers:?}");
+}
+
+fn refused_text(db: &Database, id: EdgeId, pool: &Pool) -> String {
+    db.apply(&[Update::change_edge(id, EdgeAction::Remove)], Missing::Lenient, pool).unwrap_err().to_string()
+}
+
+/// The answer of a commit names the edges that it added, also where others share its group.
+#[test]
+fn commits_name_the_edges_that_they_add() {
+    let pool = Pool::new(1).unwrap();
+    for mut options in kinds() {
+        options.keys = KeyScheme::Dense;
+        let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+        let weight = options.weight_type.map(|_| EdgeWeight::from(1));
+        let add = |tx: &mut anden_engine::Transaction<'_>, u: u64, v: u64| tx.add_edge(&u.into(), &v.into(), weight);
+        db.apply(&[Update::AddVertex(7.into())], Missing::Lenient, &pool).unwrap();
+        let before = db.submit(&[edge(5, 6, weight), edge(5, 6, weight)], &pool).unwrap();
+        let mut tx = db.begin(&pool).unwrap();
+        let first = add(&mut tx, 1, 2).unwrap();
+        if !options.multigraph {
+            assert_eq!(tx.commit().unwrap().edge_id(&first), None);
+            continue;
+        }
+        assert!(!tx.insert_edge(&1.into(), &2.into(), weight).unwrap());
+        let gone = add(&mut tx, 2, 1).unwrap();
+        tx.remove_edge(&2.into(), &1.into()).unwrap();
+        let again = add(&mut tx, 1, 2).unwrap();
+        if weight.is_some() {
+            tx.set_weight(&1.into(), &2.into(), 5.into()).unwrap();
+        }
+        let last = add(&mut tx, 1, 2).unwrap();
+        let committed = tx.commit().unwrap();
+        before.wait().unwrap();
+        let ids = [&first, &gone, &again, &last].map(|edge| committed.edge_id(edge).unwrap());
+        assert!(ids.is_sorted_by_key(|id| id.number), "{ids:?}");
+        assert_eq!((&ids[0].source, &ids[1].source), (&Key::from(1_u64), &Key::from(2_u64)));
+        // The numbers of the view are those that are left.
+        let view = db.view().unwrap();
+        let numbers: Vec<_> = edges_between(&view, 1, 2).unwrap().iter().filter_map(|edge| edge.number).collect();
+        let left: Vec<u64> = match options.direction {
+            graph::Direction::Directed => vec![ids[0].number, ids[2].number, ids[3].number],
+            graph::Direction::Undirected => vec![ids[2].number, ids[3].number],
+        };
+        assert_eq!(numbers, left, "{options:?}: {numbers:?}, {ids:?}");
+        let change =
+            |id: &EdgeId| db.apply(&[Update::change_edge(id.clone(), EdgeAction::Remove)], Missing::Strict, &pool);
+        change(&ids[2]).unwrap();
+        change(&ids[1]).unwrap_err();
+        assert_eq!(db.view().unwrap().num_edges(), numbers.len() as u64 + 1);
+        // A loop of an ordered graph is not stored.
+        let ordered = GraphOptions { ordered: true, direction: graph::Direction::Directed, ..options };
+        let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), ordered).unwrap();
+        let mut tx = db.begin(&pool).unwrap();
+        let (not_stored, stored) = (add(&mut tx, 3, 3).unwrap(), add(&mut tx, 3, 2).unwrap());
+        let committed = tx.commit().unwrap();
+        assert_eq!(committed.edge_id(&not_stored), None);
+        assert!(committed.edge_id(&stored).is_some());
+    }
+}
+
+fn edge(u: u64, v: u64, weight: Option<EdgeWeight>) -> Update {
+    Update::AddEdge { source: u.into(), target: v.into(), weight, properties: Vec::new() }
+}
