@@ -146,12 +146,16 @@ impl Layout<'_> {
             starts.push(end);
         }
         let values = match property_type {
-            PropertyType::F64 => Values::Real(self.values(&starts, lists, |value| match value {
-                PropertyValue::F64(value) if !value.is_nan() => Some(value),
-                _ => None,
-            })?),
+            PropertyType::F32 | PropertyType::F64 => {
+                Values::Real(self.values(&starts, lists, |value| match value {
+                    PropertyValue::F32(value) if !value.is_nan() => Some(value.into()),
+                    PropertyValue::F64(value) if !value.is_nan() => Some(value),
+                    _ => None,
+                })?)
+            }
             _ => Values::Integer(self.values(&starts, lists, |value| match value {
                 PropertyValue::I64(value) => Some(value),
+                PropertyValue::U64(value) => i64::try_from(value).ok(),
                 _ => None,
             })?),
         };

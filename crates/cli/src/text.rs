@@ -50,6 +50,9 @@ pub fn property_json(value: &PropertyValue<'_>) -> serde_json::Value {
         PropertyValue::Null => serde_json::Value::Null,
         PropertyValue::Boolean(value) => json!(value),
         PropertyValue::I64(value) => json!(value),
+        PropertyValue::U64(value) => json!(value),
+        // As short as its text.
+        PropertyValue::F32(value) => real_json(value.to_string().parse().unwrap_or_else(|_| f64::from(*value))),
         PropertyValue::F64(value) => real_json(*value),
         PropertyValue::String(value) => json!(value),
         other => json!(other.to_string()),

@@ -27,6 +27,10 @@ pub enum PropertyType {
     Boolean,
     /// Whole numbers of 64 bits, signed.
     I64,
+    /// Whole numbers of 64 bits without a sign.
+    U64,
+    /// Floating numbers of 32 bits.
+    F32,
     /// Floating numbers of 64 bits.
     F64,
     /// Days of the proleptic Gregorian calendar.
@@ -41,9 +45,11 @@ pub enum PropertyType {
 
 impl PropertyType {
     /// All of them, with the names that users type and that CSV headers carry.
-    pub const ALL: [(Self, &str); 7] = [
+    pub const ALL: [(Self, &str); 9] = [
         (Self::Boolean, "boolean"),
         (Self::I64, "i64"),
+        (Self::U64, "u64"),
+        (Self::F32, "f32"),
         (Self::F64, "f64"),
         (Self::Date, "date"),
         (Self::Timestamp, "timestamp"),
@@ -52,13 +58,17 @@ impl PropertyType {
     ];
 
     /// Names that other programs have for them.
-    const OTHER_NAMES: [(Self, &str); 10] = [
+    const OTHER_NAMES: [(Self, &str); 14] = [
         (Self::Boolean, "bool"),
         (Self::I64, "int"),
         (Self::I64, "integer"),
         (Self::I64, "long"),
+        (Self::I64, "int64"),
+        (Self::U64, "uint64"),
+        (Self::F32, "float32"),
         (Self::F64, "float"),
         (Self::F64, "double"),
+        (Self::F64, "float64"),
         (Self::Timestamp, "datetime"),
         (Self::String, "text"),
         (Self::String, "str"),
@@ -78,14 +88,16 @@ impl PropertyType {
 
     /// Whether values are numbers, and can be weights.
     pub fn is_numeric(self) -> bool {
-        matches!(self, Self::I64 | Self::F64)
+        matches!(self, Self::I64 | Self::U64 | Self::F32 | Self::F64)
     }
 
-    /// The type that holds every value of both without loss; `None` where only text would.
+    /// The type that holds values of both, whole numbers up to 2^53 where the other type is a floating one; `None` where
+    /// only text would.
     pub fn joined(self, other: Self) -> Option<Self> {
         match (self, other) {
             (a, b) if a == b => Some(a),
-            (Self::I64, Self::F64) | (Self::F64, Self::I64) => Some(Self::F64),
+            (Self::I64, Self::U64) | (Self::U64, Self::I64) => None,
+            (a, b) if a.is_numeric() && b.is_numeric() => Some(Self::F64),
             (Self::Date, Self::Timestamp) | (Self::Timestamp, Self::Date) => Some(Self::Timestamp),
             _ => None,
         }
@@ -111,7 +123,11 @@ pub enum PropertyValue<'a> {
     Boolean(bool),
     /// A whole number.
     I64(i64),
-    /// A floating number.
+    /// A whole number without a sign.
+    U64(u64),
+    /// A floating number of 32 bits.
+    F32(f32),
+    /// A floating number of 64 bits.
     F64(f64),
     /// Days since 1970-01-01.
     Date(i32),
@@ -130,6 +146,8 @@ impl PropertyValue<'_> {
             Self::Null => return None,
             Self::Boolean(_) => PropertyType::Boolean,
             Self::I64(_) => PropertyType::I64,
+            Self::U64(_) => PropertyType::U64,
+            Self::F32(_) => PropertyType::F32,
             Self::F64(_) => PropertyType::F64,
             Self::Date(_) => PropertyType::Date,
             Self::Timestamp(_) => PropertyType::Timestamp,
@@ -151,6 +169,8 @@ impl PartialEq for PropertyValue<'_> {
             (Self::Null, Self::Null) => true,
             (Self::Boolean(a), Self::Boolean(b)) => a == b,
             (Self::I64(a), Self::I64(b)) | (Self::Timestamp(a), Self::Timestamp(b)) => a == b,
+            (Self::U64(a), Self::U64(b)) => a == b,
+            (Self::F32(a), Self::F32(b)) => a.to_bits() == b.to_bits(),
             (Self::F64(a), Self::F64(b)) => a.to_bits() == b.to_bits(),
             (Self::Date(a), Self::Date(b)) => a == b,
             (Self::String(a), Self::String(b)) => a == b,
@@ -179,6 +199,8 @@ mod tests {
     fn joined_types_lose_nothing() {
         assert_eq!(PropertyType::I64.joined(PropertyType::F64), Some(PropertyType::F64));
         assert_eq!(PropertyType::Timestamp.joined(PropertyType::Date), Some(PropertyType::Timestamp));
+        assert_eq!(PropertyType::F32.joined(PropertyType::U64), Some(PropertyType::F64));
+        assert_eq!(PropertyType::I64.joined(PropertyType::U64), None);
         assert_eq!(PropertyType::I64.joined(PropertyType::String), None);
         assert_eq!(PropertyType::Bytes.joined(PropertyType::Bytes), Some(PropertyType::Bytes));
     }
@@ -186,6 +208,7 @@ mod tests {
     #[test]
     fn equal_means_the_same_bits() {
         assert_eq!(PropertyValue::F64(f64::NAN), PropertyValue::F64(f64::NAN));
+        assert_ne!(PropertyValue::F32(1.0), PropertyValue::F64(1.0));
         assert_ne!(PropertyValue::F64(0.0), PropertyValue::F64(-0.0));
         assert_ne!(PropertyValue::Null, PropertyValue::String(""));
         assert_ne!(PropertyValue::I64(1), PropertyValue::Timestamp(1));

@@ -71,6 +71,8 @@ fn type_number(property_type: PropertyType) -> u32 {
         PropertyType::Timestamp => 5,
         PropertyType::String => 6,
         PropertyType::Bytes => 7,
+        PropertyType::U64 => 8,
+        PropertyType::F32 => 9,
     }
 }
 

@@ -88,9 +88,11 @@ fn content(view: &View) -> Vec<String> {
     lines
 }
 
-const TYPES: [(&str, PropertyType); 7] = [
+const TYPES: [(&str, PropertyType); 9] = [
     ("flag", PropertyType::Boolean),
     ("number", PropertyType::I64),
+    ("size", PropertyType::U64),
+    ("half", PropertyType::F32),
     ("share of", PropertyType::F64),
     ("day", PropertyType::Date),
     ("at,time", PropertyType::Timestamp),
@@ -111,6 +113,8 @@ fn cell(random: &mut Random, property_type: PropertyType) -> String {
         _ if random.below(3) == 0 => String::new(),
         PropertyType::Boolean => (number % 2 == 0).to_string(),
         PropertyType::I64 => (number * 9_007_199_254).to_string(),
+        PropertyType::U64 => number.unsigned_abs().wrapping_mul(18_446_744_073_709).to_string(),
+        PropertyType::F32 => (number as f32 / 7.0).to_string(),
         PropertyType::F64 => (number as f64 / 7.0).to_string(),
         PropertyType::Date => date,
         PropertyType::Timestamp => format!("{date}T12:30:00.{:06}Z", number.unsigned_abs() % 1_000_000),

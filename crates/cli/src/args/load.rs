@@ -118,8 +118,8 @@ pub struct ReadingArgs {
     /// names [default: all]
     #[arg(long, value_name = "NAME,…", value_parser = parse::wanted)]
     pub properties: Option<WantedProperties>,
-    /// Types of properties, where the beginning of the text would tell others: boolean, i64, f64, date, timestamp,
-    /// string, bytes
+    /// Types of properties, where the beginning of the text would tell others: boolean, i64, u64, f32, f64, date,
+    /// timestamp (in UTC; one with a time zone is converted), string, bytes
     #[arg(long, value_name = "NAME:TYPE,…", value_delimiter = ',', value_parser = parse::property_type)]
     pub property_types: Vec<(String, PropertyType)>,
     /// Number vertices as they come up in the input, not by key

@@ -121,6 +121,45 @@ fn any_number_is_a_weight() {
     run("distance", &["--snapshot", "1"]).succeeded();
 }
 
+/// Whole numbers without a sign and floating ones of 32 bits come back from every format.
+#[test]
+fn numbers_of_every_type_come_back() {
+    let scene = Scene::new();
+    scene.write("edges.csv", "source,target,hash,cost:f32\n1,2,18446744073709551615,0.1\n2,3,7,2.5\n3,1,,1e-45\n");
+    scene.anden(&["load", "db", "edges.csv"]).succeeded();
+    let info = scene.json(&["info", "db"]);
+    let types: Vec<_> = info["edge_properties"].as_array().unwrap().iter().map(|of| of["type"].clone()).collect();
+    assert_eq!(types, [json!("u64"), json!("f32")], "{info}");
+    let edge = || scene.json(&["query", "db", "edge", "1", "2"])["properties"].clone();
+    assert_eq!(edge(), json!([{ "hash": u64::MAX, "cost": 0.1 }]));
+    for file in ["a.csv", "a.parquet", "a.graphml"] {
+        scene.anden(&["export", "db", file]).succeeded();
+        let types = if file == "a.csv" { &["--property-types", "cost:f32"][..] } else { &[] };
+        scene.anden(&[&["load", "again", file][..], types].concat()).succeeded();
+        let schema = |database: &str| scene.json(&["info", database])["edge_properties"].clone();
+        assert_eq!(schema("again"), schema("db"), "{file}");
+        assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", "again"]).succeeded().stdout, "", "{file}");
+        std::fs::remove_dir_all(scene.path("again")).unwrap();
+    }
+    let run = |weight: &str| scene.anden(&["run", "db", "sssp", "--source", "1", "--weight", weight, "--check"]);
+    run("cost").succeeded();
+    run("hash").failed(&["the edge from 1 to 2 has \"hash\" 18446744073709551615, which is no weight"]);
+    scene.write("updates.txt", "p 1 2 hash 8\np 2 3 cost 0.25\n+ 4 1 hash=9 cost=3\n");
+    scene.anden(&["apply", "db", "updates.txt", "--quiet"]).succeeded();
+    assert_eq!(edge(), json!([{ "hash": 8, "cost": 0.1 }]));
+    for (line, expected) in [
+        ("p 1 2 hash -1", "expected a whole number of type u64, found '-1'"),
+        ("p 1 2 cost 1e39", "expected a number of type f32, found '1e39'"),
+    ] {
+        scene.write("bad.txt", line);
+        scene.anden(&["apply", "db", "bad.txt"]).failed(&["bad.txt:1", expected]);
+    }
+    scene.anden(&["checkpoint", "db"]).succeeded();
+    scene.anden(&["merge", "db"]).succeeded();
+    assert_eq!(scene.json(&["query", "db", "edge", "4", "1"])["properties"], json!([{ "hash": 9, "cost": 3.0 }]));
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
 #[test]
 fn a_changed_property_is_a_changed_edge() {
     let scene = flights(&["--duplicates", "last"]);

@@ -96,20 +96,25 @@ pub(crate) fn joined_type(mut types: impl Iterator<Item = PropertyType>) -> Opti
     Some(types.fold(first, |joined, next| joined.joined(next).unwrap_or(joined)))
 }
 
-/// The value in a type that holds it.
+/// The value in a type that holds it; of floating numbers of 32 bits, the nearest.
 pub(crate) fn fitting(value: PropertyValue<'_>, property_type: PropertyType) -> Option<PropertyValue<'_>> {
-    let mut column = PropertyColumn::new(value.property_type().unwrap_or(property_type));
-    match (value, property_type) {
-        (PropertyValue::I64(_) | PropertyValue::Date(_), _) => {
-            column.push(value).ok()?;
-            let converted = column.converted(property_type).ok()?;
-            match converted.get(0) {
-                PropertyValue::F64(value) => Some(PropertyValue::F64(value)),
-                PropertyValue::Timestamp(micros) => Some(PropertyValue::Timestamp(micros)),
-                _ => Some(value),
-            }
-        }
-        _ => (column.property_type() == property_type).then_some(value),
+    let of = value.property_type().unwrap_or(property_type);
+    if of == property_type {
+        return Some(value);
+    }
+    if let (PropertyValue::F64(value), PropertyType::F32) = (value, property_type) {
+        let nearest = value as f32;
+        return (nearest.is_finite() || !value.is_finite()).then_some(PropertyValue::F32(nearest));
+    }
+    let mut column = PropertyColumn::new(of);
+    column.push(value).ok()?;
+    match column.converted(property_type).ok()?.get(0) {
+        PropertyValue::I64(value) => Some(PropertyValue::I64(value)),
+        PropertyValue::U64(value) => Some(PropertyValue::U64(value)),
+        PropertyValue::F32(value) => Some(PropertyValue::F32(value)),
+        PropertyValue::F64(value) => Some(PropertyValue::F64(value)),
+        PropertyValue::Timestamp(micros) => Some(PropertyValue::Timestamp(micros)),
+        _ => None,
     }
 }
 

@@ -57,7 +57,7 @@ impl Group<'_> {
         self.is_full || self.plan.steps.len() > MOST_STEPS
     }
 
-    /// The numbers of the edges that the last request adds to a multigraph, as [`Committed`](crate::Committed) has them.
+    /// The numbers of the edges that the last request adds to a multigraph, as the answer of its commit has them.
     pub(crate) fn take_numbers(&mut self) -> Vec<Option<u64>> {
         std::mem::take(&mut self.plan.edges.numbers)
     }

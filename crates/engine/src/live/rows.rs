@@ -81,6 +81,8 @@ impl LiveColumn {
                 let bits = match value {
                     PropertyValue::Boolean(value) => value.into(),
                     PropertyValue::I64(value) | PropertyValue::Timestamp(value) => value as u64,
+                    PropertyValue::U64(value) => value,
+                    PropertyValue::F32(value) => value.to_bits().into(),
                     PropertyValue::F64(value) => value.to_bits(),
                     PropertyValue::Date(days) => days as u64,
                     PropertyValue::Null | PropertyValue::String(_) | PropertyValue::Bytes(_) => return 0,
@@ -111,6 +113,8 @@ impl LiveColumn {
                 let bits = values.get(index).map_or(0, |bits| bits.load(Ordering::Relaxed));
                 match property_type {
                     PropertyType::Boolean => PropertyValue::Boolean(bits != 0),
+                    PropertyType::U64 => PropertyValue::U64(bits),
+                    PropertyType::F32 => PropertyValue::F32(f32::from_bits(bits as u32)),
                     PropertyType::F64 => PropertyValue::F64(f64::from_bits(bits)),
                     PropertyType::Date => PropertyValue::Date(bits as i32),
                     PropertyType::Timestamp => PropertyValue::Timestamp(bits as i64),
@@ -401,6 +405,8 @@ mod tests {
                 _ if (row + property_type as u64).is_multiple_of(3) => PropertyValue::Null,
                 PropertyType::Boolean => PropertyValue::Boolean(row.is_multiple_of(2)),
                 PropertyType::I64 => PropertyValue::I64(number),
+                PropertyType::U64 => PropertyValue::U64(number as u64),
+                PropertyType::F32 => PropertyValue::F32(number as f32),
                 PropertyType::F64 => PropertyValue::F64(number as f64),
                 PropertyType::Date => PropertyValue::Date(number as i32),
                 PropertyType::Timestamp => PropertyValue::Timestamp(number),

@@ -121,6 +121,20 @@ mod tests {
     fn values_take_the_type_of_their_property() {
         assert_eq!(typed("p", &1_i64.into(), PropertyType::F64), Ok(1.0.into()));
         assert_eq!(typed("p", &quoted("1"), PropertyType::F64), Ok(1.0.into()));
+        assert_eq!(typed("p", &7_i64.into(), PropertyType::U64), Ok(7_u64.into()));
+        assert_eq!(typed("p", &7_u64.into(), PropertyType::I64), Ok(7_i64.into()));
+        assert_eq!(typed("p", &0.1.into(), PropertyType::F32), Ok(0.1_f32.into()));
+        assert_eq!(typed("p", &text("0.1"), PropertyType::F32), Ok(0.1_f32.into()));
+        assert_eq!(typed("p", &0.5_f32.into(), PropertyType::F64), Ok(0.5.into()));
+        for (value, property_type) in [
+            ((-1_i64).into(), PropertyType::U64),
+            (u64::MAX.into(), PropertyType::I64),
+            (u64::MAX.into(), PropertyType::F64),
+            (1e300.into(), PropertyType::F32),
+            (NewValue::from((1_i64 << 24) + 1), PropertyType::F32),
+        ] {
+            assert!(typed("p", &value, property_type).is_err(), "{value:?} as {property_type}");
+        }
         assert_eq!(typed("p", &text("1"), PropertyType::String), Ok("1".into()));
         assert_eq!(typed("p", &OwnedValue::Null.into(), PropertyType::Date), Ok(OwnedValue::Null));
         let wrong = typed("p", &text("x"), PropertyType::I64);

@@ -161,6 +161,8 @@ fn encode(column: &PropertyColumn, to: &mut Vec<u8>) {
         PropertyValues::I64(values) | PropertyValues::Timestamp(values) => {
             to.extend_from_slice(bytemuck::cast_slice(values));
         }
+        PropertyValues::U64(values) => to.extend_from_slice(bytemuck::cast_slice(values)),
+        PropertyValues::F32(values) => to.extend_from_slice(bytemuck::cast_slice(values)),
         PropertyValues::F64(values) => to.extend_from_slice(bytemuck::cast_slice(values)),
         PropertyValues::Date(values) => to.extend_from_slice(bytemuck::cast_slice(values)),
         PropertyValues::String { offsets, bytes } | PropertyValues::Bytes { offsets, bytes } => {
@@ -180,6 +182,8 @@ fn decode(property_type: PropertyType, num_rows: usize, bytes: &[u8]) -> Option<
     let values = match property_type {
         PropertyType::Boolean => PropertyValues::Boolean(of_width(1)?.to_vec()),
         PropertyType::I64 => PropertyValues::I64(bytemuck::pod_collect_to_vec(of_width(8)?)),
+        PropertyType::U64 => PropertyValues::U64(bytemuck::pod_collect_to_vec(of_width(8)?)),
+        PropertyType::F32 => PropertyValues::F32(bytemuck::pod_collect_to_vec(of_width(4)?)),
         PropertyType::F64 => PropertyValues::F64(bytemuck::pod_collect_to_vec(of_width(8)?)),
         PropertyType::Date => PropertyValues::Date(bytemuck::pod_collect_to_vec(of_width(4)?)),
         PropertyType::Timestamp => PropertyValues::Timestamp(bytemuck::pod_collect_to_vec(of_width(8)?)),
@@ -211,6 +215,8 @@ mod tests {
                         _ if row % 3 == 1 => PropertyValue::Null,
                         PropertyType::Boolean => PropertyValue::Boolean(row % 2 == 0),
                         PropertyType::I64 => PropertyValue::I64(row as i64),
+                        PropertyType::U64 => PropertyValue::U64(row as u64),
+                        PropertyType::F32 => PropertyValue::F32(row as f32),
                         PropertyType::F64 => PropertyValue::F64(row as f64),
                         PropertyType::Date => PropertyValue::Date(row as i32),
                         PropertyType::Timestamp => PropertyValue::Timestamp(row as i64),

@@ -106,6 +106,8 @@ impl<F> Writer<'_, '_, F> {
                 let (known, ours) = match property_type {
                     PropertyType::Boolean => ("boolean", None),
                     PropertyType::I64 => ("long", None),
+                    PropertyType::U64 => ("long", Some("u64")),
+                    PropertyType::F32 => ("float", Some("f32")),
                     PropertyType::F64 => ("double", None),
                     PropertyType::String => ("string", None),
                     other => ("string", Some(other.name())),

@@ -15,7 +15,11 @@ pub enum PropertyValues {
     Boolean(Vec<u8>),
     /// Whole numbers.
     I64(Vec<i64>),
-    /// Floating numbers.
+    /// Whole numbers without a sign.
+    U64(Vec<u64>),
+    /// Floating numbers of 32 bits.
+    F32(Vec<f32>),
+    /// Floating numbers of 64 bits.
     F64(Vec<f64>),
     /// Days since 1970-01-01.
     Date(Vec<i32>),
@@ -43,6 +47,8 @@ impl PropertyValues {
         match property_type {
             PropertyType::Boolean => Self::Boolean(Vec::new()),
             PropertyType::I64 => Self::I64(Vec::new()),
+            PropertyType::U64 => Self::U64(Vec::new()),
+            PropertyType::F32 => Self::F32(Vec::new()),
             PropertyType::F64 => Self::F64(Vec::new()),
             PropertyType::Date => Self::Date(Vec::new()),
             PropertyType::Timestamp => Self::Timestamp(Vec::new()),
@@ -56,6 +62,8 @@ impl PropertyValues {
         match self {
             Self::Boolean(_) => PropertyType::Boolean,
             Self::I64(_) => PropertyType::I64,
+            Self::U64(_) => PropertyType::U64,
+            Self::F32(_) => PropertyType::F32,
             Self::F64(_) => PropertyType::F64,
             Self::Date(_) => PropertyType::Date,
             Self::Timestamp(_) => PropertyType::Timestamp,
@@ -69,6 +77,8 @@ impl PropertyValues {
         match self {
             Self::Boolean(values) => values.len(),
             Self::I64(values) | Self::Timestamp(values) => values.len(),
+            Self::U64(values) => values.len(),
+            Self::F32(values) => values.len(),
             Self::F64(values) => values.len(),
             Self::Date(values) => values.len(),
             Self::String { offsets, .. } | Self::Bytes { offsets, .. } => offsets.len().saturating_sub(1),
@@ -84,6 +94,8 @@ impl PropertyValues {
         match self {
             Self::Boolean(values) => values.len(),
             Self::I64(values) | Self::Timestamp(values) => 8 * values.len(),
+            Self::U64(values) => 8 * values.len(),
+            Self::F32(values) => 4 * values.len(),
             Self::F64(values) => 8 * values.len(),
             Self::Date(values) => 4 * values.len(),
             Self::String { offsets, bytes } | Self::Bytes { offsets, bytes } => 8 * offsets.len() + bytes.len(),
@@ -95,6 +107,8 @@ impl PropertyValues {
         match self {
             Self::Boolean(values) => values.reserve_exact(num_rows),
             Self::I64(values) | Self::Timestamp(values) => values.reserve_exact(num_rows),
+            Self::U64(values) => values.reserve_exact(num_rows),
+            Self::F32(values) => values.reserve_exact(num_rows),
             Self::F64(values) => values.reserve_exact(num_rows),
             Self::Date(values) => values.reserve_exact(num_rows),
             Self::String { offsets, .. } | Self::Bytes { offsets, .. } => offsets.reserve_exact(num_rows),
@@ -106,6 +120,8 @@ impl PropertyValues {
         match self {
             Self::Boolean(values) => values.push(0),
             Self::I64(values) | Self::Timestamp(values) => values.push(0),
+            Self::U64(values) => values.push(0),
+            Self::F32(values) => values.push(0.0),
             Self::F64(values) => values.push(0.0),
             Self::Date(values) => values.push(0),
             Self::String { offsets, bytes } | Self::Bytes { offsets, bytes } => offsets.push(bytes.len() as u64),
@@ -234,6 +250,8 @@ impl PropertyColumn {
         match &self.values {
             PropertyValues::Boolean(values) => PropertyValue::Boolean(values[row] != 0),
             PropertyValues::I64(values) => PropertyValue::I64(values[row]),
+            PropertyValues::U64(values) => PropertyValue::U64(values[row]),
+            PropertyValues::F32(values) => PropertyValue::F32(values[row]),
             PropertyValues::F64(values) => PropertyValue::F64(values[row]),
             PropertyValues::Date(values) => PropertyValue::Date(values[row]),
             PropertyValues::Timestamp(values) => PropertyValue::Timestamp(values[row]),
@@ -284,6 +302,8 @@ impl PropertyColumn {
             (PropertyValues::Boolean(values), PropertyValue::Boolean(value)) => values.push(value.into()),
             (PropertyValues::I64(values), PropertyValue::I64(value))
             | (PropertyValues::Timestamp(values), PropertyValue::Timestamp(value)) => values.push(value),
+            (PropertyValues::U64(values), PropertyValue::U64(value)) => values.push(value),
+            (PropertyValues::F32(values), PropertyValue::F32(value)) => values.push(value),
             (PropertyValues::F64(values), PropertyValue::F64(value)) => values.push(value),
             (PropertyValues::Date(values), PropertyValue::Date(value)) => values.push(value),
             (PropertyValues::String { offsets, bytes }, PropertyValue::String(value)) => {
@@ -351,6 +371,8 @@ impl PropertyColumn {
         match &mut self.values {
             PropertyValues::Boolean(values) => values.truncate(num_rows),
             PropertyValues::I64(values) | PropertyValues::Timestamp(values) => values.truncate(num_rows),
+            PropertyValues::U64(values) => values.truncate(num_rows),
+            PropertyValues::F32(values) => values.truncate(num_rows),
             PropertyValues::F64(values) => values.truncate(num_rows),
             PropertyValues::Date(values) => values.truncate(num_rows),
             PropertyValues::String { offsets, bytes } | PropertyValues::Bytes { offsets, bytes } => {
@@ -376,6 +398,8 @@ impl PropertyColumn {
             (PropertyValues::Boolean(to), PropertyValues::Boolean(from)) => to.extend_from_slice(from),
             (PropertyValues::I64(to), PropertyValues::I64(from))
             | (PropertyValues::Timestamp(to), PropertyValues::Timestamp(from)) => to.extend_from_slice(from),
+            (PropertyValues::U64(to), PropertyValues::U64(from)) => to.extend_from_slice(from),
+            (PropertyValues::F32(to), PropertyValues::F32(from)) => to.extend_from_slice(from),
             (PropertyValues::F64(to), PropertyValues::F64(from)) => to.extend_from_slice(from),
             (PropertyValues::Date(to), PropertyValues::Date(from)) => to.extend_from_slice(from),
             (
@@ -445,6 +469,8 @@ impl PropertyColumn {
         let values = match &self.values {
             PropertyValues::Boolean(values) => PropertyValues::Boolean(picked(values, rows)),
             PropertyValues::I64(values) => PropertyValues::I64(picked(values, rows)),
+            PropertyValues::U64(values) => PropertyValues::U64(picked(values, rows)),
+            PropertyValues::F32(values) => PropertyValues::F32(picked(values, rows)),
             PropertyValues::F64(values) => PropertyValues::F64(picked(values, rows)),
             PropertyValues::Date(values) => PropertyValues::Date(picked(values, rows)),
             PropertyValues::Timestamp(values) => PropertyValues::Timestamp(picked(values, rows)),
@@ -482,8 +508,8 @@ impl PropertyColumn {
         gathered
     }
 
-    /// The same values as another type that holds them: whole numbers as floating ones, dates as the
-    /// timestamps of their midnights.
+    /// The same values as another type that holds them: whole numbers with or without a sign, or as floating ones,
+    /// floating ones of 32 bits as such of 64, dates as the timestamps of their midnights.
     ///
     /// # Errors
     /// The other type does not hold one of the values, which is named.
@@ -493,11 +519,32 @@ impl PropertyColumn {
             |value: PropertyValue<'_>| Error::Parameter(format!("{value} of type {from} is no value of type {to}"));
         let values = match (self.values, to) {
             (values, to) if values.property_type() == to => values,
-            (PropertyValues::I64(values), PropertyType::F64) => {
-                if let Some(&large) = values.iter().find(|value| value.unsigned_abs() > 1 << 53) {
+            (PropertyValues::I64(values), PropertyType::F64 | PropertyType::F32) => {
+                let most = if to == PropertyType::F64 { 1 << 53 } else { 1 << 24 };
+                if let Some(&large) = values.iter().find(|value| value.unsigned_abs() > most) {
                     return Err(wrong(PropertyValue::I64(large)));
                 }
+                match to {
+                    PropertyType::F64 => PropertyValues::F64(values.into_iter().map(|value| value as f64).collect()),
+                    _ => PropertyValues::F32(values.into_iter().map(|value| value as f32).collect()),
+                }
+            }
+            (PropertyValues::U64(values), PropertyType::F64) => {
+                if let Some(&large) = values.iter().find(|&&value| value > 1 << 53) {
+                    return Err(wrong(PropertyValue::U64(large)));
+                }
                 PropertyValues::F64(values.into_iter().map(|value| value as f64).collect())
+            }
+            (PropertyValues::I64(values), PropertyType::U64) => {
+                let whole = |&value: &i64| u64::try_from(value).map_err(|_| wrong(PropertyValue::I64(value)));
+                PropertyValues::U64(values.iter().map(whole).collect::<Result<_>>()?)
+            }
+            (PropertyValues::U64(values), PropertyType::I64) => {
+                let signed = |&value: &u64| i64::try_from(value).map_err(|_| wrong(PropertyValue::U64(value)));
+                PropertyValues::I64(values.iter().map(signed).collect::<Result<_>>()?)
+            }
+            (PropertyValues::F32(values), PropertyType::F64) => {
+                PropertyValues::F64(values.into_iter().map(f64::from).collect())
             }
             (PropertyValues::Date(values), PropertyType::Timestamp) => {
                 let micros = |&day: &i32| {
@@ -531,6 +578,8 @@ mod tests {
                 _ if is_null(row) => PropertyValue::Null,
                 PropertyType::Boolean => PropertyValue::Boolean(row % 3 == 0),
                 PropertyType::I64 => PropertyValue::I64(row as i64 - 7),
+                PropertyType::U64 => PropertyValue::U64(u64::MAX - row as u64),
+                PropertyType::F32 => PropertyValue::F32(row as f32 / 8.0),
                 PropertyType::F64 => PropertyValue::F64(row as f64 / 8.0),
                 PropertyType::Date => PropertyValue::Date(row as i32 * 31),
                 PropertyType::Timestamp => PropertyValue::Timestamp(row as i64 * 1_000_007),

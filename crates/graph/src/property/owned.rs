@@ -11,7 +11,11 @@ pub enum OwnedValue {
     Boolean(bool),
     /// A whole number.
     I64(i64),
-    /// A floating number.
+    /// A whole number without a sign.
+    U64(u64),
+    /// A floating number of 32 bits.
+    F32(f32),
+    /// A floating number of 64 bits.
     F64(f64),
     /// Days since 1970-01-01.
     Date(i32),
@@ -40,6 +44,8 @@ impl OwnedValue {
             Self::Null => PropertyValue::Null,
             Self::Boolean(value) => PropertyValue::Boolean(*value),
             Self::I64(value) => PropertyValue::I64(*value),
+            Self::U64(value) => PropertyValue::U64(*value),
+            Self::F32(value) => PropertyValue::F32(*value),
             Self::F64(value) => PropertyValue::F64(*value),
             Self::Date(days) => PropertyValue::Date(*days),
             Self::Timestamp(micros) => PropertyValue::Timestamp(*micros),
@@ -64,6 +70,8 @@ impl From<PropertyValue<'_>> for OwnedValue {
             PropertyValue::Null => Self::Null,
             PropertyValue::Boolean(value) => Self::Boolean(value),
             PropertyValue::I64(value) => Self::I64(value),
+            PropertyValue::U64(value) => Self::U64(value),
+            PropertyValue::F32(value) => Self::F32(value),
             PropertyValue::F64(value) => Self::F64(value),
             PropertyValue::Date(days) => Self::Date(days),
             PropertyValue::Timestamp(micros) => Self::Timestamp(micros),
@@ -94,6 +102,18 @@ impl From<i32> for OwnedValue {
 impl From<u32> for OwnedValue {
     fn from(value: u32) -> Self {
         Self::I64(value.into())
+    }
+}
+
+impl From<u64> for OwnedValue {
+    fn from(value: u64) -> Self {
+        Self::U64(value)
+    }
+}
+
+impl From<f32> for OwnedValue {
+    fn from(value: f32) -> Self {
+        Self::F32(value)
     }
 }
 

@@ -14,6 +14,8 @@ impl fmt::Display for PropertyValue<'_> {
             Self::Null => Ok(()),
             Self::Boolean(value) => write!(f, "{value}"),
             Self::I64(value) => write!(f, "{value}"),
+            Self::U64(value) => write!(f, "{value}"),
+            Self::F32(value) => write!(f, "{value:?}"),
             Self::F64(value) => write!(f, "{value:?}"),
             Self::Date(days) => write_date(f, days.into()),
             Self::Timestamp(micros) => write_timestamp(f, micros),
@@ -37,7 +39,9 @@ pub(super) fn parse(text: &[u8], property_type: PropertyType) -> Option<Parsed<'
     Some(Parsed::Value(match property_type {
         PropertyType::Boolean => PropertyValue::Boolean(parse_boolean(text)?),
         PropertyType::I64 => PropertyValue::I64(ascii(text)?.parse().ok()?),
-        PropertyType::F64 => PropertyValue::F64(parse_number(text)?),
+        PropertyType::U64 => PropertyValue::U64(ascii(text)?.parse().ok()?),
+        PropertyType::F32 => PropertyValue::F32(parse_number(text, f32::is_finite)?),
+        PropertyType::F64 => PropertyValue::F64(parse_number(text, f64::is_finite)?),
         PropertyType::Date => PropertyValue::Date(parse_date(text)?),
         PropertyType::Timestamp => PropertyValue::Timestamp(parse_timestamp(text)?),
         PropertyType::String => PropertyValue::String(std::str::from_utf8(text).ok()?),
@@ -50,6 +54,8 @@ pub(super) fn expected(property_type: PropertyType) -> &'static str {
     match property_type {
         PropertyType::Boolean => "true or false",
         PropertyType::I64 => "a whole number of type i64",
+        PropertyType::U64 => "a whole number of type u64",
+        PropertyType::F32 => "a number of type f32",
         PropertyType::F64 => "a number of type f64",
         PropertyType::Date => "a date such as 2024-02-29",
         PropertyType::Timestamp => "a timestamp such as 2024-02-29T12:30:00Z, to the microsecond",
@@ -63,9 +69,9 @@ fn ascii(text: &[u8]) -> Option<&str> {
 }
 
 /// Digits are no infinity, however many they are.
-fn parse_number(text: &[u8]) -> Option<f64> {
-    let number: f64 = ascii(text)?.parse().ok()?;
-    (number.is_finite() || !text.iter().any(u8::is_ascii_digit)).then_some(number)
+fn parse_number<T: Copy + std::str::FromStr>(text: &[u8], is_finite: impl Fn(T) -> bool) -> Option<T> {
+    let number: T = ascii(text)?.parse().ok()?;
+    (is_finite(number) || !text.iter().any(u8::is_ascii_digit)).then_some(number)
 }
 
 fn parse_boolean(text: &[u8]) -> Option<bool> {
@@ -90,7 +96,7 @@ fn parse_bytes(text: &[u8]) -> Option<Vec<u8>> {
 
 /// Which type a column of text is of, value by value.
 ///
-/// The rule: the first of boolean, i64, f64, date and timestamp that every value is, else string. A
+/// The rule: the first of boolean, i64, u64, f64, date and timestamp that every value is, else string. A
 /// number with leading zeros or a plus sign is text, for it may be a code; so is a whole number
 /// that the type does not hold exactly, and a column without values. A string is never taken for
 /// bytes.
@@ -101,8 +107,14 @@ pub struct Inference {
     has_values: bool,
 }
 
-const CANDIDATES: [PropertyType; 5] =
-    [PropertyType::Boolean, PropertyType::I64, PropertyType::F64, PropertyType::Date, PropertyType::Timestamp];
+const CANDIDATES: [PropertyType; 6] = [
+    PropertyType::Boolean,
+    PropertyType::I64,
+    PropertyType::U64,
+    PropertyType::F64,
+    PropertyType::Date,
+    PropertyType::Timestamp,
+];
 
 impl Default for Inference {
     fn default() -> Self {
@@ -138,7 +150,7 @@ impl Inference {
 
 /// Whether a text is a value of the type that says all of it.
 fn is_lossless(text: &[u8], candidate: PropertyType) -> bool {
-    let is_number = matches!(candidate, PropertyType::I64 | PropertyType::F64);
+    let is_number = matches!(candidate, PropertyType::I64 | PropertyType::U64 | PropertyType::F64);
     if is_number {
         let (digits, is_negative) = text.strip_prefix(b"-").map_or((text, false), |digits| (digits, true));
         let num_digits = digits.iter().take_while(|byte| byte.is_ascii_digit()).count();
@@ -148,9 +160,11 @@ fn is_lossless(text: &[u8], candidate: PropertyType) -> bool {
         }
         if num_digits == digits.len() && num_digits > 0 {
             // A whole number: its sign and each of its digits count.
-            let size = ascii(digits).and_then(|digits| digits.parse::<u64>().ok()).unwrap_or(u64::MAX);
+            let Some(size) = ascii(digits).and_then(|digits| digits.parse::<u64>().ok()) else { return false };
             let most = match candidate {
                 PropertyType::F64 => EXACT_IN_F64,
+                PropertyType::U64 if is_negative => 0,
+                PropertyType::U64 => u64::MAX,
                 _ => i64::MAX as u64 + u64::from(is_negative),
             };
             return size <= most && !(is_negative && size == 0);
@@ -177,6 +191,10 @@ mod tests {
             PropertyValue::Boolean(false),
             PropertyValue::I64(i64::MIN),
             PropertyValue::I64(i64::MAX),
+            PropertyValue::U64(u64::MAX),
+            PropertyValue::F32(0.1),
+            PropertyValue::F32(f32::MIN_POSITIVE),
+            PropertyValue::F32(f32::INFINITY),
             PropertyValue::Date(i32::MIN),
             PropertyValue::Date(0),
             PropertyValue::Date(i32::MAX),
@@ -211,6 +229,9 @@ mod tests {
             ("1.5", PropertyType::I64),
             ("9223372036854775808", PropertyType::I64),
             ("", PropertyType::I64),
+            ("-1", PropertyType::U64),
+            ("18446744073709551616", PropertyType::U64),
+            ("1e39", PropertyType::F32),
             ("1,5", PropertyType::F64),
             ("1e400", PropertyType::F64),
             ("2024-02-30", PropertyType::Date),
@@ -241,7 +262,9 @@ mod tests {
         assert_eq!(inferred(&["inf", "1e308"]), "f64");
         assert_eq!(inferred(&["0.5", "1e400"]), "string");
         assert_eq!(inferred(&["9007199254740993", "0.5"]), "string");
-        assert_eq!(inferred(&["18446744073709551615"]), "string");
+        assert_eq!(inferred(&["18446744073709551615", "0"]), "u64");
+        assert_eq!(inferred(&["18446744073709551615", "-1"]), "string");
+        assert_eq!(inferred(&["18446744073709551616"]), "string");
         assert_eq!(inferred(&["007"]), "string");
         assert_eq!(inferred(&["-0"]), "string");
         assert_eq!(inferred(&["+1"]), "string");

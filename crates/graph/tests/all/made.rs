@@ -13,9 +13,11 @@ pub struct Made<'a> {
     pub vertices: PropertySchema,
 }
 
-const TYPES: [PropertyType; 7] = [
+const TYPES: [PropertyType; 9] = [
     PropertyType::Boolean,
     PropertyType::I64,
+    PropertyType::U64,
+    PropertyType::F32,
     PropertyType::F64,
     PropertyType::Date,
     PropertyType::Timestamp,
@@ -30,6 +32,8 @@ fn push_value(column: &mut PropertyColumn, row: u64) {
         (4, _) => PropertyValue::Null,
         (_, PropertyType::Boolean) => PropertyValue::Boolean(row.is_multiple_of(3)),
         (_, PropertyType::I64) => PropertyValue::I64(row as i64 - 7),
+        (_, PropertyType::U64) => PropertyValue::U64(u64::MAX - row),
+        (_, PropertyType::F32) => PropertyValue::F32(row as f32 / 3.0),
         (_, PropertyType::F64) => PropertyValue::F64(row as f64 / 3.0),
         (_, PropertyType::Date) => PropertyValue::Date(row as i32 * 100 - 5),
         (_, PropertyType::Timestamp) => PropertyValue::Timestamp(row as i64 * 1_234_567 - 99),

@@ -182,7 +182,8 @@ fn columns_are_found_and_their_types_are_held_to() {
     assert_refused(
         twice,
         "cannot take the column 'target' as both source and target: the columns are 'source', 'target', 'weight', \
-         'edge boolean', 'edge i64', 'edge f64', 'edge date', 'edge timestamp', 'edge string' and 'edge bytes'",
+         'edge boolean', 'edge i64', 'edge u64', 'edge f32', 'edge f64', 'edge date', 'edge timestamp', 'edge string' \
+         and 'edge bytes'",
     );
     let dates = read(SourceOptions { source_column: column("edge date"), ..strings.clone() });
     assert_refused(dates, "column 'edge date': expected text or whole numbers as keys of sources, found dates");

@@ -43,8 +43,8 @@ const _: () = assert!(size_of::<ColumnEntry>() == 24);
 fn width(property_type: PropertyType) -> Option<usize> {
     match property_type {
         PropertyType::Boolean => Some(1),
-        PropertyType::Date => Some(4),
-        PropertyType::I64 | PropertyType::F64 | PropertyType::Timestamp => Some(8),
+        PropertyType::Date | PropertyType::F32 => Some(4),
+        PropertyType::I64 | PropertyType::U64 | PropertyType::F64 | PropertyType::Timestamp => Some(8),
         PropertyType::String | PropertyType::Bytes => None,
     }
 }
@@ -159,6 +159,8 @@ fn write_values(file: &mut FileWriter, columns: &[(u32, PropertyType)], parts: &
             let bytes: &[u8] = match part.values() {
                 PropertyValues::Boolean(values) => values,
                 PropertyValues::I64(values) | PropertyValues::Timestamp(values) => bytemuck::cast_slice(values),
+                PropertyValues::U64(values) => bytemuck::cast_slice(values),
+                PropertyValues::F32(values) => bytemuck::cast_slice(values),
                 PropertyValues::F64(values) => bytemuck::cast_slice(values),
                 PropertyValues::Date(values) => bytemuck::cast_slice(values),
                 PropertyValues::String { .. } | PropertyValues::Bytes { .. } => &[],
@@ -357,6 +359,8 @@ impl ColumnFile {
                 found => return Err(self.values.corrupt(place(1), format!("0 or 1 expected, {found} found"))),
             },
             PropertyType::I64 => PropertyValue::I64(i64::from_le_bytes(self.fixed(place(8))?)),
+            PropertyType::U64 => PropertyValue::U64(u64::from_le_bytes(self.fixed(place(8))?)),
+            PropertyType::F32 => PropertyValue::F32(f32::from_le_bytes(self.fixed(place(4))?)),
             PropertyType::F64 => PropertyValue::F64(f64::from_le_bytes(self.fixed(place(8))?)),
             PropertyType::Timestamp => PropertyValue::Timestamp(i64::from_le_bytes(self.fixed(place(8))?)),
             PropertyType::Date => PropertyValue::Date(i32::from_le_bytes(self.fixed(place(4))?)),
@@ -403,6 +407,8 @@ impl ColumnFile {
         let values = match column.property_type {
             PropertyType::Boolean => PropertyValues::Boolean(self.copied(column, &rows)?),
             PropertyType::I64 => PropertyValues::I64(self.copied(column, &rows)?),
+            PropertyType::U64 => PropertyValues::U64(self.copied(column, &rows)?),
+            PropertyType::F32 => PropertyValues::F32(self.copied(column, &rows)?),
             PropertyType::F64 => PropertyValues::F64(self.copied(column, &rows)?),
             PropertyType::Date => PropertyValues::Date(self.copied(column, &rows)?),
             PropertyType::Timestamp => PropertyValues::Timestamp(self.copied(column, &rows)?),
@@ -526,6 +532,8 @@ mod tests {
                     _ if row % 5 == 3 => PropertyValue::Null,
                     PropertyType::Boolean => PropertyValue::Boolean(row % 2 == 0),
                     PropertyType::I64 => PropertyValue::I64(row as i64),
+                    PropertyType::U64 => PropertyValue::U64(row as u64),
+                    PropertyType::F32 => PropertyValue::F32(row as f32),
                     PropertyType::F64 => PropertyValue::F64(row as f64),
                     PropertyType::Timestamp => PropertyValue::Timestamp(-(row as i64)),
                     PropertyType::String => PropertyValue::String(&text),
@@ -561,7 +569,7 @@ mod tests {
             write(&disk, number, &parts).unwrap();
             let file = open(&disk, number).unwrap();
             let ends = (num_rows > 0).then(|| (77, 76 + num_rows as u64));
-            assert_eq!((file.row_ends(), file.len(), file.columns().len()), (ends, num_rows, 7));
+            assert_eq!((file.row_ends(), file.len(), file.columns().len()), (ends, num_rows, PropertyType::ALL.len()));
             for (column, (number, property_type)) in whole.iter().zip(file.columns()) {
                 assert_eq!(&file.read(number, property_type, 0..num_rows).unwrap(), column);
                 for row in 0..num_rows {
@@ -680,7 +688,7 @@ mod tests {
             (6, 2, ColumnEntry { has_nulls: 1, ..entry(2, 0) }, [&[], &[0; 16], &[], &[]]),
             (7, 0, ColumnEntry { has_nulls: 2, ..entry(2, 0) }, [&[], &[], &[], &[]]),
             (8, 0, entry(6, 0), [&[], &[], &[], &[]]),
-            (9, 0, entry(8, 0), [&[], &[], &[], &[]]),
+            (9, 0, entry(10, 0), [&[], &[], &[], &[]]),
             (10, 2, entry(2, 5), [&[], &[0; 16], &[], &[]]),
             (11, u64::MAX, entry(2, 0), [&[], &[0; 16], &[], &[]]),
             (12, 1 << 61, entry(2, 0), [&[], &[0; 16], &[], &[]]),

@@ -13,6 +13,8 @@ const DATE: u8 = 5;
 const TIMESTAMP: u8 = 6;
 const STRING: u8 = 7;
 const BYTES: u8 = 8;
+const U64: u8 = 9;
+const F32: u8 = 10;
 
 /// Appends a value.
 pub fn encode(value: PropertyValue<'_>, to: &mut Vec<u8>) {
@@ -34,6 +36,8 @@ pub fn encode(value: PropertyValue<'_>, to: &mut Vec<u8>) {
         PropertyValue::Boolean(false) => fixed(FALSE, &[]),
         PropertyValue::Boolean(true) => fixed(TRUE, &[]),
         PropertyValue::I64(value) => fixed(I64, &value.to_le_bytes()),
+        PropertyValue::U64(value) => fixed(U64, &value.to_le_bytes()),
+        PropertyValue::F32(value) => fixed(F32, &value.to_le_bytes()),
         PropertyValue::F64(value) => fixed(F64, &value.to_le_bytes()),
         PropertyValue::Date(value) => fixed(DATE, &value.to_le_bytes()),
         PropertyValue::Timestamp(value) => fixed(TIMESTAMP, &value.to_le_bytes()),
@@ -55,6 +59,8 @@ pub(super) fn decode<'a>(decoder: &mut Decoder<'a>) -> Option<PropertyValue<'a>>
         FALSE => PropertyValue::Boolean(false),
         TRUE => PropertyValue::Boolean(true),
         I64 => PropertyValue::I64(i64::from_le_bytes(decoder.array()?)),
+        U64 => PropertyValue::U64(u64::from_le_bytes(decoder.array()?)),
+        F32 => PropertyValue::F32(f32::from_le_bytes(decoder.array()?)),
         F64 => PropertyValue::F64(f64::from_le_bytes(decoder.array()?)),
         DATE => PropertyValue::Date(i32::from_le_bytes(decoder.array()?)),
         TIMESTAMP => PropertyValue::Timestamp(i64::from_le_bytes(decoder.array()?)),
@@ -80,6 +86,8 @@ mod tests {
             PropertyValue::Boolean(false),
             PropertyValue::Boolean(true),
             PropertyValue::I64(-5),
+            PropertyValue::U64(u64::MAX),
+            PropertyValue::F32(-0.5),
             PropertyValue::F64(-0.0),
             PropertyValue::Date(i32::MIN),
             PropertyValue::Timestamp(i64::MAX),
@@ -97,7 +105,7 @@ mod tests {
             assert!(decoder.is_empty());
             assert!((0..bytes.len()).all(|len| decode(&mut Decoder::new(&bytes[..len])).is_none()));
         }
-        assert_eq!(decode(&mut Decoder::new(&[9])), None);
+        assert_eq!(decode(&mut Decoder::new(&[11])), None);
         assert_eq!(decode(&mut Decoder::new(&[STRING, 1, 0, 0, 0, 0, 0, 0, 0, 0xff])), None);
         assert_eq!(decode(&mut Decoder::new(&[STRING, 255, 255, 255, 255, 255, 255, 255, 255, 0xff])), None);
     }

@@ -237,6 +237,8 @@ fn push_property(column: &PropertyColumn, rows: std::ops::Range<usize>, body: &m
         PropertyValues::I64(values) | PropertyValues::Timestamp(values) => {
             there.for_each(|row| body.extend(values[row].to_le_bytes()));
         }
+        PropertyValues::U64(values) => there.for_each(|row| body.extend(values[row].to_le_bytes())),
+        PropertyValues::F32(values) => there.for_each(|row| body.extend(values[row].to_le_bytes())),
         PropertyValues::F64(values) => there.for_each(|row| body.extend(values[row].to_le_bytes())),
         PropertyValues::Date(values) => there.for_each(|row| body.extend(values[row].to_le_bytes())),
         PropertyValues::String { offsets, bytes } | PropertyValues::Bytes { offsets, bytes } => {
@@ -364,7 +366,8 @@ impl Field {
             FieldKind::Property(property_type) => match property_type {
                 PropertyType::Boolean => 0,
                 PropertyType::Date => 1,
-                PropertyType::I64 | PropertyType::Timestamp => 2,
+                PropertyType::I64 | PropertyType::U64 | PropertyType::Timestamp => 2,
+                PropertyType::F32 => 4,
                 PropertyType::F64 => 5,
                 PropertyType::String | PropertyType::Bytes => 6,
             },
@@ -393,7 +396,9 @@ impl Field {
             writer.close();
         };
         match self.kind {
-            FieldKind::Integer { is_unsigned: true } | FieldKind::OptionalUnsigned => unsigned(writer, 64, 14),
+            FieldKind::Integer { is_unsigned: true }
+            | FieldKind::OptionalUnsigned
+            | FieldKind::Property(PropertyType::U64) => unsigned(writer, 64, 14),
             FieldKind::Unsigned32 => unsigned(writer, 32, 13),
             FieldKind::Text | FieldKind::Property(PropertyType::String) => marked(writer, 0, 1),
             FieldKind::Property(PropertyType::Date) => marked(writer, 6, 6),

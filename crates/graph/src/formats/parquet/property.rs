@@ -62,8 +62,10 @@ pub(super) fn property_type(leaf: &Leaf) -> PropertyType {
         (Logical::Timestamp(_), _) => PropertyType::Timestamp,
         (Logical::Decimal { .. } | Logical::Float16, _) => PropertyType::F64,
         (_, Physical::Boolean) => PropertyType::Boolean,
+        (Logical::Unsigned, Physical::Int64) => PropertyType::U64,
         (_, Physical::Int32 | Physical::Int64 | Physical::Int96) => PropertyType::I64,
-        (_, Physical::Float | Physical::Double) => PropertyType::F64,
+        (_, Physical::Float) => PropertyType::F32,
+        (_, Physical::Double) => PropertyType::F64,
         (_, Physical::Bytes | Physical::FixedBytes(_)) => PropertyType::Bytes,
     }
 }
@@ -126,6 +128,10 @@ pub(super) fn property(leaf: &Leaf, column: Column) -> Result<PropertyColumn> {
             let whole = |row: usize| big_endian(texts.entry(texts.indices[row])).unwrap_or(0) as i64;
             PropertyValues::I64((0..num_rows).map(|row| if is_valid(row) { whole(row) } else { 0 }).collect())
         }
+        // They were of 32 bits in the file.
+        Values::Floats(values) if wanted == PropertyType::F32 => {
+            PropertyValues::F32(values.into_iter().map(|value| value as f32).collect())
+        }
         Values::Floats(values) => PropertyValues::F64(values),
         Values::Texts(texts) => {
             let mut offsets = Vec::with_capacity(num_rows + 1);
@@ -158,9 +164,7 @@ fn integers(leaf: &Leaf, wanted: PropertyType, values: Vec<i64>) -> Result<Prope
                 micros.collect::<Option<_>>().ok_or("a timestamp does not fit 64 bits of microseconds")?
             }
         }),
-        (_, Logical::Unsigned) if leaf.physical == Physical::Int64 && values.iter().any(|&value| value < 0) => {
-            return Err("a whole number does not fit 64 bits and a sign".into());
-        }
+        (PropertyType::U64, _) => PropertyValues::U64(values.into_iter().map(|value| value as u64).collect()),
         _ => PropertyValues::I64(values),
     })
 }

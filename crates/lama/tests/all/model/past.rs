@@ -171,7 +171,7 @@ impl Content {
             }
         }
         if self.options.edge_properties && self.rows.schema.len() < 4 && random.below(3) == 0 {
-            self.rows.add_column(PropertyType::ALL[random.below(7)].0);
+            self.rows.add_column(PropertyType::ALL[random.below(PropertyType::ALL.len())].0);
         }
         if self.properties.schema.len() < 5 && random.below(3) == 0 {
             self.properties.add(random);

@@ -15,6 +15,8 @@ pub enum Value {
     Boolean(bool),
     I64(i64),
     /// The bits.
+    U64(u64),
+    F32(u32),
     F64(u64),
     Date(i32),
     Timestamp(i64),
@@ -29,6 +31,8 @@ impl Value {
         match property_type {
             PropertyType::Boolean => Self::Boolean(number > 0),
             PropertyType::I64 => Self::I64(number << random.below(60)),
+            PropertyType::U64 => Self::U64(number as u64),
+            PropertyType::F32 => Self::F32((number as f32 / 3.0).to_bits()),
             PropertyType::F64 => Self::F64((number as f64 / 3.0).to_bits()),
             PropertyType::Date => Self::Date(number as i32 * 10_000),
             PropertyType::Timestamp => Self::Timestamp(number * 86_400_000_000_000),
@@ -41,6 +45,8 @@ impl Value {
         match self {
             Self::Boolean(value) => PropertyValue::Boolean(*value),
             Self::I64(value) => PropertyValue::I64(*value),
+            Self::U64(value) => PropertyValue::U64(*value),
+            Self::F32(bits) => PropertyValue::F32(f32::from_bits(*bits)),
             Self::F64(bits) => PropertyValue::F64(f64::from_bits(*bits)),
             Self::Date(value) => PropertyValue::Date(*value),
             Self::Timestamp(value) => PropertyValue::Timestamp(*value),
@@ -60,7 +66,7 @@ pub struct Properties {
 impl Properties {
     /// Adds a property without values.
     pub fn add(&mut self, random: &mut Random) {
-        let (property_type, _) = PropertyType::ALL[random.below(7)];
+        let (property_type, _) = PropertyType::ALL[random.below(PropertyType::ALL.len())];
         self.schema.push((format!("{property_type} {}", self.schema.len()), property_type));
     }
 
