@@ -25,7 +25,8 @@ impl Transaction<'_> {
     }
 
     /// Adds an edge, with its ends where they are not there; one that is there gets the weight, and a multigraph one more.
-    /// Reads nothing. What the edge of a multigraph is called shows once it is committed: [`Committed::edge_id`].
+    /// Reads nothing. What the edge of a multigraph is called shows once it is committed:
+    /// [`edge_id`](crate::Committed::edge_id).
     ///
     /// # Errors
     /// A key or the weight does not fit the graph.

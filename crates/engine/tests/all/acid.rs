@@ -27,6 +27,9 @@ mod weighted;
 mod with_properties;
 
 #[path = "acid/suite.rs"]
+mod weighted_with_properties;
+
+#[path = "acid/suite.rs"]
 mod multigraph;
 
 #[path = "acid/suite.rs"]
@@ -39,6 +42,10 @@ fn kind(module: &str) -> (GraphOptions, Option<EdgeWeight>) {
         "plain" => (PLAIN, None),
         "weighted" => (GraphOptions { weight_type: Some(WeightType::F64), ..PLAIN }, Some(EdgeWeight::Real(0.5))),
         "with_properties" => (GraphOptions { edge_properties: true, ..PLAIN }, None),
+        "weighted_with_properties" => (
+            GraphOptions { weight_type: Some(WeightType::F64), edge_properties: true, ..PLAIN },
+            Some(EdgeWeight::Real(0.5)),
+        ),
         "multigraph" => (GraphOptions { multigraph: true, ..PLAIN }, None),
         "multigraph_with_properties" => (GraphOptions { multigraph: true, edge_properties: true, ..PLAIN }, None),
         _ => panic!("{name} is no kind of graph"),

@@ -4,10 +4,10 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 
-use anden_engine::{Database, ErrorKind, GraphOptions, Key, KeyScheme, MergeScope, Result, Transaction};
+use anden_engine::{Database, EdgeWeight, ErrorKind, GraphOptions, Key, KeyScheme, MergeScope, Result, Transaction};
 use base::parallel::Pool;
 use base::progress::Silent;
-use graph::Direction;
+use graph::{Direction, WeightType};
 use lama::Side;
 use testkit::history::{Action, Element, History, Object, Outcome, Run, find_cycle, replay};
 use testkit::{Random, scaled};
@@ -26,14 +26,14 @@ fn neighbor(element: Element) -> Key {
     (1_000_000 + element).into()
 }
 
-fn append(tx: &mut Transaction<'_>, object: Object, element: Element) -> Result<()> {
+fn append(tx: &mut Transaction<'_>, object: Object, element: Element, weight: Option<EdgeWeight>) -> Result<()> {
     if object < NUM_LISTS {
         let before = tx.vertex_value(&vertex(object), "list")?.as_value().to_string();
         return tx.set_vertex_value(&vertex(object), "list", format!("{before} {element}").as_str().into());
     }
     match object < NUM_LISTS + NUM_OUT {
-        true => tx.add_edge(&vertex(object), &neighbor(element), None).map(drop),
-        false => tx.add_edge(&neighbor(element), &vertex(object), None).map(drop),
+        true => tx.add_edge(&vertex(object), &neighbor(element), weight).map(drop),
+        false => tx.add_edge(&neighbor(element), &vertex(object), weight).map(drop),
     }
 }
 
@@ -76,7 +76,7 @@ impl World<'_> {
             let object = random.below(NUM_OBJECTS);
             actions.push(if random.below(2) == 0 {
                 let element = self.elements.fetch_add(1, Ordering::Relaxed);
-                append(&mut tx, object, element)?;
+                append(&mut tx, object, element, self.db.options().weight_type.map(|_| 1.into()))?;
                 Action::Append(object, element)
             } else {
                 Action::Read(object, read(&tx, object)?)
@@ -173,10 +173,14 @@ fn transactions_beside_checkpoints_and_merges_are_serializable() {
 }
 
 #[test]
-fn transactions_that_become_snapshots_are_serializable() {
-    let options = GraphOptions { edge_properties: true, ..options(Direction::Directed) };
-    let history = history(options, 300, 300, false);
-    assert!(history.num_committed() >= 60);
-    find_cycle(&history).unwrap();
-    replay(&history).unwrap();
+fn transactions_of_every_kind_of_graph_are_serializable() {
+    let plain = options(Direction::Directed);
+    let weighted = GraphOptions { weight_type: Some(WeightType::I64), ..plain };
+    let with_properties = |options| GraphOptions { edge_properties: true, ..options };
+    let multigraph = GraphOptions { multigraph: true, ..plain };
+    let kinds = [weighted, with_properties(plain), multigraph, with_properties(multigraph), with_properties(weighted)];
+    for (number, options) in kinds.into_iter().enumerate() {
+        println!("{options:?}");
+        check(options, 6, number % 2 == 1);
+    }
 }
