@@ -82,7 +82,7 @@ impl View {
 
     /// Appends the rows of an out-list, in the order that every later read of the list has.
     pub(crate) fn push_rows(&self, vertex: VertexId, rows: &mut Vec<u64>) {
-        self.lists().settle(vertex);
+        self.lists().fix_list_order(vertex);
         let _ = self.lists().for_each_out_row(vertex, |_, found| {
             rows.extend_from_slice(found);
             ControlFlow::Continue(())

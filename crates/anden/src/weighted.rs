@@ -224,7 +224,7 @@ impl Layout<'_> {
                 }
                 ControlFlow::Continue(())
             };
-            self.graph.settle(vertex);
+            self.graph.fix_list_order(vertex);
             let _ = match lists {
                 Lists::Out => self.graph.for_each_out_row(vertex, &mut each),
                 Lists::In => self.graph.for_each_in_row(vertex, &mut each),

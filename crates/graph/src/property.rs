@@ -91,12 +91,24 @@ impl PropertyType {
         matches!(self, Self::I64 | Self::U64 | Self::F32 | Self::F64)
     }
 
+    /// Whether a column of this type can become one of another type, if that holds all its values
+    /// ([`PropertyColumn::converted`]).
+    pub fn converts_to(self, to: Self) -> bool {
+        match (self, to) {
+            (from, to) if from == to => true,
+            (Self::I64 | Self::U64, to) => to.is_numeric(),
+            (Self::F32 | Self::F64, to) => matches!(to, Self::F32 | Self::F64),
+            (Self::Date, Self::Timestamp) => true,
+            _ => false,
+        }
+    }
+
     /// The type that holds values of both, whole numbers up to 2^53 where the other type is a floating one; `None` where
     /// only text would.
     pub fn joined(self, other: Self) -> Option<Self> {
         match (self, other) {
             (a, b) if a == b => Some(a),
-            (Self::I64, Self::U64) | (Self::U64, Self::I64) => None,
+            (Self::I64, Self::U64) | (Self::U64, Self::I64) => Some(Self::I64),
             (a, b) if a.is_numeric() && b.is_numeric() => Some(Self::F64),
             (Self::Date, Self::Timestamp) | (Self::Timestamp, Self::Date) => Some(Self::Timestamp),
             _ => None,
@@ -200,7 +212,7 @@ mod tests {
         assert_eq!(PropertyType::I64.joined(PropertyType::F64), Some(PropertyType::F64));
         assert_eq!(PropertyType::Timestamp.joined(PropertyType::Date), Some(PropertyType::Timestamp));
         assert_eq!(PropertyType::F32.joined(PropertyType::U64), Some(PropertyType::F64));
-        assert_eq!(PropertyType::I64.joined(PropertyType::U64), None);
+        assert_eq!(PropertyType::I64.joined(PropertyType::U64), Some(PropertyType::I64));
         assert_eq!(PropertyType::I64.joined(PropertyType::String), None);
         assert_eq!(PropertyType::Bytes.joined(PropertyType::Bytes), Some(PropertyType::Bytes));
     }

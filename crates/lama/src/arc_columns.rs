@@ -107,8 +107,8 @@ pub(crate) fn typed_weights(weight_type: WeightType, bits: &[u64]) -> Weights {
     }
 }
 
-/// The values of one column of `len` entries in memory, whose `bytes` are that column or, where they are more, a row and
-/// the bits of a weight of each entry.
+/// The values of one column of `len` entries in memory. `bytes` holds either that column alone, or one pair of a row
+/// and the bits of a weight for each entry.
 pub(crate) fn values_of<P: ArcValue>(len: usize, bytes: &[u8]) -> Cow<'_, [P]> {
     if bytes.len() == len * size_of::<P>() {
         return Cow::Borrowed(bytemuck::cast_slice(bytes));

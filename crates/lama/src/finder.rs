@@ -153,11 +153,16 @@ impl Finder<'_> {
             data.extend((first..next).map(|place| ground.data(place)));
             for (part, added, removed) in &mut *changed {
                 let (part, _) = &parts[*part];
-                for gone in part.data_to(removed, neighbour) {
-                    if let Some(place) = data.iter().position(|&other| other == gone) {
-                        data.swap_remove(place);
-                    }
+                // Both ascend, so that one pass does, however many are parallel.
+                let mut gone = part.data_to(removed, neighbour).peekable();
+                if gone.peek().is_some() {
+                    data.sort_unstable();
+                    data.retain(|data| {
+                        while gone.next_if(|gone| gone < data).is_some() {}
+                        gone.next_if_eq(data).is_none()
+                    });
                 }
+                drop(gone);
                 data.extend(part.data_to(added, neighbour));
             }
             data.iter().for_each(|&data| found(index, data));

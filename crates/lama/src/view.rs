@@ -158,8 +158,8 @@ impl View {
         Some(self.lists_of(side)?.base_lists()?.targets().bytes())
     }
 
-    /// The weights that are stored beside them, in the same order, or the rows where there are only those, and the bytes
-    /// for each entry.
+    /// The stored weights, parallel to the targets, and the bytes of a weight. Where entries have rows and no weights,
+    /// the rows and the bytes of one row; `None` where entries have neither.
     pub fn stored_weights(&self, side: graph::Side) -> Option<(FileBytes, usize)> {
         self.lists_of(side)?.base_lists()?.weight_bytes()
     }
@@ -292,13 +292,16 @@ impl View {
         EdgeProperties::new(&self.shared.edge_properties, laid_over)
     }
 
-    /// From now on, every reader of the lists of this vertex is given their entries in one order: who reads rows and then
-    /// weights finds them beside each other. Before, the first readers of a page that levels change may have its lists
-    /// made on their own, with new entries among the others, and those who follow may have new entries last.
+    /// Fixes the order of the entries in the lists of this vertex, so that a caller can read rows first, weights next,
+    /// and match them by position. Without this call, two reads may give the entries in different orders: the first
+    /// reads of a changed page merge single lists on demand, and later reads use the patched page.
     ///
-    /// Cost: patches the page of the vertex, if levels change it and nobody has done so.
-    pub fn settle(&self, vertex: VertexId) {
-        [Some(&self.out_side), self.in_side.as_ref()].into_iter().flatten().for_each(|side| side.settle(vertex));
+    /// Cost: patches the page of the vertex, if deltas change the page and it is not patched yet.
+    pub fn fix_list_order(&self, vertex: VertexId) {
+        [Some(&self.out_side), self.in_side.as_ref()]
+            .into_iter()
+            .flatten()
+            .for_each(|side| side.fix_list_order(vertex));
     }
 
     /// As [`Graph::for_each_out_fragment`], with the row of each edge beside it. Calls nothing where edges have none. Rows

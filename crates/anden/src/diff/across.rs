@@ -251,7 +251,7 @@ impl SameValues {
 
 /// The out-list of a vertex, with the numbers of the values of its rows.
 fn entries(view: &lama::View, vertex: VertexId, values: &mut SameValues, here: Here) -> Result<Vec<Entry>> {
-    view.settle(vertex);
+    view.fix_list_order(vertex);
     let mut entries = Vec::with_capacity(view.out_degree(vertex));
     match view.weight_type() {
         None => {

@@ -27,7 +27,8 @@ quotes it is text. A column in double quotes may hold blanks, and \\\" \\\\ \\n 
 
 Of a multigraph, `+` adds one more edge, `-` removes all of the pair, `=` changes all of it, and
 `p u v` changes the edge that was added last. A number behind the ends names one of the edges, as
-`query edge` and `diff` print it: `- u v #7`, `= u v #7 weight`, `p u v #7 NAME VALUE`.";
+`query edge` and `diff` print it: `- u v #7`, `= u v #7 weight`, `p u v #7 NAME VALUE`. Numbers
+belong to one database: in a copy that took other updates, a number can name another edge.";
 
 /// Replay updates, one a line
 ///

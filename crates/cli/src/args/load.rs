@@ -115,7 +115,7 @@ pub struct ReadingArgs {
     #[arg(long, value_name = "NAME,…", default_value = "all", value_parser = parse::wanted)]
     pub vertex_properties: WantedProperties,
     /// Which other columns of the inputs (CSV, Parquet, GraphML) become properties of the edges: all, none, or their
-    /// names [default: all]
+    /// names [default: all; append: none if the edges of the graph have no properties]
     #[arg(long, value_name = "NAME,…", value_parser = parse::wanted)]
     pub properties: Option<WantedProperties>,
     /// Types of properties, where the beginning of the text would tell others: boolean, i64, u64, f32, f64, date,

@@ -19,8 +19,9 @@ Examples:
 ///
 /// What is there already is not added again (except to a multigraph); a weight, or properties, replace those before. Of
 /// an edge that occurs again in the input, --duplicates says which weight counts: the least if it is not given, since
-/// the rule of the load is not remembered. Where edges have properties, the last line counts, and other columns are
-/// properties; an edge that comes without any keeps those that it has. Removals come first: an edge that is removed and added is there afterwards. All snapshots before stay
+/// the rule of the load is not remembered. If the edges of the graph have properties, the last line gives the weight
+/// and the properties, and an edge without values keeps its old ones. Removals come first: an edge that is removed and
+/// added is there afterwards. All snapshots before stay
 /// as they are. The database is left as it was if anything fails.
 #[derive(Args, Debug)]
 #[command(after_help = APPEND_EXAMPLES)]
@@ -119,8 +120,9 @@ Examples:
 ///
 /// One line a change, as `anden apply` takes it: `+ u v [weight] [NAME=VALUE ...]` and `- u v [weight]` for edges, `v+ u`
 /// and `v- u` for vertices, `p u NAME VALUE` for properties of vertices (`null` where there is no value any more). An edge
-/// whose weight or properties changed is removed and added; one of a multigraph is named by its number (`#7`), and changed
-/// by `= u v #7 weight` and `p u v #7 NAME VALUE`. Where A is the younger, the way back.
+/// whose weight or properties changed is removed and added. Between two snapshots of a multigraph, lines name each
+/// edge by its number, as in `- u v #7`, and a changed edge gets `= u v #7 weight` and `p u v #7 NAME VALUE`. If A is
+/// newer than B, the lines undo the changes. `apply` gives an added edge a number of its own.
 #[derive(Args, Debug)]
 #[command(after_help = DIFF_EXAMPLES)]
 pub struct DiffArgs {

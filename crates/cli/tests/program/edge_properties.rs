@@ -154,6 +154,11 @@ fn numbers_of_every_type_come_back() {
         scene.write("bad.txt", line);
         scene.anden(&["apply", "db", "bad.txt"]).failed(&["bad.txt:1", expected]);
     }
+    // A column of the other kind of whole numbers fits if its values do.
+    scene.write("more.csv", "source,target,hash:i64,cost:f64\n5,1,10,0.5\n");
+    scene.anden(&["append", "db", "more.csv"]).succeeded();
+    scene.write("more.csv", "source,target,hash:i64\n5,1,-10\n");
+    scene.anden(&["append", "db", "more.csv"]).failed(&["more.csv", "-10 of type i64 is no value of type u64"]);
     scene.anden(&["checkpoint", "db"]).succeeded();
     scene.anden(&["merge", "db"]).succeeded();
     assert_eq!(scene.json(&["query", "db", "edge", "4", "1"])["properties"], json!([{ "hash": 9, "cost": 3.0 }]));

@@ -68,7 +68,7 @@ impl AskedRows {
             rows.take(block)?;
         }
         if u32::try_from(rows.num_rows).is_err() {
-            return Err(Error::Option(format!("{} edges with properties are too many for one append", rows.num_rows)));
+            return Err(Error::Option(format!("{} edges are too many for one append to such a graph", rows.num_rows)));
         }
         Ok(rows)
     }

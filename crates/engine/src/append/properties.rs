@@ -96,15 +96,11 @@ pub(crate) fn joined_type(mut types: impl Iterator<Item = PropertyType>) -> Opti
     Some(types.fold(first, |joined, next| joined.joined(next).unwrap_or(joined)))
 }
 
-/// The value in a type that holds it; of floating numbers of 32 bits, the nearest.
+/// The value in a type that holds it, as a column of it is converted.
 pub(crate) fn fitting(value: PropertyValue<'_>, property_type: PropertyType) -> Option<PropertyValue<'_>> {
     let of = value.property_type().unwrap_or(property_type);
     if of == property_type {
         return Some(value);
-    }
-    if let (PropertyValue::F64(value), PropertyType::F32) = (value, property_type) {
-        let nearest = value as f32;
-        return (nearest.is_finite() || !value.is_finite()).then_some(PropertyValue::F32(nearest));
     }
     let mut column = PropertyColumn::new(of);
     column.push(value).ok()?;

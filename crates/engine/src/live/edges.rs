@@ -26,7 +26,7 @@ pub(super) struct EdgePlan {
     first_row: u64,
     /// The values of each row by property; behind the last one, all are null.
     pub(super) rows: Vec<Vec<OwnedValue>>,
-    /// Of rows that are not the first of their edges, the first ones.
+    /// Maps each later row of an edge to the first row of the edge.
     first_rows: BTreeMap<u64, u64>,
     /// The rows of the request that is being planned begin here. No version shows them yet, so they may still change.
     request_start: usize,
@@ -34,6 +34,8 @@ pub(super) struct EdgePlan {
     pub(super) numbers: Vec<Option<u64>>,
     /// Edges of pairs after the steps that were tracked.
     pairs: HashMap<Ends, PlannedPair>,
+    /// The pair that was replaced last by this request, and the steps that do so.
+    replaced: Option<(Ends, Range<usize>)>,
     /// Vertices that a tracked step removes, and the last step that does.
     removed: HashMap<VertexId, usize>,
     num_tracked: usize,
@@ -81,8 +83,8 @@ struct EdgeChange<'a> {
 impl EdgePlan {
     /// Without edges; rows begin at `first_row`.
     pub(super) fn new(first_row: u64) -> Self {
-        let (rows, first_rows, numbers, pairs, removed) = Default::default();
-        Self { first_row, rows, first_rows, request_start: 0, numbers, pairs, removed, num_tracked: 0 }
+        let (rows, first_rows, numbers, pairs, replaced, removed) = Default::default();
+        Self { first_row, rows, first_rows, request_start: 0, numbers, pairs, replaced, removed, num_tracked: 0 }
     }
 
     /// The rows with their numbers.
@@ -109,6 +111,7 @@ impl EdgePlan {
     /// Begins a request; returns what [`cut`](Self::cut) takes to forget it.
     pub(super) fn begin_request(&mut self) -> usize {
         self.numbers.clear();
+        self.replaced = None;
         self.request_start = self.rows.len();
         self.request_start
     }
@@ -119,6 +122,7 @@ impl EdgePlan {
         self.first_rows.split_off(&self.end());
         // The steps that are left are tracked again where that is needed.
         self.pairs.clear();
+        self.replaced = None;
         self.removed.clear();
         self.num_tracked = 0;
     }
@@ -133,7 +137,7 @@ impl EdgePlan {
         row.checked_sub(self.first_row).map(|place| place as usize)
     }
 
-    /// The place of a row that the request makes which is being planned: it may still change.
+    /// The place of a row that the current request makes; such a row may still change.
     fn own_place(&self, row: u64) -> Option<usize> {
         self.place_of(row).filter(|&place| place >= self.request_start)
     }
@@ -302,15 +306,25 @@ impl Writer {
         }
     }
 
-    /// Plans that a pair has these edges and no others.
+    /// Plans that a pair has these edges and no others. Steps of the request that replaced the same pair just before are
+    /// forgotten: many changes of one pair would else make as many steps as they are times its edges.
     fn replace_edges(&self, ends: Ends, edges: Vec<ArcData>, plan: &mut Plan) {
+        if let Some((_, steps)) = plan.edges.replaced.take().filter(|(pair, _)| *pair == ends)
+            && steps.end == plan.steps.len()
+        {
+            plan.steps.truncate(steps.start);
+            plan.edges.num_tracked = plan.edges.num_tracked.min(steps.start);
+        }
+        let first = plan.steps.len();
         let edge = |addition| Step::Edge(EdgeUpdate { source: ends.0, target: ends.1, addition });
         // In a simple graph, the last addition counts.
         plan.steps.extend(self.options().multigraph.then(|| edge(None)));
         plan.steps.extend(edges.into_iter().map(|data| edge(Some(data))));
+        plan.edges.replaced = Some((ends, first..plan.steps.len()));
     }
 
-    /// Plans changes of edges of a pair. An edge whose values change gets a new row, because versions show the old one.
+    /// Plans changes of edges of a pair. An edge whose weight or values change gets a new row, because versions show
+    /// the old one.
     /// Returns whether one of them has a value, or had one that is taken away; `None` where there is no such edge.
     ///
     /// # Errors

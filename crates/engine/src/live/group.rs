@@ -83,7 +83,8 @@ impl Group<'_> {
                 before.cut(&mut self.plan);
                 return Err(Error::Update { index, error: Box::new(error) });
             }
-            for &step in &self.plan.steps[num_steps..] {
+            // A change of the same pair may have taken the place of the one before.
+            for &step in self.plan.steps.iter().skip(num_steps) {
                 self.writer.for_each_list(step, |side, list| self.writer.newest.delta.prefetch(side, list));
             }
         }

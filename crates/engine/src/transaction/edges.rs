@@ -179,7 +179,14 @@ impl Transaction<'_> {
                 EdgeAction::SetWeight(weight)
             }
             EdgeAction::SetProperty { name, value } => {
+                if !options.edge_properties {
+                    return Err(wrong("the graph was loaded without properties of edges".into()));
+                }
                 let value = self.own_value(&name, value).map_err(wrong)?;
+                let schema = self.view.edge_properties().schema();
+                if value == OwnedValue::Null && !self.knows_property(PropertyOf::Edges, schema, &name) {
+                    return Ok(());
+                }
                 edges[place].values.insert(name.clone(), value.clone());
                 self.own.note_valued(PropertyOf::Edges, &name, &value);
                 EdgeAction::SetProperty { name, value: NewValue::Value(value) }
@@ -357,7 +364,7 @@ fn edges_of_view(view: &View, source: VertexId, target: VertexId) -> Result<Vec<
     let mut rows = rows_of();
     if rows.len() > 1 && view.weight_type().is_some() {
         // Weights are to come in the same order.
-        view.settle(source);
+        view.fix_list_order(source);
         rows = rows_of();
     }
     let mut edges = Vec::new();

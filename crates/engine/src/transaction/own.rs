@@ -123,6 +123,8 @@ pub(crate) struct Own {
     values: HashMap<(VertexId, String), Numbered>,
     /// In a simple graph, by ends in the order in which they are stored.
     edge_values: HashMap<(VertexId, VertexId, String), Numbered>,
+    /// The names in `edge_values`.
+    edge_value_names: BTreeSet<String>,
     /// Names of properties that got a value, of vertices and of edges.
     valued: [BTreeSet<String>; 2],
     num_writes: u64,
@@ -325,14 +327,16 @@ impl Own {
 
     pub(crate) fn set_edge_value(&mut self, ends: (VertexId, VertexId), name: &str, value: OwnedValue) {
         self.note_valued(PropertyOf::Edges, name, &value);
+        if !self.edge_value_names.contains(name) {
+            self.edge_value_names.insert(name.to_owned());
+        }
         let number = self.next_write();
         self.edge_values.insert((ends.0, ends.1, name.to_owned()), Numbered { number, value });
     }
 
-    /// Names of properties of edges that got a value.
+    /// Names of properties of edges of a simple graph that were written.
     pub(crate) fn edge_property_names(&self) -> impl Iterator<Item = &String> {
-        let written: BTreeSet<&String> = self.edge_values.keys().map(|(_, _, name)| name).collect();
-        written.into_iter()
+        self.edge_value_names.iter()
     }
 
     /// Whether a property got a value here, which makes it at the commit, whatever becomes of the value.

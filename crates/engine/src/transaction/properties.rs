@@ -126,7 +126,7 @@ impl Transaction<'_> {
     }
 
     /// Whether a property is there, or was made here.
-    fn knows_property(&self, of: PropertyOf, schema: &PropertySchema, name: &str) -> bool {
+    pub(super) fn knows_property(&self, of: PropertyOf, schema: &PropertySchema, name: &str) -> bool {
         schema.find(name).is_some() || self.own.makes_property(of, name)
     }
 

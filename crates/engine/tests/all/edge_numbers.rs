@@ -8,7 +8,7 @@ use anden_engine::{
     edges_between,
 };
 use base::parallel::Pool;
-use base::storage::FaultStorage;
+use base::storage::{FaultStorage, Storage};
 use graph::property::OwnedValue;
 use graph::{Graph, WeightType};
 use testkit::Random;
@@ -186,4 +186,57 @@ fn commits_name_the_edges_that_they_add() {
 
 fn edge(u: u64, v: u64, weight: Option<EdgeWeight>) -> Update {
     Update::AddEdge { source: u.into(), target: v.into(), weight, properties: Vec::new() }
+}
+
+/// Many changes of one pair in a batch are planned once: the log does not hold all its edges for each of them.
+#[test]
+fn many_changes_of_a_pair_make_a_short_record() {
+    let (pool, disk) = (Pool::new(1).unwrap(), FaultStorage::default());
+    let options = GraphOptions { multigraph: true, ..GraphOptions::default() };
+    let db = Database::create_in(Arc::new(disk.clone()), Path::new(DB), options).unwrap();
+    let num_edges = 2_000;
+    db.apply(&vec![Update::add_edge(1, 2); num_edges], Missing::Lenient, &pool).unwrap();
+    db.checkpoint(None).unwrap();
+    let ids: Vec<_> = edges_between(&db.view().unwrap(), 0, 1).unwrap().iter().filter_map(|edge| edge.number).collect();
+    assert_eq!(ids.len(), num_edges);
+    let remove =
+        |&number: &u64| Update::change_edge(EdgeId { source: 1.into(), target: 2.into(), number }, EdgeAction::Remove);
+    let updates: Vec<_> = ids[1..].iter().map(remove).collect();
+    db.apply(&updates, Missing::Strict, &pool).unwrap();
+    let names = disk.list(Path::new(DB)).unwrap();
+    let segments = names.iter().filter(|name| name.starts_with("wal-"));
+    let num_bytes: usize = segments.map(|name| disk.contents(&Path::new(DB).join(name)).unwrap().len()).sum();
+    assert!(num_bytes < 100_000, "{num_bytes} bytes of log");
+    // The pair is found at once, however many of its edges are gone.
+    let left = edges_between(&db.view().unwrap(), 0, 1).unwrap();
+    assert_eq!(left.iter().filter_map(|edge| edge.number).collect::<Vec<_>>(), ids[..1]);
+    db.checkpoint(None).unwrap();
+    db.apply(&[remove(&ids[1])], Missing::Lenient, &pool).unwrap_err();
+    db.apply(&[remove(&ids[0])], Missing::Lenient, &pool).unwrap();
+    assert_eq!(db.view().unwrap().num_edges(), 0);
+    db.verify(&pool).unwrap();
+}
+
+/// A transaction refuses at once what its commit would refuse.
+#[test]
+fn properties_of_numbered_edges_are_checked_at_once() {
+    let pool = Pool::new(1).unwrap();
+    for edge_properties in [false, true] {
+        let options = GraphOptions { multigraph: true, edge_properties, ..GraphOptions::default() };
+        let db = Database::create_in(Arc::new(FaultStorage::default()), Path::new(DB), options).unwrap();
+        db.apply(&[edge(1, 2, None)], Missing::Lenient, &pool).unwrap();
+        let id = EdgeId { source: 1.into(), target: 2.into(), number: 0 };
+        let set = |value: OwnedValue| EdgeAction::SetProperty { name: "size".to_owned(), value: value.into() };
+        let mut tx = db.begin(&pool).unwrap();
+        let null = tx.change_edge(&id, set(OwnedValue::Null));
+        if edge_properties {
+            null.unwrap();
+            tx.change_edge(&id, set(3.into())).unwrap();
+        } else {
+            assert!(null.unwrap_err().to_string().contains("loaded without properties of edges"));
+        }
+        tx.commit().unwrap();
+        let found = &edges_between(&db.view().unwrap(), 0, 1).unwrap()[0];
+        assert_eq!(found.properties.len(), usize::from(edge_properties));
+    }
 }

@@ -88,7 +88,7 @@ fn united(parts: &[Part], side: usize, said: &[(String, PropertyType)]) -> Resul
                 what: format!("column {}: expected type {expected}{whence}, found {own}", shown(name.as_bytes())),
             };
             if let Some(&(_, said)) = said.iter().find(|(known, _)| known == name)
-                && own.joined(said) != Some(said)
+                && !own.converts_to(said)
             {
                 return Err(clash(said, ""));
             }

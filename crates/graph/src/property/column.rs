@@ -509,7 +509,7 @@ impl PropertyColumn {
     }
 
     /// The same values as another type that holds them: whole numbers with or without a sign, or as floating ones,
-    /// floating ones of 32 bits as such of 64, dates as the timestamps of their midnights.
+    /// floating ones of 32 bits as such of 64 and back, to the nearest; dates as the timestamps of their midnights.
     ///
     /// # Errors
     /// The other type does not hold one of the values, which is named.
@@ -529,11 +529,15 @@ impl PropertyColumn {
                     _ => PropertyValues::F32(values.into_iter().map(|value| value as f32).collect()),
                 }
             }
-            (PropertyValues::U64(values), PropertyType::F64) => {
-                if let Some(&large) = values.iter().find(|&&value| value > 1 << 53) {
+            (PropertyValues::U64(values), PropertyType::F64 | PropertyType::F32) => {
+                let most = if to == PropertyType::F64 { 1 << 53 } else { 1 << 24 };
+                if let Some(&large) = values.iter().find(|&&value| value > most) {
                     return Err(wrong(PropertyValue::U64(large)));
                 }
-                PropertyValues::F64(values.into_iter().map(|value| value as f64).collect())
+                match to {
+                    PropertyType::F64 => PropertyValues::F64(values.into_iter().map(|value| value as f64).collect()),
+                    _ => PropertyValues::F32(values.into_iter().map(|value| value as f32).collect()),
+                }
             }
             (PropertyValues::I64(values), PropertyType::U64) => {
                 let whole = |&value: &i64| u64::try_from(value).map_err(|_| wrong(PropertyValue::I64(value)));
@@ -545,6 +549,13 @@ impl PropertyColumn {
             }
             (PropertyValues::F32(values), PropertyType::F64) => {
                 PropertyValues::F64(values.into_iter().map(f64::from).collect())
+            }
+            (PropertyValues::F64(values), PropertyType::F32) => {
+                let nearest = |&value: &f64| match value as f32 {
+                    nearest if nearest.is_finite() || !value.is_finite() => Ok(nearest),
+                    _ => Err(wrong(PropertyValue::F64(value))),
+                };
+                PropertyValues::F32(values.iter().map(nearest).collect::<Result<_>>()?)
             }
             (PropertyValues::Date(values), PropertyType::Timestamp) => {
                 let micros = |&day: &i32| {

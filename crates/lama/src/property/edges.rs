@@ -90,8 +90,8 @@ impl EdgeColumns {
         }
     }
 
-    /// The numbers and types of the columns of these parts and of rows that come to them, some of which have other first
-    /// rows if `has_first_rows`.
+    /// The numbers and types of the columns of a file that joins these parts and new rows. `has_first_rows` says if a new
+    /// row is a later row of its edge.
     pub fn types(&self, parts: &[RowPart], has_first_rows: bool) -> Vec<(u32, PropertyType)> {
         let is_first_rows = |(number, _): (u32, PropertyType)| number == FIRST_ROWS;
         let has_first_rows = has_first_rows || parts.iter().any(|(_, part)| part.columns().any(is_first_rows));

@@ -46,7 +46,7 @@ impl Side {
     }
 
     /// Patches the page of a vertex, if levels change it and nobody has: no list of it is made on its own any more.
-    pub(crate) fn settle(&self, vertex: VertexId) {
+    pub(crate) fn fix_list_order(&self, vertex: VertexId) {
         let page = page_of(vertex);
         if self.pages[page].state() == UNTOUCHED && !self.is_unchanged(page) {
             self.enter(page, false);

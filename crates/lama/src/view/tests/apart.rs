@@ -107,7 +107,7 @@ fn a_settled_list_keeps_its_order() {
             let base = history.base(0, 0);
             let view = View::open(history.parts(&base, vec![(levels[0].clone(), Sense::Forward)], 1)).unwrap();
             if settles {
-                (0..view.vertex_bound() as VertexId).for_each(|vertex| view.settle(vertex));
+                (0..view.vertex_bound() as VertexId).for_each(|vertex| view.fix_list_order(vertex));
             }
             let read = |_| (0..view.vertex_bound() as VertexId).map(|v| values::<Row>(view.out_side(), v)).collect();
             let reads: Vec<Vec<_>> = (0..3).map(read).collect();
