@@ -206,7 +206,8 @@ fn many_changes_of_a_pair_make_a_short_record() {
     let names = disk.list(Path::new(DB)).unwrap();
     let segments = names.iter().filter(|name| name.starts_with("wal-"));
     let num_bytes: usize = segments.map(|name| disk.contents(&Path::new(DB).join(name)).unwrap().len()).sum();
-    assert!(num_bytes < 100_000, "{num_bytes} bytes of log");
+    // With room that is reserved ahead.
+    assert!(num_bytes < 1 << 20, "{num_bytes} bytes of log");
     // The pair is found at once, however many of its edges are gone.
     let left = edges_between(&db.view().unwrap(), 0, 1).unwrap();
     assert_eq!(left.iter().filter_map(|edge| edge.number).collect::<Vec<_>>(), ids[..1]);
