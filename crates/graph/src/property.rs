@@ -168,6 +168,21 @@ impl PropertyValue<'_> {
         })
     }
 
+    /// The value itself, unless it is text or bytes, which it only borrows.
+    pub fn to_static(self) -> Option<PropertyValue<'static>> {
+        Some(match self {
+            Self::Null => PropertyValue::Null,
+            Self::Boolean(value) => PropertyValue::Boolean(value),
+            Self::I64(value) => PropertyValue::I64(value),
+            Self::U64(value) => PropertyValue::U64(value),
+            Self::F32(value) => PropertyValue::F32(value),
+            Self::F64(value) => PropertyValue::F64(value),
+            Self::Date(days) => PropertyValue::Date(days),
+            Self::Timestamp(micros) => PropertyValue::Timestamp(micros),
+            Self::String(_) | Self::Bytes(_) => return None,
+        })
+    }
+
     /// Whether there is no value.
     pub fn is_null(&self) -> bool {
         matches!(self, Self::Null)

@@ -431,7 +431,7 @@ impl Side {
         mut body: impl FnMut(&[VertexId], &[P]) -> ControlFlow<()>,
     ) -> ControlFlow<()> {
         let Some(values) = P::of(&self.columns) else { return ControlFlow::Continue(()) };
-        // A page that is ready has verified weights, but rows that nobody has looked at.
+        // READY says that lists and weights are verified; rows are verified list by list.
         match self.list(vertex, READY).filter(|_| P::IS_WEIGHT) {
             Some(list) => body(&self.targets[list.clone()], &values[list]),
             None => self.for_each_fragment_with_elsewhere(vertex, values, body),

@@ -96,7 +96,7 @@ pub(crate) fn joined_type(mut types: impl Iterator<Item = PropertyType>) -> Opti
     Some(types.fold(first, |joined, next| joined.joined(next).unwrap_or(joined)))
 }
 
-/// The value in a type that holds it, as a column of it is converted.
+/// The value in a type that holds it; `None` if the type holds no such value.
 pub(crate) fn fitting(value: PropertyValue<'_>, property_type: PropertyType) -> Option<PropertyValue<'_>> {
     let of = value.property_type().unwrap_or(property_type);
     if of == property_type {
@@ -104,14 +104,7 @@ pub(crate) fn fitting(value: PropertyValue<'_>, property_type: PropertyType) -> 
     }
     let mut column = PropertyColumn::new(of);
     column.push(value).ok()?;
-    match column.converted(property_type).ok()?.get(0) {
-        PropertyValue::I64(value) => Some(PropertyValue::I64(value)),
-        PropertyValue::U64(value) => Some(PropertyValue::U64(value)),
-        PropertyValue::F32(value) => Some(PropertyValue::F32(value)),
-        PropertyValue::F64(value) => Some(PropertyValue::F64(value)),
-        PropertyValue::Timestamp(micros) => Some(PropertyValue::Timestamp(micros)),
-        _ => None,
-    }
+    column.converted(property_type).ok()?.get(0).to_static()
 }
 
 /// What changes in the properties of vertices.

@@ -248,16 +248,7 @@ fn borrowed(value: &NewValue, property_type: PropertyType) -> Option<PropertyVal
         NewValue::Text { text, .. } => match property_type {
             PropertyType::String => Some(PropertyValue::String(text)),
             PropertyType::Bytes => None,
-            _ => match OwnedValue::parse(text, property_type).ok()? {
-                OwnedValue::Boolean(value) => Some(PropertyValue::Boolean(value)),
-                OwnedValue::I64(value) => Some(PropertyValue::I64(value)),
-                OwnedValue::U64(value) => Some(PropertyValue::U64(value)),
-                OwnedValue::F32(value) => Some(PropertyValue::F32(value)),
-                OwnedValue::F64(value) => Some(PropertyValue::F64(value)),
-                OwnedValue::Date(days) => Some(PropertyValue::Date(days)),
-                OwnedValue::Timestamp(micros) => Some(PropertyValue::Timestamp(micros)),
-                _ => None,
-            },
+            _ => OwnedValue::parse(text, property_type).ok()?.as_value().to_static(),
         },
     }
 }

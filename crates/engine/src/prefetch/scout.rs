@@ -179,7 +179,7 @@ impl What {
 }
 
 impl Request {
-    /// Reads a few lists ahead on the thread of whoever needs them.
+    /// Reads a few lists ahead on the calling thread.
     pub fn read_now(listener: &Attached, side: Side, parts: Parts, vertices: &[VertexId]) {
         for &vertex in vertices {
             let list = listener.view().stored_list(side, vertex);
@@ -187,7 +187,7 @@ impl Request {
         }
     }
 
-    /// Reads these bytes of the targets, and what is beside them, on the thread of whoever has come to them.
+    /// Reads these bytes of the targets, and the weights and rows at the same places, on the calling thread.
     pub fn read_bytes_now(listener: &Attached, side: Side, policy: Policy, parts: Parts, bytes: &Range<usize>) {
         let Some(targets) = listener.view().stored_targets(side) else { return };
         ask(listener, policy, targets, bytes);

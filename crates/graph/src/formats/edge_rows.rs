@@ -124,7 +124,7 @@ impl<W: Weight> EdgeRows<W> {
         source: VertexId,
     ) -> Result<(), E> {
         let first = self.targets.len();
-        // Rows come first: whoever gives them sees to it that the list keeps its order.
+        // Rows are read first: `push_rows` fixes the order of the list for the reads that follow.
         let has_rows = !properties.edge_schema().is_empty();
         if has_rows {
             properties.push_rows(source, &mut self.rows)?;

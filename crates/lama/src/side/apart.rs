@@ -45,7 +45,8 @@ impl Side {
         }))
     }
 
-    /// Patches the page of a vertex, if levels change it and nobody has: no list of it is made on its own any more.
+    /// Patches the page of a vertex, if deltas change it and it is not patched yet. From then on, reads of its lists use
+    /// the patched page, and no list is merged on demand.
     pub(crate) fn fix_list_order(&self, vertex: VertexId) {
         let page = page_of(vertex);
         if self.pages[page].state() == UNTOUCHED && !self.is_unchanged(page) {

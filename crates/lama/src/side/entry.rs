@@ -1,29 +1,31 @@
-//! The pages of a side's table: what is known of each, in one word.
+//! One entry of a side's page table: the state of a page and the place of its edges, packed into one word.
+//!
+//! The state is in the highest four bits. The other bits hold the index of the page's first edge among all targets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// A page of the table: what is known of it, in the highest bits, and where its edges start among all targets.
+/// The state of a page and the index of its first edge.
 #[derive(Debug)]
 pub(super) struct PageEntry(AtomicU64);
 
-/// In one slice with its offsets where [`home`](super::home) says; weights are verified too, if there are any.
+/// The page is one slice, its offsets are at [`home`](super::home), and its weights, if there are any, are verified.
 pub(super) const READY: u64 = 0;
-/// The same, but nobody has verified the weights yet.
+/// As `READY`, but the weights are not verified yet.
 pub(super) const LISTS_READY: u64 = 1;
-/// As in the base run, which says where its offsets are.
+/// The page is as in the base run, whose table says where its offsets are.
 pub(super) const PLACED: u64 = 2;
-/// The same, but nobody has verified the weights yet.
+/// As `PLACED`, but the weights are not verified yet.
 pub(super) const LISTS_PLACED: u64 = 3;
-/// There is a page in pieces.
+/// The lists of the page are in pieces.
 pub(super) const IN_PIECES: u64 = 4;
 /// No vertex of the page has edges.
 pub(super) const EMPTY: u64 = 5;
 /// The page did not pass its check; its lists look empty.
 pub(super) const DAMAGED: u64 = 6;
-/// Nobody has looked at it.
+/// The page has not been read yet.
 pub(super) const UNTOUCHED: u64 = 7;
 
-/// Added to the state of a page once something is laid over a list of it: no list is then where the page has it.
+/// A bit of the state: changes in memory lie over a list of the page, so its lists are not read from the page alone.
 pub(super) const OVERLAID: u64 = 8;
 
 const STATE_SHIFT: u32 = 60;
@@ -40,7 +42,7 @@ impl PageEntry {
         (entry >> STATE_SHIFT, (entry & EDGE_MASK) as usize)
     }
 
-    /// What the page is, whether or not something is laid over it.
+    /// The state without the bit `OVERLAID`.
     #[inline(always)]
     pub(super) fn state(&self) -> u64 {
         self.load(Ordering::Acquire).0 & !OVERLAID
@@ -50,14 +52,14 @@ impl PageEntry {
         self.load(Ordering::Relaxed).0 & OVERLAID != 0
     }
 
-    /// Who sees that a page is patched sees the page, and its offsets; who sees that it is damaged finds the fault.
+    /// Release order: a reader that sees the new state also sees the patched page and its offsets, or the fault.
     pub(super) fn set(&self, state: u64, edge_base: usize) {
         let new = state << STATE_SHIFT | edge_base as u64;
         let with_overlay = |old: u64| Some(old & OVERLAID << STATE_SHIFT | new);
         let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, with_overlay);
     }
 
-    /// Where its edges start stays: a reader may have seen the state before this one, and looks there.
+    /// Keeps the index of the first edge: a reader that saw the state before still reads there.
     pub(super) fn set_damaged(&self) {
         let damaged = |old: u64| Some(old & (OVERLAID << STATE_SHIFT | EDGE_MASK) | DAMAGED << STATE_SHIFT);
         let _ = self.0.fetch_update(Ordering::Release, Ordering::Relaxed, damaged);
@@ -72,7 +74,7 @@ impl PageEntry {
 mod tests {
     use super::*;
 
-    /// A reader who took the state before, and then where the edges start, read the targets of the first page.
+    /// Otherwise, a reader that loaded the earlier state would read the targets of the first page.
     #[test]
     fn the_edges_of_a_page_that_turns_out_damaged_stay_where_they_are() {
         let entry = PageEntry::untouched(7000);
