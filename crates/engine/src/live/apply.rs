@@ -438,10 +438,14 @@ impl Writer {
         }
         match with_ids {
             None => {}
-            Some(IdUpdate::Edge(edge)) => {
-                let values = self.edge_values(updates, plan)?;
-                self.plan_edge(edge, values, plan, finder)?;
-            }
+            Some(IdUpdate::Edge(edge)) => match update {
+                Update::AddEdge { properties, .. } if self.options().has_rows() || !properties.is_empty() => {
+                    let values = self.edge_values(updates, plan)?;
+                    self.plan_edge(edge, values, plan, finder)?;
+                }
+                // The usual case needs no plan of rows.
+                _ => plan.steps.push(Step::Edge(edge)),
+            },
             Some(IdUpdate::SetWeight(edge)) => self.plan_weight(edge, plan, finder)?,
             Some(IdUpdate::Action { source, target, number, action }) => {
                 if !self.plan_action((source, target), number, action, plan, finder)? {
@@ -468,6 +472,7 @@ impl Writer {
     }
 
     /// An update with the ids of its keys; `None` where it changes nothing.
+    #[inline(always)]
     fn with_ids(
         &self,
         updates: &[Update],

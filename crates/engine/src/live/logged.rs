@@ -78,13 +78,20 @@ impl Recorder<'_> {
     #[inline]
     fn edge(&mut self, source: VertexId, target: VertexId, addition: Option<ArcData>) {
         let DataLayout { row_bytes, weight_bytes } = self.layout;
-        let bytes = self.entry(if addition.is_some() { ADD } else { REMOVE });
-        bytes.extend_from_slice(&source.to_le_bytes());
-        bytes.extend_from_slice(&target.to_le_bytes());
+        // Widths are known only here, so the parts are put together first: one copy into the record instead of four.
+        let mut entry = [0; ENDS_BYTES + 2 * size_of::<u64>()];
+        entry[..4].copy_from_slice(&source.to_le_bytes());
+        entry[4..ENDS_BYTES].copy_from_slice(&target.to_le_bytes());
+        let mut len = ENDS_BYTES;
         if let Some(ArcData { row, weight }) = addition {
-            bytes.extend_from_slice(&row.to_le_bytes()[..row_bytes]);
-            bytes.extend_from_slice(&weight.to_le_bytes()[..weight_bytes]);
+            if row_bytes > 0 {
+                entry[len..len + 8].copy_from_slice(&row.to_le_bytes());
+                len += row_bytes;
+            }
+            entry[len..len + 8].copy_from_slice(&weight.to_le_bytes());
+            len += weight_bytes;
         }
+        self.entry(if addition.is_some() { ADD } else { REMOVE }).extend_from_slice(&entry[..len]);
     }
 
     fn vertex(&mut self, kind: u8, vertex: VertexId) {

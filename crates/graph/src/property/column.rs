@@ -681,4 +681,30 @@ mod tests {
         assert_eq!(days.get(1).to_string(), "1970-02-01T00:00:00Z");
         assert!(column(PropertyType::String, 1, |_| false).converted(PropertyType::I64).is_err());
     }
+
+    /// `converts_to` says beforehand, by the types alone, what `converted` does where every value fits.
+    #[test]
+    fn types_convert_as_their_columns_do() {
+        for (from, _) in PropertyType::ALL {
+            for (to, _) in PropertyType::ALL {
+                let converted = PropertyColumn::nulls(from, 3).converted(to);
+                assert_eq!(converted.is_ok(), from.converts_to(to), "{from} to {to}");
+                assert!(converted.is_err() || converted.is_ok_and(|column| column.property_type() == to));
+            }
+        }
+        for (value, to, expected) in [
+            (PropertyValue::U64(7), PropertyType::I64, Some(PropertyValue::I64(7))),
+            (PropertyValue::I64(-7), PropertyType::U64, None),
+            (PropertyValue::U64(u64::MAX), PropertyType::I64, None),
+            (PropertyValue::U64(1 << 24), PropertyType::F32, Some(PropertyValue::F32(16_777_216.0))),
+            (PropertyValue::F64(0.1), PropertyType::F32, Some(PropertyValue::F32(0.1))),
+            (PropertyValue::F64(1e39), PropertyType::F32, None),
+            (PropertyValue::F64(f64::INFINITY), PropertyType::F32, Some(PropertyValue::F32(f32::INFINITY))),
+        ] {
+            let mut column = PropertyColumn::new(value.property_type().unwrap());
+            column.push(value).unwrap();
+            let converted = column.converted(to).ok();
+            assert_eq!(converted.as_ref().map(|column| column.get(0)), expected, "{value} to {to}");
+        }
+    }
 }
