@@ -2,7 +2,7 @@
 //!
 //! The root manifest says who lives where (`[workspace.metadata.floors]`) and which third-party crates belong to the
 //! top floor alone (`[workspace.metadata] top-floor-only`), because nothing below it parses options, prints or knows
-//! JSON. Development dependencies are exempt: a test may look at anything. A member without a floor (a bench, a test
+//! JSON. Some crates are [without circles](circles) among their modules. Development dependencies are exempt: a test may look at anything. A member without a floor (a bench, a test
 //! kit, this program) may use every floor, and no floor may use it.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
-use crate::Fault;
+use crate::{Fault, circles};
 
 /// One member of the workspace and what it needs to be built, development dependencies left out.
 #[derive(Debug)]
@@ -28,6 +28,7 @@ struct Member {
 struct Plan {
     floors: BTreeMap<String, u64>,
     top_floor_only: Vec<String>,
+    without_circles: Vec<String>,
 }
 
 /// Reads the workspace at `root` through `cargo metadata` and gives the faults and a line of summary.
@@ -48,6 +49,10 @@ pub fn check_workspace(root: &Path) -> Result<(Vec<Fault>, String)> {
     for fault in &mut faults {
         locate(root, fault);
     }
+    for name in &plan.without_circles {
+        let member = members.get(name).with_context(|| format!("without-circles: {name} is no member"))?;
+        faults.extend(circles::check_crate(root, &member.manifest.with_file_name("src"))?);
+    }
     Ok((faults, format!("{} crates on {} floors", members.len(), floor_count(&plan))))
 }
 
@@ -65,9 +70,13 @@ fn read_plan(metadata: &Value) -> Result<Plan> {
         let floor = floor.as_u64().with_context(|| format!("the floor of {name} is {floor}, expected a number"))?;
         plan.floors.insert(name.clone(), floor);
     }
-    for name in metadata["top-floor-only"].as_array().into_iter().flatten() {
-        plan.top_floor_only.push(name.as_str().context("top-floor-only holds something that is no name")?.to_owned());
-    }
+    let names = |key: &str| -> Result<Vec<String>> {
+        let names = metadata[key].as_array().into_iter().flatten();
+        let name = |name: &Value| Some(name.as_str()?.to_owned());
+        names.map(name).collect::<Option<_>>().with_context(|| format!("{key} holds something that is no name"))
+    };
+    plan.top_floor_only = names("top-floor-only")?;
+    plan.without_circles = names("without-circles")?;
     Ok(plan)
 }
 

@@ -4,6 +4,7 @@
 //! person can jump to it. Neither asks what is committed: they look at the files as they are.
 #![forbid(unsafe_code)]
 
+mod circles;
 mod defences;
 mod floors;
 mod rules;
@@ -17,7 +18,8 @@ use std::process::ExitCode;
 
 const USAGE: &str = "usage: cargo xtask floors | tidy
 
-  floors  no crate depends on one of its own floor or a higher one
+  floors  no crate depends on one of its own floor or a higher one; no circles among the modules of
+          the crates that the root manifest lists
   tidy    the countable rules of style: lengths, names, safety comments, module docs, leftovers; that
           what the table of defences names exists";
 

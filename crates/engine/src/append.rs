@@ -1,16 +1,14 @@
 //! From changes to a new snapshot.
 //!
-//! Edges that are to be added and removed are read and their keys become ids ([`requests`], [`ids`]);
-//! vertices that go take their edges along ([`vertices`]). What is left once all of that is held
-//! against the newest version ([`effective`]) is the level of the new snapshot.
+//! Edges that are to be added and removed are read and their keys become ids ([`requests`], [`ids`]). As a
+//! [`ChangeSet`] they take the way of all changes from there on: to a memtable of their own, and from that to a delta.
 //!
-//! The work grows with what is asked for, not with the graph, save one case: to remove a vertex of a
-//! directed graph without in-lists is to look for the edges that lead to it.
+//! The work grows with what is asked for, not with the graph, save one case: to remove a vertex of a directed graph
+//! without in-lists is to look for the edges that lead to it.
 
 mod arcs;
 mod changes;
 mod edge_rows;
-mod effective;
 mod ids;
 mod options;
 mod properties;
@@ -19,33 +17,73 @@ mod vertices;
 
 use std::time::Instant;
 
+use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
+use graph::Direction;
 use graph::formats::{InputPath, Source, SourceSummary};
 use graph::property::PropertySchema;
-use graph::{Direction, Graph};
-use lama::{GraphOptions, KeyScheme, LevelChanges, NewRows, SnapshotInfo, View};
+use lama::{GraphOptions, View};
 
-pub use changes::{Changes, EdgeWeight, integer_key};
-pub(crate) use changes::{fitting_key, weight_bits};
+pub use changes::Changes;
 pub use options::{AppendOptions, AppendReport, ExpectedGraph, ExpectedWeights, Maintenance};
 
-pub(crate) use self::arcs::num_edges_of;
-use self::arcs::{sort_arcs, sort_entries, turned};
-use self::edge_rows::{AskedRows, EdgeRows};
-use self::effective::{Asked, Effective, compare};
-pub(crate) use self::ids::order;
+use self::arcs::{sort_arcs, sort_removed};
+use self::edge_rows::{assign_rows, keep_rows};
 use self::ids::{Resolved, Unknown, resolve};
-use self::properties::PropertyEffects;
-pub(crate) use self::properties::{fitting, joined_type};
+use self::properties::{joined_schema, vertex_rows};
 use self::requests::{Reading, Requests, added_by, read_source, removed_by};
-use self::vertices::VertexChanges;
-pub(crate) use self::vertices::entries_of;
+use self::vertices::RemovedVertices;
+use crate::live::{ChangeSet, NewRows, VertexRows, WrittenLevel, num_edges_of};
 use crate::load::{Budget, Duplicates, Expand, InputReport, note_on_repeated};
 use crate::{Database, Error, Result};
 
+impl Database {
+    /// Makes a snapshot of what `inputs` add and [`AppendOptions::remove`] removes.
+    ///
+    /// Removals come first: an edge that is removed and added is there afterwards, and a removed vertex
+    /// that edges are added to is there with these alone. What is there already is not added again,
+    /// except to a multigraph; a weight replaces the one before. What is not there is not removed.
+    /// The snapshot is made even where nothing changes.
+    ///
+    /// Cost: grows with what is asked for, not with the graph; but for the first vertex that is removed
+    /// from a directed graph without in-lists, the graph is read. Maintenance, where it is due, merges
+    /// as [`merge`](Self::merge) does.
+    ///
+    /// # Errors
+    /// The handle cannot write, an option does not fit the graph, an input is not what it should be (with
+    /// file and line), the changes do not fit the memory, the disk failed, or the caller wanted it. The
+    /// database is then as it was; only what happens during maintenance, after the snapshot is made,
+    /// leaves it there.
+    pub fn append(
+        &self,
+        inputs: &[InputPath],
+        options: &AppendOptions,
+        pool: &Pool,
+        progress: &dyn Progress,
+    ) -> Result<AppendReport> {
+        self.require_writer()?;
+        append(self, inputs, options, pool, progress)
+    }
+
+    /// As [`append`](Self::append), with what a program made up; of `options`, files are not looked at.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append); a key or a weight that does not fit the graph.
+    pub fn append_changes(
+        &self,
+        changes: &Changes,
+        options: &AppendOptions,
+        pool: &Pool,
+        progress: &dyn Progress,
+    ) -> Result<AppendReport> {
+        self.require_writer()?;
+        append_changes(self, changes, options, pool, progress)
+    }
+}
+
 /// Appends files.
-pub(crate) fn append(
+fn append(
     database: &Database,
     inputs: &[InputPath],
     options: &AppendOptions,
@@ -69,7 +107,7 @@ pub(crate) fn append(
 }
 
 /// Appends what a program made up.
-pub(crate) fn append_changes(
+fn append_changes(
     database: &Database,
     changes: &Changes,
     options: &AppendOptions,
@@ -153,20 +191,21 @@ impl<'a> Append<'a> {
         let mut input = InputReport { duplicates, comment_lines, ..added.input.clone() };
         let mut notes = [&added.notes[..], &removed.notes].concat();
         notes.extend(input.note_on_loops(database.options().ordered));
-        let (snapshot, change) = self.make_snapshot(added, removed, expand, name)?;
+        let (written, asked) = self.make_snapshot(added, removed, expand, name)?;
+        let snapshot = written.snapshot;
         // A program that sets a value twice knows that it does.
         if !self.inputs.is_empty() || self.options.source.vertices.is_some() {
-            notes.extend(note_on_repeated(change.properties.num_repeated, self.options.source.vertices.as_deref()));
+            notes.extend(note_on_repeated(asked.num_repeated, self.options.source.vertices.as_deref()));
         }
-        input.merged_to(change.num_asked, expand, database.options().direction == Direction::Directed);
+        input.merged_to(asked.num_edges, expand, database.options().direction == Direction::Directed);
         let mut report = AppendReport {
             vertices: snapshot.num_vertices,
             edges: snapshot.num_edges,
             snapshot: snapshot.number,
-            added: change.effective.num_added,
-            removed: change.effective.num_removed,
-            changed_properties: change.properties.num_changed,
-            missing: change.effective.num_missing + change.vertices.num_missing,
+            added: written.num_added,
+            removed: written.num_removed,
+            changed_properties: written.num_values,
+            missing: asked.num_missing,
             snapshot_bytes: snapshot.bytes,
             skipped: summary.num_skipped,
             first_skipped: summary.first_skipped,
@@ -174,7 +213,6 @@ impl<'a> Append<'a> {
             notes,
             ..AppendReport::default()
         };
-        drop(change);
         if self.options.maintenance == Maintenance::WhenDue {
             match store.maintain(pool, progress) {
                 Ok(merged) => report.maintenance_bytes = merged.map_or(0, |merged| merged.bytes_written),
@@ -188,103 +226,88 @@ impl<'a> Append<'a> {
         Ok(report)
     }
 
-    /// Finds out what changes, and makes a snapshot of it.
+    /// Makes a snapshot of what is asked for.
     fn make_snapshot(
         &self,
         added: Requests,
         removed: Requests,
         expand: Expand,
         name: Option<&str>,
-    ) -> Result<(SnapshotInfo, Change)> {
+    ) -> Result<(WrittenLevel, Asked)> {
         let Self { database, pool, progress, .. } = *self;
         let (store, live) = (database.store(), database.live());
         // Others commit until a snapshot is there that is being made just now.
         live.wait_for_snapshot();
-        // What changes is found out against the newest version: nobody may make a newer one meanwhile, and a transaction
-        // that is let in alone is done before.
+        // Keys get ids after those of the newest version: nobody may make a newer one meanwhile, and a transaction that is
+        // let in alone is done before.
         let alone = database.be_alone()?;
-        let (turn, view) = (live.turn_at_snapshot(store)?, store.view()?);
+        let turn = live.turn_at_snapshot(store)?;
         progress.stage("map keys", None);
-        let change = self.change(&view, added, removed, expand)?;
+        let (set, asked) = self.change_set(&store.view()?, added, removed, expand)?;
         progress.check()?;
-        progress.stage("write", None);
-        let Change { resolved, vertices, effective, properties, rows, .. } = &change;
-        let (in_added, in_removed) = match store.options().stores_in_lists() {
-            true => (turned(&effective.added, pool), turned(&effective.removed, pool)),
-            false => (Vec::new(), Vec::new()),
-        };
-        let has_new_keys = resolved.vertex_bound > view.vertex_bound() && store.options().keys != KeyScheme::Dense;
-        let snapshot = turn.append(
-            store,
-            &LevelChanges {
-                vertex_bound: resolved.vertex_bound,
-                died: &vertices.died,
-                returned: &vertices.returned,
-                keys: has_new_keys.then(|| resolved.new_keys.as_dictionary()),
-                out_added: &effective.added,
-                out_removed: &effective.removed,
-                in_added: &in_added,
-                in_removed: &in_removed,
-                num_edges_added: effective.num_added,
-                num_edges_removed: effective.num_removed,
-                new_properties: &properties.new,
-                properties: &properties.changes,
-                new_edge_properties: &rows.new,
-                rows: NewRows {
-                    numbers: &rows.numbers,
-                    next_row: rows.next_row,
-                    columns: &rows.columns,
-                    ..NewRows::default()
-                },
-                ..LevelChanges::default()
-            },
-            name,
-        )?;
+        progress.stage("change", None);
+        let written = turn.append(store, set, name, pool, progress)?;
         drop((turn, alone));
-        Ok((snapshot, change))
+        Ok((written, asked))
     }
 
     /// What changes in `view`.
-    fn change(&self, view: &View, mut added: Requests, mut removed: Requests, expand: Expand) -> Result<Change> {
+    fn change_set(
+        &self,
+        view: &View,
+        mut added: Requests,
+        mut removed: Requests,
+        expand: Expand,
+    ) -> Result<(ChangeSet, Asked)> {
         let Self { pool, progress, .. } = *self;
-        let resolved = resolve(&added, view, Unknown::Create, pool)?;
-        resolved.apply(&mut added.blocks, pool);
-        resolve(&removed, view, Unknown::Ignore, pool)?.apply(&mut removed.blocks, pool);
+        let Resolved { vertex_bound, new_keys, .. } = resolve(&mut added, view, Unknown::Create, pool)?;
+        resolve(&mut removed, view, Unknown::Ignore, pool)?;
         progress.check()?;
-        let vertices = VertexChanges::new(view, &added.blocks, &removed.blocks);
-        let properties = PropertyEffects::new(view, &added.blocks, &added.schema, &vertices)?;
+        let graph = view.options();
+        let removed_vertices = RemovedVertices::new(view, &removed.blocks);
+        let (properties, places) = joined_schema(view.properties().schema(), &added.schema, "")?;
+        let (mut vertices, num_repeated) = vertex_rows(&mut added.blocks, &places);
+        if graph.ordered {
+            // A loop is no entry there, and yet its vertex is to be there.
+            let ends = added.blocks.iter().flat_map(|block| &block.edges).filter(|(source, target)| source == target);
+            vertices.push(VertexRows { vertices: ends.map(|ends| ends.0).collect(), columns: Vec::new() });
+        }
 
         progress.stage("sort", None);
-        let graph = view.options();
-        let mut rows = None;
+        let mut rows = NewRows::default();
         if graph.has_rows() {
             let known = view.edge_properties().schema();
-            rows = Some(AskedRows::assign(&mut added, known, self.database.store().next_row())?);
+            rows = assign_rows(&mut added.blocks, known, &added.edge_schema, self.database.store().next_row())?;
         }
         let entries = arcs::added(added.blocks, expand);
-        let added = sort_arcs(entries, graph, self.options.duplicates(graph), self.inputs, pool)?;
-        let of_vertices = entries_of(view, &vertices.cleared, pool, progress)?;
-        let removed = arcs::removed(removed.blocks, Expand::of(graph, false));
-        let removals = sort_entries(removed.entries, of_vertices, pool);
+        let mut added = sort_arcs(entries, graph, self.options.duplicates(graph), self.inputs, pool)?;
+        let mut removed = arcs::removed(removed.blocks, Expand::of(graph, false));
+        let num_missing = removed.num_unknown + sort_removed(&mut removed.entries, view, pool)?;
         progress.check()?;
-        let num_asked = num_edges_of(&added, graph.direction);
-        let asked = Asked { added, removed: removals };
-        let mut effective = compare(view, &asked, pool, progress)?;
-        effective.num_missing += removed.num_unknown;
-        let rows = rows.map(|rows| rows.settle(view, &mut effective, &asked.removed)).transpose()?.unwrap_or_default();
-        Ok(Change { resolved, vertices, effective, properties, rows, num_asked })
+        let num_edges = num_edges_of(&added, graph.direction);
+        if graph.edge_properties && !graph.multigraph {
+            let is_removed = |ends: (VertexId, VertexId)| {
+                let goes = |vertex| removed_vertices.vertices.binary_search(&vertex).is_ok();
+                goes(ends.0) || goes(ends.1) || removed.entries.binary_search(&ends).is_ok()
+            };
+            keep_rows(view, &mut added, is_removed, &mut rows, pool)?;
+        }
+        let asked = Asked { num_edges, num_repeated, num_missing: num_missing + removed_vertices.num_missing };
+        let RemovedVertices { vertices: removed_vertices, .. } = removed_vertices;
+        let removed = removed.entries;
+        let set = ChangeSet { vertex_bound, new_keys, removed_vertices, removed, added, vertices, properties, rows };
+        Ok((set, asked))
     }
 }
 
-/// What an append changes.
-struct Change {
-    resolved: Resolved,
-    vertices: VertexChanges,
-    effective: Effective,
-    properties: PropertyEffects,
-    rows: EdgeRows,
-    /// Edges that are asked for, parallel ones merged.
-    num_asked: u64,
+/// What an append was asked for.
+struct Asked {
+    /// Edges, parallel ones merged.
+    num_edges: u64,
+    /// Rows that give a vertex values again.
+    num_repeated: u64,
+    /// Removals of what is not there.
+    num_missing: u64,
 }
 
 fn joined(first: &SourceSummary, second: &SourceSummary) -> SourceSummary {

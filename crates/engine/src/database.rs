@@ -4,7 +4,6 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use base::VertexId;
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
 use base::storage::{DiskStorage, MemoryStorage, Storage};
@@ -14,11 +13,9 @@ use lama::{
     Dictionary, DictionaryKeys, Diff, EdgeChanges, GraphOptions, KeyScheme, MergeReport, MergeScope, Retention,
     SnapshotInfo, Stats, Store, VerifyReport, View,
 };
-use terrace::Fate;
 
-use crate::append::{AppendOptions, AppendReport, Changes};
-use crate::commit::{CommitStats, Commits};
-use crate::live::{Applied, Background, EdgePairs, Live, LiveStats, Missing, Turn, Update, UpkeepHold};
+use crate::commit_queue::Commits;
+use crate::live::{Background, Live, LiveStats, UpkeepHold};
 use crate::load::{LoadOptions, LoadReport};
 use crate::log::Durability;
 use crate::{Error, Io, Result};
@@ -207,48 +204,6 @@ impl Database {
         self.background.set_checkpoint_bytes(Some(crate::live::checkpoint_bytes(num_bytes)));
     }
 
-    /// Makes a snapshot of what `inputs` add and [`AppendOptions::remove`] removes.
-    ///
-    /// Removals come first: an edge that is removed and added is there afterwards, and a removed vertex
-    /// that edges are added to is there with these alone. What is there already is not added again,
-    /// except to a multigraph; a weight replaces the one before. What is not there is not removed.
-    /// The snapshot is made even where nothing changes.
-    ///
-    /// Cost: grows with what is asked for, not with the graph; but for the first vertex that is removed
-    /// from a directed graph without in-lists, the graph is read. Maintenance, where it is due, merges
-    /// as [`merge`](Self::merge) does.
-    ///
-    /// # Errors
-    /// The handle cannot write, an option does not fit the graph, an input is not what it should be (with
-    /// file and line), the changes do not fit the memory, the disk failed, or the caller wanted it. The
-    /// database is then as it was; only what happens during maintenance, after the snapshot is made,
-    /// leaves it there.
-    pub fn append(
-        &self,
-        inputs: &[InputPath],
-        options: &AppendOptions,
-        pool: &Pool,
-        progress: &dyn Progress,
-    ) -> Result<AppendReport> {
-        self.require_writer()?;
-        crate::append::append(self, inputs, options, pool, progress)
-    }
-
-    /// As [`append`](Self::append), with what a program made up; of `options`, files are not looked at.
-    ///
-    /// # Errors
-    /// As [`append`](Self::append); a key or a weight that does not fit the graph.
-    pub fn append_changes(
-        &self,
-        changes: &Changes,
-        options: &AppendOptions,
-        pool: &Pool,
-        progress: &dyn Progress,
-    ) -> Result<AppendReport> {
-        self.require_writer()?;
-        crate::append::append_changes(self, changes, options, pool, progress)
-    }
-
     /// The directory; of a database in memory, what errors call it.
     pub fn path(&self) -> &Path {
         self.store.path()
@@ -262,55 +217,6 @@ impl Database {
     /// Whether this handle cannot write.
     pub fn is_read_only(&self) -> bool {
         self.store.is_read_only()
-    }
-
-    /// Applies updates, all of them or none: whoever takes a view afterwards sees them.
-    ///
-    /// Before that they are in the log, as durable as [`set_durability`](Self::set_durability) says: whoever opens the
-    /// database after a crash sees them too. They stay there until a snapshot is made of them: by
-    /// [`checkpoint`](Self::checkpoint), by [`close`](Self::close), and in the background once they take enough memory
-    /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). Who commits faster than that is written waits.
-    /// A batch for a multigraph, or a graph whose edges have properties, becomes a snapshot at once, as an append does; so
-    /// does one of more updates than are left waiting for a snapshot (16 bytes of memory each: 16.8 million at first), and
-    /// it is in no log.
-    ///
-    /// Cost: a search in the newest snapshot for each edge, and copies of the nodes of the changed lists; a vertex
-    /// that goes costs its edges, and in a directed graph without in-lists a look at the whole graph.
-    ///
-    /// # Errors
-    /// The handle cannot write; a key, a weight or a value does not fit the graph; with
-    /// [`Missing::Strict`], an update names what is not there; the log cannot be written. Nothing has happened then. After
-    /// a sync that failed that is not known, and nothing is written until the database is opened again
-    /// ([`lama::Error::Poisoned`]). After any other error, such as damage in the snapshot, the handle applies no more
-    /// updates.
-    pub fn apply(&self, updates: &[Update], missing: Missing, pool: &Pool) -> Result<Applied> {
-        self.apply_with(updates, missing, self.durability(), pool)
-    }
-
-    /// As [`apply`](Self::apply), with a durability of its own.
-    ///
-    /// # Errors
-    /// As [`apply`](Self::apply).
-    pub fn apply_with(
-        &self,
-        updates: &[Update],
-        missing: Missing,
-        durability: Durability,
-        pool: &Pool,
-    ) -> Result<Applied> {
-        self.require_writer()?;
-        self.commit_blind(updates, missing, durability, pool)
-    }
-
-    /// Makes edges come or go, as [`apply`](Self::apply) does, by the keys of their ends, which are numbers here. Where
-    /// keys are ids and edges have no weights, they are sorted and logged straight from where they are, which is the fastest
-    /// way to change many.
-    ///
-    /// # Errors
-    /// As [`apply`](Self::apply).
-    pub fn apply_edges(&self, pairs: &[(VertexId, VertexId)], fate: Fate, pool: &Pool) -> Result<Applied> {
-        self.require_writer()?;
-        self.commit_pairs(EdgePairs { pairs, fate }, self.durability(), pool)
     }
 
     /// The durability of commits that name none; at first [`Durability::Sync`].
@@ -426,11 +332,6 @@ impl Database {
         }
     }
 
-    /// What was committed since the database was opened.
-    pub fn commit_stats(&self) -> CommitStats {
-        self.commits.counters.stats()
-    }
-
     /// The epoch of the last commit.
     pub fn epoch(&self) -> u64 {
         self.live.epoch()
@@ -450,11 +351,6 @@ impl Database {
 
     pub(crate) fn commits(&self) -> &Commits {
         &self.commits
-    }
-
-    /// The right to write, once what waits to become a snapshot leaves room for more.
-    pub(crate) fn turn_to_commit(&self) -> Turn<'_> {
-        self.live.turn_to_commit(self.background.most_bytes(), || self.background.is_ordered())
     }
 
     /// Ends what works in the background, and makes a snapshot of what the newest one lacks. Dropping the handle does

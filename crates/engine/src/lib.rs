@@ -8,8 +8,10 @@
 
 mod append;
 mod commit;
+mod commit_queue;
 mod database;
 mod error;
+mod fitting;
 mod live;
 mod load;
 mod log;
@@ -18,12 +20,12 @@ mod transaction;
 mod validation;
 mod workers;
 
-pub use append::{
-    AppendOptions, AppendReport, Changes, EdgeWeight, ExpectedGraph, ExpectedWeights, Maintenance, integer_key,
-};
-pub use commit::{CommitStats, Committed, NewEdge, Pending, Sequence};
+pub use append::{AppendOptions, AppendReport, Changes, ExpectedGraph, ExpectedWeights, Maintenance};
+pub use commit::Pending;
+pub use commit_queue::{CommitStats, Committed, NewEdge, Sequence};
 pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
+pub use fitting::{EdgeWeight, integer_key};
 pub use lama::{
     ArcData, ChangedArc, DatabaseId, Dictionary, Diff, EdgeChanges, GraphOptions, Identity, Key, KeyRef, KeyScheme,
     MergeReport, MergeScope, Retention, Side, SnapshotInfo, Stats, VerifyReport, View,

@@ -22,9 +22,11 @@ mod batch;
 mod below;
 mod budget;
 mod bulk;
+mod change_set;
 mod checkpoint;
 mod delta;
 mod edges;
+mod entries;
 mod frozen;
 mod group;
 mod keys;
@@ -45,12 +47,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 
 use base::MAX_VERTICES;
 use base::parallel::Pool;
-use lama::{GraphOptions, LevelChanges, Side, SnapshotInfo, Store, Underlay, View};
+use lama::{GraphOptions, Side, Store, Underlay, View};
 use terrace::Plane;
 
 pub(crate) use apply::EdgeUpdate;
 pub use background::UpkeepHold;
 pub(crate) use background::{Background, checkpoint_bytes};
+pub(crate) use change_set::{ChangeSet, NewRows, VertexRows};
+pub(crate) use checkpoint::{WrittenLevel, num_edges_of};
 pub(crate) use group::Group;
 pub(crate) use pairs::{EdgePairs, Given};
 pub use update::{Applied, EdgeAction, EdgeId, Missing, NewValue, Update};
@@ -440,26 +444,6 @@ impl Live {
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl SnapshotTurn<'_> {
-    /// Makes a snapshot of changes, which are the next commit.
-    ///
-    /// # Errors
-    /// As [`Store::append`]: nothing was committed then, or it is not known, and the store says so from then on.
-    pub(crate) fn append(&self, store: &Store, changes: &LevelChanges<'_>, name: Option<&str>) -> Result<SnapshotInfo> {
-        let epoch = self.turn.live.epoch() + 1;
-        let snapshot = store.append(&LevelChanges { epoch, ..*changes }, name)?;
-        self.show(store, epoch);
-        self.turn.live.stripes().change_everything(epoch);
-        Ok(snapshot)
-    }
-
-    /// The newest snapshot is the commit of this epoch.
-    fn show(&self, store: &Store, epoch: u64) {
-        self.turn.live.set_epoch(epoch);
-        self.turn.live.trim_log(store);
-    }
 }
 
 impl Turn<'_> {

@@ -44,7 +44,7 @@ mod sync {
     }
 }
 
-#[path = "../src/commit/queue.rs"]
+#[path = "../src/commit_queue/queue.rs"]
 mod queue;
 
 use std::sync::Arc;

@@ -3,8 +3,8 @@
 use base::parallel::Pool;
 use base::{NO_VERTEX, VertexId};
 use graph::formats::InputPath;
-use graph::{Direction, Weight, WeightType};
-use lama::{ArcData, ChangedArc, GraphOptions};
+use graph::{Direction, Graph, Weight, WeightType};
+use lama::{ArcData, ChangedArc, GraphOptions, View};
 
 use super::requests::Block;
 use crate::Result;
@@ -12,6 +12,10 @@ use crate::load::{Duplicates, Expand, KeyedArc, Payload, too_large_a_sum};
 
 /// Entries of a smaller share are sorted by one worker.
 const MIN_SHARE: usize = 16 << 10;
+/// Entries that a worker looks for at once.
+const GRAIN: usize = 2 << 10;
+/// How many entries before its turn the place of one is fetched.
+const AHEAD: usize = 16;
 
 /// The entries that the edges of `blocks`, whose keys are ids, make; in input order.
 pub(crate) fn added(blocks: Vec<Block>, expand: Expand) -> Vec<ChangedArc> {
@@ -84,17 +88,6 @@ pub(crate) fn sort_arcs(
     Ok(arcs)
 }
 
-/// The edges that entries stand for; without a direction, each but a loop has two.
-pub(crate) fn num_edges_of(arcs: &[ChangedArc], direction: Direction) -> u64 {
-    match direction {
-        Direction::Directed => arcs.len() as u64,
-        Direction::Undirected => {
-            let num_loops = arcs.iter().filter(|arc| arc.list == arc.neighbour).count();
-            ((arcs.len() + num_loops) / 2) as u64
-        }
-    }
-}
-
 /// A number whose order is that of list and neighbour: one comparison in place of two.
 fn key(arc: &ChangedArc) -> u64 {
     u64::from(arc.list) << 32 | u64::from(arc.neighbour)
@@ -129,24 +122,29 @@ fn merge_arcs(arcs: &mut Vec<ChangedArc>, mut merge: impl FnMut(ArcData, ArcData
     });
 }
 
-/// Sorts entries that are to go, each once.
-pub(crate) fn sort_entries(
-    mut entries: Vec<(VertexId, VertexId)>,
-    mut more: Vec<(VertexId, VertexId)>,
-    pool: &Pool,
-) -> Vec<(VertexId, VertexId)> {
-    entries.append(&mut more);
-    sort_in_parallel(&mut entries, pool, <[(VertexId, VertexId)]>::sort);
+/// Sorts entries that are to go, each once; counts the edges among them that are not there.
+///
+/// Cost: a search for each.
+pub(crate) fn sort_removed(entries: &mut Vec<(VertexId, VertexId)>, view: &View, pool: &Pool) -> Result<u64> {
+    sort_in_parallel(entries, pool, <[(VertexId, VertexId)]>::sort);
     entries.dedup();
-    entries
-}
-
-/// The same arcs as entries of the lists of their other ends, sorted.
-pub(crate) fn turned(arcs: &[ChangedArc], pool: &Pool) -> Vec<ChangedArc> {
-    let turn = |arc: &ChangedArc| ChangedArc { list: arc.neighbour, neighbour: arc.list, data: arc.data };
-    let mut turned: Vec<_> = arcs.iter().map(turn).collect();
-    sort_in_parallel(&mut turned, pool, |arcs| arcs.sort_by_key(|arc| (key(arc), arc.data)));
-    turned
+    let is_undirected = view.direction() == Direction::Undirected;
+    let missing = pool.map_chunks(0..entries.len(), GRAIN, |_, chunk| -> Result<u64> {
+        let mut finder = view.finder();
+        let mut num_missing = 0;
+        for place in chunk {
+            if let Some(&(list, neighbour)) = entries.get(place + AHEAD) {
+                finder.prefetch(list);
+                finder.prefetch_arc(list, neighbour);
+            }
+            let (list, neighbour) = entries[place];
+            if !is_undirected || list <= neighbour {
+                num_missing += u64::from(finder.first(list, neighbour)?.is_none());
+            }
+        }
+        Ok(num_missing)
+    });
+    missing.into_iter().sum()
 }
 
 /// Lets each worker sort a share, then merges the shares: `sort` must be one that finds them sorted.

@@ -15,10 +15,8 @@ use crate::load::{VertexKeys, check_num_vertices};
 /// Keys that a worker looks up at once.
 const GRAIN: usize = 4 << 10;
 
-/// The ids of the keys of some requests.
+/// The vertices that some requests name.
 pub(crate) struct Resolved {
-    /// By place among all keys; [`NO_VERTEX`] where there is no vertex. `None`: the place is the id.
-    ids: Option<Vec<VertexId>>,
     /// The keys of new vertices, by id.
     pub(crate) new_keys: VertexKeys,
     /// One more than the largest id, new ones included.
@@ -34,21 +32,10 @@ pub(crate) enum Unknown {
     Ignore,
 }
 
-impl Resolved {
-    /// Turns places of keys into ids.
-    pub(crate) fn apply(&self, blocks: &mut [Block], pool: &Pool) {
-        let bound = self.vertex_bound as VertexId;
-        pool.for_each_item(blocks.iter_mut().collect(), |_, block: &mut Block| match &self.ids {
-            Some(ids) => block.map(|place| ids[place as usize]),
-            None => block.map(|id| if id < bound { id } else { NO_VERTEX }),
-        });
-    }
-}
-
-/// Finds the ids of all keys of `requests`.
+/// Turns the places of keys in `requests` into ids, or [`NO_VERTEX`].
 ///
 /// Cost: a search in the dictionary for each distinct key, in ascending order.
-pub(crate) fn resolve(requests: &Requests, view: &View, unknown: Unknown, pool: &Pool) -> Result<Resolved> {
+pub(crate) fn resolve(requests: &mut Requests, view: &View, unknown: Unknown, pool: &Pool) -> Result<Resolved> {
     let old_bound = view.vertex_bound();
     match &requests.keys {
         VertexKeys::Dense(_) => {
@@ -60,8 +47,9 @@ pub(crate) fn resolve(requests: &Requests, view: &View, unknown: Unknown, pool: 
             let largest = if unknown == Unknown::Create { named.max() } else { None };
             let vertex_bound = largest.map_or(old_bound, |largest| old_bound.max(largest as usize + 1));
             check_num_vertices(vertex_bound as u64)?;
-            let new_keys = VertexKeys::Dense((vertex_bound - old_bound) as u64);
-            Ok(Resolved { ids: None, new_keys, vertex_bound })
+            let bound = vertex_bound as VertexId;
+            map_blocks(&mut requests.blocks, pool, |id| if id < bound { id } else { NO_VERTEX });
+            Ok(Resolved { new_keys: VertexKeys::Dense((vertex_bound - old_bound) as u64), vertex_bound })
         }
         keys => {
             let mut ids = find_all(keys, view, pool)?;
@@ -73,10 +61,14 @@ pub(crate) fn resolve(requests: &Requests, view: &View, unknown: Unknown, pool: 
                     new_places.push(place);
                 }
             }
-            let vertex_bound = old_bound + new_places.len();
-            Ok(Resolved { ids: Some(ids), new_keys: select(keys, &new_places), vertex_bound })
+            map_blocks(&mut requests.blocks, pool, |place| ids[place as usize]);
+            Ok(Resolved { new_keys: select(keys, &new_places), vertex_bound: old_bound + new_places.len() })
         }
     }
+}
+
+fn map_blocks(blocks: &mut [Block], pool: &Pool, id: impl Fn(u32) -> VertexId + Sync) {
+    pool.for_each_item(blocks.iter_mut().collect(), |_, block: &mut Block| block.map(&id));
 }
 
 /// The id of each key, live or not; [`NO_VERTEX`] where there is none.
@@ -106,27 +98,14 @@ fn find_all(keys: &VertexKeys, view: &View, pool: &Pool) -> Result<Vec<VertexId>
 fn select(keys: &VertexKeys, places: &[usize]) -> VertexKeys {
     match keys {
         VertexKeys::Dense(_) => VertexKeys::Dense(places.len() as u64),
-        VertexKeys::Integers { by_id, sorted } => {
-            let by_id: Vec<u64> = places.iter().map(|&place| by_id[place]).collect();
-            let sorted = sorted.is_some().then(|| order(by_id.len(), |index| by_id[index]));
-            VertexKeys::Integers { by_id, sorted }
-        }
-        VertexKeys::Strings { text: all, offsets: bounds, sorted } => {
+        VertexKeys::Integers { by_id, .. } => VertexKeys::integers(places.iter().map(|&place| by_id[place]).collect()),
+        VertexKeys::Strings { text: all, offsets: bounds, .. } => {
             let (mut text, mut offsets) = (Vec::new(), vec![0]);
             for &place in places {
                 text.extend_from_slice(&all[bounds[place] as usize..bounds[place + 1] as usize]);
                 offsets.push(text.len() as u64);
             }
-            let key = |index: usize| &text[offsets[index] as usize..offsets[index + 1] as usize];
-            let sorted = sorted.is_some().then(|| order(places.len(), key));
-            VertexKeys::Strings { text, offsets, sorted }
+            VertexKeys::strings(text, offsets)
         }
     }
-}
-
-/// Positions in the order of their keys.
-pub(crate) fn order<K: Ord>(len: usize, key: impl Fn(usize) -> K) -> Vec<VertexId> {
-    let mut positions: Vec<VertexId> = (0..len as VertexId).collect();
-    positions.sort_unstable_by_key(|&position| key(position as usize));
-    positions
 }

@@ -5,6 +5,7 @@ use graph::property::{PropertySchema, PropertyType};
 use graph::{Direction, WeightType};
 use lama::{GraphOptions, KeyScheme, View};
 
+use crate::fitting::scheme_name;
 use crate::load::{Duplicates, InputReport};
 use crate::{Error, Result};
 
@@ -112,14 +113,6 @@ const NO_WEIGHTS: &str = "has no weights: leave out --weights, --weight-type and
 
 fn misfit(what: String) -> Result<()> {
     Err(Error::Option(format!("the graph {what}")))
-}
-
-pub(crate) fn scheme_name(keys: KeyScheme) -> &'static str {
-    match keys {
-        KeyScheme::Integer => "integer",
-        KeyScheme::String => "string",
-        KeyScheme::Dense => "dense",
-    }
 }
 
 impl AppendOptions {

@@ -1,14 +1,14 @@
-//! Properties of vertices that an append changes.
+//! Properties that an append gives vertices and edges.
 
 use std::collections::BTreeMap;
 
-use base::VertexId;
 use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
-use lama::{Key, PropertyChanges, View};
+use lama::Key;
 
 use super::changes::Changes;
 use super::requests::Block;
-use super::vertices::VertexChanges;
+use crate::fitting::{fitting, joined_type};
+use crate::live::VertexRows;
 use crate::{Error, Result};
 
 /// Vertices to which a program gives values of one property, in its order.
@@ -90,105 +90,45 @@ fn type_of<'a>(
     known.or_else(|| joined_type(values.filter_map(|value| value.property_type())))
 }
 
-/// The type that holds values of all these types, or of the first that others do not go with.
-pub(crate) fn joined_type(mut types: impl Iterator<Item = PropertyType>) -> Option<PropertyType> {
-    let first = types.next()?;
-    Some(types.fold(first, |joined, next| joined.joined(next).unwrap_or(joined)))
-}
-
-/// The value in a type that holds it; `None` if the type holds no such value.
-pub(crate) fn fitting(value: PropertyValue<'_>, property_type: PropertyType) -> Option<PropertyValue<'_>> {
-    let of = value.property_type().unwrap_or(property_type);
-    if of == property_type {
-        return Some(value);
-    }
-    let mut column = PropertyColumn::new(of);
-    column.push(value).ok()?;
-    column.converted(property_type).ok()?.get(0).to_static()
-}
-
-/// What changes in the properties of vertices.
-#[derive(Debug, Default)]
-pub(crate) struct PropertyEffects {
-    /// Properties that are not there yet.
-    pub(crate) new: Vec<(String, PropertyType)>,
-    /// By column that changes, ascending.
-    pub(crate) changes: Vec<PropertyChanges>,
-    /// Values that change.
-    pub(crate) num_changed: u64,
-    /// Rows that give a vertex values again.
-    pub(crate) num_repeated: u64,
-}
-
-impl PropertyEffects {
-    /// Holds what `blocks`, whose keys are ids, say of the properties of `schema` against `view`, which must be of the
-    /// newest version. Of several rows of a vertex the last one counts; vertices that are removed lose what no row gives them again.
-    ///
-    /// # Errors
-    /// A property is of another type than the one that is there; the database is damaged.
-    pub(crate) fn new(
-        view: &View,
-        blocks: &[Block],
-        schema: &PropertySchema,
-        vertices: &VertexChanges,
-    ) -> Result<Self> {
-        let known = view.properties();
-        let mut new = Vec::new();
-        // By column: the place of the property in `schema`.
-        let mut places: Vec<Option<usize>> = vec![None; known.schema().len()];
-        for (place, (name, property_type)) in schema.iter().enumerate() {
-            match known.schema().find(name) {
-                None => {
-                    new.push((name.to_owned(), property_type));
-                    places.push(Some(place));
-                }
-                Some(column) => match known.schema().get(column) {
-                    Some((_, expected)) if expected != property_type => {
-                        let what = format!("the property {name:?} is of type {expected}, not {property_type}");
-                        return Err(Error::Option(what));
-                    }
-                    _ => places[column] = Some(place),
-                },
+/// The properties that there are, and behind them those of an input that are new; and the place there of each of the
+/// input's. `of` says whose they are.
+///
+/// # Errors
+/// A property is of another type than the one that is there.
+pub(crate) fn joined_schema(
+    known: &PropertySchema,
+    given: &PropertySchema,
+    of: &str,
+) -> Result<(PropertySchema, Vec<usize>)> {
+    let (mut all, mut places) = (known.clone(), Vec::with_capacity(given.len()));
+    for (name, property_type) in given.iter() {
+        match known.find(name).and_then(|place| Some((place, known.get(place)?.1))) {
+            None => places.push(all.add(name.to_owned(), property_type)?),
+            Some((place, expected)) if expected == property_type => places.push(place),
+            Some((_, expected)) => {
+                let what = format!("the property {name:?}{of} is of type {expected}, not {property_type}");
+                return Err(Error::Option(what));
             }
         }
-        let mut effects = Self { new, ..Self::default() };
-        for (column, place) in places.into_iter().enumerate() {
-            let (values, num_rows) = rows_of(blocks, place);
-            effects.num_repeated = effects.num_repeated.max(num_rows - values.len() as u64);
-            let changes = column_changes(view, column, values, &vertices.cleared)?;
-            effects.num_changed += changes.len() as u64;
-            effects.changes.extend(Some(changes).filter(|changes| !changes.is_empty()));
-        }
-        Ok(effects)
     }
+    Ok((all, places))
 }
 
-/// The values that blocks give for the property at a place of the schema, the last of each vertex; and the number of
-/// all.
-fn rows_of(blocks: &[Block], place: Option<usize>) -> (BTreeMap<VertexId, PropertyValue<'_>>, u64) {
-    let (mut values, mut num_rows) = (BTreeMap::new(), 0);
-    for block in blocks {
-        for (_, column) in block.properties.iter().filter(|(found, _)| Some(*found) == place) {
-            num_rows += block.vertices.len() as u64;
-            values.extend(block.vertices.iter().copied().zip(column.iter()));
+/// The vertices that blocks, whose keys are ids, name beside edges, with their values; and how many rows of values give a
+/// vertex values again. `places` are those of the properties.
+pub(crate) fn vertex_rows(blocks: &mut [Block], places: &[usize]) -> (Vec<VertexRows>, u64) {
+    let (mut rows, mut with_values) = (Vec::new(), Vec::new());
+    for block in blocks.iter_mut().filter(|block| !block.vertices.is_empty()) {
+        let columns = std::mem::take(&mut block.properties).into_iter();
+        let columns: Vec<_> = columns.map(|(place, column)| (places[place], column)).collect();
+        let vertices = std::mem::take(&mut block.vertices);
+        if let Some(&(place, _)) = columns.first() {
+            with_values.extend(vertices.iter().map(|&vertex| (place, vertex)));
         }
+        rows.push(VertexRows { vertices, columns });
     }
-    (values, num_rows)
-}
-
-fn column_changes(
-    view: &View,
-    column: usize,
-    mut values: BTreeMap<VertexId, PropertyValue<'_>>,
-    cleared: &[VertexId],
-) -> Result<PropertyChanges> {
-    for &vertex in cleared {
-        values.entry(vertex).or_insert(PropertyValue::Null);
-    }
-    let properties = view.properties();
-    let mut changes = PropertyChanges::new(column as u32);
-    for (vertex, value) in values {
-        changes.push(vertex, value, properties.value(column, vertex)?);
-    }
-    Ok(changes)
+    let num_rows = with_values.len();
+    with_values.sort_unstable();
+    with_values.dedup();
+    (rows, (num_rows - with_values.len()) as u64)
 }

@@ -14,8 +14,9 @@ use graph::property::{PropertyColumn, PropertySchema};
 use graph::{Weight, WeightType};
 use lama::{GraphOptions, Key, KeyScheme, View};
 
-use super::changes::{Changes, fitting_key, weight_bits};
+use super::changes::Changes;
 use super::properties::{ValueRows, edge_values, value_rows};
+use crate::fitting::{fitting_key, weight_bits};
 use crate::load::{Budget, Duplicates, InputKey, InputReport, Joined, KeyTable, VertexKeys};
 use crate::{Error, Result};
 

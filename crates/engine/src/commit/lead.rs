@@ -5,9 +5,8 @@ use std::time::{Duration, Instant};
 use base::parallel::Pool;
 use base::progress::Silent;
 
-use super::queue::{Leading, Ticket};
-use super::{Committed, Request};
-use crate::live::{Applied, EdgePairs, Given, Group, Missing, Update};
+use crate::commit_queue::{Committed, Leading, Request, Ticket};
+use crate::live::{Applied, EdgePairs, Given, Group, Missing, Turn, Update};
 use crate::log::Durability;
 use crate::validation::{Failure, VersionTable};
 use crate::{Database, Result};
@@ -31,6 +30,11 @@ pub(crate) struct Alone<'db> {
 }
 
 impl Database {
+    /// The right to write, once what waits to become a snapshot leaves room for more.
+    fn turn_to_commit(&self) -> Turn<'_> {
+        self.live().turn_to_commit(self.background().most_bytes(), || self.background().is_ordered())
+    }
+
     /// Waits until nobody else commits, and keeps it so.
     pub(crate) fn be_alone(&self) -> Result<Alone<'_>> {
         Ok(Alone { _leading: self.commits().queue.admit()? })

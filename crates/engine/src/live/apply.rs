@@ -17,13 +17,14 @@ use super::batch::{ArcUpdate, Batch};
 use super::below::Below;
 use super::bulk::BulkRows;
 use super::edges::{EdgePlan, PlannedAction, stored};
+use super::entries::entries_of;
 use super::pairs::Given;
 use super::strict::StrictChecker;
 use super::update::{EdgeAction, EdgeId, Missing, NewValue, Update};
 use super::values::{Properties, typed};
 use super::version::LiveVersion;
 use super::{UNDERLAY_BITS, Writer, logged, roomy};
-use crate::append::{EdgeWeight, entries_of, fitting_key, weight_bits};
+use crate::fitting::{EdgeWeight, fitting_key, weight_bits};
 use crate::log::{Durability, Log};
 use crate::validation::ReadKey;
 use crate::{Error, Result};
@@ -50,6 +51,11 @@ pub(super) struct Logging<'a> {
     /// `None` where nothing outlives the handle.
     pub(super) log: Option<&'a Log>,
     pub(super) durability: Durability,
+}
+
+/// Of what becomes a snapshot at once.
+pub(super) fn unlogged() -> Logging<'static> {
+    Logging { log: None, durability: Durability::None }
 }
 
 /// An update whose keys are ids.

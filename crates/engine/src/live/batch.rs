@@ -66,6 +66,11 @@ impl Batch {
         for_widths!(Self, self, arcs => arcs.push(typed(update)));
     }
 
+    /// Appends what `arc` makes of each of some items.
+    pub(crate) fn extend<T: Sync>(&mut self, items: &[T], pool: &Pool, arc: impl Fn(&T) -> ArcUpdate + Sync) {
+        self.collect(pool, items.len(), 1, |places, push| items[places].iter().for_each(|item| push(arc(item))));
+    }
+
     /// Calls `body` with the ends of arcs that are to be there, in their order.
     pub(crate) fn for_each_addition(&self, mut body: impl FnMut(VertexId, VertexId)) {
         for_widths!(Self, self, arcs => {

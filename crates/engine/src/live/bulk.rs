@@ -17,7 +17,7 @@ use super::edges::stored;
 use super::rows::{LiveRows, RowWriter};
 use super::update::{NewValue, Update};
 use crate::Result;
-use crate::append::{fitting, weight_bits};
+use crate::fitting::{fitting, weight_bits};
 use crate::validation::stored_ends;
 
 /// Updates that one worker looks at in a row.

@@ -1,21 +1,22 @@
 //! From a version of a live graph to the level of a snapshot.
 
+use std::sync::Arc;
+
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
-use graph::Graph;
+use graph::{Direction, Graph};
 use lama::{ChangedArc, Key, KeyScheme, LevelChanges, NewRows, Side, SnapshotInfo, Store};
 use terrace::Plane;
 
-use super::apply::Logging;
+use super::apply::unlogged;
+use super::change_set::ChangeSet;
 use super::pairs::Given;
 use super::rows::LevelRows;
 use super::update::Applied;
 use super::version::LiveVersion;
-use super::{Live, Writer};
-use crate::append::{num_edges_of, order};
+use super::{Live, SnapshotTurn, Writer};
 use crate::load::VertexKeys;
-use crate::log::Durability;
 use crate::{Error, Result};
 
 /// What making a snapshot holds whatever is in it: the program, and the buffers of its file.
@@ -45,23 +46,74 @@ impl Live {
         require_memory(store, "a snapshot of what was committed", self.stats().delta_bytes, most_written)
     }
 
-    /// Applies a very large batch as a snapshot of its own, behind one of what was committed before. It is applied to a
-    /// memtable of its own, which becomes a delta without passing the log.
+    /// Applies a very large batch as a snapshot of its own, behind one of what was committed before.
     ///
     /// # Errors
     /// As [`Turn::apply`](super::Turn::apply); the disk failed. Nothing has happened then.
     pub(crate) fn append_very_large(&self, store: &Store, given: Given<'_>, pool: &Pool) -> Result<Applied> {
         store.require_sound()?;
         let turn = self.turn_at_snapshot(store)?;
-        let unlogged = Logging { log: None, durability: Durability::None };
         let mut writer = Writer::new(store, self.epoch())?;
-        let version = writer.apply(given, unlogged, pool, None)?;
+        let version = writer.apply(given, unlogged(), pool, None)?;
         require_memory(store, "a batch that becomes a snapshot", writer.num_bytes(), version.written_bytes())?;
-        version.write_level(store, None, &Silent)?;
-        turn.show(store, version.epoch);
-        self.stripes().change_everything(version.epoch);
+        drop(writer);
+        turn.write(&version, None, store, None, &Silent)?;
         Ok(version.applied())
     }
+}
+
+impl SnapshotTurn<'_> {
+    /// Makes a snapshot of changes, which are the next commit. They are applied to a memtable of their own, which becomes
+    /// a delta without passing the log.
+    ///
+    /// # Errors
+    /// A lack of memory; damage in the snapshot; the disk failed, or the caller wanted it. Nothing has happened then, or
+    /// it is not known, and the store says so from then on.
+    pub(crate) fn append(
+        &self,
+        store: &Store,
+        set: ChangeSet,
+        name: Option<&str>,
+        pool: &Pool,
+        progress: &dyn Progress,
+    ) -> Result<WrittenLevel> {
+        store.require_sound()?;
+        let mut writer = Writer::new(store, self.turn.live.epoch())?;
+        let keys = writer.apply_set(set, pool, progress)?;
+        let version = Arc::clone(&writer.newest);
+        // What is left of it is memory for batches.
+        drop(writer);
+        progress.stage("write", None);
+        self.write(&version, Some(keys), store, name, progress)
+    }
+
+    /// Makes a snapshot of a version over the newest one.
+    fn write(
+        &self,
+        version: &LiveVersion,
+        keys: Option<VertexKeys>,
+        store: &Store,
+        name: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<WrittenLevel> {
+        let written = version.write_level(keys, store, name, progress)?;
+        let live = self.turn.live;
+        live.set_epoch(version.epoch);
+        live.trim_log(store);
+        live.stripes().change_everything(version.epoch);
+        Ok(written)
+    }
+}
+
+/// A snapshot, and what it changes.
+#[derive(Debug)]
+pub(crate) struct WrittenLevel {
+    pub(crate) snapshot: SnapshotInfo,
+    /// Edges that it adds and removes; one whose weight or row changes is both.
+    pub(crate) num_added: u64,
+    pub(crate) num_removed: u64,
+    /// Values of vertices that it changes.
+    pub(crate) num_values: u64,
 }
 
 /// Refuses a snapshot that needs more memory than there may be: `delta_bytes` for what is committed, and
@@ -89,16 +141,17 @@ impl LiveVersion {
     }
 
     /// Makes a snapshot of this version, which lies over the newest one, with nothing frozen between them; tells
-    /// `progress` what it writes.
+    /// `progress` what it writes. `keys` are those of new vertices, where the version does not have them.
     ///
     /// # Errors
     /// The name is no name or taken; the disk failed.
     pub(super) fn write_level(
         &self,
+        keys: Option<VertexKeys>,
         store: &Store,
         name: Option<&str>,
         progress: &dyn Progress,
-    ) -> Result<SnapshotInfo> {
+    ) -> Result<WrittenLevel> {
         debug_assert!(self.frozen.is_none(), "what is frozen becomes a snapshot first");
         let version = self;
         let below = version.snapshot();
@@ -115,17 +168,24 @@ impl LiveVersion {
         let (out_added, out_removed) = arcs(Side::Out);
         let (in_added, in_removed) =
             if store.options().stores_in_lists() { arcs(Side::In) } else { (Vec::new(), Vec::new()) };
-        let vertices = LevelVertices::new(version)?;
+        let vertices = LevelVertices::new(version);
+        let keys = match keys {
+            Some(keys) => Some(keys),
+            None => new_keys(version)?,
+        };
+        let has_new_keys = version.vertex_bound > below.vertex_bound() && store.options().keys != KeyScheme::Dense;
+        let keys = keys.filter(|_| has_new_keys);
         let properties = version.properties.changes(version.epoch, below)?;
         let rows = LevelRows::new(version, &out_added)?;
         let direction = store.options().direction;
+        let (num_added, num_removed) = (num_edges_of(&out_added, direction), num_edges_of(&out_removed, direction));
         let snapshot = store.append_telling(
             &LevelChanges {
                 epoch: version.epoch,
                 vertex_bound: version.vertex_bound,
                 died: &vertices.died,
                 returned: &vertices.returned,
-                keys: vertices.keys.as_ref().map(VertexKeys::as_dictionary),
+                keys: keys.as_ref().map(VertexKeys::as_dictionary),
                 out_added: &out_added,
                 out_removed: &out_removed,
                 in_added: &in_added,
@@ -139,13 +199,25 @@ impl LiveVersion {
                     columns: &rows.columns,
                     first_rows: rows.first_rows.as_ref(),
                 },
-                num_edges_added: num_edges_of(&out_added, direction),
-                num_edges_removed: num_edges_of(&out_removed, direction),
+                num_edges_added: num_added,
+                num_edges_removed: num_removed,
             },
             name,
             progress,
         )?;
-        Ok(snapshot)
+        let num_values = properties.changes.iter().map(|changes| changes.len() as u64).sum();
+        Ok(WrittenLevel { snapshot, num_added, num_removed, num_values })
+    }
+}
+
+/// The edges that entries stand for; without a direction, each but a loop has two.
+pub(crate) fn num_edges_of(arcs: &[ChangedArc], direction: Direction) -> u64 {
+    match direction {
+        Direction::Directed => arcs.len() as u64,
+        Direction::Undirected => {
+            let num_loops = arcs.iter().filter(|arc| arc.list == arc.neighbour).count();
+            ((arcs.len() + num_loops) / 2) as u64
+        }
     }
 }
 
@@ -169,12 +241,11 @@ fn cancel(added: &mut Vec<ChangedArc>, removed: &mut Vec<ChangedArc>) {
 pub(super) struct LevelVertices {
     pub(super) died: Vec<VertexId>,
     pub(super) returned: Vec<VertexId>,
-    pub(super) keys: Option<VertexKeys>,
 }
 
 impl LevelVertices {
     /// What a version changes, with nothing frozen between it and the snapshot.
-    pub(super) fn new(version: &LiveVersion) -> Result<Self> {
+    pub(super) fn new(version: &LiveVersion) -> Self {
         let below = version.snapshot();
         let states = version.vertices.states(version.epoch);
         let was_live = |vertex: VertexId| vertex as usize >= below.vertex_bound() || below.is_live(vertex);
@@ -182,7 +253,7 @@ impl LevelVertices {
             let changed = states.iter().filter(|&&(vertex, now)| now == is_live && was_live(vertex) != now);
             changed.map(|&(vertex, _)| vertex).collect::<Vec<_>>()
         };
-        Ok(Self { died: changed(false), returned: changed(true), keys: new_keys(version)? })
+        Self { died: changed(false), returned: changed(true) }
     }
 }
 
@@ -190,7 +261,7 @@ impl LevelVertices {
 fn new_keys(version: &LiveVersion) -> Result<Option<VertexKeys>> {
     let below = version.snapshot();
     let scheme = below.options().keys;
-    if scheme == KeyScheme::Dense || version.vertex_bound == below.vertex_bound() {
+    if scheme == KeyScheme::Dense {
         return Ok(None);
     }
     let mut integers = Vec::new();
@@ -206,15 +277,7 @@ fn new_keys(version: &LiveVersion) -> Result<Option<VertexKeys>> {
         }
     }
     Ok(Some(match scheme {
-        KeyScheme::Integer => {
-            let sorted = (!integers.is_sorted()).then(|| order(integers.len(), |index| integers[index]));
-            VertexKeys::Integers { by_id: integers, sorted }
-        }
-        _ => {
-            let len = offsets.len() - 1;
-            let key = |index: usize| &text[offsets[index] as usize..offsets[index + 1] as usize];
-            let sorted = (!(0..len).map(key).is_sorted()).then(|| order(len, key));
-            VertexKeys::Strings { text, offsets, sorted }
-        }
+        KeyScheme::Integer => VertexKeys::integers(integers),
+        _ => VertexKeys::strings(text, offsets),
     }))
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use graph::property::OwnedValue;
 use lama::Key;
 
-use crate::EdgeWeight;
+use crate::fitting::EdgeWeight;
 
 /// One change of a live graph. Updates of a batch act in their order.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use graph::property::{Inference, OwnedValue, PropertySchema, PropertyType};
 
 use super::update::NewValue;
-use crate::append::{fitting, joined_type};
+use crate::fitting::{fitting, joined_type};
 use crate::{Error, Result};
 
 /// Properties, those included that a batch adds.

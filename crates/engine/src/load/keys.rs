@@ -101,6 +101,20 @@ pub(crate) enum VertexKeys {
 }
 
 impl VertexKeys {
+    /// Integers by id.
+    pub(crate) fn integers(by_id: Vec<u64>) -> Self {
+        let sorted = (!by_id.is_sorted()).then(|| order(by_id.len(), |id| by_id[id]));
+        Self::Integers { by_id, sorted }
+    }
+
+    /// Strings by id: that of `id` is `text[offsets[id]..offsets[id + 1]]`.
+    pub(crate) fn strings(text: Vec<u8>, offsets: Vec<u64>) -> Self {
+        let num_keys = offsets.len() - 1;
+        let key = |id: usize| &text[offsets[id] as usize..offsets[id + 1] as usize];
+        let sorted = (!(0..num_keys).map(key).is_sorted()).then(|| order(num_keys, key));
+        Self::Strings { text, offsets, sorted }
+    }
+
     /// The number of vertices.
     pub(crate) fn len(&self) -> u64 {
         match self {
@@ -127,6 +141,13 @@ impl VertexKeys {
             }
         }
     }
+}
+
+/// Ids in the order of their keys.
+fn order<K: Ord>(num_keys: usize, key: impl Fn(usize) -> K) -> Vec<VertexId> {
+    let mut ids: Vec<VertexId> = (0..num_keys as VertexId).collect();
+    ids.sort_unstable_by_key(|&id| key(id as usize));
+    ids
 }
 
 /// Refuses more vertices than there are ids.

@@ -9,11 +9,11 @@ use lama::{Key, Side, View};
 
 use super::own::{Origin, OwnEdge, PropertyOf};
 use super::{Place, Transaction};
-use crate::append::weight_bits;
-use crate::commit::NewEdge;
+use crate::commit_queue::NewEdge;
+use crate::fitting::{EdgeWeight, weight_bits};
 use crate::live::{EdgeAction, EdgeId, NewValue, Update};
 use crate::validation::ReadKey;
-use crate::{EdgeWeight, Error, Result};
+use crate::{Error, Result};
 
 impl Transaction<'_> {
     /// Whether there is an edge; there is none where an end is not there.

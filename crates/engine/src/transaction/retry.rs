@@ -6,7 +6,7 @@ use std::time::Duration;
 use base::parallel::Pool;
 
 use super::{Lost, Transaction};
-use crate::commit::Counters;
+use crate::commit_queue::Counters;
 use crate::{Database, Error, Result};
 
 /// A transaction that lost so often in a row is let in alone.
