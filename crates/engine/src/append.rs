@@ -1,7 +1,7 @@
 //! From changes to a new snapshot.
 //!
 //! Edges that are to be added and removed are read and their keys become ids ([`requests`], [`ids`]). As a
-//! [`ChangeSet`] they take the way of all changes from there on: to a memtable of their own, and from that to a delta.
+//! [`ChangeSet`] they take the way of all changes from there on, but for the log and the memtable.
 //!
 //! The work grows with what is asked for, not with the graph, save one case: to remove a vertex of a directed graph
 //! without in-lists is to look for the edges that lead to it.
@@ -34,7 +34,7 @@ use self::ids::{Resolved, Unknown, resolve};
 use self::properties::{joined_schema, vertex_rows};
 use self::requests::{Reading, Requests, added_by, read_source, removed_by};
 use self::vertices::RemovedVertices;
-use crate::live::{ChangeSet, NewRows, VertexRows, WrittenLevel, num_edges_of};
+use crate::live::{AddedRows, ChangeSet, VertexValues, WrittenLevel, num_edges_of};
 use crate::load::{Budget, Duplicates, Expand, InputReport, note_on_repeated};
 use crate::{Database, Error, Result};
 
@@ -270,11 +270,11 @@ impl<'a> Append<'a> {
         if graph.ordered {
             // A loop is no entry there, and yet its vertex is to be there.
             let ends = added.blocks.iter().flat_map(|block| &block.edges).filter(|(source, target)| source == target);
-            vertices.push(VertexRows { vertices: ends.map(|ends| ends.0).collect(), columns: Vec::new() });
+            vertices.push(VertexValues { vertices: ends.map(|ends| ends.0).collect(), columns: Vec::new() });
         }
 
         progress.stage("sort", None);
-        let mut rows = NewRows::default();
+        let mut rows = AddedRows::default();
         if graph.has_rows() {
             let known = view.edge_properties().schema();
             rows = assign_rows(&mut added.blocks, known, &added.edge_schema, self.database.store().next_row())?;

@@ -53,7 +53,7 @@ use terrace::Plane;
 pub(crate) use apply::EdgeUpdate;
 pub use background::UpkeepHold;
 pub(crate) use background::{Background, checkpoint_bytes};
-pub(crate) use change_set::{ChangeSet, NewRows, VertexRows};
+pub(crate) use change_set::{AddedRows, ChangeSet, VertexValues};
 pub(crate) use checkpoint::{WrittenLevel, num_edges_of};
 pub(crate) use group::Group;
 pub(crate) use pairs::{EdgePairs, Given};

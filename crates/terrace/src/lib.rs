@@ -59,7 +59,7 @@ mod sync {
 pub use change::{Addition, Applied, Change, Edges, Fate, Removal, Update};
 pub use error::{Error, Result};
 pub use options::Options;
-pub use overlay::{Base, Mirror, Search};
+pub use overlay::{Base, Differences, Mirror, Search, differences};
 pub use state::Plane;
 pub use terrace::{Memory, Space, Terrace};
 pub use value::Value;

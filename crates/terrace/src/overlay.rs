@@ -6,6 +6,7 @@
 //! removed, he asks nothing.
 
 use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use base::VertexId;
 use base::parallel::Pool;
@@ -128,7 +129,30 @@ impl<W: Value> Split<W> {
         Ok(())
     }
 
-    /// The same for a multigraph: edges of the base that are removed stay in the plane of removals, all of a pair, and
+    /// Asks the base for every edge of a sorted batch; leaves additions and removals of edges alone, without those that
+    /// only take something out of a plane.
+    fn extend_all<C: Change<W>>(&mut self, base: &impl Base<W>, changes: &[C], multigraph: bool) -> Result<()> {
+        if !multigraph {
+            self.extend(&mut base.search(), changes, false)?;
+            self.added.retain(|change| change.addition.is_some());
+            return Ok(());
+        }
+        self.extend_parallel(&mut base.search(), changes)?;
+        // What comes behind the last removal of a pair is added.
+        let mut removed_below = None;
+        self.added.reverse();
+        self.added.retain(|change| {
+            if change.addition.is_none() {
+                removed_below = Some(change.key());
+            }
+            removed_below != Some(change.key())
+        });
+        self.added.reverse();
+        self.removed.retain(|change| change.addition.is_some());
+        Ok(())
+    }
+
+    /// Asks the base of a multigraph: edges of it that are removed stay in the plane of removals, all of a pair, and
     /// whatever the pair is to have is in the plane of additions.
     fn extend_parallel<C: Change<W>>(&mut self, base: &mut impl Search<W>, changes: &[C]) -> Result<()> {
         for group in changes.chunk_by(|a, b| a.key() == b.key()) {
@@ -201,6 +225,43 @@ impl<W: Value> Split<W> {
         }
         Ok(())
     }
+}
+
+/// What a batch changes in a base: what a container over it would hold that held nothing before. Sorted.
+#[derive(Debug)]
+pub struct Differences<W> {
+    /// Edges that the base lacks, or has with another weight.
+    pub added: Vec<Update<W>>,
+    /// Edges of the base that are gone, or have another weight; with what stands beside them there.
+    pub removed: Vec<Update<W>>,
+}
+
+/// Finds out what a batch changes in a base, for those who need no container; part by part, in order. Sources and targets
+/// are below `bound`. In a simple graph, the last of several changes of an edge counts; in a multigraph, a removal takes
+/// all edges of its pair.
+///
+/// Cost: the batch is sorted, and each edge looked up once.
+///
+/// # Errors
+/// The base is damaged.
+pub fn differences<W: Value, C: Change<W>>(
+    pool: &Pool,
+    base: &impl Base<W>,
+    changes: &[C],
+    (bound, multigraph): (usize, bool),
+    space: &mut Space<C>,
+) -> Result<Vec<Differences<W>>> {
+    let buckets: Vec<_> = space.sort.buckets(pool, changes, bound).into_iter().enumerate().collect();
+    let parts = Mutex::new(Vec::with_capacity(buckets.len()));
+    pool.for_each_item(buckets, |_, (i, bucket)| {
+        let mut split = Split::default();
+        let filled = split.extend_all(base, bucket.sort(), multigraph);
+        let part = filled.map(|()| Differences { added: split.added, removed: split.removed });
+        parts.lock().unwrap_or_else(PoisonError::into_inner).push((i, part));
+    });
+    let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);
+    parts.sort_unstable_by_key(|&(i, _)| i);
+    parts.into_iter().map(|(_, part)| part).collect()
 }
 
 /// The effective changes of a plane, for who wants them.

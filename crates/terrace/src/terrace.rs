@@ -514,7 +514,7 @@ impl Terrace<()> {
 /// Room for sorting batches of one type of change, kept by the caller from batch to batch.
 #[derive(Debug)]
 pub struct Space<C> {
-    sort: SortSpace<C>,
+    pub(crate) sort: SortSpace<C>,
 }
 
 impl<C> Default for Space<C> {

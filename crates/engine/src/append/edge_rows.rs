@@ -14,7 +14,7 @@ use lama::{ArcData, ChangedArc, View};
 use super::properties::joined_schema;
 use super::requests::Block;
 use crate::Result;
-use crate::live::NewRows;
+use crate::live::AddedRows;
 
 /// Entries that a worker looks for at once.
 const GRAIN: usize = 2 << 10;
@@ -30,7 +30,7 @@ pub(crate) fn assign_rows(
     known: &PropertySchema,
     given: &PropertySchema,
     first_row: u64,
-) -> Result<NewRows> {
+) -> Result<AddedRows> {
     let (properties, places) = joined_schema(known, given, " of edges")?;
     let mut next = first_row;
     let mut parts = Vec::new();
@@ -42,7 +42,7 @@ pub(crate) fn assign_rows(
         block.first_row = Some(next);
         next += block.edges.len() as u64;
     }
-    Ok(NewRows { properties, end: Some(next), parts, copies: Vec::new() })
+    Ok(AddedRows { properties, end: Some(next), parts, copies: Vec::new() })
 }
 
 /// Leaves edges of a simple graph as they are that are there with the same values, or are given again without any; an edge
@@ -54,7 +54,7 @@ pub(crate) fn keep_rows(
     view: &View,
     added: &mut [ChangedArc],
     is_removed: impl Fn((VertexId, VertexId)) -> bool + Sync,
-    rows: &mut NewRows,
+    rows: &mut AddedRows,
     pool: &Pool,
 ) -> Result<()> {
     let copies = Mutex::new(Ok(Vec::new()));
@@ -99,7 +99,7 @@ fn is_known(view: &View, arc: &ChangedArc) -> bool {
 }
 
 /// The values that a new row was given, with the places of their properties.
-fn values_of(rows: &NewRows, row: u64) -> impl Iterator<Item = (usize, PropertyValue<'_>)> {
+fn values_of(rows: &AddedRows, row: u64) -> impl Iterator<Item = (usize, PropertyValue<'_>)> {
     let part = rows.parts.partition_point(|&(first_row, _)| first_row <= row).checked_sub(1);
     let part = part.map(|part| &rows.parts[part]).into_iter();
     part.flat_map(move |(first_row, columns)| {
@@ -111,7 +111,7 @@ fn values_of(rows: &NewRows, row: u64) -> impl Iterator<Item = (usize, PropertyV
 }
 
 /// Whether a new row has the values of one that is there.
-fn is_same(view: &View, rows: &NewRows, row: u64, old: u64) -> Result<bool> {
+fn is_same(view: &View, rows: &AddedRows, row: u64, old: u64) -> Result<bool> {
     let mut values = vec![PropertyValue::Null; rows.properties.len()];
     values_of(rows, row).for_each(|(place, value)| values[place] = value);
     for (place, value) in values.into_iter().enumerate() {

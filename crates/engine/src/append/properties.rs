@@ -8,7 +8,7 @@ use lama::Key;
 use super::changes::Changes;
 use super::requests::Block;
 use crate::fitting::{fitting, joined_type};
-use crate::live::VertexRows;
+use crate::live::VertexValues;
 use crate::{Error, Result};
 
 /// Vertices to which a program gives values of one property, in its order.
@@ -116,7 +116,7 @@ pub(crate) fn joined_schema(
 
 /// The vertices that blocks, whose keys are ids, name beside edges, with their values; and how many rows of values give a
 /// vertex values again. `places` are those of the properties.
-pub(crate) fn vertex_rows(blocks: &mut [Block], places: &[usize]) -> (Vec<VertexRows>, u64) {
+pub(crate) fn vertex_rows(blocks: &mut [Block], places: &[usize]) -> (Vec<VertexValues>, u64) {
     let (mut rows, mut with_values) = (Vec::new(), Vec::new());
     for block in blocks.iter_mut().filter(|block| !block.vertices.is_empty()) {
         let columns = std::mem::take(&mut block.properties).into_iter();
@@ -125,7 +125,7 @@ pub(crate) fn vertex_rows(blocks: &mut [Block], places: &[usize]) -> (Vec<Vertex
         if let Some(&(place, _)) = columns.first() {
             with_values.extend(vertices.iter().map(|&vertex| (place, vertex)));
         }
-        rows.push(VertexRows { vertices, columns });
+        rows.push(VertexValues { vertices, columns });
     }
     let num_rows = with_values.len();
     with_values.sort_unstable();

@@ -53,11 +53,6 @@ pub(super) struct Logging<'a> {
     pub(super) durability: Durability,
 }
 
-/// Of what becomes a snapshot at once.
-pub(super) fn unlogged() -> Logging<'static> {
-    Logging { log: None, durability: Durability::None }
-}
-
 /// An update whose keys are ids.
 #[derive(Debug)]
 pub(super) enum IdUpdate {

@@ -1,5 +1,7 @@
 //! Many changes by id and column by column, as an append has them.
 
+use std::sync::Arc;
+
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
@@ -7,8 +9,9 @@ use graph::property::{PropertyColumn, PropertySchema};
 use lama::ChangedArc;
 
 use super::Writer;
-use super::apply::unlogged;
 use super::batch::{ArcUpdate, Batch};
+use super::below::Below;
+use super::delta::LevelArcs;
 use super::entries::entries_of;
 use super::rows::RowWriter;
 use crate::Result;
@@ -27,21 +30,21 @@ pub(crate) struct ChangeSet {
     /// Entries of out-lists to be there. In a simple graph the last one of a pair counts.
     pub(crate) added: Vec<ChangedArc>,
     /// Vertices to be there, with values. The last value of a vertex counts.
-    pub(crate) vertices: Vec<VertexRows>,
+    pub(crate) vertices: Vec<VertexValues>,
     /// The properties of vertices: those that there are, then new ones.
     pub(crate) properties: PropertySchema,
-    pub(crate) rows: NewRows,
+    pub(crate) rows: AddedRows,
 }
 
 /// Vertices, and columns with a value for each of them, by the places of their properties.
-pub(crate) struct VertexRows {
+pub(crate) struct VertexValues {
     pub(crate) vertices: Vec<VertexId>,
     pub(crate) columns: Vec<(usize, PropertyColumn)>,
 }
 
 /// The rows of new edges.
 #[derive(Default)]
-pub(crate) struct NewRows {
+pub(crate) struct AddedRows {
     /// The properties of edges: those that there are, then new ones.
     pub(crate) properties: PropertySchema,
     /// The number of the row behind the last one; `None` where edges have no rows.
@@ -53,47 +56,35 @@ pub(crate) struct NewRows {
 }
 
 impl Writer {
-    /// Applies changes, which are in no log and not here to stay; gives the keys of new vertices back.
+    /// Applies changes, but for the entries of lists, which it gives back: those that have an effect. Nothing is logged,
+    /// and the keys of new vertices stay in the set.
     ///
     /// # Errors
     /// A lack of memory; damage in the snapshot; the caller wanted it.
-    pub(super) fn apply_set(&mut self, set: ChangeSet, pool: &Pool, progress: &dyn Progress) -> Result<VertexKeys> {
-        let bound = set.vertex_bound;
-        let mut keys = VertexKeys::Dense(0);
-        self.commit_as(
-            unlogged(),
-            bound,
-            set,
-            |_, _, _| {},
-            |this, mut set| {
-                keys = std::mem::replace(&mut set.new_keys, VertexKeys::Dense(0));
-                this.carry_out_set(set, pool, progress)
-            },
-        )?;
-        Ok(keys)
-    }
-
-    fn carry_out_set(&mut self, set: ChangeSet, pool: &Pool, progress: &dyn Progress) -> Result<()> {
-        let mut batch = Batch::new(self.options());
-        self.remove_all(&set, &mut batch, pool, progress)?;
-        progress.check()?;
-        let ChangeSet { vertex_bound, added, vertices, properties, rows, .. } = set;
-        self.num_vertices += vertex_bound - self.vertex_bound;
-        self.vertex_bound = vertex_bound;
-        self.properties.schema = properties.into();
-        self.take_rows(&rows, pool)?;
-        drop(rows);
-
+    pub(super) fn apply_set(&mut self, set: &mut ChangeSet, pool: &Pool, progress: &dyn Progress) -> Result<LevelArcs> {
+        self.make_room(set.vertex_bound)?;
+        let options = *self.options();
+        let mut batch = Batch::new(&options);
+        let of_vertices = entries_of(self.underlay.view(), &set.removed_vertices, pool, progress)?;
+        for entries in [&set.removed, &of_vertices] {
+            batch.extend(entries, pool, |&(list, neighbour)| ArcUpdate { list, neighbour, addition: None });
+        }
+        drop(of_vertices);
+        let added = std::mem::take(&mut set.added);
         batch.extend(&added, pool, |arc| ArcUpdate {
             list: arc.list,
             neighbour: arc.neighbour,
             addition: Some(arc.data),
         });
         drop(added);
-        self.revive_ends(&batch);
-        self.change_arcs(&mut batch, pool)?;
         progress.check()?;
-        for VertexRows { vertices, columns } in &vertices {
+
+        set.removed_vertices.iter().try_for_each(|&vertex| self.lose_vertex(vertex))?;
+        self.num_vertices += set.vertex_bound - self.vertex_bound;
+        self.vertex_bound = set.vertex_bound;
+        self.properties.schema = Arc::new(std::mem::take(&mut set.properties));
+        self.revive_ends(&batch);
+        for VertexValues { vertices, columns } in &set.vertices {
             vertices.iter().for_each(|&vertex| self.revive(vertex));
             for (place, column) in columns {
                 for (&vertex, value) in vertices.iter().zip(column.iter()) {
@@ -101,21 +92,15 @@ impl Writer {
                 }
             }
         }
-        Ok(())
-    }
-
-    /// Removes edges and vertices.
-    fn remove_all(&mut self, set: &ChangeSet, batch: &mut Batch, pool: &Pool, progress: &dyn Progress) -> Result<()> {
-        let of_vertices = entries_of(self.underlay.view(), &set.removed_vertices, pool, progress)?;
-        for entries in [&set.removed, &of_vertices] {
-            batch.extend(entries, pool, |&(list, neighbour)| ArcUpdate { list, neighbour, addition: None });
-        }
-        self.change_arcs(batch, pool)?;
-        set.removed_vertices.iter().try_for_each(|&vertex| self.lose_vertex(vertex))
+        self.take_rows(&std::mem::take(&mut set.rows), pool)?;
+        progress.check()?;
+        self.newest = self.version();
+        let below = Below::new(&self.underlay, None, None);
+        LevelArcs::of_batch(&batch, &below, self.vertex_bound, &options, pool)
     }
 
     /// Stores the values of new rows.
-    fn take_rows(&mut self, new: &NewRows, pool: &Pool) -> Result<()> {
+    fn take_rows(&mut self, new: &AddedRows, pool: &Pool) -> Result<()> {
         let Some(end) = new.end else { return Ok(()) };
         self.edges.extend_schema(new.properties.clone());
         self.edges.next = end;

@@ -1,7 +1,5 @@
 //! From a version of a live graph to the level of a snapshot.
 
-use std::sync::Arc;
-
 use base::VertexId;
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
@@ -9,14 +7,16 @@ use graph::{Direction, Graph};
 use lama::{ChangedArc, Key, KeyScheme, LevelChanges, NewRows, Side, SnapshotInfo, Store};
 use terrace::Plane;
 
-use super::apply::unlogged;
+use super::apply::Logging;
 use super::change_set::ChangeSet;
+use super::delta::{LevelArcs, cancel};
 use super::pairs::Given;
 use super::rows::LevelRows;
 use super::update::Applied;
 use super::version::LiveVersion;
 use super::{Live, SnapshotTurn, Writer};
 use crate::load::VertexKeys;
+use crate::log::Durability;
 use crate::{Error, Result};
 
 /// What making a snapshot holds whatever is in it: the program, and the buffers of its file.
@@ -54,17 +54,18 @@ impl Live {
         store.require_sound()?;
         let turn = self.turn_at_snapshot(store)?;
         let mut writer = Writer::new(store, self.epoch())?;
-        let version = writer.apply(given, unlogged(), pool, None)?;
+        let unlogged = Logging { log: None, durability: Durability::None };
+        let version = writer.apply(given, unlogged, pool, None)?;
         require_memory(store, "a batch that becomes a snapshot", writer.num_bytes(), version.written_bytes())?;
         drop(writer);
-        turn.write(&version, None, store, None, &Silent)?;
+        version.write_level(store, None, &Silent)?;
+        turn.show(store, version.epoch);
         Ok(version.applied())
     }
 }
 
 impl SnapshotTurn<'_> {
-    /// Makes a snapshot of changes, which are the next commit. They are applied to a memtable of their own, which becomes
-    /// a delta without passing the log.
+    /// Makes a snapshot of changes, which are the next commit, without the log and the memtable.
     ///
     /// # Errors
     /// A lack of memory; damage in the snapshot; the disk failed, or the caller wanted it. Nothing has happened then, or
@@ -72,36 +73,26 @@ impl SnapshotTurn<'_> {
     pub(crate) fn append(
         &self,
         store: &Store,
-        set: ChangeSet,
+        mut set: ChangeSet,
         name: Option<&str>,
         pool: &Pool,
         progress: &dyn Progress,
     ) -> Result<WrittenLevel> {
         store.require_sound()?;
         let mut writer = Writer::new(store, self.turn.live.epoch())?;
-        let keys = writer.apply_set(set, pool, progress)?;
-        let version = Arc::clone(&writer.newest);
-        // What is left of it is memory for batches.
-        drop(writer);
+        let arcs = writer.apply_set(&mut set, pool, progress)?;
         progress.stage("write", None);
-        self.write(&version, Some(keys), store, name, progress)
+        let written = writer.newest.write_parts(arcs, Some(set.new_keys), store, name, progress)?;
+        self.show(store, writer.newest.epoch);
+        Ok(written)
     }
 
-    /// Makes a snapshot of a version over the newest one.
-    fn write(
-        &self,
-        version: &LiveVersion,
-        keys: Option<VertexKeys>,
-        store: &Store,
-        name: Option<&str>,
-        progress: &dyn Progress,
-    ) -> Result<WrittenLevel> {
-        let written = version.write_level(keys, store, name, progress)?;
+    /// The newest snapshot is the commit of this epoch.
+    fn show(&self, store: &Store, epoch: u64) {
         let live = self.turn.live;
-        live.set_epoch(version.epoch);
+        live.set_epoch(epoch);
         live.trim_log(store);
-        live.stripes().change_everything(version.epoch);
-        Ok(written)
+        live.stripes().change_everything(epoch);
     }
 }
 
@@ -141,20 +132,22 @@ impl LiveVersion {
     }
 
     /// Makes a snapshot of this version, which lies over the newest one, with nothing frozen between them; tells
-    /// `progress` what it writes. `keys` are those of new vertices, where the version does not have them.
+    /// `progress` what it writes.
     ///
     /// # Errors
     /// The name is no name or taken; the disk failed.
     pub(super) fn write_level(
         &self,
-        keys: Option<VertexKeys>,
         store: &Store,
         name: Option<&str>,
         progress: &dyn Progress,
-    ) -> Result<WrittenLevel> {
-        debug_assert!(self.frozen.is_none(), "what is frozen becomes a snapshot first");
+    ) -> Result<SnapshotInfo> {
+        Ok(self.write_parts(self.level_arcs(store), new_keys(self)?, store, name, progress)?.snapshot)
+    }
+
+    /// What the memtable adds and removes.
+    fn level_arcs(&self, store: &Store) -> LevelArcs {
         let version = self;
-        let below = version.snapshot();
         let arcs = |side: Side| {
             // Who commits meanwhile may touch vertices that this version has no room for.
             let touched = || version.underlay.touched(side).filter(|&vertex| (vertex as usize) < version.vertex_bound);
@@ -168,11 +161,23 @@ impl LiveVersion {
         let (out_added, out_removed) = arcs(Side::Out);
         let (in_added, in_removed) =
             if store.options().stores_in_lists() { arcs(Side::In) } else { (Vec::new(), Vec::new()) };
+        LevelArcs { out_added, out_removed, in_added, in_removed }
+    }
+
+    /// The same with these entries of lists, and these keys of new vertices.
+    fn write_parts(
+        &self,
+        arcs: LevelArcs,
+        keys: Option<VertexKeys>,
+        store: &Store,
+        name: Option<&str>,
+        progress: &dyn Progress,
+    ) -> Result<WrittenLevel> {
+        debug_assert!(self.frozen.is_none(), "what is frozen becomes a snapshot first");
+        let version = self;
+        let below = version.snapshot();
+        let LevelArcs { out_added, out_removed, in_added, in_removed } = arcs;
         let vertices = LevelVertices::new(version);
-        let keys = match keys {
-            Some(keys) => Some(keys),
-            None => new_keys(version)?,
-        };
         let has_new_keys = version.vertex_bound > below.vertex_bound() && store.options().keys != KeyScheme::Dense;
         let keys = keys.filter(|_| has_new_keys);
         let properties = version.properties.changes(version.epoch, below)?;
@@ -219,22 +224,6 @@ pub(crate) fn num_edges_of(arcs: &[ChangedArc], direction: Direction) -> u64 {
             ((arcs.len() + num_loops) / 2) as u64
         }
     }
-}
-
-/// Sorts arcs, and leaves those out that are both added and removed: a pair of a multigraph is removed whole, and what
-/// stays of it is added again.
-fn cancel(added: &mut Vec<ChangedArc>, removed: &mut Vec<ChangedArc>) {
-    added.sort_unstable();
-    removed.sort_unstable();
-    let all_removed = std::mem::take(removed);
-    let mut rest = all_removed.into_iter().peekable();
-    added.retain(|arc| {
-        while let Some(other) = rest.next_if(|other| other < arc) {
-            removed.push(other);
-        }
-        rest.next_if_eq(arc).is_none()
-    });
-    removed.extend(rest);
 }
 
 /// What a level changes in the vertices.

@@ -10,11 +10,14 @@ use graph::WeightType;
 use lama::{
     Added, AddedPiece, ArcData, ChangedArc, ChangedPart, ChangedPartBody, GraphOptions, ListChanges, Side, TouchedLists,
 };
-use terrace::{Addition, Edges, Lists, Mirror, Options, Plane, Space, Terrace, Version};
+use terrace::{Addition, Differences, Edges, Lists, Mirror, Options, Plane, Space, Terrace, Version, differences};
 
 use super::batch::Batch;
 use super::below::Below;
 use crate::{Error, Result};
+
+/// Arcs of a smaller share are sorted by one worker.
+const MIN_SHARE: usize = 16 << 10;
 
 /// The live container, and what it takes to fill it.
 #[derive(Debug)]
@@ -201,6 +204,85 @@ impl Delta {
             Self::Full(delta) => DeltaVersion::Full(published(delta)),
         }
     }
+}
+
+/// The entries of lists that a snapshot adds and removes, sorted by list.
+#[derive(Debug, Default)]
+pub(crate) struct LevelArcs {
+    pub(crate) out_added: Vec<ChangedArc>,
+    pub(crate) out_removed: Vec<ChangedArc>,
+    /// Empty where in-lists are not kept.
+    pub(crate) in_added: Vec<ChangedArc>,
+    pub(crate) in_removed: Vec<ChangedArc>,
+}
+
+impl LevelArcs {
+    /// What a batch changes in what lies below it; ids are below `bound`.
+    ///
+    /// # Errors
+    /// Damage in the snapshot.
+    pub(crate) fn of_batch(
+        batch: &Batch,
+        below: &Below<'_>,
+        bound: usize,
+        options: &GraphOptions,
+        pool: &Pool,
+    ) -> Result<Self> {
+        let mut arcs = for_widths!(Batch, batch, changes => {
+            Self::of_differences(differences(pool, below, changes, (bound, options.multigraph), &mut Space::default())?, options)
+        });
+        if options.multigraph {
+            cancel(&mut arcs.out_added, &mut arcs.out_removed);
+        }
+        if options.stores_in_lists() {
+            arcs.in_added = turned(&arcs.out_added, pool);
+            arcs.in_removed = turned(&arcs.out_removed, pool);
+        }
+        Ok(arcs)
+    }
+
+    fn of_differences<W: Bits>(parts: Vec<Differences<W>>, options: &GraphOptions) -> Self {
+        let has_rows = options.has_rows();
+        let arc = |change: &terrace::Update<W>| {
+            let data = change.addition.map_or(ArcData::default(), |value| value.into_data(has_rows));
+            ChangedArc { list: change.source, neighbour: change.target, data }
+        };
+        let mut arcs = Self::default();
+        arcs.out_added.reserve_exact(parts.iter().map(|part| part.added.len()).sum());
+        arcs.out_removed.reserve_exact(parts.iter().map(|part| part.removed.len()).sum());
+        for part in parts {
+            arcs.out_added.extend(part.added.iter().map(arc));
+            arcs.out_removed.extend(part.removed.iter().map(arc));
+        }
+        arcs
+    }
+}
+
+/// Sorts arcs, and leaves those out that are both added and removed: a pair of a multigraph is removed whole, and what
+/// stays of it is added again.
+pub(super) fn cancel(added: &mut Vec<ChangedArc>, removed: &mut Vec<ChangedArc>) {
+    added.sort_unstable();
+    removed.sort_unstable();
+    let all_removed = std::mem::take(removed);
+    let mut rest = all_removed.into_iter().peekable();
+    added.retain(|arc| {
+        while let Some(other) = rest.next_if(|other| other < arc) {
+            removed.push(other);
+        }
+        rest.next_if_eq(arc).is_none()
+    });
+    removed.extend(rest);
+}
+
+/// The same arcs as entries of the lists of their other ends, sorted.
+fn turned(arcs: &[ChangedArc], pool: &Pool) -> Vec<ChangedArc> {
+    let turn = |arc: &ChangedArc| ChangedArc { list: arc.neighbour, neighbour: arc.list, data: arc.data };
+    let mut turned: Vec<_> = arcs.iter().map(turn).collect();
+    let share = turned.len().div_ceil(pool.num_threads()).max(MIN_SHARE);
+    pool.for_each_part_mut(&mut turned, share, |_, part| part.sort_unstable());
+    // Finds the shares sorted and merges them.
+    turned.sort();
+    turned
 }
 
 fn published<W: Bits>(delta: &mut Filled<W>) -> Version<W> {

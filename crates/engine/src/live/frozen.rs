@@ -127,7 +127,7 @@ impl Writing<'_> {
         if self.live.turn().frozen().is_some_and(|frozen| frozen.is_written) {
             return Ok(None);
         }
-        let snapshot = self.version.write_level(None, store, name, progress)?.snapshot;
+        let snapshot = self.version.write_level(store, name, progress)?;
         if let Some(frozen) = self.live.turn().frozen() {
             frozen.is_written = true;
         }
@@ -223,13 +223,13 @@ impl<'a> Turn<'a> {
         let is_empty = self.writer.as_ref().is_none_or(Writer::is_empty);
         if let Some(frozen) = self.frozen() {
             if !frozen.is_written {
-                snapshot = Some(frozen.version.write_level(None, store, name.filter(|_| is_empty), &Silent)?.snapshot);
+                snapshot = Some(frozen.version.write_level(store, name.filter(|_| is_empty), &Silent)?);
                 frozen.is_written = true;
             }
             self.rest_on(&store.view()?);
         }
         if let Some(writer) = self.writer.as_ref().filter(|writer| !writer.is_empty()) {
-            snapshot = Some(writer.newest.write_level(None, store, name, &Silent)?.snapshot);
+            snapshot = Some(writer.newest.write_level(store, name, &Silent)?);
         }
         *self.writer = None;
         self.live.publish(None);

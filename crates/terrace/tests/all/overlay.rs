@@ -4,7 +4,9 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use anden_terrace::{Addition, Base, Mirror, Options, Plane, Removal, Search, Space, Terrace, Update, Value, Version};
+use anden_terrace::{
+    Addition, Base, Mirror, Options, Plane, Removal, Search, Space, Terrace, Update, Value, Version, differences,
+};
 use base::VertexId;
 use base::parallel::Pool;
 use graph::{Adjacency, Csr, CsrBuilder, Direction, Weight};
@@ -74,6 +76,35 @@ where
     }
 }
 
+/// Without a container, a batch over a base differs from it by as much as a new container would hold.
+#[test]
+fn differences_are_those_of_a_new_container() {
+    let (mut random, pool) = (Random::new(27), Pool::new(2).unwrap());
+    let edges = random_edges(4, |w| w);
+    let csr = base_of(&edges);
+    for len in [0, 3, 200, 80_000] {
+        let mut change = || Update {
+            source: random.below(BOUND),
+            target: random.below(BOUND),
+            addition: (random.below(3) > 0).then(|| random.below(3)),
+        };
+        let changes: Vec<Update<u32>> = (0..len).map(|_| change()).collect();
+        let mut terrace = Terrace::<u32>::new(&Options::default()).unwrap();
+        terrace.grow(BOUND as usize).unwrap();
+        let mut space = Space::default();
+        terrace.apply_sides_over(&pool, csr.out_lists(), &changes, &mut space, &mut Mirror::default()).unwrap();
+        terrace.publish();
+        let version = terrace.version();
+        let parts = differences(&pool, csr.out_lists(), &changes, (BOUND as usize, false), &mut space).unwrap();
+        let all = |side: fn(&anden_terrace::Differences<u32>) -> &Vec<Update<u32>>| -> Vec<_> {
+            let changes = parts.iter().flat_map(|part| side(part).iter());
+            changes.map(|change| ((change.source, change.target), change.addition.unwrap())).collect()
+        };
+        assert!(plane(&version, Plane::Out).into_iter().eq(all(|part| &part.added)), "{len}");
+        assert!(plane(&version, Plane::OutRemoved).into_iter().eq(all(|part| &part.removed)), "{len}");
+    }
+}
+
 fn random_edges<W>(seed: u64, value: impl Fn(u32) -> W) -> Edges<W> {
     let mut random = Random::new(seed);
     let bound = BOUND - 50;
@@ -127,6 +158,35 @@ fn pairs(version: &Version<u64>, plane: Plane) -> BTreeMap<(VertexId, VertexId),
     all
 }
 
+/// Base and differences together are what changes make of the base.
+fn check_differences(pool: &Pool, base: &Parallel, changes: &[Update<u64>]) {
+    let mut expected = base.0.clone();
+    for change in changes {
+        let edges = expected.entry((change.source, change.target)).or_default();
+        match change.addition {
+            Some(value) => edges.push(value),
+            None => edges.clear(),
+        }
+    }
+    expected.retain(|_, edges| !edges.is_empty());
+    let mut whole = base.0.clone();
+    let mut last = None;
+    for part in differences(pool, base, changes, (BOUND as usize, true), &mut Space::default()).unwrap() {
+        for gone in &part.removed {
+            let edges = whole.get_mut(&(gone.source, gone.target)).unwrap();
+            edges.remove(edges.iter().position(|&edge| Some(edge) == gone.addition).unwrap());
+        }
+        for new in &part.added {
+            let pair = Some((new.source, new.target));
+            assert!(last <= pair, "additions are sorted");
+            last = pair;
+            whole.entry((new.source, new.target)).or_default().push(new.addition.unwrap());
+        }
+    }
+    whole.retain(|_, edges| !edges.is_empty());
+    assert!(whole == expected);
+}
+
 /// Pairs with thousands of edges fill several leaves, so that a removal meets them in all of these.
 #[test]
 fn parallel_edges_are_those_of_a_model() {
@@ -168,6 +228,7 @@ fn parallel_edges_are_those_of_a_model() {
                 }
             }
             model.retain(|_, edges| !edges.is_empty());
+            check_differences(&pool, &base, &changes);
             terrace.apply_sides_over(&pool, &base, &changes, &mut space, &mut mirror).unwrap();
             terrace.publish();
             let version = terrace.version();
