@@ -509,15 +509,20 @@ impl Turn<'_> {
 impl Writer {
     /// Over the newest snapshot, or what is shown in its place, which is what was committed up to `epoch`.
     fn new(store: &Store, epoch: u64) -> Result<Self> {
-        let options = store.options();
         let view = store.view()?;
-        let vertex_bound = graph::Graph::vertex_bound(&view);
-        let num_vertices = graph::Graph::num_vertices(&view);
-        let underlay = Arc::new(Underlay::new(&view, roomy(vertex_bound)));
-        let mut delta = empty_delta(options, underlay.capacity())?;
+        Self::over(&view, store, epoch, roomy(graph::Graph::vertex_bound(&view)))
+    }
+
+    /// The same, over that view; the memtable has room for vertices below `capacity`.
+    fn over(view: &View, store: &Store, epoch: u64, capacity: usize) -> Result<Self> {
+        let options = store.options();
+        let vertex_bound = graph::Graph::vertex_bound(view);
+        let num_vertices = graph::Graph::num_vertices(view);
+        let underlay = Arc::new(Underlay::new(view, capacity));
+        let mut delta = empty_delta(options, capacity)?;
         let keys = Arc::new(NewKeys::new(vertex_bound));
         let vertices = Arc::new(VertexHistory::new(vertex_bound));
-        let properties = LiveProperties::new(&view);
+        let properties = LiveProperties::new(view);
         let edges = RowVersion::new(Arc::new(view.edge_properties().schema().clone()), store.next_row());
         let newest = Arc::new(LiveVersion {
             epoch,

@@ -15,6 +15,7 @@ use graph::{Adjacency, Weight};
 
 use crate::change::{Change, Sink, Update, cut_between_edges};
 use crate::crew::num_parts;
+use crate::terrace::SERIAL_BATCH;
 use crate::{Plane, Result, Space, Value};
 
 /// The graph that lies below a live one, and does not change.
@@ -251,12 +252,18 @@ pub fn differences<W: Value, C: Change<W>>(
     (bound, multigraph): (usize, bool),
     space: &mut Space<C>,
 ) -> Result<Vec<Differences<W>>> {
+    let part = |sorted: &[C]| -> Result<Differences<W>> {
+        let mut split = Split::default();
+        split.extend_all(base, sorted, multigraph)?;
+        Ok(Differences { added: split.added, removed: split.removed })
+    };
+    if changes.len() <= SERIAL_BATCH {
+        return Ok(vec![part(space.sort.sorted(changes, bound))?]);
+    }
     let buckets: Vec<_> = space.sort.buckets(pool, changes, bound).into_iter().enumerate().collect();
     let parts = Mutex::new(Vec::with_capacity(buckets.len()));
     pool.for_each_item(buckets, |_, (i, bucket)| {
-        let mut split = Split::default();
-        let filled = split.extend_all(base, bucket.sort(), multigraph);
-        let part = filled.map(|()| Differences { added: split.added, removed: split.removed });
+        let part = part(bucket.sort());
         parts.lock().unwrap_or_else(PoisonError::into_inner).push((i, part));
     });
     let mut parts = parts.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -27,7 +27,7 @@ use crate::version::{Reader, Shared, Version};
 use crate::{Error, Result, Value};
 
 /// Batches up to this size are applied by the calling thread alone: others would not be awake in time.
-const SERIAL_BATCH: usize = 500;
+pub(crate) const SERIAL_BATCH: usize = 500;
 /// And up to this size by the calling thread and whoever wakes meanwhile. Of larger ones the workers are awake: they cut
 /// them.
 const HELPED_BATCH: usize = SERIAL_CHANGES;

@@ -62,7 +62,6 @@ impl Writer {
     /// # Errors
     /// A lack of memory; damage in the snapshot; the caller wanted it.
     pub(super) fn apply_set(&mut self, set: &mut ChangeSet, pool: &Pool, progress: &dyn Progress) -> Result<LevelArcs> {
-        self.make_room(set.vertex_bound)?;
         let options = *self.options();
         let mut batch = Batch::new(&options);
         let of_vertices = entries_of(self.underlay.view(), &set.removed_vertices, pool, progress)?;

@@ -79,7 +79,8 @@ impl SnapshotTurn<'_> {
         progress: &dyn Progress,
     ) -> Result<WrittenLevel> {
         store.require_sound()?;
-        let mut writer = Writer::new(store, self.turn.live.epoch())?;
+        // Its memtable stays empty.
+        let mut writer = Writer::over(&store.view()?, store, self.turn.live.epoch(), 0)?;
         let arcs = writer.apply_set(&mut set, pool, progress)?;
         progress.stage("write", None);
         let written = writer.newest.write_parts(arcs, Some(set.new_keys), store, name, progress)?;
