@@ -10,7 +10,7 @@ use graph::formats::{
     self, Aside, KeyKind, Output, OutputFormat, SerializedWeights, ValueColumn, ValueKind, VertexLines, VertexValue,
     WrittenProperties,
 };
-use graph::property::{PropertyColumn, PropertySchema};
+use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema};
 
 use crate::{Error, Key, KeyRef, KeyScheme, Result, Values, View};
 
@@ -114,11 +114,11 @@ impl WrittenProperties<Error> for Properties<'_> {
     fn vertex_columns(&self, vertices: &[VertexId]) -> Result<Vec<PropertyColumn>> {
         let properties = self.0.lists().properties();
         let columns = properties.schema().iter().enumerate().map(|(place, (_, property_type))| {
-            let mut column = PropertyColumn::new(property_type);
+            let mut column = ColumnBuilder::new(property_type);
             for &vertex in vertices {
                 column.push(properties.value(place, vertex)?)?;
             }
-            Ok(column)
+            Ok(column.finish())
         });
         columns.collect()
     }

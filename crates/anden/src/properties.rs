@@ -26,10 +26,10 @@ impl View {
     pub fn vertex_property(&self, name: &str) -> Result<PropertyColumn> {
         let properties = self.lists().properties();
         let column = properties.schema().find(name).map(|place| properties.column(place)).transpose()?.flatten();
-        let mut column = column.ok_or_else(|| no_property("vertices", name, properties.schema()))?;
+        let column = column.ok_or_else(|| no_property("vertices", name, properties.schema()))?;
         // Vertices that were committed since the snapshot have none.
-        column.push_nulls(self.vertex_bound().saturating_sub(column.len()));
-        Ok(column)
+        let num_rows = self.vertex_bound().max(column.len());
+        Ok(column.padded(num_rows))
     }
 
     /// The properties of one vertex that have a value, in the order of the schema.

@@ -1,8 +1,8 @@
-//! Keys, weights and values of a program, in the form that a graph has them.
+//! Keys and weights of a program, in the form that a graph has them, and types that hold its values.
 
 use std::fmt;
 
-use graph::property::{PropertyColumn, PropertyType, PropertyValue};
+use graph::property::PropertyType;
 use graph::{Weight, WeightType};
 use lama::{GraphOptions, Key, KeyScheme};
 
@@ -150,17 +150,6 @@ pub(crate) fn scheme_name(keys: KeyScheme) -> &'static str {
 pub(crate) fn joined_type(mut types: impl Iterator<Item = PropertyType>) -> Option<PropertyType> {
     let first = types.next()?;
     Some(types.fold(first, |joined, next| joined.joined(next).unwrap_or(joined)))
-}
-
-/// The value in a type that holds it; `None` if the type holds no such value.
-pub(crate) fn fitting(value: PropertyValue<'_>, property_type: PropertyType) -> Option<PropertyValue<'_>> {
-    let of = value.property_type().unwrap_or(property_type);
-    if of == property_type {
-        return Some(value);
-    }
-    let mut column = PropertyColumn::new(of);
-    column.push(value).ok()?;
-    column.converted(property_type).ok()?.get(0).to_static()
 }
 
 #[cfg(test)]

@@ -1,21 +1,27 @@
 //! Properties of vertices and edges: types, values, columns.
 //!
 //! A property has a name and one type, and a value or null for each vertex or edge. Values travel in
-//! [columns](PropertyColumn), which readers fill and storage takes as they are; a
-//! [value](PropertyValue) on its own is what is asked for one vertex, and what tests compare.
+//! [columns](PropertyColumn), which are Arrow arrays: readers [build](ColumnBuilder) them, and storage takes them as
+//! they are. A [value](PropertyValue) on its own is what is asked for one vertex, and what tests compare.
 //!
 //! # Text
 //! Every value has one text form, that of CSV (see [`PropertyValue`]'s `Display`), and parsing it as
 //! its type gives the same value. Where a text does not say which types it holds, [`Inference`] tells
 //! the narrowest that loses nothing.
 
+mod array;
+mod builder;
+mod bytes;
 mod column;
 mod owned;
 mod schema;
 mod text;
 mod time;
 
-pub use column::{PropertyColumn, PropertyValues};
+pub use array::TypedArray;
+pub(crate) use array::ZONE;
+pub use builder::ColumnBuilder;
+pub use column::PropertyColumn;
 pub use owned::OwnedValue;
 pub use schema::{MAX_NAME_BYTES, MAX_PROPERTIES, PropertySchema};
 pub use text::Inference;
@@ -181,6 +187,34 @@ impl PropertyValue<'_> {
             Self::Timestamp(micros) => PropertyValue::Timestamp(micros),
             Self::String(_) | Self::Bytes(_) => return None,
         })
+    }
+
+    /// The same value as another type that holds it: whole numbers with or without a sign, or as floating ones, floating
+    /// ones of 32 bits as such of 64 and back, to the nearest; dates as the timestamps of their midnights. `None` where
+    /// the type does not hold it. Null is a value of all types.
+    pub fn converted(self, to: PropertyType) -> Option<Self> {
+        let whole = |value: i128| match to {
+            PropertyType::I64 => i64::try_from(value).ok().map(Self::I64),
+            PropertyType::U64 => u64::try_from(value).ok().map(Self::U64),
+            // Whole numbers up to here are floating ones as well.
+            PropertyType::F64 => (value.unsigned_abs() <= 1 << 53).then_some(Self::F64(value as f64)),
+            PropertyType::F32 => (value.unsigned_abs() <= 1 << 24).then_some(Self::F32(value as f32)),
+            _ => None,
+        };
+        match (self, to) {
+            (value, to) if value.property_type().is_none_or(|from| from == to) => Some(value),
+            (Self::I64(value), _) => whole(value.into()),
+            (Self::U64(value), _) => whole(value.into()),
+            (Self::F32(value), PropertyType::F64) => Some(Self::F64(value.into())),
+            (Self::F64(value), PropertyType::F32) => {
+                let nearest = value as f32;
+                (nearest.is_finite() || !value.is_finite()).then_some(Self::F32(nearest))
+            }
+            (Self::Date(days), PropertyType::Timestamp) => {
+                i64::from(days).checked_mul(time::MICROS_PER_DAY).map(Self::Timestamp)
+            }
+            _ => None,
+        }
     }
 
     /// Whether there is no value.

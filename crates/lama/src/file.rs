@@ -16,7 +16,7 @@ pub(crate) use writer::{FileWriter, WrittenFile};
 pub(crate) const MAGIC: [u8; 4] = *b"ANDN";
 
 /// The version of the format of manifest and data files. A program reads its own.
-pub const FORMAT_VERSION: u32 = 7;
+pub const FORMAT_VERSION: u32 = 8;
 
 /// The bytes of the header, so that the first section starts on a block of the disk.
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -140,7 +140,7 @@ pub(crate) enum SectionKind {
     ColumnFacts = 26,
     /// A bit for each row that has a value.
     ColumnValidity = 27,
-    /// Values of fixed width.
+    /// Values of fixed width, and codes of strings.
     ColumnValues = 28,
     /// Where the values of other widths end.
     ColumnOffsets = 29,

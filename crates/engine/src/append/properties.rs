@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 use lama::Key;
 
 use super::changes::Changes;
 use super::requests::Block;
-use crate::fitting::{fitting, joined_type};
+use crate::fitting::joined_type;
 use crate::live::VertexValues;
 use crate::{Error, Result};
 
@@ -39,13 +39,13 @@ pub(crate) fn value_rows<'a>(
             return Err(Error::Option(format!("there is no property {name:?} whose values could go")));
         };
         let place = schema.add(name.to_owned(), property_type)?;
-        let mut column = PropertyColumn::new(property_type);
+        let mut column = ColumnBuilder::new(property_type);
         for (key, value) in &values {
             let wrong =
                 || Error::Option(format!("vertex {key}: {value} is no value of type {property_type} ({name:?})"));
-            column.push(fitting(*value, property_type).ok_or_else(wrong)?)?;
+            column.push(value.converted(property_type).ok_or_else(wrong)?)?;
         }
-        rows.push(ValueRows { vertices: values.iter().map(|(key, _)| *key).collect(), place, column });
+        rows.push(ValueRows { vertices: values.iter().map(|(key, _)| *key).collect(), place, column: column.finish() });
     }
     Ok((schema, rows))
 }
@@ -71,11 +71,11 @@ pub(crate) fn edge_values(changes: &Changes, known: &PropertySchema) -> Result<(
                 || Error::Option(format!("edge {edge}: {value} is no value of type {property_type} ({name:?})"));
             let place =
                 by_edge.get_mut(edge).ok_or_else(|| Error::Option(format!("there is no edge {edge} to be added")))?;
-            *place = fitting(value, property_type).ok_or_else(wrong)?;
+            *place = value.converted(property_type).ok_or_else(wrong)?;
         }
-        let mut column = PropertyColumn::new(property_type);
+        let mut column = ColumnBuilder::new(property_type);
         by_edge.into_iter().try_for_each(|value| column.push(value))?;
-        columns.push(column);
+        columns.push(column.finish());
     }
     Ok((schema, columns))
 }

@@ -182,10 +182,9 @@ fn take_as<K: InputKey>(
     };
     for (i, edges) in edges.chunks(EDGES_AT_ONCE).enumerate() {
         let first = i * EDGES_AT_ONCE;
-        let rows: Vec<u32> = (first as u32..).take(edges.len()).collect();
         let values = BlockValues {
             weights: weights.get(first..first + edges.len()).unwrap_or_default().to_vec(),
-            of_edges: given.of_edges.iter().map(|column| column.gather(&rows)).collect(),
+            of_edges: given.of_edges.iter().map(|column| column.slice(first..first + edges.len())).collect(),
             ..BlockValues::default()
         };
         take(edges, &[], values)?;

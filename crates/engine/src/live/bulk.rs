@@ -17,7 +17,7 @@ use super::edges::stored;
 use super::rows::{LiveRows, RowWriter};
 use super::update::{NewValue, Update};
 use crate::Result;
-use crate::fitting::{fitting, weight_bits};
+use crate::fitting::weight_bits;
 use crate::validation::stored_ends;
 
 /// Updates that one worker looks at in a row.
@@ -244,7 +244,7 @@ impl<'a> Places<'a> {
 fn borrowed(value: &NewValue, property_type: PropertyType) -> Option<PropertyValue<'_>> {
     match value {
         NewValue::Value(OwnedValue::Null) => Some(PropertyValue::Null),
-        NewValue::Value(value) => fitting(value.as_value(), property_type),
+        NewValue::Value(value) => value.as_value().converted(property_type),
         NewValue::Text { text, .. } => match property_type {
             PropertyType::String => Some(PropertyValue::String(text)),
             PropertyType::Bytes => None,

@@ -1,13 +1,14 @@
 //! Values of the properties of edges that are in no snapshot yet.
 //!
 //! Each row is written once, before the version that names it is published, and never changed. So a row needs no epoch,
-//! and is read without a lock. Columns are only ever appended, and so are rows: both stay where they are.
+//! and is read without a lock. Columns are only ever appended, and so are rows: both stay where they are. They are no
+//! Arrow arrays: Arrow's builders move their values as they grow, and cannot be read meanwhile.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
 
-use graph::property::{OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 use lama::{ArcData, ChangedArc, Finder, RowOverlay};
 
 use super::lock;
@@ -367,20 +368,20 @@ impl LevelRows {
         }
         let mut first_rows = None;
         if below.options().multigraph && !numbers.iter().all(is_first) {
-            let mut column = PropertyColumn::new(PropertyType::I64);
+            let mut column = ColumnBuilder::new(PropertyType::I64);
             for &row in &numbers {
                 let first = rows.first_row(row).filter(|&first| first != row);
                 column.push(first.map_or(PropertyValue::Null, |first| PropertyValue::I64(first as i64)))?;
             }
-            first_rows = Some(column);
+            first_rows = Some(column.finish());
         }
         let mut columns = Vec::with_capacity(schema.len());
         for (place, (_, property_type)) in schema.iter().enumerate() {
-            let mut column = PropertyColumn::new(property_type);
+            let mut column = ColumnBuilder::new(property_type);
             for &row in &numbers {
                 column.push(rows.value(place, row).unwrap_or(PropertyValue::Null))?;
             }
-            columns.push(column);
+            columns.push(column.finish());
         }
         let known = below.edge_properties().schema().len();
         let new = schema.iter().skip(known).map(|(name, property_type)| (name.to_owned(), property_type)).collect();

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use graph::property::{Inference, OwnedValue, PropertySchema, PropertyType};
 
 use super::update::NewValue;
-use crate::fitting::{fitting, joined_type};
+use crate::fitting::joined_type;
 use crate::{Error, Result};
 
 /// Properties, those included that a batch adds.
@@ -83,7 +83,7 @@ pub(crate) fn typed(name: &str, value: &NewValue, property_type: PropertyType) -
         NewValue::Value(value) => {
             let value = value.as_value();
             let wrong = || format!("{value} is no value of type {property_type} ({name:?})");
-            Ok(fitting(value, property_type).ok_or_else(wrong)?.into())
+            Ok(value.converted(property_type).ok_or_else(wrong)?.into())
         }
         NewValue::Text { text, .. } => {
             OwnedValue::parse(text, property_type).map_err(|what| format!("property {name:?}: {what}"))

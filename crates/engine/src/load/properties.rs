@@ -5,7 +5,7 @@
 
 use base::VertexId;
 use graph::formats::{EdgeBlock, KeyKind};
-use graph::property::{PropertyColumn, PropertySchema};
+use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema};
 
 use super::Load;
 use super::ingest::InputKey;
@@ -111,13 +111,14 @@ pub(crate) fn write_properties(
     }
     for (place, (name, property_type)) in schema.iter().enumerate() {
         load.progress.check()?;
-        let mut column = PropertyColumn::new(property_type);
+        let mut column = ColumnBuilder::new(property_type);
         for block in &mut rows {
-            let part =
-                block.columns.get_mut(place).map(|part| std::mem::replace(part, PropertyColumn::new(property_type)));
-            column.append(&part.unwrap_or_else(|| PropertyColumn::nulls(property_type, 0)))?;
+            // Parts are given up one by one, so that the values of a column are there once.
+            let part = block.columns.get_mut(place);
+            let part = part.map(|part| std::mem::replace(part, PropertyColumn::nulls(property_type, 0)));
+            part.map_or(Ok(()), |part| column.append(&part))?;
         }
-        load.builder.add_vertex_property(name, &column.gather_or_null(&row_of_id))?;
+        load.builder.add_vertex_property(name, &column.finish().gather_or_null(&row_of_id))?;
     }
     Ok(num_repeated)
 }

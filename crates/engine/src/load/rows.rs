@@ -4,10 +4,12 @@
 //! once everything is read, the places become rows. The values of a block stay in memory while they take a quarter of
 //! the budget, and wait in a scratch file beyond that.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValues};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
+use graph::property::{PropertyColumn, PropertySchema, PropertyType};
 use lama::TempFile;
 
 use super::Load;
@@ -16,7 +18,6 @@ use crate::{Error, Result};
 
 /// The share of the memory for edges that values of properties may take.
 const MEMORY_SHARE: u64 = 4;
-const WORD_BITS: usize = u64::BITS as usize;
 
 /// The values of all edges while they are read.
 pub(crate) struct RowStore {
@@ -152,63 +153,51 @@ impl RowBases {
     }
 }
 
-/// Appends a column: a word that says whether there are nulls, their bits, values, offsets, bytes.
+/// Appends a column: the lengths of the bits of nulls, of offsets and of bytes, and these.
 fn encode(column: &PropertyColumn, to: &mut Vec<u8>) {
-    to.extend_from_slice(&u64::from(column.validity().is_some()).to_le_bytes());
-    to.extend_from_slice(bytemuck::cast_slice(column.validity().unwrap_or_default()));
-    match column.values() {
-        PropertyValues::Boolean(values) => to.extend_from_slice(values),
-        PropertyValues::I64(values) | PropertyValues::Timestamp(values) => {
-            to.extend_from_slice(bytemuck::cast_slice(values));
-        }
-        PropertyValues::U64(values) => to.extend_from_slice(bytemuck::cast_slice(values)),
-        PropertyValues::F32(values) => to.extend_from_slice(bytemuck::cast_slice(values)),
-        PropertyValues::F64(values) => to.extend_from_slice(bytemuck::cast_slice(values)),
-        PropertyValues::Date(values) => to.extend_from_slice(bytemuck::cast_slice(values)),
-        PropertyValues::String { offsets, bytes } | PropertyValues::Bytes { offsets, bytes } => {
-            to.extend_from_slice(bytemuck::cast_slice(offsets));
-            to.extend_from_slice(bytes);
-        }
+    let column = column.without_dictionary();
+    let nulls = column.validity().map_or(Vec::new(), |nulls| nulls.inner().sliced().to_vec());
+    let pieces = column.pieces().unwrap_or_default();
+    let bytes = column.fixed_bytes().unwrap_or(Cow::Borrowed(pieces.1));
+    for part in [&nulls, bytemuck::cast_slice(pieces.0), &bytes] {
+        to.extend_from_slice(&(part.len() as u64).to_le_bytes());
+        to.extend_from_slice(part);
     }
 }
 
 /// The reverse of [`encode`]; `None` where the bytes are no such column.
-fn decode(property_type: PropertyType, num_rows: usize, bytes: &[u8]) -> Option<PropertyColumn> {
-    let (has_nulls, bytes) = bytes.split_first_chunk()?;
-    let num_words = if u64::from_le_bytes(*has_nulls) == 1 { num_rows.div_ceil(WORD_BITS) } else { 0 };
-    let (words, bytes) = bytes.split_at_checked(8 * num_words)?;
-    let validity = (num_words > 0).then(|| bytemuck::pod_collect_to_vec(words));
-    let of_width = |width: usize| bytes.get(..num_rows * width).filter(|values| values.len() == bytes.len());
-    let values = match property_type {
-        PropertyType::Boolean => PropertyValues::Boolean(of_width(1)?.to_vec()),
-        PropertyType::I64 => PropertyValues::I64(bytemuck::pod_collect_to_vec(of_width(8)?)),
-        PropertyType::U64 => PropertyValues::U64(bytemuck::pod_collect_to_vec(of_width(8)?)),
-        PropertyType::F32 => PropertyValues::F32(bytemuck::pod_collect_to_vec(of_width(4)?)),
-        PropertyType::F64 => PropertyValues::F64(bytemuck::pod_collect_to_vec(of_width(8)?)),
-        PropertyType::Date => PropertyValues::Date(bytemuck::pod_collect_to_vec(of_width(4)?)),
-        PropertyType::Timestamp => PropertyValues::Timestamp(bytemuck::pod_collect_to_vec(of_width(8)?)),
-        PropertyType::String | PropertyType::Bytes => {
-            let (offsets, bytes) = bytes.split_at_checked(8 * (num_rows + 1))?;
-            let (offsets, bytes) = (bytemuck::pod_collect_to_vec(offsets), bytes.to_vec());
-            match property_type {
-                PropertyType::String => PropertyValues::String { offsets, bytes },
-                _ => PropertyValues::Bytes { offsets, bytes },
-            }
-        }
+fn decode(property_type: PropertyType, num_rows: usize, mut bytes: &[u8]) -> Option<PropertyColumn> {
+    let mut part = || -> Option<&[u8]> {
+        let (len, rest) = bytes.split_first_chunk()?;
+        let (part, rest) = rest.split_at_checked(usize::try_from(u64::from_le_bytes(*len)).ok()?)?;
+        bytes = rest;
+        Some(part)
     };
-    PropertyColumn::from_values(values, validity).ok()
+    let (nulls, offsets, values) = (part()?, part()?, part()?);
+    let nulls = match nulls.len() {
+        0 => None,
+        len if 8 * len < num_rows => return None,
+        _ => Some(NullBuffer::new(BooleanBuffer::new(Buffer::from(nulls), 0, num_rows))),
+    };
+    let column = match property_type {
+        PropertyType::String | PropertyType::Bytes => {
+            PropertyColumn::from_pieces(property_type, bytemuck::pod_collect_to_vec(offsets), values.to_vec(), nulls)
+        }
+        _ => PropertyColumn::from_fixed_bytes(property_type, values, nulls),
+    };
+    column.ok().filter(|column| column.len() == num_rows)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use graph::property::PropertyValue;
+    use graph::property::{ColumnBuilder, PropertyValue};
 
     #[test]
     fn columns_come_back_from_bytes() {
         for (property_type, _) in PropertyType::ALL {
             for num_rows in [0_usize, 1, 70] {
-                let mut column = PropertyColumn::new(property_type);
+                let mut column = ColumnBuilder::new(property_type);
                 for row in 0..num_rows {
                     let text = format!("{row}ü");
                     let value = match property_type {
@@ -225,6 +214,7 @@ mod tests {
                     };
                     column.push(value).unwrap();
                 }
+                let column = column.finish();
                 // Anywhere in a file, whatever its alignment.
                 let mut bytes = vec![7];
                 encode(&column, &mut bytes);

@@ -17,7 +17,7 @@ use super::options::{KeyKind, LoneKeys, OnError};
 use super::outcome::unexpected;
 use super::part::PartProperties;
 use crate::Weight;
-use crate::property::{PropertyColumn, PropertyType};
+use crate::property::{ColumnBuilder, PropertyType};
 
 /// The longest field that is looked at.
 const MAX_FIELD_BYTES: usize = 64 << 10;
@@ -74,12 +74,12 @@ impl CsvProperties {
     }
 
     /// Columns without rows.
-    fn columns(&self) -> Vec<PropertyColumn> {
-        self.types.iter().map(|&(_, property_type, _)| PropertyColumn::new(property_type)).collect()
+    fn columns(&self) -> Vec<ColumnBuilder> {
+        self.types.iter().map(|&(_, property_type, _)| ColumnBuilder::new(property_type)).collect()
     }
 
     /// Appends a value to the property's column.
-    fn push(&self, property: usize, mut field: Field, bytes: &[u8], to: &mut PropertyColumn) -> Result<(), String> {
+    fn push(&self, property: usize, mut field: Field, bytes: &[u8], to: &mut ColumnBuilder) -> Result<(), String> {
         if !matches!(self.types[property].1, PropertyType::String | PropertyType::Bytes) {
             field = field.trimmed(bytes);
         }
@@ -264,6 +264,7 @@ pub(super) fn parse_columns<K: FieldKey, W: Weight>(
         }
         at = end + 1;
     }
+    let columns = columns.into_iter().map(ColumnBuilder::finish).collect();
     match layout.target {
         Some(_) => parsed.properties = columns,
         None => parsed.vertex_properties = columns,
@@ -301,7 +302,7 @@ impl Row<'_> {
         start: usize,
         end: usize,
         parsed: &mut Parsed<K, W>,
-        columns: &mut [PropertyColumn],
+        columns: &mut [ColumnBuilder],
     ) -> Result<(), String> {
         let Self { bytes, layout, num_columns, .. } = *self;
         let CsvLayout { delimiter, trim, .. } = *layout;

@@ -25,7 +25,6 @@ mod property;
 mod rows;
 mod texts;
 mod thrift;
-mod validity;
 
 use std::fs::File;
 use std::ops::Range;

@@ -12,7 +12,7 @@ use super::options::KeyKind;
 use super::parquet::encode::{Cells, Field, FieldKind, Group};
 use super::write::{Output, Style};
 use super::write_parquet::{GROUP_ROWS, GroupWriter, WrittenKeys, dictionary};
-use crate::property::{PropertyColumn, PropertyType, PropertyValue};
+use crate::property::{ColumnBuilder, PropertyType, PropertyValue};
 use crate::{Error, Result};
 
 /// The name of the column of keys.
@@ -200,7 +200,7 @@ fn write_parquet<E: From<Error>>(
             }
         };
         let is_text = value_field == FieldKind::Property(PropertyType::String);
-        let mut cells = PropertyColumn::new(match value_field {
+        let mut cells = ColumnBuilder::new(match value_field {
             FieldKind::Property(property_type) => property_type,
             _ => PropertyType::I64,
         });
@@ -219,7 +219,7 @@ fn write_parquet<E: From<Error>>(
             };
             cells.push(cell)?;
         }
-        file.add(Group::new(&[key_cells, Cells::Property(cells)])?)?;
+        file.add(Group::new(&[key_cells, Cells::Property(cells.finish())])?)?;
     }
     file.finish(&fields)?;
     Ok(())

@@ -1,6 +1,6 @@
 //! A value that belongs to itself.
 
-use super::{PropertyColumn, PropertyType, PropertyValue};
+use super::{ColumnBuilder, PropertyType, PropertyValue};
 
 /// One value of a property, with its memory: what a program gives, where a [`PropertyValue`] is what it is shown.
 #[derive(Clone, Debug)]
@@ -33,9 +33,9 @@ impl OwnedValue {
     /// # Errors
     /// What was expected and what was found, where the text is no value of the type.
     pub fn parse(text: &str, property_type: PropertyType) -> Result<Self, String> {
-        let mut column = PropertyColumn::new(property_type);
+        let mut column = ColumnBuilder::new(property_type);
         column.push_text(text.as_bytes())?;
-        Ok(column.get(0).into())
+        Ok(column.finish().get(0).into())
     }
 
     /// The value where it is.

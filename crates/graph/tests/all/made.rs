@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 
 use anden_graph::formats::WrittenProperties;
-use anden_graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 use anden_graph::{Csr, Direction, Error, Graph, VertexId, Weight, WeightedEdges};
 
 /// Rows of properties: the place of an edge in its list, and its source.
@@ -26,7 +26,7 @@ const TYPES: [PropertyType; 9] = [
 ];
 
 /// A value that follows from a row; every fifth is null.
-fn push_value(column: &mut PropertyColumn, row: u64) {
+fn push_value(column: &mut ColumnBuilder, row: u64) {
     let text = "x".repeat(row as usize % 7);
     let value = match (row % 5, column.property_type()) {
         (4, _) => PropertyValue::Null,
@@ -45,9 +45,9 @@ fn push_value(column: &mut PropertyColumn, row: u64) {
 
 pub fn columns(schema: &PropertySchema, rows: impl Iterator<Item = u64> + Clone) -> Vec<PropertyColumn> {
     let made = |(_, property_type)| {
-        let mut column = PropertyColumn::new(property_type);
+        let mut column = ColumnBuilder::new(property_type);
         rows.clone().for_each(|row| push_value(&mut column, row));
-        column
+        column.finish()
     };
     schema.iter().map(made).collect()
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, OnceLock};
 use anden_graph::formats::{
     EdgeBlock, FieldKey, InputColumns, InputPath, KeyKind, Source, SourceOptions, SourceSummary, Span,
 };
-use anden_graph::property::{PropertyColumn, PropertySchema};
+use anden_graph::property::{ColumnBuilder, PropertyColumn, PropertySchema};
 use anden_graph::{Error, Weight, WeightType};
 use base::parallel::Pool;
 
@@ -79,11 +79,11 @@ fn pool(threads: usize) -> &'static Pool {
     POOLS[threads].get_or_init(|| Pool::new(threads).unwrap())
 }
 
-fn columns(schema: &PropertySchema) -> Vec<PropertyColumn> {
-    schema.iter().map(|(_, property_type)| PropertyColumn::new(property_type)).collect()
+fn columns(schema: &PropertySchema) -> Vec<ColumnBuilder> {
+    schema.iter().map(|(_, property_type)| ColumnBuilder::new(property_type)).collect()
 }
 
-fn append(columns: &mut [PropertyColumn], block: &[PropertyColumn], num_rows: usize) {
+fn append(columns: &mut [ColumnBuilder], block: &[PropertyColumn], num_rows: usize) {
     assert_eq!(columns.len(), block.len());
     for (column, more) in columns.iter_mut().zip(block) {
         assert_eq!(more.len(), num_rows);
@@ -109,9 +109,10 @@ pub fn read_once<K: ShownKey, W: Weight>(
     let mut blocks = blocks.into_inner().unwrap();
     blocks.sort_by_key(|block| block.sequence);
     let facts = source.facts();
-    let (properties, vertex_properties) = (columns(&facts.edge_properties), columns(&facts.vertex_properties));
+    let (mut of_edges, mut of_vertices) = (columns(&facts.edge_properties), columns(&facts.vertex_properties));
     let (edges, weights, vertices) = (Vec::new(), Vec::new(), Vec::new());
     let (columns, notes) = (facts.columns.clone(), facts.notes.clone());
+    let (properties, vertex_properties) = (Vec::new(), Vec::new());
     let mut read = Read { edges, weights, vertices, properties, vertex_properties, summary, columns, notes };
     for (i, block) in blocks.iter().enumerate() {
         assert_eq!(block.sequence, i as u64);
@@ -119,11 +120,13 @@ pub fn read_once<K: ShownKey, W: Weight>(
         read.edges.extend(block.edges.iter().map(|(source, target)| (shown(source), shown(target))));
         read.vertices.extend(block.vertices.iter().map(shown));
         read.weights.extend(&block.weights);
-        append(&mut read.properties, &block.properties, block.edges.len());
+        append(&mut of_edges, &block.properties, block.edges.len());
         if !block.vertex_properties.is_empty() {
-            append(&mut read.vertex_properties, &block.vertex_properties, block.vertices.len());
+            append(&mut of_vertices, &block.vertex_properties, block.vertices.len());
         }
     }
+    read.properties = of_edges.into_iter().map(ColumnBuilder::finish).collect();
+    read.vertex_properties = of_vertices.into_iter().map(ColumnBuilder::finish).collect();
     Ok(read)
 }
 

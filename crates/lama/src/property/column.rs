@@ -1,21 +1,26 @@
 //! Files of columns: rows of values, of one property or of several side by side.
 //!
 //! The columns of a file share its sections, one after the other: bits of validity, values of fixed width, offsets,
-//! bytes. A writer goes over the rows once for each section, so that rows need not be in memory.
+//! bytes. A column of strings with few distinct ones is stored as a dictionary of these, and a code for each row.
+
+mod write;
 
 use std::ops::Range;
-use std::path::Path;
+use std::sync::OnceLock;
 
-use base::storage::Storage;
+use arrow_array::{Array, LargeStringArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
 use bytemuck::{Pod, Zeroable};
-use graph::property::{PropertyColumn, PropertyType, PropertyValue, PropertyValues};
+use graph::property::{PropertyColumn, PropertyType, PropertyValue, TypedArray};
 
-use super::{type_number, type_of_number};
+use super::type_of_number;
+use crate::Result;
 use crate::column::Column;
-use crate::encoding::{Decoder, Encoder};
-use crate::file::{FileKind, FileWriter, FramedFile, SectionKind, WrittenFile};
-use crate::options::DatabaseId;
-use crate::{Error, Result, names};
+use crate::encoding::Decoder;
+use crate::file::{FileKind, FramedFile, SectionKind};
+
+pub use write::RowParts;
+pub(crate) use write::write_columns;
 
 /// The bytes of the section that says what a file holds.
 const FACTS_BYTES: usize = 16;
@@ -32,12 +37,30 @@ struct ColumnEntry {
     property_type: u32,
     /// 1 where some rows have no value.
     has_nulls: u32,
-    reserved: u32,
-    /// The bytes of values of other than fixed width.
+    /// How strings are stored: [`PLAIN`] or [`CODED`]. Other types are plain.
+    encoding: u32,
+    /// The strings of the dictionary of a coded column.
+    num_distinct: u64,
+    /// The bytes of values of other than fixed width, or of the strings of the dictionary.
     num_bytes: u64,
 }
 
-const _: () = assert!(size_of::<ColumnEntry>() == 24);
+const _: () = assert!(size_of::<ColumnEntry>() == 32);
+
+/// Each row has its value.
+const PLAIN: u32 = 0;
+/// Each row has a code among the values of fixed width: the place of its string in the dictionary, whose strings are in
+/// the place of those of the rows. Null rows have code 0.
+const CODED: u32 = 1;
+
+/// The bytes of a code.
+fn code_width(num_distinct: u64) -> usize {
+    match num_distinct {
+        0..=0x100 => 1,
+        0x101..=0x1_0000 => 2,
+        _ => 4,
+    }
+}
 
 /// The bytes of a value of fixed width.
 fn width(property_type: PropertyType) -> Option<usize> {
@@ -89,118 +112,6 @@ pub(crate) struct NewColumns<'a> {
     pub columns: &'a [(u32, PropertyType)],
 }
 
-/// Gives, for the column at a place, its rows part by part, each time from the first one.
-pub type RowParts<'a> = dyn Fn(usize, &mut dyn FnMut(&PropertyColumn) -> Result<()>) -> Result<()> + 'a;
-
-/// Writes columns under a temporary name, and syncs the file. `parts` gives the rows of the column at a place.
-///
-/// Memory: a bit a row, and what `parts` takes.
-///
-/// # Errors
-/// Columns have parts of other types or another number of rows; there is such a file; the disk failed.
-pub(crate) fn write_columns(
-    storage: &dyn Storage,
-    directory: &Path,
-    id: DatabaseId,
-    new: NewColumns<'_>,
-    parts: &RowParts<'_>,
-) -> Result<WrittenFile> {
-    let name = match new.kind {
-        FileKind::Rows => names::rows(new.file_number),
-        _ => names::column(new.file_number),
-    };
-    let mut file = FileWriter::create(storage, &directory.join(names::temporary(&name)))?;
-    let mut entries: Vec<ColumnEntry> = Vec::new();
-    file.begin_section(SectionKind::ColumnValidity)?;
-    for (place, &(number, property_type)) in new.columns.iter().enumerate() {
-        let (mut bits, mut num_bytes) = (PropertyColumn::new(PropertyType::Boolean), 0);
-        parts(place, &mut |part| {
-            if part.property_type() != property_type {
-                let what = format!("values of type {property_type} expected, {} found", part.property_type());
-                return Err(Error::Input(what));
-            }
-            if let PropertyValues::String { bytes, .. } | PropertyValues::Bytes { bytes, .. } = part.values() {
-                num_bytes += bytes.len() as u64;
-            }
-            bits.append(&validity_of(part))?;
-            Ok(())
-        })?;
-        if bits.len() as u64 != new.num_rows {
-            return Err(Error::Input(format!("{} values of {} rows", bits.len(), new.num_rows)));
-        }
-        if let Some(words) = bits.validity() {
-            file.append(bytemuck::cast_slice(words))?;
-        }
-        let (property_type, has_nulls) = (type_number(property_type), bits.validity().is_some().into());
-        entries.push(ColumnEntry { number, property_type, has_nulls, reserved: 0, num_bytes });
-    }
-    write_values(&mut file, new.columns, parts)?;
-    let mut facts = Encoder::default();
-    facts.u64(new.runs.len() as u64);
-    facts.u64(new.num_rows);
-    file.begin_section(SectionKind::ColumnFacts)?;
-    file.append(&facts.0)?;
-    file.begin_section(SectionKind::ColumnEntries)?;
-    file.append(bytemuck::cast_slice(&entries))?;
-    file.begin_section(SectionKind::RowRuns)?;
-    file.append(bytemuck::cast_slice(new.runs))?;
-    file.finish(new.kind, id)
-}
-
-fn write_values(file: &mut FileWriter, columns: &[(u32, PropertyType)], parts: &RowParts<'_>) -> Result<()> {
-    let of_width = |is_fixed: bool| {
-        let places = columns.iter().enumerate().filter(move |(_, (_, of))| width(*of).is_some() == is_fixed);
-        places.map(|(place, _)| place)
-    };
-    file.begin_section(SectionKind::ColumnValues)?;
-    for place in of_width(true) {
-        let mut len = 0;
-        parts(place, &mut |part| {
-            let bytes: &[u8] = match part.values() {
-                PropertyValues::Boolean(values) => values,
-                PropertyValues::I64(values) | PropertyValues::Timestamp(values) => bytemuck::cast_slice(values),
-                PropertyValues::U64(values) => bytemuck::cast_slice(values),
-                PropertyValues::F32(values) => bytemuck::cast_slice(values),
-                PropertyValues::F64(values) => bytemuck::cast_slice(values),
-                PropertyValues::Date(values) => bytemuck::cast_slice(values),
-                PropertyValues::String { .. } | PropertyValues::Bytes { .. } => &[],
-            };
-            len += bytes.len();
-            file.append(bytes)
-        })?;
-        file.append(&[0; ALIGNMENT][..len.next_multiple_of(ALIGNMENT) - len])?;
-    }
-    file.begin_section(SectionKind::ColumnOffsets)?;
-    for place in of_width(false) {
-        let mut end = 0;
-        file.append(&0_u64.to_le_bytes())?;
-        parts(place, &mut |part| {
-            let (PropertyValues::String { offsets, .. } | PropertyValues::Bytes { offsets, .. }) = part.values() else {
-                return Ok(());
-            };
-            let shifted: Vec<u64> = offsets[1..].iter().map(|offset| end + offset).collect();
-            end = shifted.last().copied().unwrap_or(end);
-            file.append(bytemuck::cast_slice(&shifted))
-        })?;
-    }
-    file.begin_section(SectionKind::ColumnBytes)?;
-    for place in of_width(false) {
-        parts(place, &mut |part| match part.values() {
-            PropertyValues::String { bytes, .. } | PropertyValues::Bytes { bytes, .. } => file.append(bytes),
-            _ => Ok(()),
-        })?;
-    }
-    Ok(())
-}
-
-/// A column of one byte a row that is null where this one is.
-fn validity_of(part: &PropertyColumn) -> PropertyColumn {
-    let values = PropertyValues::Boolean(vec![0; part.len()]);
-    let column = PropertyColumn::from_values(values, part.validity().map(<[u64]>::to_vec));
-    // Its own validity fits a column of its own length.
-    column.unwrap_or_else(|_| PropertyColumn::nulls(PropertyType::Boolean, part.len()))
-}
-
 /// A file of columns, of which nothing but what they are was read yet.
 #[derive(Debug)]
 pub(crate) struct ColumnFile {
@@ -223,10 +134,21 @@ struct StoredColumn {
     property_type: PropertyType,
     /// Among the words of validity; `None` where every row has a value.
     validity: Option<Range<usize>>,
-    /// Among the values of fixed width, or among the offsets.
+    /// Among the values of fixed width: those or codes.
     values: Range<usize>,
+    /// Among the offsets: those of rows or of the dictionary.
+    offsets: Range<usize>,
     /// Among the bytes.
     bytes: Range<usize>,
+    dictionary: Option<StoredDictionary>,
+}
+
+/// The dictionary of a column, whose strings are decoded once.
+#[derive(Debug)]
+struct StoredDictionary {
+    /// Bytes of a code.
+    code_width: usize,
+    texts: OnceLock<LargeStringArray>,
 }
 
 impl ColumnFile {
@@ -364,23 +286,77 @@ impl ColumnFile {
             PropertyType::F64 => PropertyValue::F64(f64::from_le_bytes(self.fixed(place(8))?)),
             PropertyType::Timestamp => PropertyValue::Timestamp(i64::from_le_bytes(self.fixed(place(8))?)),
             PropertyType::Date => PropertyValue::Date(i32::from_le_bytes(self.fixed(place(4))?)),
-            PropertyType::String | PropertyType::Bytes => {
-                let at = column.values.start + row;
-                let ends = self.offsets.touch(at..at + 2)?;
-                let (start, end) = (ends[0], ends[1]);
-                if start > end || end > column.bytes.len() as u64 {
-                    let what = format!("a value from {start} to {end} in {} bytes", column.bytes.len());
-                    return Err(self.offsets.corrupt(at, what));
-                }
-                let value = column.bytes.start + start as usize..column.bytes.start + end as usize;
-                let value = self.bytes.touch(value)?;
-                if column.property_type == PropertyType::Bytes {
-                    return Ok(PropertyValue::Bytes(value));
-                }
-                let text = std::str::from_utf8(value);
-                PropertyValue::String(text.map_err(|_| self.offsets.corrupt(at, "a string that is not UTF-8"))?)
-            }
+            PropertyType::String | PropertyType::Bytes => return self.piece(column, row),
         })
+    }
+
+    /// The string or bytes of a row that is not null.
+    fn piece<'a>(&'a self, column: &'a StoredColumn, row: usize) -> base::Result<PropertyValue<'a>> {
+        if let Some(dictionary) = &column.dictionary {
+            let texts = self.texts(column, dictionary)?;
+            let (width, mut code) = (dictionary.code_width, [0; 4]);
+            let at = column.values.start + row * width;
+            code[..width].copy_from_slice(self.values.touch(at..at + width)?);
+            let code = u32::from_le_bytes(code);
+            return match (code as usize) < texts.len() {
+                true => Ok(PropertyValue::String(texts.value(code as usize))),
+                false => Err(self.no_such_code(column, dictionary, row, code, texts.len())),
+            };
+        }
+        let at = column.offsets.start + row;
+        let ends = self.offsets.touch(at..at + 2)?;
+        let (start, end) = (ends[0], ends[1]);
+        if start > end || end > column.bytes.len() as u64 {
+            let what = format!("a value from {start} to {end} in {} bytes", column.bytes.len());
+            return Err(self.offsets.corrupt(at, what));
+        }
+        let value = column.bytes.start + start as usize..column.bytes.start + end as usize;
+        let value = self.bytes.touch(value)?;
+        if column.property_type == PropertyType::Bytes {
+            return Ok(PropertyValue::Bytes(value));
+        }
+        let text = std::str::from_utf8(value);
+        Ok(PropertyValue::String(text.map_err(|_| self.offsets.corrupt(at, "a string that is not UTF-8"))?))
+    }
+
+    /// The strings of a dictionary, verified when they are first asked for.
+    fn texts<'a>(&self, column: &StoredColumn, dictionary: &'a StoredDictionary) -> base::Result<&'a LargeStringArray> {
+        if let Some(texts) = dictionary.texts.get() {
+            return Ok(texts);
+        }
+        let strings = self.pieces(column, 0..column.offsets.len() - 1, None)?;
+        let TypedArray::String(texts) = strings.values() else {
+            return Err(self.offsets.corrupt(column.offsets.start, "strings expected"));
+        };
+        Ok(dictionary.texts.get_or_init(|| texts.clone()))
+    }
+
+    fn codes(
+        &self,
+        column: &StoredColumn,
+        dictionary: &StoredDictionary,
+        rows: &Range<usize>,
+    ) -> base::Result<Vec<u32>> {
+        let width = dictionary.code_width;
+        let start = column.values.start + rows.start * width;
+        let bytes = self.values.touch(start..start + rows.len() * width)?;
+        Ok(match width {
+            1 => bytes.iter().copied().map(u32::from).collect(),
+            2 => bytes.as_chunks().0.iter().map(|&code| u16::from_le_bytes(code).into()).collect(),
+            _ => bytes.as_chunks().0.iter().map(|&code| u32::from_le_bytes(code)).collect(),
+        })
+    }
+
+    fn no_such_code(
+        &self,
+        column: &StoredColumn,
+        dictionary: &StoredDictionary,
+        row: usize,
+        code: u32,
+        num_distinct: usize,
+    ) -> base::Error {
+        let what = format!("column {}, row {row}: code {code} of {num_distinct} strings", column.number);
+        self.values.corrupt(column.values.start + row * dictionary.code_width, what)
     }
 
     fn fixed<const N: usize>(&self, at: usize) -> base::Result<[u8; N]> {
@@ -398,65 +374,63 @@ impl ColumnFile {
     pub fn read(&self, number: u32, property_type: PropertyType, rows: Range<usize>) -> Result<PropertyColumn> {
         let Some(column) = self.find(number) else { return Ok(PropertyColumn::nulls(property_type, rows.len())) };
         let stored = rows.start.min(self.num_rows)..rows.end.min(self.num_rows);
-        let mut read = self.read_stored(column, stored.clone())?;
-        read.push_nulls(rows.len() - stored.len());
-        Ok(read)
+        let read = self.read_stored(column, stored)?;
+        Ok(read.padded(rows.len()))
     }
 
-    fn read_stored(&self, column: &StoredColumn, rows: Range<usize>) -> Result<PropertyColumn> {
-        let values = match column.property_type {
-            PropertyType::Boolean => PropertyValues::Boolean(self.copied(column, &rows)?),
-            PropertyType::I64 => PropertyValues::I64(self.copied(column, &rows)?),
-            PropertyType::U64 => PropertyValues::U64(self.copied(column, &rows)?),
-            PropertyType::F32 => PropertyValues::F32(self.copied(column, &rows)?),
-            PropertyType::F64 => PropertyValues::F64(self.copied(column, &rows)?),
-            PropertyType::Date => PropertyValues::Date(self.copied(column, &rows)?),
-            PropertyType::Timestamp => PropertyValues::Timestamp(self.copied(column, &rows)?),
-            PropertyType::String | PropertyType::Bytes => {
-                let at = column.values.start + rows.start;
-                let ends = self.offsets.touch(at..at + rows.len() + 1)?;
-                let (first, last) = (ends[0], ends[ends.len() - 1]);
-                if !ends.is_sorted() || last > column.bytes.len() as u64 {
-                    return Err(self.offsets.corrupt(at, "offsets that ascend up to the bytes expected").into());
-                }
-                let bytes = column.bytes.start + first as usize..column.bytes.start + last as usize;
-                let bytes = self.bytes.touch(bytes)?.to_vec();
-                let offsets = ends.iter().map(|end| end - first).collect();
-                match column.property_type {
-                    PropertyType::String => PropertyValues::String { offsets, bytes },
-                    _ => PropertyValues::Bytes { offsets, bytes },
-                }
-            }
-        };
-        let validity = match &column.validity {
+    fn read_stored(&self, column: &StoredColumn, rows: Range<usize>) -> base::Result<PropertyColumn> {
+        let nulls = match &column.validity {
             None => None,
-            Some(words) => Some(self.bits(words, &rows)?),
+            Some(words) => Some(self.nulls(words, &rows)?),
         };
-        PropertyColumn::from_values(values, validity).map_err(|error| {
+        if let Some(dictionary) = &column.dictionary {
+            let texts = self.texts(column, dictionary)?;
+            let codes = self.codes(column, dictionary, &rows)?;
+            let is_bad = |row: &usize| {
+                codes[*row] as usize >= texts.len() && nulls.as_ref().is_none_or(|nulls| nulls.is_valid(*row))
+            };
+            return match (0..codes.len()).find(is_bad) {
+                Some(row) => Err(self.no_such_code(column, dictionary, rows.start + row, codes[row], texts.len())),
+                None => PropertyColumn::from_codes(codes, texts, nulls)
+                    .map_err(|error| self.values.corrupt(column.values.start, error.to_string())),
+            };
+        }
+        let Some(width) = width(column.property_type) else { return self.pieces(column, rows, nulls) };
+        let start = column.values.start + rows.start * width;
+        let values = self.values.touch(start..start + rows.len() * width)?;
+        PropertyColumn::from_fixed_bytes(column.property_type, values, nulls).map_err(|error| {
             let what = format!("column {}, rows from {} on: {error}", column.number, rows.start);
-            match width(column.property_type) {
-                Some(_) => self.values.corrupt(column.values.start, what),
-                None => self.offsets.corrupt(column.values.start, what),
-            }
-            .into()
+            self.values.corrupt(start, what)
         })
     }
 
-    fn copied<T: Pod>(&self, column: &StoredColumn, rows: &Range<usize>) -> base::Result<Vec<T>> {
-        let start = column.values.start + rows.start * size_of::<T>();
-        Ok(bytemuck::pod_collect_to_vec(self.values.touch(start..start + rows.len() * size_of::<T>())?))
+    /// A range of strings or bytes, those of rows or those of the dictionary.
+    fn pieces(
+        &self,
+        column: &StoredColumn,
+        range: Range<usize>,
+        nulls: Option<NullBuffer>,
+    ) -> base::Result<PropertyColumn> {
+        let at = column.offsets.start + range.start;
+        let ends = self.offsets.touch(at..at + range.len() + 1)?;
+        let (first, last) = (ends[0], ends[ends.len() - 1]);
+        if !ends.is_sorted() || last > column.bytes.len() as u64 {
+            return Err(self.offsets.corrupt(at, "offsets that ascend up to the bytes expected"));
+        }
+        let bytes = self.bytes.touch(column.bytes.start + first as usize..column.bytes.start + last as usize)?;
+        let offsets = ends.iter().map(|end| (end - first) as i64).collect();
+        PropertyColumn::from_pieces(column.property_type, offsets, bytes.to_vec(), nulls).map_err(|error| {
+            let what = format!("column {}, strings from {} on: {error}", column.number, range.start);
+            self.offsets.corrupt(at, what)
+        })
     }
 
-    /// The bits of a range, from the lowest bit of the first word on.
-    fn bits(&self, words: &Range<usize>, rows: &Range<usize>) -> base::Result<Vec<u64>> {
+    /// Which rows of a range have a value.
+    fn nulls(&self, words: &Range<usize>, rows: &Range<usize>) -> base::Result<NullBuffer> {
         let range = words.start + rows.start / WORD_BITS..words.start + rows.end.div_ceil(WORD_BITS);
         let words = self.validity.touch(range.start..range.end.max(range.start))?;
-        let shift = rows.start % WORD_BITS;
-        let shifted = |place: usize| match shift {
-            0 => words[place],
-            _ => words[place] >> shift | words.get(place + 1).map_or(0, |next| next << (WORD_BITS - shift)),
-        };
-        Ok((0..rows.len().div_ceil(WORD_BITS)).map(shifted).collect())
+        let bits = Buffer::from_vec(words.to_vec());
+        Ok(NullBuffer::new(BooleanBuffer::new(bits, rows.start % WORD_BITS, rows.len())))
     }
 }
 
@@ -493,19 +467,38 @@ impl Ends {
             1 => Some(take(&mut self.validity, num_rows.div_ceil(WORD_BITS))?),
             _ => return None,
         };
-        let (values, bytes) = match width(property_type) {
+        let is_coded = match entry.encoding {
+            PLAIN => false,
+            CODED => true,
+            _ => return None,
+        };
+        let is_fixed = width(property_type).is_some();
+        let fits = match is_coded {
+            false => entry.num_distinct == 0 && !(is_fixed && entry.num_bytes > 0),
+            true => property_type == PropertyType::String,
+        };
+        if !fits {
+            return None;
+        }
+        let code_width = is_coded.then(|| code_width(entry.num_distinct));
+        let values = match code_width.or(width(property_type)) {
             Some(width) => {
                 let len = num_rows.checked_mul(width)?;
                 let start = take(&mut self.values, len.checked_next_multiple_of(ALIGNMENT)?)?.start;
-                (start..start + len, 0..0)
+                start..start + len
             }
-            None => {
-                let values = take(&mut self.offsets, num_rows.checked_add(1)?)?;
-                (values, take(&mut self.bytes, usize::try_from(entry.num_bytes).ok()?)?)
-            }
+            None => 0..0,
         };
-        let fits = entry.reserved == 0 && (width(property_type).is_none() || entry.num_bytes == 0);
-        fits.then_some(StoredColumn { number: entry.number, property_type, validity, values, bytes })
+        let num_pieces = if is_coded { usize::try_from(entry.num_distinct).ok()? } else { num_rows };
+        let (offsets, bytes) = match is_fixed {
+            true => (0..0, 0..0),
+            false => (
+                take(&mut self.offsets, num_pieces.checked_add(1)?)?,
+                take(&mut self.bytes, usize::try_from(entry.num_bytes).ok()?)?,
+            ),
+        };
+        let dictionary = code_width.map(|code_width| StoredDictionary { code_width, texts: OnceLock::new() });
+        Some(StoredColumn { number: entry.number, property_type, validity, values, offsets, bytes, dictionary })
     }
 }
 
@@ -516,186 +509,4 @@ fn take(end: &mut usize, count: usize) -> Option<Range<usize>> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use base::storage::{FaultPlan, FaultStorage};
-
-    const ID: DatabaseId = DatabaseId([7; 16]);
-
-    fn all_columns(rows: Range<usize>) -> Vec<PropertyColumn> {
-        let mut columns: Vec<_> = PropertyType::ALL.iter().map(|&(of, _)| PropertyColumn::new(of)).collect();
-        for row in rows {
-            let text = format!("ö{row}");
-            for column in &mut columns {
-                let value = match column.property_type() {
-                    PropertyType::Date => PropertyValue::Date(row as i32),
-                    _ if row % 5 == 3 => PropertyValue::Null,
-                    PropertyType::Boolean => PropertyValue::Boolean(row % 2 == 0),
-                    PropertyType::I64 => PropertyValue::I64(row as i64),
-                    PropertyType::U64 => PropertyValue::U64(row as u64),
-                    PropertyType::F32 => PropertyValue::F32(row as f32),
-                    PropertyType::F64 => PropertyValue::F64(row as f64),
-                    PropertyType::Timestamp => PropertyValue::Timestamp(-(row as i64)),
-                    PropertyType::String => PropertyValue::String(&text),
-                    PropertyType::Bytes => PropertyValue::Bytes(text.as_bytes()),
-                };
-                column.push(value).unwrap();
-            }
-        }
-        columns
-    }
-
-    fn write(disk: &FaultStorage, number: u32, parts: &[Vec<PropertyColumn>]) -> Result<WrittenFile> {
-        let columns: Vec<_> = parts[0].iter().zip(0..).map(|(column, i)| (3 * i, column.property_type())).collect();
-        let num_rows = parts.iter().map(|part| part[0].len() as u64).sum();
-        let runs = [RowRun { number: 77, position: 0 }];
-        let runs = if num_rows > 0 { &runs[..] } else { &[] };
-        let new = NewColumns { file_number: number, kind: FileKind::Rows, runs, num_rows, columns: &columns };
-        write_columns(disk, "".as_ref(), ID, new, &|place, take| parts.iter().try_for_each(|part| take(&part[place])))
-    }
-
-    fn open(disk: &FaultStorage, number: u32) -> Result<ColumnFile> {
-        let path = names::temporary(&names::rows(number));
-        ColumnFile::open(&FramedFile::open(disk, path.as_ref(), FileKind::Rows, ID)?)
-    }
-
-    #[test]
-    fn columns_come_back_row_by_row_and_in_ranges() {
-        let disk = FaultStorage::new(FaultPlan::Never);
-        for (number, num_rows) in [(0, 0), (1, 1), (2, 64), (3, 200)] {
-            let whole = all_columns(0..num_rows);
-            let cuts = [0, num_rows / 7, num_rows / 7, num_rows / 2, num_rows];
-            let parts: Vec<_> = cuts.windows(2).map(|pair| all_columns(pair[0]..pair[1])).collect();
-            write(&disk, number, &parts).unwrap();
-            let file = open(&disk, number).unwrap();
-            let ends = (num_rows > 0).then(|| (77, 76 + num_rows as u64));
-            assert_eq!((file.row_ends(), file.len(), file.columns().len()), (ends, num_rows, PropertyType::ALL.len()));
-            for (column, (number, property_type)) in whole.iter().zip(file.columns()) {
-                assert_eq!(&file.read(number, property_type, 0..num_rows).unwrap(), column);
-                for row in 0..num_rows {
-                    assert_eq!(file.get(number, row).unwrap(), column.get(row));
-                }
-                assert!(file.get(number, num_rows).unwrap().is_null() && file.get(number + 1, 0).unwrap().is_null());
-                assert_eq!(file.read(number + 1, property_type, 0..9).unwrap().num_nulls(), 9);
-                for rows in [0..num_rows / 2, num_rows / 3..num_rows, num_rows / 2..num_rows + 70] {
-                    let read = file.read(number, property_type, rows.clone()).unwrap();
-                    let expected = rows.map(|row| if row < num_rows { column.get(row) } else { PropertyValue::Null });
-                    assert!(read.iter().eq(expected), "{property_type}");
-                }
-            }
-        }
-        let short = [all_columns(0..5)[..1].to_vec(), all_columns(0..4)[1..2].to_vec()].concat();
-        assert!(write(&disk, 9, &[short]).is_err(), "columns of different lengths");
-    }
-
-    /// Writes a file of one column with these entries and sections.
-    fn forge(disk: &FaultStorage, number: u32, rows: u64, entry: ColumnEntry, sections: [&[u8]; 4]) {
-        let name = names::temporary(&names::rows(number));
-        let mut writer = FileWriter::create(disk, name.as_ref()).unwrap();
-        let kinds = [
-            SectionKind::ColumnValidity,
-            SectionKind::ColumnValues,
-            SectionKind::ColumnOffsets,
-            SectionKind::ColumnBytes,
-        ];
-        for (kind, bytes) in kinds.into_iter().zip(sections) {
-            writer.begin_section(kind).unwrap();
-            writer.append(bytes).unwrap();
-        }
-        writer.begin_section(SectionKind::ColumnFacts).unwrap();
-        writer.append(bytemuck::cast_slice(&[0, rows])).unwrap();
-        writer.begin_section(SectionKind::ColumnEntries).unwrap();
-        writer.append(bytemuck::bytes_of(&entry)).unwrap();
-        writer.begin_section(SectionKind::RowRuns).unwrap();
-        writer.finish(FileKind::Rows, ID).unwrap();
-    }
-
-    #[test]
-    fn rows_with_gaps_are_found_by_number() {
-        let disk = FaultStorage::default();
-        let numbers: Vec<u64> = (5..2000).filter(|number| number % 7 > 1 && !(300..400).contains(number)).collect();
-        let column =
-            PropertyColumn::from_values(PropertyValues::I64(numbers.iter().map(|&n| n as i64).collect()), None);
-        let mut runs = Vec::new();
-        RowRun::push_numbers(&mut runs, &numbers, 0);
-        let new = NewColumns {
-            file_number: 1,
-            kind: FileKind::Rows,
-            runs: &runs,
-            num_rows: numbers.len() as u64,
-            columns: &[(0, PropertyType::I64)],
-        };
-        write_columns(&disk, "".as_ref(), ID, new, &|_, take| take(column.as_ref().unwrap())).unwrap();
-        let file = open(&disk, 1).unwrap();
-        assert_eq!((file.runs().unwrap(), file.row_ends()), (&runs[..], Some((5, 1999))));
-        for number in 0..2_100 {
-            let position = file.position(number).unwrap();
-            assert_eq!(position, numbers.binary_search(&number).ok());
-            if let Some(position) = position {
-                assert_eq!(file.get(0, position).unwrap(), PropertyValue::I64(number as i64));
-            }
-        }
-    }
-
-    #[test]
-    fn runs_of_rows_that_lie_are_refused() {
-        let disk = FaultStorage::default();
-        let column = PropertyColumn::nulls(PropertyType::I64, 9);
-        let bad: [(&[u64], bool); 7] = [
-            (&[3, 1], false),
-            (&[3, 0, 9, 9], false),
-            (&[3, 0, u64::MAX, 4], false),
-            (&[3, 0, 2, 4], true),
-            (&[3, 0, 5, 4], true),
-            (&[3, 0, 9, 4, 20, 4], true),
-            (&[3, 0, 9, 4, 8, 6, 30, 8], true),
-        ];
-        for (number, (runs, opens)) in (0..).zip(bad) {
-            let runs: Vec<RowRun> = runs.chunks(2).map(|run| RowRun { number: run[0], position: run[1] }).collect();
-            let columns = [(0, PropertyType::I64)];
-            let new =
-                NewColumns { file_number: number, kind: FileKind::Rows, runs: &runs, num_rows: 9, columns: &columns };
-            write_columns(&disk, "".as_ref(), ID, new, &|_, take| take(&column)).unwrap();
-            let file = open(&disk, number);
-            assert_eq!(file.is_ok(), opens, "{runs:?}");
-            if let Ok(file) = file {
-                assert!(file.runs().is_err(), "{runs:?}");
-                (0..40).for_each(|row| drop(file.position(row)));
-            }
-        }
-    }
-
-    #[test]
-    fn what_lies_is_refused() {
-        let disk = FaultStorage::new(FaultPlan::Never);
-        let entry = |property_type, num_bytes| ColumnEntry { property_type, num_bytes, ..ColumnEntry::default() };
-        let text = |offsets: [u64; 3], bytes: &[u8], number: u32| {
-            let offsets: Vec<u8> = offsets.iter().flat_map(|offset| offset.to_le_bytes()).collect();
-            forge(&disk, number, 2, entry(6, bytes.len() as u64), [&[], &[], &offsets, bytes]);
-            let file = open(&disk, number).unwrap();
-            let read = file.read(0, PropertyType::String, 0..2);
-            assert!(read.is_err() && (0..2).any(|row| file.get(0, row).is_err()), "{number}");
-        };
-        text([0, 2, 1], b"ab", 1);
-        text([0, 1, u64::MAX], b"ab", 2);
-        text([0, 1, 2], "é".as_bytes(), 3);
-        forge(&disk, 4, 2, entry(1, 0), [&[], &[0, 2, 0, 0, 0, 0, 0, 0], &[], &[]]);
-        let booleans = open(&disk, 4).unwrap();
-        assert!(booleans.get(0, 0).is_ok() && booleans.get(0, 1).is_err());
-        assert!(booleans.read(0, PropertyType::Boolean, 0..2).is_err());
-        for (number, rows, entry, sections) in [
-            (5, 3, entry(2, 0), [&[][..], &[0; 16][..], &[], &[]]),
-            (6, 2, ColumnEntry { has_nulls: 1, ..entry(2, 0) }, [&[], &[0; 16], &[], &[]]),
-            (7, 0, ColumnEntry { has_nulls: 2, ..entry(2, 0) }, [&[], &[], &[], &[]]),
-            (8, 0, entry(6, 0), [&[], &[], &[], &[]]),
-            (9, 0, entry(10, 0), [&[], &[], &[], &[]]),
-            (10, 2, entry(2, 5), [&[], &[0; 16], &[], &[]]),
-            (11, u64::MAX, entry(2, 0), [&[], &[0; 16], &[], &[]]),
-            (12, 1 << 61, entry(2, 0), [&[], &[0; 16], &[], &[]]),
-            (13, 2, ColumnEntry { reserved: 1, ..entry(2, 0) }, [&[], &[0; 16], &[], &[]]),
-        ] {
-            forge(&disk, number, rows, entry, sections);
-            assert!(open(&disk, number).is_err(), "{number}");
-        }
-    }
-}
+mod tests;

@@ -15,7 +15,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use base::bitmap::Bitmap;
-use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 
 use super::column::{ColumnFile, RowRun};
 use super::{type_number, type_of_number};
@@ -270,11 +270,11 @@ impl<'a> EdgeProperties<'a> {
     /// As [`value`](Self::value).
     pub fn gather(self, place: usize, rows: &[u64]) -> Result<Option<PropertyColumn>> {
         let Some((_, property_type)) = self.schema().get(place) else { return Ok(None) };
-        let mut column = PropertyColumn::new(property_type);
+        let mut column = ColumnBuilder::new(property_type);
         for &row in rows {
             column.push(self.value(place, row)?)?;
         }
-        Ok(Some(column))
+        Ok(Some(column.finish()))
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use base::VertexId;
-use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 
 use super::{ColumnFile, PropertyRecord};
 use crate::Result;
@@ -81,22 +81,21 @@ impl<'a> VertexProperties<'a> {
     /// What is read is damaged.
     pub fn column(self, place: usize) -> Result<Option<PropertyColumn>> {
         let Some((_, property_type)) = self.schema().get(place) else { return Ok(None) };
-        let mut stored = match self.stored.column(place)? {
-            Some(column) => column,
-            None => PropertyColumn::new(property_type),
+        let stored = match self.stored.column(place)? {
+            Some(column) => column.padded(self.vertex_bound),
+            None => PropertyColumn::nulls(property_type, self.vertex_bound),
         };
-        stored.push_nulls(self.vertex_bound.saturating_sub(stored.len()));
         let changed = self.laid_over.map_or(Vec::new(), |laid_over| laid_over.values(place));
         if changed.is_empty() {
             return Ok(Some(stored));
         }
-        let mut column = PropertyColumn::new(property_type);
+        let mut column = ColumnBuilder::new(property_type);
         let mut changed = changed.into_iter().peekable();
         for vertex in 0..stored.len() {
             let next = changed.next_if(|&(next, _)| next as usize == vertex);
             column.push(next.map_or_else(|| stored.get(vertex), |(_, value)| value))?;
         }
-        Ok(Some(column))
+        Ok(Some(column.finish()))
     }
 }
 
@@ -181,12 +180,12 @@ impl StoredProperties {
         if changed.is_empty() {
             return Ok(stored);
         }
-        let mut column = PropertyColumn::new(record.property_type);
+        let mut column = ColumnBuilder::new(record.property_type);
         for vertex in 0..self.vertex_bound {
             let changed = changed.get(&(vertex as VertexId)).copied();
             column.push(changed.unwrap_or_else(|| stored.get(vertex)))?;
         }
-        Ok(column)
+        Ok(column.finish())
     }
 
     /// The bytes of the values of a column that levels change; 0 where they cannot be read.

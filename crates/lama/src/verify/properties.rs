@@ -53,7 +53,7 @@ impl<'a> Walk<'a> {
         let found = &state.columns[column];
         let stored = match &found.file {
             Some(file) => file.read(column as u32, found.record.property_type, 0..file.len())?,
-            None => PropertyColumn::new(found.record.property_type),
+            None => PropertyColumn::nulls(found.record.property_type, 0),
         };
         let levels = chain.versions.iter().map(|version| state.level_at(version.level?)).collect();
         let anchor_index = chain.index(chain.anchor).unwrap_or(0);

@@ -15,7 +15,7 @@ use anden_lama::{
 };
 use base::VertexId;
 use base::storage::Storage;
-use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use graph::property::{ColumnBuilder, PropertySchema, PropertyType, PropertyValue};
 use graph::{Adjacency, Csr, CsrBuilder, Direction, Graph, InEdges, Page, SingleFragment, Weight, WeightedEdges};
 
 /// The same id and time in every run.
@@ -56,11 +56,14 @@ impl Model {
         let run = run.finish()?;
         let dictionary = self.write_keys(|keys| builder.write_dictionary(keys))?;
         if self.options.has_rows() {
-            let property = self.options.edge_properties.then(|| ("number".to_owned(), PropertyType::I64));
-            let schema = PropertySchema::new(property)?;
-            let mut numbers = PropertyColumn::new(PropertyType::I64);
-            (0..self.num_rows()).for_each(|row| numbers.push(PropertyValue::I64(number_of(row))).unwrap());
-            builder.write_edge_rows(&schema, self.num_rows(), &|_, take| take(&numbers))?;
+            let properties = [("number".to_owned(), PropertyType::I64), ("kind".to_owned(), PropertyType::String)];
+            let schema = PropertySchema::new(properties.into_iter().filter(|_| self.options.edge_properties))?;
+            let of_edges: [fn(u64) -> PropertyValue<'static>; 2] = [|row| PropertyValue::I64(number_of(row)), kind_of];
+            builder.write_edge_rows(&schema, self.num_rows(), &|place, take| {
+                let mut column = ColumnBuilder::new(schema.get(place).unwrap().1);
+                (0..self.num_rows()).for_each(|row| column.push(of_edges[place](row)).unwrap());
+                take(&column.finish())
+            })?;
         }
         drop(scratch);
         builder.publish(run, dictionary, self.csr.num_edges(), Some("first"))
@@ -167,7 +170,9 @@ impl Model {
             assert_eq!(rows, self.rows(side), "{side:?}");
             if let Some(numbers) = view.edge_properties().gather(0, &rows)? {
                 let expected = rows.iter().map(|&row| PropertyValue::I64(number_of(row)));
-                assert!((0..rows.len()).map(|place| numbers.get(place)).eq(expected), "{side:?}");
+                assert!(numbers.iter().eq(expected), "{side:?}");
+                let kinds = view.edge_properties().gather(1, &rows)?.unwrap();
+                assert!(kinds.iter().eq(rows.iter().map(|&row| kind_of(row))), "{side:?}");
             }
         }
         Ok(())
@@ -199,6 +204,14 @@ impl Model {
 /// The value of the property of a row.
 fn number_of(row: u64) -> i64 {
     row as i64 * 7 - 3
+}
+
+/// One of few strings, which are stored as a dictionary.
+fn kind_of(row: u64) -> PropertyValue<'static> {
+    match row % 4 {
+        0 => PropertyValue::Null,
+        kind => PropertyValue::String(["", "rail", "Straße"][kind as usize - 1]),
+    }
 }
 
 /// The rows of a side of a view, list after list; none where it has none.

@@ -10,7 +10,7 @@ use crate::formats::columns::WEIGHT_NAMES;
 use crate::formats::options::{SourceOptions, WantedProperties};
 use crate::formats::part::PartProperties;
 use crate::formats::shown;
-use crate::property::{PropertyColumn, PropertyType};
+use crate::property::{ColumnBuilder, PropertyType};
 
 /// An attribute of ours beside `attr.type`: GraphML has no types for dates, timestamps and bytes.
 pub(in crate::formats) const TYPE_ATTRIBUTE: &str = "anden.type";
@@ -89,7 +89,7 @@ impl Key {
 impl Header {
     pub(super) fn add(&mut self, key: Key) -> Result<()> {
         if let (Some(property_type), Some(default)) = (key.property_type, &key.default) {
-            let checked = PropertyColumn::new(property_type).push_text(value_text(default, property_type));
+            let checked = ColumnBuilder::new(property_type).push_text(value_text(default, property_type));
             checked.map_err(|what| format!("the default of key {}: {what}", shown(key.id.as_bytes())))?;
         }
         if self.keys.len() == MAX_KEYS {
@@ -205,8 +205,8 @@ impl GraphMlLayout {
     }
 
     /// Columns without rows: of edges, or of vertices.
-    pub(super) fn columns(&self, side: usize) -> Vec<PropertyColumn> {
-        self.types[side].iter().map(|&property_type| PropertyColumn::new(property_type)).collect()
+    pub(super) fn columns(&self, side: usize) -> Vec<ColumnBuilder> {
+        self.types[side].iter().map(|&property_type| ColumnBuilder::new(property_type)).collect()
     }
 }
 

@@ -9,7 +9,7 @@ use crate::formats::number::{parse_weight, weight_range};
 use crate::formats::options::OnError;
 use crate::formats::outcome::unexpected;
 use crate::formats::shown;
-use crate::property::{PropertyColumn, PropertyType, PropertyValue};
+use crate::property::{ColumnBuilder, PropertyType, PropertyValue};
 
 /// Makes keys, weights and properties of elements; string keys lie in the text of the batch.
 pub(in crate::formats) fn read_elements<K: FieldKey, W: Weight>(
@@ -18,16 +18,15 @@ pub(in crate::formats) fn read_elements<K: FieldKey, W: Weight>(
     on_error: OnError,
 ) -> Parsed<K, W> {
     let mut parsed = Parsed::new(batch.num_lines, on_error);
-    parsed.properties = layout.columns(0);
-    parsed.vertex_properties = layout.columns(1);
+    let mut columns = [layout.columns(0), layout.columns(1)];
     let mut slots = Slots { layout, text: &batch.text, data: vec![None; layout.header.keys.len()] };
     let mut start = 0;
     for element in &batch.elements {
         let data = &batch.data[start..element.data_end];
         start = element.data_end;
         let read = slots.fill(data).and_then(|()| match &element.second {
-            Some(second) => slots.edge(&element.first, second, &mut parsed),
-            None => slots.node(&element.first, &mut parsed),
+            Some(second) => slots.edge(&element.first, second, &mut parsed, &mut columns[0]),
+            None => slots.node(&element.first, &mut parsed, &mut columns[1]),
         });
         slots.clear(data);
         if let Err(what) = read
@@ -36,7 +35,8 @@ pub(in crate::formats) fn read_elements<K: FieldKey, W: Weight>(
             break;
         }
     }
-    parsed
+    let [properties, vertex_properties] = columns.map(|of| of.into_iter().map(ColumnBuilder::finish).collect());
+    Parsed { properties, vertex_properties, ..parsed }
 }
 
 /// The data of one element by key.
@@ -89,14 +89,25 @@ impl Slots<'_> {
         key.ok_or_else(|| unexpected(&format!("a {name}, {}", K::RANGE), Some(&self.text[place.clone()])))
     }
 
-    fn node<K: FieldKey, W: Weight>(&self, id: &Place, parsed: &mut Parsed<K, W>) -> Result<()> {
+    fn node<K: FieldKey, W: Weight>(
+        &self,
+        id: &Place,
+        parsed: &mut Parsed<K, W>,
+        columns: &mut [ColumnBuilder],
+    ) -> Result<()> {
         let vertex = self.key(id, "node")?;
-        self.push(1, parsed.vertices.len(), &mut parsed.vertex_properties)?;
+        self.push(1, parsed.vertices.len(), columns)?;
         parsed.vertices.push(vertex);
         Ok(())
     }
 
-    fn edge<K: FieldKey, W: Weight>(&self, source: &Place, target: &Place, parsed: &mut Parsed<K, W>) -> Result<()> {
+    fn edge<K: FieldKey, W: Weight>(
+        &self,
+        source: &Place,
+        target: &Place,
+        parsed: &mut Parsed<K, W>,
+        columns: &mut [ColumnBuilder],
+    ) -> Result<()> {
         let edge = (self.key(source, "source")?, self.key(target, "target")?);
         let mut weight = None;
         if !self.layout.weight.is_empty() {
@@ -107,14 +118,14 @@ impl Slots<'_> {
                 Some(text) => unexpected(weight_range(W::TYPE), Some(text)),
             })?);
         }
-        self.push(0, parsed.edges.len(), &mut parsed.properties)?;
+        self.push(0, parsed.edges.len(), columns)?;
         parsed.edges.push(edge);
         parsed.weights.extend(weight);
         Ok(())
     }
 
     /// Appends a row of properties; none at all where one is wrong.
-    fn push(&self, side: usize, num_rows: usize, columns: &mut [PropertyColumn]) -> Result<()> {
+    fn push(&self, side: usize, num_rows: usize, columns: &mut [ColumnBuilder]) -> Result<()> {
         let mut pushed = Ok(());
         for (column, keys) in columns.iter_mut().zip(&self.layout.places[side]) {
             pushed = self.text_of(keys).and_then(|text| match text {
@@ -133,12 +144,12 @@ impl Slots<'_> {
 }
 
 /// Appends a value that is given as text of a type to a column, whose type may be a wider one.
-fn push_text(text: &[u8], property_type: PropertyType, column: &mut PropertyColumn) -> Result<()> {
+fn push_text(text: &[u8], property_type: PropertyType, column: &mut ColumnBuilder) -> Result<()> {
     if property_type == column.property_type() {
         return column.push_text(text);
     }
-    let mut value = PropertyColumn::new(property_type);
+    let mut value = ColumnBuilder::new(property_type);
     value.push_text(text)?;
-    let value = value.converted(column.property_type()).map_err(|error| error.to_string())?;
+    let value = value.finish().converted(column.property_type()).map_err(|error| error.to_string())?;
     column.push(value.get(0)).map_err(|error| error.to_string())
 }

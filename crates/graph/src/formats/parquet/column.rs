@@ -6,6 +6,8 @@
 use std::fs::File;
 use std::ops::Range;
 
+use arrow_buffer::NullBufferBuilder;
+
 use super::footer::{Chunk, Leaf, Physical};
 use super::packed::{Numbers, Runs, deltas};
 use super::page::{
@@ -13,7 +15,6 @@ use super::page::{
     Pages, Place, RLE, RLE_DICTIONARY, Result,
 };
 use super::texts::{Texts, delta_texts, plain_texts};
-use super::validity::Validity;
 
 /// Values by row; those of null rows are of no matter.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ pub(super) enum Values {
 pub(super) struct Column {
     pub(super) values: Values,
     /// Which rows have a value.
-    pub(super) validity: Validity,
+    pub(super) validity: NullBufferBuilder,
     num_rows: usize,
 }
 
@@ -59,7 +60,7 @@ impl Column {
     /// # Errors
     /// What is wrong with the pages up to the end of the range.
     pub(super) fn read(file: &File, leaf: &Leaf, chunk: &Chunk, num_rows: u64, rows: &Range<u64>) -> Result<Self> {
-        let mut column = Self { values: empty(leaf), validity: Validity::default(), num_rows: 0 };
+        let mut column = Self { values: empty(leaf), validity: NullBufferBuilder::new(0), num_rows: 0 };
         let mut pages = Pages::new(file, chunk);
         let (mut dictionary, mut body, mut row) = (None, Vec::new(), 0);
         while row < rows.end {
@@ -126,7 +127,7 @@ impl Column {
         let mut values = rows;
         match levels {
             Some(levels) => values = self.add_levels(leaf, levels, rows)?,
-            None => self.validity.push(true, rows.take),
+            None => self.validity.append_n_non_nulls(rows.take),
         }
         self.add_values(leaf, head, body, values, dictionary)?;
         if values.take < rows.take {
@@ -146,8 +147,10 @@ impl Column {
             }
             let before = num_before.min(len);
             num_before -= before;
-            self.validity.push(level == full, len - before);
-            if level == full {
+            if level < full {
+                self.validity.append_n_nulls(len - before);
+            } else {
+                self.validity.append_n_non_nulls(len - before);
                 values = Window { skip: values.skip + before, take: values.take + len - before };
             }
             Ok(())
@@ -248,7 +251,7 @@ fn spread<T: Copy + Default>(
     first: usize,
     num_values: usize,
     num_rows: usize,
-    validity: &Validity,
+    validity: &NullBufferBuilder,
 ) {
     values.resize(num_rows, T::default());
     let mut from = first + num_values;

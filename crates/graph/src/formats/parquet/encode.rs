@@ -4,9 +4,15 @@
 //! of them; keys of text by a dictionary of the row group; all other values plain, compressed with
 //! snappy. Page headers have no statistics.
 
+use std::ops::Range;
+
+use arrow_array::types::ByteArrayType;
+use arrow_array::{Array, ArrowPrimitiveType, GenericByteArray, PrimitiveArray};
+use arrow_buffer::ToByteSlice;
+
 use super::page::{DELTA_BINARY_PACKED, PLAIN, RLE, RLE_DICTIONARY};
 use super::thrift::{Kind, Writer};
-use crate::property::{PropertyColumn, PropertyType, PropertyValues};
+use crate::property::{PropertyColumn, PropertyType, TypedArray};
 use crate::{Error, Result};
 
 /// Rows of a page.
@@ -193,7 +199,7 @@ impl Cells {
         }
     }
 
-    fn encode(&self, rows: std::ops::Range<usize>, body: &mut Vec<u8>) {
+    fn encode(&self, rows: Range<usize>, body: &mut Vec<u8>) {
         match self {
             Self::Integers(values) => push_deltas(&values[rows], body),
             Self::Unsigned32(values) => values[rows].iter().for_each(|value| body.extend(value.to_le_bytes())),
@@ -210,7 +216,7 @@ impl Cells {
 }
 
 /// Definition levels, then the values that are there.
-fn push_property(column: &PropertyColumn, rows: std::ops::Range<usize>, body: &mut Vec<u8>) {
+fn push_property(column: &PropertyColumn, rows: Range<usize>, body: &mut Vec<u8>) {
     let start = body.len();
     body.extend([0; 4]);
     if column.validity().is_none() {
@@ -222,33 +228,50 @@ fn push_property(column: &PropertyColumn, rows: std::ops::Range<usize>, body: &m
     }
     let num_bytes = (body.len() - start - 4) as u32;
     body[start..start + 4].copy_from_slice(&num_bytes.to_le_bytes());
-    let there = rows.filter(|&row| !column.is_null(row));
     match column.values() {
-        PropertyValues::Boolean(values) => {
-            for (bit, row) in there.enumerate() {
+        TypedArray::Boolean(array) => {
+            for (bit, row) in rows.filter(|&row| array.is_valid(row)).enumerate() {
                 if bit % 8 == 0 {
                     body.push(0);
                 }
                 if let Some(last) = body.last_mut() {
-                    *last |= values[row] << (bit % 8);
+                    *last |= u8::from(array.value(row)) << (bit % 8);
                 }
             }
         }
-        PropertyValues::I64(values) | PropertyValues::Timestamp(values) => {
-            there.for_each(|row| body.extend(values[row].to_le_bytes()));
+        TypedArray::I64(array) => push_fixed(array, rows, body),
+        TypedArray::U64(array) => push_fixed(array, rows, body),
+        TypedArray::F32(array) => push_fixed(array, rows, body),
+        TypedArray::F64(array) => push_fixed(array, rows, body),
+        TypedArray::Date(array) => push_fixed(array, rows, body),
+        TypedArray::Timestamp(array) => push_fixed(array, rows, body),
+        TypedArray::String(array) => push_pieces(array, rows, body),
+        TypedArray::Coded { codes, texts } => {
+            let there = rows.filter(|&row| codes.is_valid(row));
+            there.for_each(|row| push_piece(texts.value(codes.value(row) as usize).as_bytes(), body));
         }
-        PropertyValues::U64(values) => there.for_each(|row| body.extend(values[row].to_le_bytes())),
-        PropertyValues::F32(values) => there.for_each(|row| body.extend(values[row].to_le_bytes())),
-        PropertyValues::F64(values) => there.for_each(|row| body.extend(values[row].to_le_bytes())),
-        PropertyValues::Date(values) => there.for_each(|row| body.extend(values[row].to_le_bytes())),
-        PropertyValues::String { offsets, bytes } | PropertyValues::Bytes { offsets, bytes } => {
-            for row in there {
-                let value = &bytes[offsets[row] as usize..offsets[row + 1] as usize];
-                body.extend((value.len() as u32).to_le_bytes());
-                body.extend_from_slice(value);
-            }
+        TypedArray::Bytes(array) => push_pieces(array, rows, body),
+    }
+}
+
+fn push_fixed<T: ArrowPrimitiveType>(array: &PrimitiveArray<T>, rows: Range<usize>, body: &mut Vec<u8>) {
+    match array.null_count() {
+        0 => body.extend_from_slice(array.values()[rows].to_byte_slice()),
+        _ => {
+            let there = rows.filter(|&row| array.is_valid(row));
+            there.for_each(|row| body.extend_from_slice(array.value(row).to_byte_slice()));
         }
     }
+}
+
+fn push_pieces<T: ByteArrayType>(array: &GenericByteArray<T>, rows: Range<usize>, body: &mut Vec<u8>) {
+    let there = rows.filter(|&row| array.is_valid(row));
+    there.for_each(|row| push_piece(array.value(row).as_ref(), body));
+}
+
+fn push_piece(value: &[u8], body: &mut Vec<u8>) {
+    body.extend((value.len() as u32).to_le_bytes());
+    body.extend_from_slice(value);
 }
 
 fn push_varint(mut value: u64, body: &mut Vec<u8>) {

@@ -1,9 +1,16 @@
 //! Columns of a file as properties.
 
+use arrow_array::{
+    BooleanArray, Date32Array, Float32Array, Float64Array, Int64Array, LargeStringArray, TimestampMicrosecondArray,
+    UInt64Array,
+};
+use arrow_buffer::{BooleanBuffer, NullBuffer, NullBufferBuilder, OffsetBuffer};
+
 use super::column::{Column, Values};
 use super::footer::{Leaf, Logical, Physical, Unit};
 use super::page::Result;
-use crate::property::{PropertyColumn, PropertyType, PropertyValues};
+use super::texts::Texts;
+use crate::property::{PropertyColumn, PropertyType, ZONE};
 
 impl Leaf {
     pub(super) fn is_unsigned(&self) -> bool {
@@ -111,61 +118,83 @@ fn half(bits: u16) -> f64 {
 /// # Errors
 /// A value does not fit: text that is not UTF-8, or a number or time out of range.
 pub(super) fn property(leaf: &Leaf, column: Column) -> Result<PropertyColumn> {
-    let validity = column.validity.words().map(<[u64]>::to_vec);
     let num_rows = column.num_rows();
     let wanted = property_type(leaf);
-    let values = match column.values {
-        Values::Booleans(values) => PropertyValues::Boolean(values),
-        _ if wanted == PropertyType::F64 => {
-            let is_valid = |row: usize| column.validity.is_valid(row);
-            let floats = (0..num_rows).map(|row| if is_valid(row) { float_at(leaf, &column, row) } else { Some(0.0) });
-            PropertyValues::F64(floats.collect::<Option<_>>().ok_or("a decimal number has more than 16 bytes")?)
+    if wanted == PropertyType::F64 && !matches!(column.values, Values::Floats(_)) {
+        let is_valid = |row: usize| column.validity.is_valid(row);
+        let floats = (0..num_rows).map(|row| if is_valid(row) { float_at(leaf, &column, row) } else { Some(0.0) });
+        let floats: Vec<f64> = floats.collect::<Option<_>>().ok_or("a decimal number has more than 16 bytes")?;
+        return Ok(PropertyColumn::new(Float64Array::new(floats.into(), column.validity.build())));
+    }
+    let Column { values, validity, .. } = column;
+    Ok(match values {
+        Values::Booleans(values) => {
+            let bits = BooleanBuffer::collect_bool(num_rows, |row| values[row] != 0);
+            PropertyColumn::new(BooleanArray::new(bits, validity.build()))
         }
-        Values::Integers(values) => integers(leaf, wanted, values)?,
+        Values::Integers(values) => integers(leaf, wanted, values, validity.build())?,
         // At most eight bytes, which 64 bits hold.
         Values::Texts(texts) if wanted == PropertyType::I64 => {
-            let is_valid = |row: usize| column.validity.is_valid(row);
             let whole = |row: usize| big_endian(texts.entry(texts.indices[row])).unwrap_or(0) as i64;
-            PropertyValues::I64((0..num_rows).map(|row| if is_valid(row) { whole(row) } else { 0 }).collect())
+            let values = (0..num_rows).map(|row| if validity.is_valid(row) { whole(row) } else { 0 }).collect();
+            PropertyColumn::new(Int64Array::new(values, validity.build()))
         }
         // They were of 32 bits in the file.
         Values::Floats(values) if wanted == PropertyType::F32 => {
-            PropertyValues::F32(values.into_iter().map(|value| value as f32).collect())
+            let values = values.into_iter().map(|value| value as f32).collect();
+            PropertyColumn::new(Float32Array::new(values, validity.build()))
         }
-        Values::Floats(values) => PropertyValues::F64(values),
-        Values::Texts(texts) => {
-            let mut offsets = Vec::with_capacity(num_rows + 1);
-            offsets.push(0);
-            let mut bytes = Vec::new();
-            for (row, &index) in texts.indices.iter().enumerate() {
-                // The index of a null row may name no entry.
-                if column.validity.is_valid(row) {
-                    bytes.extend_from_slice(texts.entry(index));
-                }
-                offsets.push(bytes.len() as u64);
-            }
-            match wanted {
-                PropertyType::String => PropertyValues::String { offsets, bytes },
-                _ => PropertyValues::Bytes { offsets, bytes },
-            }
-        }
-    };
-    PropertyColumn::from_values(values, validity).map_err(|error| error.to_string())
+        Values::Floats(values) => PropertyColumn::new(Float64Array::new(values.into(), validity.build())),
+        Values::Texts(texts) => return pieces(wanted, texts, validity),
+    })
 }
 
-fn integers(leaf: &Leaf, wanted: PropertyType, values: Vec<i64>) -> Result<PropertyValues> {
+/// Strings or bytes: strings that the file has by a dictionary stay so, where it is smaller than the rows.
+fn pieces(wanted: PropertyType, texts: Texts, validity: NullBufferBuilder) -> Result<PropertyColumn> {
+    let is_coded = wanted == PropertyType::String && texts.entries.len() <= texts.indices.len() / 2;
+    let (mut offsets, mut bytes) = (vec![0], Vec::new());
+    let mut push = |value: &[u8]| {
+        bytes.extend_from_slice(value);
+        offsets.push(bytes.len() as i64);
+    };
+    if is_coded {
+        (0..texts.entries.len() as u32).for_each(|index| push(texts.entry(index)));
+    } else {
+        for (row, &index) in texts.indices.iter().enumerate() {
+            // The index of a null row may name no entry.
+            push(if validity.is_valid(row) { texts.entry(index) } else { &[] });
+        }
+    }
+    let nulls = validity.build();
+    let made = match is_coded {
+        false => PropertyColumn::from_pieces(wanted, offsets, bytes, nulls),
+        true => LargeStringArray::try_new(OffsetBuffer::new(offsets.into()), bytes.into(), None)
+            .map_err(|error| crate::Error::Parameter(error.to_string()))
+            .and_then(|distinct| PropertyColumn::from_codes(texts.indices, &distinct, nulls)),
+    };
+    made.map_err(|error| error.to_string())
+}
+
+fn integers(leaf: &Leaf, wanted: PropertyType, values: Vec<i64>, nulls: Option<NullBuffer>) -> Result<PropertyColumn> {
     Ok(match (wanted, leaf.logical) {
-        (PropertyType::Date, _) => PropertyValues::Date(values.into_iter().map(|value| value as i32).collect()),
-        (_, Logical::Timestamp(unit)) => PropertyValues::Timestamp(match unit {
-            Unit::Micros => values,
-            Unit::Nanos => values.into_iter().map(|value| value.div_euclid(1000)).collect(),
-            Unit::Millis => {
-                let micros = values.into_iter().map(|value| value.checked_mul(1000));
-                micros.collect::<Option<_>>().ok_or("a timestamp does not fit 64 bits of microseconds")?
-            }
-        }),
-        (PropertyType::U64, _) => PropertyValues::U64(values.into_iter().map(|value| value as u64).collect()),
-        _ => PropertyValues::I64(values),
+        (PropertyType::Date, _) => {
+            PropertyColumn::new(Date32Array::new(values.into_iter().map(|value| value as i32).collect(), nulls))
+        }
+        (_, Logical::Timestamp(unit)) => {
+            let micros: Vec<i64> = match unit {
+                Unit::Micros => values,
+                Unit::Nanos => values.into_iter().map(|value| value.div_euclid(1000)).collect(),
+                Unit::Millis => {
+                    let micros = values.into_iter().map(|value| value.checked_mul(1000));
+                    micros.collect::<Option<_>>().ok_or("a timestamp does not fit 64 bits of microseconds")?
+                }
+            };
+            PropertyColumn::new(TimestampMicrosecondArray::new(micros.into(), nulls).with_timezone(ZONE))
+        }
+        (PropertyType::U64, _) => {
+            PropertyColumn::new(UInt64Array::new(values.into_iter().map(|value| value as u64).collect(), nulls))
+        }
+        _ => PropertyColumn::new(Int64Array::new(values.into(), nulls)),
     })
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anden_lama::{PropertyChanges, Result, StoreBuilder, View};
 use base::VertexId;
 use graph::Graph;
-use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 
 use super::past::Random;
 
@@ -92,9 +92,9 @@ impl Properties {
     }
 
     fn column(&self, column: usize, num_rows: usize) -> PropertyColumn {
-        let mut values = PropertyColumn::new(self.schema[column].1);
+        let mut values = ColumnBuilder::new(self.schema[column].1);
         (0..num_rows).for_each(|vertex| values.push(self.get(column, vertex as VertexId)).unwrap());
-        values
+        values.finish()
     }
 
     /// What leads from `old` to these; one of the two may have properties that the other has not.
@@ -186,12 +186,12 @@ impl Rows {
 
     /// The first rows of the edges of rows with these numbers; `None` where these are the first ones.
     pub fn firsts_of(&self, numbers: &[u64]) -> Option<PropertyColumn> {
-        let mut column = PropertyColumn::new(PropertyType::I64);
+        let mut column = ColumnBuilder::new(PropertyType::I64);
         for row in numbers {
             let first = self.firsts.get(row).map_or(PropertyValue::Null, |first| PropertyValue::I64(*first as i64));
             column.push(first).unwrap();
         }
-        numbers.iter().any(|row| self.firsts.contains_key(row)).then_some(column)
+        numbers.iter().any(|row| self.firsts.contains_key(row)).then(|| column.finish())
     }
 
     fn get(&self, column: usize, row: usize) -> PropertyValue<'_> {
@@ -201,9 +201,9 @@ impl Rows {
     /// The rows with these numbers, property by property.
     pub fn columns_of(&self, numbers: &[u64]) -> Vec<PropertyColumn> {
         let column = |(place, (_, property_type)): (usize, &(String, PropertyType))| {
-            let mut column = PropertyColumn::new(*property_type);
+            let mut column = ColumnBuilder::new(*property_type);
             numbers.iter().for_each(|&row| column.push(self.get(place, row as usize)).unwrap());
-            column
+            column.finish()
         };
         self.schema.iter().enumerate().map(column).collect()
     }

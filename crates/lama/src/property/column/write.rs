@@ -1,0 +1,294 @@
+//! Writes columns: over the rows once for each section, so that rows need not be in memory.
+
+use std::hash::BuildHasher;
+use std::path::Path;
+
+use arrow_array::Array;
+use arrow_buffer::NullBufferBuilder;
+use base::storage::Storage;
+use graph::property::{PropertyColumn, PropertyType, TypedArray};
+use hashbrown::{DefaultHashBuilder, HashTable};
+
+use super::{ALIGNMENT, CODED, ColumnEntry, NewColumns, PLAIN, code_width, width};
+use crate::encoding::Encoder;
+use crate::file::{FileKind, FileWriter, SectionKind, WrittenFile};
+use crate::options::DatabaseId;
+use crate::property::type_number;
+use crate::{Error, Result, names};
+
+/// A dictionary has at most this many strings, so that a code takes at most two bytes, and a column with more distinct
+/// ones is given up before its table outgrows the cache of a core.
+const MAX_DISTINCT: usize = 1 << 16;
+/// And at most this many bytes in them: every reader of the file holds them in memory.
+const MAX_DISTINCT_BYTES: usize = 1 << 20;
+
+/// Gives, for the column at a place, its rows part by part, each time from the first one.
+pub type RowParts<'a> = dyn Fn(usize, &mut dyn FnMut(&PropertyColumn) -> Result<()>) -> Result<()> + 'a;
+
+/// Writes columns under a temporary name, and syncs the file. `parts` gives the rows of the column at a place.
+///
+/// Memory: a bit a row, the distinct strings of columns that have few, and what `parts` takes.
+///
+/// # Errors
+/// Columns have parts of other types or another number of rows; there is such a file; the disk failed.
+pub(crate) fn write_columns(
+    storage: &dyn Storage,
+    directory: &Path,
+    id: DatabaseId,
+    new: NewColumns<'_>,
+    parts: &RowParts<'_>,
+) -> Result<WrittenFile> {
+    let name = match new.kind {
+        FileKind::Rows => names::rows(new.file_number),
+        _ => names::column(new.file_number),
+    };
+    let mut file = FileWriter::create(storage, &directory.join(names::temporary(&name)))?;
+    let mut columns: Vec<Survey> = Vec::new();
+    file.begin_section(SectionKind::ColumnValidity)?;
+    for (place, &(number, property_type)) in new.columns.iter().enumerate() {
+        let mut survey = Survey::new(property_type);
+        parts(place, &mut |part| survey.add(part))?;
+        columns.push(survey.finish(number, new.num_rows, &mut file)?);
+    }
+    file.begin_section(SectionKind::ColumnValues)?;
+    for (place, column) in columns.iter_mut().enumerate() {
+        column.write_values(&mut file, &|take| parts(place, take))?;
+    }
+    file.begin_section(SectionKind::ColumnOffsets)?;
+    for (place, column) in columns.iter().enumerate() {
+        column.write_offsets(&mut file, &|take| parts(place, take))?;
+    }
+    file.begin_section(SectionKind::ColumnBytes)?;
+    for (place, column) in columns.iter().enumerate() {
+        column.write_bytes(&mut file, &|take| parts(place, take))?;
+    }
+    let mut facts = Encoder::default();
+    facts.u64(new.runs.len() as u64);
+    facts.u64(new.num_rows);
+    file.begin_section(SectionKind::ColumnFacts)?;
+    file.append(&facts.0)?;
+    file.begin_section(SectionKind::ColumnEntries)?;
+    columns.iter().try_for_each(|column| file.append(bytemuck::bytes_of(&column.entry)))?;
+    file.begin_section(SectionKind::RowRuns)?;
+    file.append(bytemuck::cast_slice(new.runs))?;
+    file.finish(new.kind, id)
+}
+
+/// The parts of one column.
+type ColumnParts<'a> = dyn Fn(&mut dyn FnMut(&PropertyColumn) -> Result<()>) -> Result<()> + 'a;
+
+/// What the first pass over the rows of a column tells.
+struct Survey {
+    property_type: PropertyType,
+    entry: ColumnEntry,
+    nulls: NullBufferBuilder,
+    /// The distinct strings so far; `None` of other types, and where they are too many.
+    distinct: Option<DistinctStrings>,
+    /// Codes of a part.
+    codes: Vec<u32>,
+}
+
+impl Survey {
+    fn new(property_type: PropertyType) -> Self {
+        let distinct = (property_type == PropertyType::String).then(DistinctStrings::default);
+        let (entry, nulls, codes) = (ColumnEntry::default(), NullBufferBuilder::new(0), Vec::new());
+        Self { property_type, entry, nulls, distinct, codes }
+    }
+
+    fn add(&mut self, part: &PropertyColumn) -> Result<()> {
+        if part.property_type() != self.property_type {
+            let what = format!("values of type {} expected, {} found", self.property_type, part.property_type());
+            return Err(Error::Input(what));
+        }
+        match part.validity() {
+            Some(nulls) => self.nulls.append_buffer(nulls),
+            None => self.nulls.append_n_non_nulls(part.len()),
+        }
+        self.entry.num_bytes += match part.values() {
+            TypedArray::String(array) => num_bytes(array.value_offsets()),
+            TypedArray::Bytes(array) => num_bytes(array.value_offsets()),
+            TypedArray::Coded { codes, texts } => {
+                codes.iter().flatten().map(|code| texts.value_length(code as usize) as u64).sum()
+            }
+            _ => 0,
+        };
+        self.distinct.take_if(|distinct| !distinct.codes(part, &mut self.codes));
+        Ok(())
+    }
+
+    /// Decides how the column is written, and writes its validity.
+    fn finish(mut self, number: u32, num_rows: u64, file: &mut FileWriter) -> Result<Self> {
+        if self.nulls.len() as u64 != num_rows {
+            return Err(Error::Input(format!("{} values of {num_rows} rows", self.nulls.len())));
+        }
+        let nulls = self.nulls.finish().filter(|nulls| nulls.null_count() > 0);
+        if let Some(nulls) = &nulls {
+            let mut bits = nulls.buffer().as_slice().to_vec();
+            // Bits past the end are zeros, as are bytes up to the next word.
+            if let (Some(last), used @ 1..) = (bits.last_mut(), nulls.len() % 8) {
+                *last &= (1 << used) - 1;
+            }
+            bits.resize(bits.len().next_multiple_of(ALIGNMENT), 0);
+            file.append(&bits)?;
+        }
+        let plain_bytes = 8 * num_rows + self.entry.num_bytes;
+        self.distinct = self.distinct.filter(|distinct| distinct.num_file_bytes(num_rows) < plain_bytes);
+        self.entry = ColumnEntry {
+            number,
+            property_type: type_number(self.property_type),
+            has_nulls: nulls.is_some().into(),
+            encoding: if self.distinct.is_some() { CODED } else { PLAIN },
+            num_distinct: self.distinct.as_ref().map_or(0, |distinct| distinct.len() as u64),
+            num_bytes: self.distinct.as_ref().map_or(self.entry.num_bytes, |distinct| distinct.bytes.len() as u64),
+        };
+        Ok(self)
+    }
+
+    /// Writes values of fixed width, or codes, and zeros behind them.
+    fn write_values(&mut self, file: &mut FileWriter, parts: &ColumnParts<'_>) -> Result<()> {
+        let mut len = 0;
+        if let Some(distinct) = &mut self.distinct {
+            let mut bytes = Vec::new();
+            parts(&mut |part| {
+                bytes.clear();
+                let is_known = distinct.codes(part, &mut self.codes);
+                if !is_known || distinct.len() as u64 != self.entry.num_distinct {
+                    return Err(Error::Input("strings changed while they were written".into()));
+                }
+                match code_width(self.entry.num_distinct) {
+                    1 => bytes.extend(self.codes.iter().map(|&code| code as u8)),
+                    2 => bytes.extend(self.codes.iter().flat_map(|&code| (code as u16).to_le_bytes())),
+                    _ => bytes.extend(self.codes.iter().flat_map(|code| code.to_le_bytes())),
+                }
+                len += bytes.len();
+                file.append(&bytes)
+            })?;
+        } else if width(self.property_type).is_some() {
+            parts(&mut |part| {
+                let bytes = part.fixed_bytes().unwrap_or_default();
+                len += bytes.len();
+                file.append(&bytes)
+            })?;
+        }
+        file.append(&[0; ALIGNMENT][..len.next_multiple_of(ALIGNMENT) - len])
+    }
+
+    fn write_offsets(&self, file: &mut FileWriter, parts: &ColumnParts<'_>) -> Result<()> {
+        if let Some(distinct) = &self.distinct {
+            return file.append(bytemuck::cast_slice(&distinct.offsets));
+        }
+        if width(self.property_type).is_some() {
+            return Ok(());
+        }
+        let mut end = 0_i64;
+        file.append(&end.to_le_bytes())?;
+        parts(&mut |part| {
+            let part = part.without_dictionary();
+            let Some((offsets, _)) = part.pieces() else { return Ok(()) };
+            let shifted: Vec<i64> = offsets[1..].iter().map(|offset| end + offset - offsets[0]).collect();
+            end = shifted.last().copied().unwrap_or(end);
+            file.append(bytemuck::cast_slice(&shifted))
+        })
+    }
+
+    fn write_bytes(&self, file: &mut FileWriter, parts: &ColumnParts<'_>) -> Result<()> {
+        if let Some(distinct) = &self.distinct {
+            return file.append(&distinct.bytes);
+        }
+        if width(self.property_type).is_some() {
+            return Ok(());
+        }
+        parts(&mut |part| {
+            let part = part.without_dictionary();
+            let Some((offsets, bytes)) = part.pieces() else { return Ok(()) };
+            file.append(&bytes[offsets[0] as usize..offsets[offsets.len() - 1] as usize])
+        })
+    }
+}
+
+/// The bytes between the first offset and the last.
+fn num_bytes(offsets: &[i64]) -> u64 {
+    (offsets[offsets.len() - 1] - offsets[0]) as u64
+}
+
+/// The distinct strings of a column in the order in which they first came; the place of each is its code.
+#[derive(Debug)]
+struct DistinctStrings {
+    /// Codes, by the hashes of their strings.
+    codes: HashTable<u32>,
+    hasher: DefaultHashBuilder,
+    /// Where strings begin among the bytes, and where the last one ends.
+    offsets: Vec<u64>,
+    bytes: Vec<u8>,
+}
+
+impl Default for DistinctStrings {
+    fn default() -> Self {
+        let (codes, hasher) = (HashTable::new(), DefaultHashBuilder::default());
+        Self { codes, hasher, offsets: vec![0], bytes: Vec::new() }
+    }
+}
+
+impl DistinctStrings {
+    fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Bytes in a file of codes of so many rows, and of the strings.
+    fn num_file_bytes(&self, num_rows: u64) -> u64 {
+        let codes = num_rows * code_width(self.len() as u64) as u64;
+        codes + size_of_val(&self.offsets[1..]) as u64 + self.bytes.len() as u64
+    }
+
+    /// Finds the code of each row, 0 of null ones; false where that would take too many strings.
+    fn codes(&mut self, part: &PropertyColumn, to: &mut Vec<u32>) -> bool {
+        to.clear();
+        let is_valid = |row: usize| part.validity().is_none_or(|nulls| nulls.is_valid(row));
+        match part.values() {
+            TypedArray::String(array) => {
+                for row in 0..array.len() {
+                    let code = if is_valid(row) { self.code(array.value(row)) } else { Some(0) };
+                    let Some(code) = code else { return false };
+                    to.push(code);
+                }
+            }
+            TypedArray::Coded { codes, texts } => {
+                // By code of the part, so that each string is looked up once.
+                let mut known: Vec<Option<u32>> = vec![None; texts.len()];
+                for (row, &code) in codes.values().iter().enumerate() {
+                    let code = match known.get(code as usize).copied().flatten() {
+                        _ if !is_valid(row) => Some(0),
+                        Some(known) => Some(known),
+                        None => {
+                            known[code as usize] = self.code(texts.value(code as usize));
+                            known[code as usize]
+                        }
+                    };
+                    let Some(code) = code else { return false };
+                    to.push(code);
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    /// The code of a string, a new one where it is new; `None` where there are too many.
+    fn code(&mut self, text: &str) -> Option<u32> {
+        let Self { codes, hasher, offsets, bytes } = self;
+        let text = text.as_bytes();
+        let string = |code: u32| &bytes[offsets[code as usize] as usize..offsets[code as usize + 1] as usize];
+        let hash = hasher.hash_one(text);
+        if let Some(&code) = codes.find(hash, |&code| string(code) == text) {
+            return Some(code);
+        }
+        if offsets.len() > MAX_DISTINCT || bytes.len() + text.len() > MAX_DISTINCT_BYTES {
+            return None;
+        }
+        let code = offsets.len() as u32 - 1;
+        codes.insert_unique(hash, code, |&code| hasher.hash_one(string(code)));
+        bytes.extend_from_slice(text);
+        offsets.push(bytes.len() as u64);
+        Some(code)
+    }
+}
