@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
-use graph::property::{PropertyColumn, PropertySchema, PropertyType};
+use graph::property::{PropertyColumn, PropertySchema, PropertyType, TypedArray};
 use lama::TempFile;
 
 use super::Load;
@@ -77,6 +77,8 @@ impl RowStore {
         if !fits {
             return Err(Error::Option(format!("{num_rows} edges came with properties of another number of edges")));
         }
+        // Here several threads look strings up, so that the one that writes the rows does not.
+        let columns: Vec<_> = columns.into_iter().map(PropertyColumn::with_dictionary).collect();
         let num_bytes: usize = columns.iter().map(PropertyColumn::num_bytes).sum();
         let held = self.held.fetch_add(num_bytes as u64, Ordering::Relaxed) + num_bytes as u64;
         let values = if held <= room / MEMORY_SHARE {
@@ -153,13 +155,15 @@ impl RowBases {
     }
 }
 
-/// Appends a column: the lengths of the bits of nulls, of offsets and of bytes, and these.
+/// Appends a column: the bits of nulls, codes, offsets and bytes, each behind its length.
 fn encode(column: &PropertyColumn, to: &mut Vec<u8>) {
-    let column = column.without_dictionary();
     let nulls = column.validity().map_or(Vec::new(), |nulls| nulls.inner().sliced().to_vec());
-    let pieces = column.pieces().unwrap_or_default();
-    let bytes = column.fixed_bytes().unwrap_or(Cow::Borrowed(pieces.1));
-    for part in [&nulls, bytemuck::cast_slice(pieces.0), &bytes] {
+    let (codes, (offsets, bytes)): (&[u32], _) = match column.values() {
+        TypedArray::Coded { codes, texts } => (codes.values(), (texts.value_offsets(), texts.value_data())),
+        _ => (&[], column.pieces().unwrap_or_default()),
+    };
+    let bytes = column.fixed_bytes().unwrap_or(Cow::Borrowed(bytes));
+    for part in [&nulls, bytemuck::cast_slice(codes), bytemuck::cast_slice(offsets), &bytes] {
         to.extend_from_slice(&(part.len() as u64).to_le_bytes());
         to.extend_from_slice(part);
     }
@@ -173,19 +177,26 @@ fn decode(property_type: PropertyType, num_rows: usize, mut bytes: &[u8]) -> Opt
         bytes = rest;
         Some(part)
     };
-    let (nulls, offsets, values) = (part()?, part()?, part()?);
+    let (nulls, codes, offsets, values) = (part()?, part()?, part()?, part()?);
     let nulls = match nulls.len() {
         0 => None,
         len if 8 * len < num_rows => return None,
         _ => Some(NullBuffer::new(BooleanBuffer::new(Buffer::from(nulls), 0, num_rows))),
     };
-    let column = match property_type {
-        PropertyType::String | PropertyType::Bytes => {
-            PropertyColumn::from_pieces(property_type, bytemuck::pod_collect_to_vec(offsets), values.to_vec(), nulls)
-        }
-        _ => PropertyColumn::from_fixed_bytes(property_type, values, nulls),
+    let pieces = |nulls: Option<NullBuffer>| {
+        let offsets = bytemuck::pod_collect_to_vec(offsets);
+        PropertyColumn::from_pieces(property_type, offsets, values.to_vec(), nulls).ok()
     };
-    column.ok().filter(|column| column.len() == num_rows)
+    let column = match property_type {
+        PropertyType::String if !codes.is_empty() => {
+            let strings = pieces(None)?;
+            let TypedArray::String(texts) = strings.values() else { return None };
+            PropertyColumn::from_codes(bytemuck::pod_collect_to_vec(codes), texts, nulls).ok()
+        }
+        PropertyType::String | PropertyType::Bytes => pieces(nulls),
+        _ => PropertyColumn::from_fixed_bytes(property_type, values, nulls).ok(),
+    };
+    column.filter(|column| column.len() == num_rows)
 }
 
 #[cfg(test)]
@@ -218,8 +229,19 @@ mod tests {
                 // Anywhere in a file, whatever its alignment.
                 let mut bytes = vec![7];
                 encode(&column, &mut bytes);
-                assert_eq!(decode(property_type, num_rows, &bytes[1..]), Some(column), "{property_type} {num_rows}");
+                assert_eq!(
+                    decode(property_type, num_rows, &bytes[1..]),
+                    Some(column.clone()),
+                    "{property_type} {num_rows}"
+                );
                 assert_eq!(decode(property_type, num_rows + 1, &bytes[1..]), None);
+                let twice: Vec<u32> = (0..1_000).map(|row| row % num_rows.max(1) as u32).collect();
+                let twice = column.gather_or_null(&twice).with_dictionary();
+                let is_coded = matches!(twice.values(), TypedArray::Coded { .. });
+                assert_eq!(is_coded, property_type == PropertyType::String);
+                bytes.clear();
+                encode(&twice, &mut bytes);
+                assert_eq!(decode(property_type, 1_000, &bytes), Some(twice));
             }
         }
     }

@@ -1,3 +1,5 @@
+//! Tests of columns and of their builder.
+
 use arrow_array::types::UInt32Type;
 use arrow_array::{Int32Array, LargeStringArray, StringArray, TimestampMicrosecondArray, UInt32Array};
 
@@ -92,6 +94,12 @@ fn dictionaries_make_no_difference() {
     for other in [with.slice(3..50), with.gather(&[7, 7, 0]), with.clone().padded(101)] {
         assert!(matches!(other.values(), TypedArray::Coded { texts, .. } if texts.len() == 4));
     }
+    assert!(matches!(with.without_dictionary().values(), TypedArray::String(_)));
+    // A dictionary is made where few strings are distinct.
+    let rarer = rebuilt(&coded(20, 320, |row| row % 9 == 0));
+    assert_eq!(rarer.clone().with_dictionary(), rarer);
+    assert!(matches!(rarer.with_dictionary().values(), TypedArray::Coded { texts, .. } if texts.len() == 20));
+    assert!(matches!(rebuilt(&coded(23, 320, |_| false)).with_dictionary().values(), TypedArray::String(_)));
     // A code that names a null of the dictionary is a null.
     let texts: LargeStringArray = [Some("a"), None].into_iter().collect();
     let array = DictionaryArray::<UInt32Type>::new(UInt32Array::from(vec![0, 1, 0]), Arc::new(texts));

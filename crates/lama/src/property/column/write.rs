@@ -1,13 +1,10 @@
 //! Writes columns: over the rows once for each section, so that rows need not be in memory.
 
-use std::hash::BuildHasher;
 use std::path::Path;
 
-use arrow_array::Array;
 use arrow_buffer::NullBufferBuilder;
 use base::storage::Storage;
-use graph::property::{PropertyColumn, PropertyType, TypedArray};
-use hashbrown::{DefaultHashBuilder, HashTable};
+use graph::property::{DistinctStrings, PropertyColumn, PropertyType, TypedArray};
 
 use super::{ALIGNMENT, CODED, ColumnEntry, NewColumns, PLAIN, code_width, width};
 use crate::encoding::Encoder;
@@ -90,7 +87,8 @@ struct Survey {
 
 impl Survey {
     fn new(property_type: PropertyType) -> Self {
-        let distinct = (property_type == PropertyType::String).then(DistinctStrings::default);
+        let distinct =
+            (property_type == PropertyType::String).then(|| DistinctStrings::new(MAX_DISTINCT, MAX_DISTINCT_BYTES));
         let (entry, nulls, codes) = (ColumnEntry::default(), NullBufferBuilder::new(0), Vec::new());
         Self { property_type, entry, nulls, distinct, codes }
     }
@@ -132,14 +130,14 @@ impl Survey {
             file.append(&bits)?;
         }
         let plain_bytes = 8 * num_rows + self.entry.num_bytes;
-        self.distinct = self.distinct.filter(|distinct| distinct.num_file_bytes(num_rows) < plain_bytes);
+        self.distinct = self.distinct.filter(|distinct| num_coded_bytes(distinct, num_rows) < plain_bytes);
         self.entry = ColumnEntry {
             number,
             property_type: type_number(self.property_type),
             has_nulls: nulls.is_some().into(),
             encoding: if self.distinct.is_some() { CODED } else { PLAIN },
             num_distinct: self.distinct.as_ref().map_or(0, |distinct| distinct.len() as u64),
-            num_bytes: self.distinct.as_ref().map_or(self.entry.num_bytes, |distinct| distinct.bytes.len() as u64),
+            num_bytes: self.distinct.as_ref().map_or(self.entry.num_bytes, |distinct| distinct.bytes().len() as u64),
         };
         Ok(self)
     }
@@ -175,7 +173,7 @@ impl Survey {
 
     fn write_offsets(&self, file: &mut FileWriter, parts: &ColumnParts<'_>) -> Result<()> {
         if let Some(distinct) = &self.distinct {
-            return file.append(bytemuck::cast_slice(&distinct.offsets));
+            return file.append(bytemuck::cast_slice(distinct.offsets()));
         }
         if width(self.property_type).is_some() {
             return Ok(());
@@ -193,7 +191,7 @@ impl Survey {
 
     fn write_bytes(&self, file: &mut FileWriter, parts: &ColumnParts<'_>) -> Result<()> {
         if let Some(distinct) = &self.distinct {
-            return file.append(&distinct.bytes);
+            return file.append(distinct.bytes());
         }
         if width(self.property_type).is_some() {
             return Ok(());
@@ -211,84 +209,8 @@ fn num_bytes(offsets: &[i64]) -> u64 {
     (offsets[offsets.len() - 1] - offsets[0]) as u64
 }
 
-/// The distinct strings of a column in the order in which they first came; the place of each is its code.
-#[derive(Debug)]
-struct DistinctStrings {
-    /// Codes, by the hashes of their strings.
-    codes: HashTable<u32>,
-    hasher: DefaultHashBuilder,
-    /// Where strings begin among the bytes, and where the last one ends.
-    offsets: Vec<u64>,
-    bytes: Vec<u8>,
-}
-
-impl Default for DistinctStrings {
-    fn default() -> Self {
-        let (codes, hasher) = (HashTable::new(), DefaultHashBuilder::default());
-        Self { codes, hasher, offsets: vec![0], bytes: Vec::new() }
-    }
-}
-
-impl DistinctStrings {
-    fn len(&self) -> usize {
-        self.offsets.len() - 1
-    }
-
-    /// Bytes in a file of codes of so many rows, and of the strings.
-    fn num_file_bytes(&self, num_rows: u64) -> u64 {
-        let codes = num_rows * code_width(self.len() as u64) as u64;
-        codes + size_of_val(&self.offsets[1..]) as u64 + self.bytes.len() as u64
-    }
-
-    /// Finds the code of each row, 0 of null ones; false where that would take too many strings.
-    fn codes(&mut self, part: &PropertyColumn, to: &mut Vec<u32>) -> bool {
-        to.clear();
-        let is_valid = |row: usize| part.validity().is_none_or(|nulls| nulls.is_valid(row));
-        match part.values() {
-            TypedArray::String(array) => {
-                for row in 0..array.len() {
-                    let code = if is_valid(row) { self.code(array.value(row)) } else { Some(0) };
-                    let Some(code) = code else { return false };
-                    to.push(code);
-                }
-            }
-            TypedArray::Coded { codes, texts } => {
-                // By code of the part, so that each string is looked up once.
-                let mut known: Vec<Option<u32>> = vec![None; texts.len()];
-                for (row, &code) in codes.values().iter().enumerate() {
-                    let code = match known.get(code as usize).copied().flatten() {
-                        _ if !is_valid(row) => Some(0),
-                        Some(known) => Some(known),
-                        None => {
-                            known[code as usize] = self.code(texts.value(code as usize));
-                            known[code as usize]
-                        }
-                    };
-                    let Some(code) = code else { return false };
-                    to.push(code);
-                }
-            }
-            _ => return false,
-        }
-        true
-    }
-
-    /// The code of a string, a new one where it is new; `None` where there are too many.
-    fn code(&mut self, text: &str) -> Option<u32> {
-        let Self { codes, hasher, offsets, bytes } = self;
-        let text = text.as_bytes();
-        let string = |code: u32| &bytes[offsets[code as usize] as usize..offsets[code as usize + 1] as usize];
-        let hash = hasher.hash_one(text);
-        if let Some(&code) = codes.find(hash, |&code| string(code) == text) {
-            return Some(code);
-        }
-        if offsets.len() > MAX_DISTINCT || bytes.len() + text.len() > MAX_DISTINCT_BYTES {
-            return None;
-        }
-        let code = offsets.len() as u32 - 1;
-        codes.insert_unique(hash, code, |&code| hasher.hash_one(string(code)));
-        bytes.extend_from_slice(text);
-        offsets.push(bytes.len() as u64);
-        Some(code)
-    }
+/// The bytes of codes of so many rows, and of their strings.
+fn num_coded_bytes(distinct: &DistinctStrings, num_rows: u64) -> u64 {
+    let (num_distinct, num_bytes) = (distinct.len() as u64, distinct.bytes().len() as u64);
+    num_rows * code_width(num_distinct) as u64 + 8 * num_distinct + num_bytes
 }
