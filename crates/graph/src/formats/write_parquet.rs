@@ -88,7 +88,9 @@ pub fn write_parquet_vertices<E: From<Error> + Send>(
             let ids = (piece * GROUP_ROWS) as VertexId..graph.vertex_bound().min((piece + 1) * GROUP_ROWS) as VertexId;
             let vertices: Vec<VertexId> = ids.filter(|&vertex| graph.is_live(vertex)).collect();
             let mut columns = keys.cells(&[&vertices])?;
-            columns.extend(properties.vertex_columns(&vertices)?.into_iter().map(Cells::Property));
+            columns.extend(
+                properties.vertex_columns(&vertices)?.into_iter().map(|column| Cells::Property(Box::new(column))),
+            );
             *made = Some(Group::new(&columns)?);
             Ok(())
         },
@@ -114,7 +116,7 @@ fn write_edges<W: Weight, E: From<Error> + Send>(
         }
         if !properties.edge_schema().is_empty() {
             let found = properties.edge_columns(&rows.rows)?;
-            columns.extend(found.into_iter().map(Cells::Property));
+            columns.extend(found.into_iter().map(|column| Cells::Property(Box::new(column))));
         }
         rows.clear();
         Ok(Group::new(&columns)?)

@@ -219,7 +219,7 @@ fn write_parquet<E: From<Error>>(
             };
             cells.push(cell)?;
         }
-        file.add(Group::new(&[key_cells, Cells::Property(cells.finish())])?)?;
+        file.add(Group::new(&[key_cells, Cells::Property(Box::new(cells.finish()))])?)?;
     }
     file.finish(&fields)?;
     Ok(())

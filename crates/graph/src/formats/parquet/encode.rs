@@ -58,7 +58,7 @@ pub(in crate::formats) enum Cells {
         num_entries: usize,
         indices: Vec<u32>,
     },
-    Property(PropertyColumn),
+    Property(Box<PropertyColumn>),
 }
 
 /// Where a column of a row group lies in its bytes.

@@ -150,7 +150,7 @@ fn runs_of_rows_that_lie_are_refused() {
 }
 
 #[test]
-fn what_lies_is_refused() {
+fn columns_that_lie_are_refused() {
     let disk = FaultStorage::new(FaultPlan::Never);
     let entry = |property_type, num_bytes| ColumnEntry { property_type, num_bytes, ..ColumnEntry::default() };
     let text = |offsets: [u64; 3], bytes: &[u8], number: u32| {
@@ -182,7 +182,7 @@ fn what_lies_is_refused() {
     }
 }
 
-/// Rows of strings of which about so many are distinct, in parts; every ninth is null.
+/// Rows of strings, about `num_distinct` of them distinct, in parts; every ninth is null.
 fn strings(num_distinct: usize, num_rows: usize) -> Vec<PropertyColumn> {
     let mut parts = vec![ColumnBuilder::new(PropertyType::String)];
     for row in 0..num_rows {

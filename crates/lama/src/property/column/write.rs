@@ -209,7 +209,7 @@ fn num_bytes(offsets: &[i64]) -> u64 {
     (offsets[offsets.len() - 1] - offsets[0]) as u64
 }
 
-/// The bytes of codes of so many rows, and of their strings.
+/// The bytes of the codes of `num_rows` rows, and of the distinct strings.
 fn num_coded_bytes(distinct: &DistinctStrings, num_rows: u64) -> u64 {
     let (num_distinct, num_bytes) = (distinct.len() as u64, distinct.bytes().len() as u64);
     num_rows * code_width(num_distinct) as u64 + 8 * num_distinct + num_bytes
