@@ -26,6 +26,7 @@ mod degrees;
 mod diff;
 mod error;
 mod export;
+mod filter;
 mod job;
 mod live;
 mod pinned;

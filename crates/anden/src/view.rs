@@ -29,7 +29,9 @@ pub struct View {
 
 /// What clones of a view share: that it is open, and what it is called.
 struct Seen {
-    _pin: Pin,
+    _pin: Option<Pin>,
+    /// The view that this one is a part of.
+    _whole: Option<Arc<Seen>>,
     /// Written when it is first asked for, unless it is given: most views are not asked.
     name: OnceLock<String>,
     /// Where the name is not given, that of the newest snapshot.
@@ -75,8 +77,18 @@ impl View {
     }
 
     fn seen(graph: lama::View, session: Session, pin: Pin, name: OnceLock<String>, newest: Option<u32>) -> Self {
-        let seen = Arc::new(Seen { _pin: pin, name, newest, least_patch_bytes: OnceLock::new() });
+        let seen = Seen { _pin: Some(pin), _whole: None, name, newest, least_patch_bytes: OnceLock::new() };
+        let seen = Arc::new(seen);
         let graph = session.advisor().attach(&graph, session.prefetch());
+        Self { graph, session, seen, weights: Arc::default(), chosen: None, last_weights: Arc::default() }
+    }
+
+    /// A part of this view, with lists of its own.
+    pub(crate) fn with_lists(&self, graph: lama::View, name: String) -> Self {
+        let name = OnceLock::from(name);
+        let whole = Some(Arc::clone(&self.seen));
+        let seen = Seen { _pin: None, _whole: whole, name, newest: None, least_patch_bytes: OnceLock::new() };
+        let (seen, session) = (Arc::new(seen), self.session.clone());
         Self { graph, session, seen, weights: Arc::default(), chosen: None, last_weights: Arc::default() }
     }
 

@@ -125,7 +125,11 @@ fn view(database: &Database, selection: &Selection) -> Result<View> {
         (None, Some(window)) => database.window(window.clone())?,
         (None, None) => database.view()?,
     };
-    Ok(selection.prefetch.map_or(view.clone(), |policy| view.with_prefetch(policy)))
+    let view = selection.prefetch.map_or(view.clone(), |policy| view.with_prefetch(policy));
+    match (&selection.where_edge, &selection.where_vertex) {
+        (None, None) => Ok(view),
+        (edges, vertices) => Ok(view.filter(edges.as_deref(), vertices.as_deref())?),
+    }
 }
 
 /// What was read ahead, under this name, where anything was.

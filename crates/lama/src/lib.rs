@@ -68,4 +68,4 @@ pub use store::{
 pub use table::PAGE_VERTICES;
 pub use temp_file::TempFile;
 pub use verify::VerifyReport;
-pub use view::View;
+pub use view::{Entries, KeepEntries, View};

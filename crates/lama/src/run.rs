@@ -150,6 +150,10 @@ impl RunWriter {
         Ok(Self { id, rules, weight_type, has_rows, out_side, in_side })
     }
 
+    pub(crate) fn weight_type(&self) -> Option<WeightType> {
+        self.weight_type
+    }
+
     /// Appends the lists of the next `degrees.len()` vertices of a side: `targets` holds them one after the other,
     /// `weights` and `rows` are parallel to it, or empty where the graph has none.
     ///

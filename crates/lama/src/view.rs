@@ -1,5 +1,7 @@
 //! Read access to the graph at a version, or to what a range of versions added.
 
+mod filtered;
+
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -12,6 +14,7 @@ use graph::{
     WillNeed,
 };
 
+pub use self::filtered::{Entries, KeepEntries};
 use crate::arc_columns::Row;
 use crate::base_run::{BaseLists, BaseRun};
 use crate::dictionary::Dictionary;

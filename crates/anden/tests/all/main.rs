@@ -4,6 +4,7 @@ mod apply_file;
 mod beside_each_other;
 mod edge_properties;
 mod facade;
+mod filters;
 mod live_queries;
 mod matrix;
 mod prefetch;

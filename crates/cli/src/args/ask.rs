@@ -19,6 +19,12 @@ pub struct Selection {
     /// Only the edges added in these snapshots, both ends included: those that B has and the snapshot before A had not
     #[arg(long, global = true, value_name = "A..B", value_parser = parse::window, allow_hyphen_values = true)]
     pub window: Option<RangeInclusive<u32>>,
+    /// Only the edges for which an expression of SQL over their properties is true: 'amount > 100 AND kind = ''wire'''
+    #[arg(long, global = true, value_name = "EXPR")]
+    pub where_edge: Option<String>,
+    /// Only the vertices for which an expression of SQL over their properties is true; the others count as removed
+    #[arg(long, global = true, value_name = "EXPR")]
+    pub where_vertex: Option<String>,
     /// What is read ahead of a graph larger than memory: auto, off, neighbourhood, sequential, frontier [default: auto]
     #[arg(long, global = true, value_name = "POLICY", hide_possible_values = true, value_parser = prefetch_policies())]
     pub prefetch: Option<Prefetch>,

@@ -310,3 +310,27 @@ fn parallel_edges_have_numbers() {
     scene.write("bad.txt", "- SEA JFK #1\n");
     scene.anden(&["apply", "db", "bad.txt"]).failed(&["bad.txt:1", "edges have numbers in multigraphs only"]);
 }
+
+#[test]
+fn verbs_take_a_part_of_the_graph() {
+    let scene = flights(&["--multigraph"]);
+    let late = ["--where-edge", "delay > 1 AND distance < 1000"];
+    let run = scene.json(&[&["run", "db", "wcc", "--check"][..], &late].concat());
+    assert_eq!((&run["vertices"], &run["edges"], &run["result"]["components"]), (&json!(3), &json!(1), &json!(2)));
+    let neighbors = |of: &str, filter: &[&str]| scene.json(&[&["query", "db", "neighbors", of], filter].concat());
+    assert_eq!(neighbors("SEA", &["--where-edge", "day = '2001-01-01'"])["result"], json!(["JFK", "ORD"]));
+    assert_eq!(neighbors("SEA", &["--where-edge", "delay >= 10"])["result"], json!(["JFK"]));
+    scene.anden(&["export", "db", "late.csv", "--where-edge", "day IS NULL"]).succeeded();
+    assert_eq!(scene.read("late.csv"), "source,target,distance:i64,delay:f64,day:date\nSEA,JFK,2422,10.0,\n");
+    scene.write("places.csv", "id,country\nSEA,US\nORD,US\nJFK,\n");
+    scene.anden(&["append", "db", "--vertices", "places.csv", "--quiet"]).succeeded();
+    let part = scene.json(&["run", "db", "wcc", "--where-vertex", "country = 'US'"]);
+    assert_eq!((&part["vertices"], &part["edges"]), (&json!(2), &json!(1)));
+    scene.anden(&["query", "db", "edge", "SEA", "JFK", "--where-vertex", "country = 'US'"]).failed(&["JFK"]);
+    for (filter, what) in [
+        ("distence > 3", "character 1: there is no property \"distence\" of edges; did you mean \"distance\"?"),
+        ("delay > 3 AND day < 7", "character 15: day of type date cannot be compared with 7 of type i64"),
+    ] {
+        scene.anden(&["run", "db", "wcc", "--where-edge", filter]).failed(&["the predicate over edges, ", what]);
+    }
+}

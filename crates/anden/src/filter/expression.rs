@@ -1,0 +1,401 @@
+//! From the text of a predicate to a tree in which every part has a type.
+//!
+//! The grammar is SQL's, read by `sqlparser`; what stands here says which of its expressions a predicate may have, and
+//! what they mean for the types of properties.
+
+use arrow_array::ArrayRef;
+use graph::property::{ColumnBuilder, OwnedValue, PropertySchema, PropertyType, PropertyValue};
+use sqlparser::ast::{BinaryOperator, Expr, InTarget, Spanned, UnaryOperator, Value};
+use sqlparser::dialect::GenericDialect;
+use sqlparser::parser::{Parser, ParserError};
+use sqlparser::tokenizer::Token;
+
+use crate::{Error, Result};
+
+/// A longer text is no predicate of a person, and could nest deeper than the stack is.
+const MAX_BYTES: usize = 64 << 10;
+/// The deepest nesting.
+const MAX_DEPTH: usize = 128;
+
+/// A part of a predicate.
+#[derive(Debug)]
+pub(super) enum Node {
+    /// The values of a property, by its place among the columns that the predicate reads.
+    Column(usize),
+    /// One value for all rows, as an array of one.
+    Literal(ArrayRef),
+    /// Whole numbers as floating ones.
+    AsReal(Box<Node>),
+    /// Dates as the timestamps of their midnights.
+    AsTimestamp(Box<Node>),
+    Compare(Comparison, Box<[Node; 2]>),
+    Calculate(Calculation, Box<[Node; 2]>),
+    Minus(Box<Node>),
+    /// True where all are.
+    All(Vec<Node>),
+    /// True where one is.
+    Any(Vec<Node>),
+    Not(Box<Node>),
+    IsNull(Box<Node>),
+    Like {
+        is_case_sensitive: bool,
+        both: Box<[Node; 2]>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Comparison {
+    Equal,
+    NotEqual,
+    Less,
+    LessOrEqual,
+    Greater,
+    GreaterOrEqual,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Calculation {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+    BitAnd,
+    BitOr,
+    BitXor,
+}
+
+/// A predicate over the properties of edges or of vertices.
+#[derive(Debug)]
+pub(super) struct Predicate {
+    pub(super) root: Node,
+    /// The places in the schema of the properties that it reads.
+    pub(super) columns: Vec<usize>,
+}
+
+impl Predicate {
+    /// Reads the text of a predicate over properties of `schema`, which are those of `whose`.
+    ///
+    /// # Errors
+    /// It is none; it names a property that is not there, or its types do not fit. The message names the character.
+    pub(super) fn parse(text: &str, schema: &PropertySchema, whose: &str) -> Result<Self> {
+        let expression = parsed(text)?;
+        let mut reader = Reader { schema, whose, columns: Vec::new(), depth: 0 };
+        let root = reader.boolean(&expression)?;
+        Ok(Self { root, columns: reader.columns })
+    }
+}
+
+/// A node, and its type; none of a null.
+type Typed = (Node, Option<PropertyType>);
+
+struct Reader<'a> {
+    schema: &'a PropertySchema,
+    whose: &'a str,
+    columns: Vec<usize>,
+    depth: usize,
+}
+
+fn parsed(text: &str) -> Result<Expr> {
+    if text.len() > MAX_BYTES {
+        return Err(wrong(1, format!("{} bytes of text, at most {MAX_BYTES} are possible", text.len())));
+    }
+    let read = || -> Result<Expr, ParserError> {
+        let mut parser = Parser::new(&GenericDialect {}).try_with_sql(text)?;
+        let expression = parser.parse_expr()?;
+        match &parser.peek_token_ref().token {
+            Token::EOF => Ok(expression),
+            _ => parser.expected("the end", parser.peek_token()),
+        }
+    };
+    read().map_err(|error| match error {
+        ParserError::TokenizerError(what) | ParserError::ParserError(what) => {
+            let (what, place) = what.rsplit_once(" at Line: ").unwrap_or((&what, ""));
+            let column = place.rsplit_once("Column: ").and_then(|(_, column)| column.trim().parse().ok());
+            // Without a place, it is the end where more was expected.
+            wrong(column.unwrap_or(text.chars().count() as u64 + 1), what)
+        }
+        ParserError::RecursionLimitExceeded => too_deep(1),
+    })
+}
+
+fn too_deep(character: u64) -> Error {
+    wrong(character, "the expression is nested too deep")
+}
+
+fn wrong(character: u64, what: impl std::fmt::Display) -> Error {
+    Error::InvalidInput(format!("character {character}: {what}"))
+}
+
+fn wrong_at(expression: &Expr, what: impl std::fmt::Display) -> Error {
+    wrong(expression.span().start.column.max(1), what)
+}
+
+fn said(of: Option<PropertyType>) -> &'static str {
+    of.map_or("null", PropertyType::name)
+}
+
+impl Reader<'_> {
+    /// An expression that is true, false or null.
+    fn boolean(&mut self, expression: &Expr) -> Result<Node> {
+        let (node, found) = self.value(expression)?;
+        match found {
+            None | Some(PropertyType::Boolean) => Ok(node),
+            Some(found) => {
+                Err(wrong_at(expression, format!("true or false expected, found {expression} of type {found}")))
+            }
+        }
+    }
+
+    fn value(&mut self, expression: &Expr) -> Result<Typed> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            return Err(too_deep(expression.span().start.column.max(1)));
+        }
+        let value = self.value_at_depth(expression);
+        self.depth -= 1;
+        value
+    }
+
+    fn value_at_depth(&mut self, expression: &Expr) -> Result<Typed> {
+        let boolean = |node| Ok((node, Some(PropertyType::Boolean)));
+        match expression {
+            Expr::Nested(inner) => self.value(inner),
+            Expr::Identifier(name) => self.column(expression, &name.value),
+            Expr::Value(value) => literal(expression, &value.value),
+            Expr::TypedString(text) => match &text.value.value {
+                Value::SingleQuotedString(_) => literal(expression, &text.value.value),
+                _ => Err(not_allowed(expression)),
+            },
+            Expr::UnaryOp { op: UnaryOperator::Not, expr } => boolean(Node::Not(Box::new(self.boolean(expr)?))),
+            Expr::UnaryOp { op: UnaryOperator::Plus, expr } => self.number(expr),
+            Expr::UnaryOp { op: UnaryOperator::Minus, expr } => match &**expr {
+                Expr::Value(value) => negative(expression, &value.value),
+                _ => {
+                    let (node, found) = self.number(expr)?;
+                    Ok((Node::Minus(Box::new(node)), found))
+                }
+            },
+            Expr::IsNull(inner) => boolean(Node::IsNull(Box::new(self.value(inner)?.0))),
+            Expr::IsNotNull(inner) => boolean(Node::Not(Box::new(Node::IsNull(Box::new(self.value(inner)?.0))))),
+            Expr::BinaryOp { left, op, right } => self.binary(expression, left, op, right),
+            Expr::In { expr, target: InTarget::List(list), negated, global: false } => {
+                let equal = list.iter().map(|item| self.compare(Comparison::Equal, expr, item));
+                boolean(negated_if(*negated, Node::Any(equal.collect::<Result<_>>()?)))
+            }
+            Expr::Between { expr, negated, low, high } => {
+                let low = self.compare(Comparison::GreaterOrEqual, expr, low)?;
+                let high = self.compare(Comparison::LessOrEqual, expr, high)?;
+                boolean(negated_if(*negated, Node::All(vec![low, high])))
+            }
+            Expr::Like { negated, any: false, expr, pattern, escape_char: None } => {
+                boolean(negated_if(*negated, self.like(true, expr, pattern)?))
+            }
+            Expr::ILike { negated, any: false, expr, pattern, escape_char: None } => {
+                boolean(negated_if(*negated, self.like(false, expr, pattern)?))
+            }
+            _ => Err(not_allowed(expression)),
+        }
+    }
+
+    fn column(&mut self, expression: &Expr, name: &str) -> Result<Typed> {
+        let place = self.schema.find(name);
+        let Some((place, (_, property_type))) = place.and_then(|place| Some((place, self.schema.get(place)?))) else {
+            return Err(wrong_at(expression, self.no_property(name)));
+        };
+        let column = self.columns.iter().position(|&known| known == place).unwrap_or_else(|| {
+            self.columns.push(place);
+            self.columns.len() - 1
+        });
+        Ok((Node::Column(column), Some(property_type)))
+    }
+
+    fn no_property(&self, name: &str) -> String {
+        let names: Vec<&str> = self.schema.iter().map(|(name, _)| name).collect();
+        let near = names.iter().map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
+        match near {
+            None => format!("there is no property {name:?}: {} have none", self.whose),
+            Some((distance, near)) if distance <= name.chars().count().div_ceil(3) => {
+                format!("there is no property {name:?} of {}; did you mean {near:?}?", self.whose)
+            }
+            Some(_) => format!("there is no property {name:?}: {} have {}", self.whose, names.join(", ")),
+        }
+    }
+
+    fn binary(&mut self, expression: &Expr, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Typed> {
+        let comparison = match op {
+            BinaryOperator::And | BinaryOperator::Or => {
+                // A long chain leans to the left: it is taken apart here, not one level deeper for each part.
+                let (mut rest, mut parts) = (left, vec![self.boolean(right)?]);
+                while let Expr::BinaryOp { left, op: other, right } = rest
+                    && other == op
+                {
+                    parts.push(self.boolean(right)?);
+                    rest = left;
+                }
+                parts.push(self.boolean(rest)?);
+                parts.reverse();
+                let node = if *op == BinaryOperator::And { Node::All(parts) } else { Node::Any(parts) };
+                return Ok((node, Some(PropertyType::Boolean)));
+            }
+            BinaryOperator::Eq => Comparison::Equal,
+            BinaryOperator::NotEq => Comparison::NotEqual,
+            BinaryOperator::Lt => Comparison::Less,
+            BinaryOperator::LtEq => Comparison::LessOrEqual,
+            BinaryOperator::Gt => Comparison::Greater,
+            BinaryOperator::GtEq => Comparison::GreaterOrEqual,
+            _ => return self.calculation(expression, left, op, right),
+        };
+        Ok((self.compare(comparison, left, right)?, Some(PropertyType::Boolean)))
+    }
+
+    fn calculation(&mut self, expression: &Expr, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Typed> {
+        let calculation = match op {
+            BinaryOperator::Plus => Calculation::Add,
+            BinaryOperator::Minus => Calculation::Subtract,
+            BinaryOperator::Multiply => Calculation::Multiply,
+            BinaryOperator::Divide => Calculation::Divide,
+            BinaryOperator::Modulo => Calculation::Remainder,
+            BinaryOperator::BitwiseAnd => Calculation::BitAnd,
+            BinaryOperator::BitwiseOr => Calculation::BitOr,
+            BinaryOperator::BitwiseXor => Calculation::BitXor,
+            _ => return Err(not_allowed(expression)),
+        };
+        let (first, second) = (self.number(left)?, self.number(right)?);
+        let Some((first, second, of)) = self.same_type(first, second) else {
+            return Err(wrong_at(expression, format!("{left} and {right} are of types that do not go together")));
+        };
+        let is_bitwise = matches!(calculation, Calculation::BitAnd | Calculation::BitOr | Calculation::BitXor);
+        if is_bitwise && !matches!(of, None | Some(PropertyType::I64 | PropertyType::U64)) {
+            return Err(wrong_at(expression, format!("bits are those of whole numbers, not of type {}", said(of))));
+        }
+        Ok((Node::Calculate(calculation, Box::new([first, second])), of))
+    }
+
+    fn number(&mut self, expression: &Expr) -> Result<Typed> {
+        let (node, found) = self.value(expression)?;
+        match found.is_none_or(PropertyType::is_numeric) {
+            true => Ok((node, found)),
+            false => {
+                Err(wrong_at(expression, format!("a number expected, found {expression} of type {}", said(found))))
+            }
+        }
+    }
+
+    fn compare(&mut self, comparison: Comparison, left: &Expr, right: &Expr) -> Result<Node> {
+        let (first, second) = (self.value(left)?, self.value(right)?);
+        let (first_type, second_type) = (first.1, second.1);
+        match self.same_type(first, second) {
+            Some((first, second, _)) => Ok(Node::Compare(comparison, Box::new([first, second]))),
+            None => {
+                let (a, b) = (said(first_type), said(second_type));
+                Err(wrong_at(left, format!("{left} of type {a} cannot be compared with {right} of type {b}")))
+            }
+        }
+    }
+
+    fn like(&mut self, is_case_sensitive: bool, text: &Expr, pattern: &Expr) -> Result<Node> {
+        let mut string = |expression: &Expr| match self.value(expression)? {
+            (node, None | Some(PropertyType::String)) => Ok(node),
+            (_, found) => {
+                Err(wrong_at(expression, format!("text expected, found {expression} of type {}", said(found))))
+            }
+        };
+        Ok(Node::Like { is_case_sensitive, both: Box::new([string(text)?, string(pattern)?]) })
+    }
+
+    /// Two values in one type; `None` where there is none that holds both.
+    fn same_type(&self, first: Typed, second: Typed) -> Option<(Node, Node, Option<PropertyType>)> {
+        use PropertyType::{Date, F32, F64, I64, String, Timestamp, U64};
+        let ((first, a), (second, b)) = (first, second);
+        let (Some(a), Some(b)) = (a, b) else {
+            let of = a.or(b);
+            return Some((typed_null(first, a, of)?, typed_null(second, b, of)?, of));
+        };
+        if a == b {
+            return Some((first, second, Some(a)));
+        }
+        // A literal takes the type of what it is compared with, where that holds it.
+        if let Some(first) = literal_as(&first, b) {
+            return Some((first, second, Some(b)));
+        }
+        if let Some(second) = literal_as(&second, a) {
+            return Some((first, second, Some(a)));
+        }
+        match (a, b) {
+            (Date, Timestamp) => Some((Node::AsTimestamp(Box::new(first)), second, Some(Timestamp))),
+            (Timestamp, Date) => Some((first, Node::AsTimestamp(Box::new(second)), Some(Timestamp))),
+            (I64 | U64 | F32 | F64, I64 | U64 | F32 | F64) => {
+                let real = |node, of| if of == F64 { node } else { Node::AsReal(Box::new(node)) };
+                Some((real(first, a), real(second, b), Some(F64)))
+            }
+            (String, _) | (_, String) => None,
+            _ => None,
+        }
+    }
+}
+
+/// A null takes the type of what stands beside it.
+fn typed_null(node: Node, of: Option<PropertyType>, wanted: Option<PropertyType>) -> Option<Node> {
+    match (of, wanted) {
+        (None, Some(wanted)) => Some(Node::Literal(one(PropertyValue::Null, wanted)?)),
+        _ => Some(node),
+    }
+}
+
+/// A literal in another type: exactly that value, or text as files have it.
+fn literal_as(node: &Node, to: PropertyType) -> Option<Node> {
+    let Node::Literal(array) = node else { return None };
+    let column = graph::property::PropertyColumn::from_array(array.clone()).ok()?;
+    match column.get(0) {
+        PropertyValue::String(text) if to != PropertyType::String && !to.is_numeric() => {
+            let value = OwnedValue::parse(text, to).ok()?;
+            Some(Node::Literal(one(value.as_value(), to)?))
+        }
+        value => Some(Node::Literal(one(value.converted(to)?, to)?)),
+    }
+}
+
+fn one(value: PropertyValue<'_>, of: PropertyType) -> Option<ArrayRef> {
+    let mut column = ColumnBuilder::new(of);
+    column.push(value).ok()?;
+    Some(column.finish().array().clone())
+}
+
+fn literal(expression: &Expr, value: &Value) -> Result<Typed> {
+    let (value, of) = match value {
+        Value::Number(digits, _) => return number(expression, digits),
+        Value::SingleQuotedString(text) => (PropertyValue::String(text), Some(PropertyType::String)),
+        Value::Boolean(value) => (PropertyValue::Boolean(*value), Some(PropertyType::Boolean)),
+        Value::Null => (PropertyValue::Null, None),
+        _ => return Err(not_allowed(expression)),
+    };
+    let array = one(value, of.unwrap_or(PropertyType::Boolean)).ok_or_else(|| not_allowed(expression))?;
+    Ok((Node::Literal(array), of))
+}
+
+fn negative(expression: &Expr, value: &Value) -> Result<Typed> {
+    match value {
+        Value::Number(digits, _) => number(expression, &format!("-{digits}")),
+        _ => Err(wrong_at(expression, format!("a number expected, found {value}"))),
+    }
+}
+
+/// A number in the narrowest type: `i64`, `u64`, then `f64`.
+fn number(expression: &Expr, digits: &str) -> Result<Typed> {
+    for of in [PropertyType::I64, PropertyType::U64, PropertyType::F64] {
+        if let Some(array) = OwnedValue::parse(digits, of).ok().and_then(|value| one(value.as_value(), of)) {
+            return Ok((Node::Literal(array), Some(of)));
+        }
+    }
+    Err(wrong_at(expression, format!("{digits} is no number of a type that properties have")))
+}
+
+fn negated_if(is_negated: bool, node: Node) -> Node {
+    if is_negated { Node::Not(Box::new(node)) } else { node }
+}
+
+fn not_allowed(expression: &Expr) -> Error {
+    let what = "properties, literals, AND, OR, NOT, =, <>, <, <=, >, >=, IN, BETWEEN, LIKE, IS NULL, + - * / % & | ^";
+    wrong_at(expression, format!("{expression} is not possible here; possible are {what}"))
+}

@@ -1,0 +1,319 @@
+//! Views of a part of the graph: each predicate against a filter of the model, edge by edge.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use anden::{
+    Database, Direction, Error, Graph, InEdges, Job, KeyScheme, Options, Parameters, Session, Update, View, WeightType,
+};
+use testkit::Random;
+
+/// What a graph has beside its edges.
+#[derive(Clone, Copy)]
+struct Kind {
+    weights: bool,
+    properties: bool,
+    multigraph: bool,
+}
+
+const KINDS: [Kind; 6] = [
+    Kind { weights: false, properties: false, multigraph: false },
+    Kind { weights: true, properties: false, multigraph: false },
+    Kind { weights: false, properties: true, multigraph: false },
+    Kind { weights: false, properties: false, multigraph: true },
+    Kind { weights: false, properties: true, multigraph: true },
+    Kind { weights: true, properties: true, multigraph: false },
+];
+
+#[derive(Clone, Debug, PartialEq)]
+struct Edge {
+    source: u32,
+    target: u32,
+    weight: Option<u32>,
+    amount: Option<i64>,
+    kind: Option<&'static str>,
+}
+
+/// The edges of a model by pair, and the groups of its vertices.
+#[derive(Clone, Default)]
+struct Model {
+    edges: BTreeMap<(u32, u32), Vec<Edge>>,
+    groups: BTreeMap<u32, i64>,
+}
+
+const BOUND: u32 = 60;
+
+fn options(kind: Kind, direction: Direction) -> Options {
+    Options {
+        direction,
+        multigraph: kind.multigraph,
+        edge_properties: kind.properties,
+        weight_type: kind.weights.then_some(WeightType::U32),
+        keys: KeyScheme::Dense,
+        ..Options::default()
+    }
+}
+
+/// Commits some changes, and makes them in the model.
+fn commit(db: &Database, model: &mut Model, kind: Kind, random: &mut Random) {
+    let mut updates = vec![Update::AddVertex(u64::from(BOUND - 1).into())];
+    for _ in 0..120 {
+        let (a, b) = (random.below(BOUND), random.below(BOUND));
+        let (source, target) =
+            if db.options().direction == Direction::Undirected { (a.min(b), a.max(b)) } else { (a, b) };
+        let pair = model.edges.entry((source, target)).or_default();
+        if random.below(6) == 0 {
+            pair.clear();
+            updates.push(Update::remove_edge(u64::from(source), u64::from(target)));
+            continue;
+        }
+        let edge = Edge {
+            source,
+            target,
+            weight: kind.weights.then(|| random.below(9)),
+            amount: (kind.properties && random.below(4) > 0).then(|| i64::from(random.below(100))),
+            kind: (kind.properties && random.below(4) > 0).then(|| ["wire", "cash", "50%"][random.below(3) as usize]),
+        };
+        let mut properties = Vec::new();
+        if kind.properties {
+            // An edge that is there keeps what is not said of it.
+            properties.push(("amount", edge.amount.map_or(anden::OwnedValue::Null, anden::OwnedValue::from)));
+            properties.push(("kind", edge.kind.map_or(anden::OwnedValue::Null, anden::OwnedValue::from)));
+        }
+        let weight = edge.weight.map(|weight| anden::EdgeWeight::Integer(weight.into()));
+        let mut update = Update::add_edge_with(u64::from(source), u64::from(target), properties);
+        if let Update::AddEdge { weight: to, .. } = &mut update {
+            *to = weight;
+        }
+        updates.push(update);
+        if !kind.multigraph {
+            pair.clear();
+        }
+        pair.push(edge);
+    }
+    for _ in 0..10 {
+        let (vertex, group) = (random.below(BOUND), i64::from(random.below(4)));
+        updates.push(Update::set_vertex(u64::from(vertex), "group", group));
+        model.groups.insert(vertex, group);
+    }
+    db.apply(&updates).unwrap();
+}
+
+type EdgeTest = fn(&Edge) -> bool;
+
+/// Predicates over edges, with what they mean, for graphs with properties, with weights, and with neither.
+fn edge_predicates(kind: Kind) -> Vec<(&'static str, EdgeTest)> {
+    let mut all: Vec<(&str, EdgeTest)> = vec![("TRUE", |_| true), ("1 = 2", |_| false), ("NULL", |_| false)];
+    if kind.properties {
+        all.extend::<[(&str, EdgeTest); 14]>([
+            ("amount > 50", |e| e.amount > Some(50)),
+            ("NOT amount > 50", |e| e.amount.is_some_and(|amount| amount <= 50)),
+            ("amount > 50.5 AND kind = 'wire'", |e| e.amount > Some(50) && e.kind == Some("wire")),
+            ("amount < 10 OR kind = 'cash'", |e| e.amount.is_some_and(|a| a < 10) || e.kind == Some("cash")),
+            ("amount IS NULL", |e| e.amount.is_none()),
+            ("kind IS NOT NULL AND amount IS NULL", |e| e.kind.is_some() && e.amount.is_none()),
+            ("kind IN ('wire', 'cash')", |e| matches!(e.kind, Some("wire" | "cash"))),
+            ("kind NOT IN ('wire', 'x')", |e| e.kind.is_some_and(|kind| kind != "wire")),
+            ("kind IN ('wire', NULL)", |e| e.kind == Some("wire")),
+            ("kind LIKE '_a%'", |e| e.kind == Some("cash")),
+            ("kind ILIKE 'WIR%' OR kind LIKE '50\\%'", |e| matches!(e.kind, Some("wire" | "50%"))),
+            ("amount BETWEEN 20 AND 3 * 10", |e| e.amount.is_some_and(|a| (20..=30).contains(&a))),
+            ("amount & 6 = 2 AND -amount % 5 = 0", |e| e.amount.is_some_and(|a| a & 6 == 2 && a % 5 == 0)),
+            ("(amount + 1) / 2 >= 25.0 AND 'wire' < kind", |e| e.amount >= Some(49) && e.kind > Some("wire")),
+        ]);
+    }
+    if kind.weights {
+        all.push(("weight >= 3 AND weight <> 5", |e| e.weight >= Some(3) && e.weight != Some(5)));
+    }
+    if kind.weights && kind.properties {
+        all.push(("weight * 10 < amount", |e| e.amount.is_some_and(|a| i64::from(e.weight.unwrap()) * 10 < a)));
+    }
+    all
+}
+
+type VertexTest = fn(Option<i64>) -> bool;
+
+const VERTEX_PREDICATES: [(&str, VertexTest); 3] = [
+    ("\"group\" <> 2", |group| group.is_some_and(|group| group != 2)),
+    ("\"group\" IS NULL", |group| group.is_none()),
+    ("TRUE", |_| true),
+];
+
+/// Source, target, weight, and the values of properties, of every entry of an out-list.
+fn entries(view: &View) -> Vec<String> {
+    let columns: Vec<_> = view.edge_schema().iter().map(|(name, _)| view.edge_property(name).unwrap()).collect();
+    let (mut all, mut row) = (Vec::new(), 0);
+    for source in 0..view.vertex_bound() as u32 {
+        let mut weights = Vec::new();
+        let _ = anden::WeightedEdges::for_each_weighted_out_fragment(view.graph(), source, |_, found: &[u32]| {
+            weights.extend_from_slice(found);
+            ControlFlow::Continue(())
+        });
+        let mut place = 0;
+        let _ = view.graph().for_each_out_fragment(source, |targets| {
+            for target in targets {
+                let values: Vec<_> = columns.iter().map(|column| column.get(row).to_string()).collect();
+                all.push(format!("{source} {target} {:?} {}", weights.get(place), values.join(" ")));
+                (row, place) = (row + 1, place + 1);
+            }
+            ControlFlow::Continue(())
+        });
+    }
+    all.sort();
+    all
+}
+
+/// The same of a model, without the edges that a test refuses, in a view with these names of properties.
+fn expected(model: &Model, is_undirected: bool, view: &View, edge: EdgeTest, vertex: VertexTest) -> Vec<String> {
+    let is_kept = |vertex_id: &u32| vertex(model.groups.get(vertex_id).copied());
+    let mut all = Vec::new();
+    for e in model.edges.values().flatten().filter(|e| edge(e) && is_kept(&e.source) && is_kept(&e.target)) {
+        let values = view.edge_schema().iter().map(|(name, _)| match name {
+            "amount" => e.amount.map_or(String::new(), |amount| amount.to_string()),
+            _ => e.kind.unwrap_or_default().to_owned(),
+        });
+        let values = values.collect::<Vec<_>>().join(" ");
+        let mut push = |a: u32, b: u32| all.push(format!("{a} {b} {:?} {values}", e.weight.as_ref()));
+        push(e.source, e.target);
+        if is_undirected && e.source != e.target {
+            push(e.target, e.source);
+        }
+    }
+    all.sort();
+    all
+}
+
+fn check(view: &View, model: &Model, kind: Kind, place: &str) {
+    let is_undirected = !view.is_directed();
+    assert_eq!(entries(view), expected(model, is_undirected, view, |_| true, |_| true), "{place}: the whole");
+    for (i, (edges, edge_test)) in edge_predicates(kind).into_iter().enumerate() {
+        let (vertices, vertex_test) = VERTEX_PREDICATES[i % 3];
+        let place = format!("{place}: {edges}; {vertices}");
+        let part = view.filter(Some(edges), Some(vertices)).unwrap_or_else(|error| panic!("{place}: {error}"));
+        let wanted = expected(model, is_undirected, view, edge_test, vertex_test);
+        assert_eq!(entries(&part), wanted, "{place}");
+        let is_kept = |vertex: u32| vertex_test(model.groups.get(&vertex).copied());
+        let kept = (0..BOUND).filter(|&vertex| is_kept(vertex)).count();
+        assert_eq!((part.vertex_bound(), part.num_vertices()), (view.vertex_bound(), kept), "{place}");
+        assert_eq!(part.num_arcs() as usize, wanted.len(), "{place}");
+        let is_edge = |e: &&Edge| edge_test(e) && is_kept(e.source) && is_kept(e.target);
+        assert_eq!(part.num_edges() as usize, model.edges.values().flatten().filter(is_edge).count(), "{place}");
+        check_in_lists(&part, &place);
+        check_kernels(&part, &place);
+        for vertex in 0..BOUND {
+            assert_eq!(part.vertex(u64::from(vertex)).is_ok(), is_kept(vertex), "{place}: vertex {vertex}");
+        }
+    }
+}
+
+fn check_in_lists(view: &View, place: &str) {
+    let (mut forward, mut backward) = (Vec::new(), Vec::new());
+    for vertex in 0..view.vertex_bound() as u32 {
+        let _ = view.graph().for_each_out_fragment(vertex, |targets| {
+            forward.extend(targets.iter().map(|&target| (vertex, target)));
+            ControlFlow::Continue(())
+        });
+        let _ = view.graph().for_each_in_fragment(vertex, |sources| {
+            backward.extend(sources.iter().map(|&source| (source, vertex)));
+            ControlFlow::Continue(())
+        });
+    }
+    backward.sort_unstable();
+    assert_eq!(forward, backward, "{place}: in-lists");
+}
+
+/// Kernels agree with their verifiers, and with the number of vertices.
+fn check_kernels(view: &View, place: &str) {
+    for kernel in ["wcc", "pagerank", "triangles"] {
+        let job = Job::new(kernel, Parameters::default()).unwrap();
+        let output = view.run(&job).unwrap_or_else(|error| panic!("{place}: {kernel}: {error}"));
+        output.check(view).unwrap_or_else(|error| panic!("{place}: {kernel}: {error}"));
+    }
+}
+
+#[test]
+fn a_part_is_what_a_filter_of_the_model_leaves() {
+    for (seed, kind) in (70..).zip(KINDS) {
+        for direction in [Direction::Directed, Direction::Undirected] {
+            println!("seed {seed}, {direction:?}");
+            let (mut random, mut model) = (Random::new(seed), Model::default());
+            let db = Database::in_memory(options(kind, direction)).unwrap();
+            db.set_checkpoint_bytes(None);
+            commit(&db, &mut model, kind, &mut random);
+            db.checkpoint(None).unwrap();
+            let first = model.clone();
+            commit(&db, &mut model, kind, &mut random);
+            db.checkpoint(None).unwrap();
+            check(&db.view().unwrap(), &model, kind, "levels");
+            let newest = db.snapshots().last().unwrap().number;
+            check(&db.snapshot(newest - 1).unwrap(), &first, kind, "an older snapshot");
+            commit(&db, &mut model, kind, &mut random);
+            let live = db.view().unwrap();
+            let part = live.filter(Some("TRUE"), None).unwrap();
+            check(&live, &model, kind, "live");
+            // A part stays as it is, and is filtered again as any view.
+            commit(&db, &mut model.clone(), kind, &mut random);
+            assert_eq!(entries(&part), entries(&live));
+            check(&part, &model, kind, "a part");
+        }
+    }
+}
+
+fn refusal(view: &View, edges: &str) -> String {
+    match view.filter(Some(edges), None) {
+        Err(Error::InvalidInput(what)) => what,
+        other => panic!("{edges}: {other:?}"),
+    }
+}
+
+#[test]
+fn a_wrong_predicate_is_refused_with_its_character() {
+    let kind = Kind { weights: false, properties: true, multigraph: false };
+    let db = Database::in_memory(options(kind, Direction::Directed)).unwrap();
+    let edge = Update::add_edge_with(1_u64, 2_u64, [("amount", 5_i64)]);
+    db.apply(&[edge, Update::set_edge(1_u64, 2_u64, "kind", "wire"), Update::set_edge(1_u64, 2_u64, "day", "x")])
+        .unwrap();
+    let view = db.view().unwrap();
+    for (text, what) in [
+        ("amuont > 3", r#"character 1: there is no property "amuont" of edges; did you mean "amount"?"#),
+        ("amount > 3 AND price < 2", r#"character 16: there is no property "price": edges have amount, kind, day"#),
+        ("kind > 3", "character 1: kind of type string cannot be compared with 3 of type i64"),
+        ("amount = 'x'", "character 1: amount of type i64 cannot be compared with 'x' of type string"),
+        ("amount", "character 1: true or false expected, found amount of type i64"),
+        ("amount >", "character 9: Expected: an expression, found: EOF"),
+        ("amount > 3 kind", "character 12: Expected: the end, found: kind"),
+        ("amount + kind > 3", "character 10: a number expected, found kind of type string"),
+        ("amount LIKE 'x'", "character 1: text expected, found amount of type i64"),
+        ("amount & 1.5 = 1", "character 1: bits are those of whole numbers, not of type f64"),
+        ("amount IN (SELECT 1)", "character 1: amount IN (SELECT 1) is not possible here"),
+        ("amount / 0 = 1", "a calculation fails: Divide by zero error"),
+    ] {
+        let found = refusal(&view, text);
+        assert!(found.starts_with(&format!("the predicate over edges, {what}")), "{text}: {found}");
+    }
+    let deep = format!("{}amount{} > 3", "(".repeat(5_000), ")".repeat(5_000));
+    assert!(refusal(&view, &deep).ends_with("the expression is nested too deep"));
+    let long = vec!["amount = 5"; 4_000].join(" OR ");
+    assert_eq!(view.filter(Some(&long), None).unwrap().num_edges(), 1);
+    let sum = format!("{} > 3", vec!["amount"; 5_000].join(" + "));
+    assert!(refusal(&view, &sum).ends_with("the expression is nested too deep"));
+    assert!(refusal(&view, &"x".repeat(70_000)).ends_with("at most 65536 are possible"));
+    let vertices = view.filter(None, Some("x = 1")).unwrap_err().to_string();
+    assert_eq!(vertices, r#"the predicate over vertices, character 1: there is no property "x": vertices have none"#);
+}
+
+#[test]
+fn a_part_that_is_too_large_for_the_budget_is_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let db = Database::create(&path, options(KINDS[0], Direction::Directed)).unwrap();
+    db.add_edges(&(0..500).map(|vertex| (vertex, vertex + 1)).collect::<Vec<_>>()).unwrap();
+    db.close().unwrap();
+    let filter = |memory: u64| {
+        let session = Session::new(1).unwrap().with_memory(Some(memory));
+        let db = Database::open_snapshots_in(&path, &session).unwrap();
+        db.view().unwrap().filter(Some("TRUE"), None).map(|part| part.num_edges())
+    };
+    assert_eq!(filter(1 << 20).unwrap(), 500);
+    assert!(matches!(filter(1 << 10), Err(Error::Memory { needed, .. }) if needed > 1 << 10));
+}
