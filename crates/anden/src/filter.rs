@@ -26,7 +26,7 @@ impl View {
     /// where neither type holds the other's value; text beside a date or a timestamp is read as one. The weight of a
     /// graph with weights is called `weight`. Names that SQL does not take as they are stand in double quotes.
     ///
-    /// Cost: reads all lists and the columns that the predicates name, once, and lays what is left out in memory (4 bytes
+    /// Cost: reads all lists and the columns that the predicates name, once, and keeps in memory what is left (4 bytes
     /// an entry and side, 4 or 8 more for a weight, 8 for properties; about three times that while it is made). After
     /// that, kernels run as on a graph that was loaded so.
     ///
@@ -47,13 +47,16 @@ impl View {
             Some(text) => self.hidden_vertices(text).map_err(|e| said_of("vertices", e))?,
             None => Bitmap::new(self.vertex_bound()),
         };
-        let keeps = |entries: &Entries| match &edges {
-            Some(filter) => filter.keeps(entries).map_err(|error| said_of("edges", error)),
-            None => Ok(vec![true; entries.len()]),
-        };
-        let keeps: Option<&lama::KeepEntries<'_, Error>> = if edges.is_some() { Some(&keeps) } else { None };
         let context = self.context();
-        let lists = self.all_lists().filtered(&hidden, keeps, context.pool, self.session().memory())?;
+        context.progress.stage("filter", None);
+        let keeps = |entries: &Entries| -> Result<Vec<bool>> {
+            context.progress.check()?;
+            match &edges {
+                Some(filter) => filter.keeps(entries).map_err(|error| said_of("edges", error)),
+                None => Ok(vec![true; entries.len()]),
+            }
+        };
+        let lists = self.all_lists().filtered(&hidden, &keeps, context.pool, self.session().memory())?;
         Ok(self.with_lists(lists, format!("a part of {}", self.name())))
     }
 

@@ -179,7 +179,7 @@ impl View {
     pub fn filtered<E: From<Error> + Send>(
         &self,
         hidden: &Bitmap,
-        keeps: Option<&KeepEntries<'_, E>>,
+        keeps: &KeepEntries<'_, E>,
         pool: &Pool,
         memory: Option<u64>,
     ) -> Result<Self, E> {
@@ -195,7 +195,7 @@ impl View {
             }
             let to_live: Vec<bool> = entries.targets.iter().map(|&target| !dead.get(target as usize)).collect();
             entries.retain(|place| to_live[place]);
-            if let Some(keeps) = keeps.filter(|_| !entries.is_empty()) {
+            if !entries.is_empty() {
                 let kept = keeps(&entries)?;
                 entries.retain(|place| kept[place]);
             }
