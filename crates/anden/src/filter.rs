@@ -9,10 +9,8 @@ use graph::{Weight, WeightType};
 use lama::Entries;
 
 use self::expression::Predicate;
+use crate::weighted::OWN_WEIGHTS;
 use crate::{Error, Result, View};
-
-/// What a predicate calls the weights of a graph that was loaded with weights.
-const WEIGHT: &str = "weight";
 
 impl View {
     /// The view of the edges and the vertices for which predicates are true; without a predicate, all stay. Everything
@@ -57,7 +55,8 @@ impl View {
             }
         };
         let lists = self.all_lists().filtered(&hidden, &keeps, context.pool, self.session().memory())?;
-        Ok(self.with_lists(lists, format!("a part of {}", self.name())))
+        let part = self.with_lists(lists, format!("a part of {}", self.name()));
+        self.chosen().map_or(Ok(part.clone()), |chosen| part.with_weight(chosen.name()))
     }
 
     /// The ids for which a predicate is not true.
@@ -95,9 +94,9 @@ impl<'a> EdgeFilter<'a> {
         let known = view.edge_schema();
         let mut schema: PropertySchema = known.clone();
         if let Some(weight_type) = view.lists().options().weight_type
-            && known.find(WEIGHT).is_none()
+            && known.find(OWN_WEIGHTS).is_none()
         {
-            schema.add(WEIGHT.to_owned(), type_of_weight(weight_type))?;
+            schema.add(OWN_WEIGHTS.to_owned(), type_of_weight(weight_type))?;
         }
         Ok(Self { view, predicate: Predicate::parse(text, &schema, "edges")?, num_properties: known.len() })
     }

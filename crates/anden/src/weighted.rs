@@ -21,7 +21,7 @@ use crate::{Error, Result, View};
 const GRAIN: u64 = 64 << 10;
 
 /// The name of weights that are no property.
-const OWN_WEIGHTS: &str = "weight";
+pub(crate) const OWN_WEIGHTS: &str = "weight";
 
 /// Calls a kernel with the graph and the weights that count: those of a property, or the graph's own.
 macro_rules! on_weighted {

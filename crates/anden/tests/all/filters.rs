@@ -317,3 +317,19 @@ fn a_part_that_is_too_large_for_the_budget_is_refused() {
     assert_eq!(filter(1 << 20).unwrap(), 500);
     assert!(matches!(filter(1 << 10), Err(Error::Memory { needed, .. }) if needed > 1 << 10));
 }
+
+#[test]
+fn a_chosen_weight_stays_chosen() {
+    let db = Database::in_memory(options(KINDS[2], Direction::Directed)).unwrap();
+    for (source, target, amount, kind) in [(1_u64, 2_u64, 5_i64, "a"), (1, 3, 1, "b"), (3, 2, 1, "b")] {
+        let properties = [("amount", anden::NewValue::from(amount)), ("kind", kind.into())];
+        db.apply(&[Update::add_edge_with(source, target, properties)]).unwrap();
+    }
+    let view = db.view().unwrap().with_weight("amount").unwrap();
+    let distance = |view: &View| match view.sssp(1_u64).unwrap() {
+        anden::Distances::Integer(distances) => distances[2],
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(distance(&view), 2);
+    assert_eq!(distance(&view.filter(Some("kind = 'a'"), None).unwrap()), 5);
+}
