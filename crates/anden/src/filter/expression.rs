@@ -8,12 +8,14 @@ use graph::property::{ColumnBuilder, OwnedValue, PropertySchema, PropertyType, P
 use sqlparser::ast::{BinaryOperator, Expr, InTarget, Spanned, UnaryOperator, Value};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
-use sqlparser::tokenizer::Token;
+use sqlparser::tokenizer::{Token, Tokenizer};
 
 use crate::{Error, Result};
 
-/// A longer text is no predicate of a person, and could nest deeper than the stack is.
+/// A longer text is no predicate of a person.
 const MAX_BYTES: usize = 64 << 10;
+/// A chain of operators is a tree as deep as it is long, and the parser's tree is taken apart level by level.
+const MAX_PARTS: usize = 2_000;
 /// The deepest nesting.
 const MAX_DEPTH: usize = 128;
 
@@ -100,15 +102,19 @@ fn parsed(text: &str) -> Result<Expr> {
     if text.len() > MAX_BYTES {
         return Err(wrong(1, format!("{} bytes of text, at most {MAX_BYTES} are possible", text.len())));
     }
-    let read = || -> Result<Expr, ParserError> {
-        let mut parser = Parser::new(&GenericDialect {}).try_with_sql(text)?;
-        let expression = parser.parse_expr()?;
-        match &parser.peek_token_ref().token {
-            Token::EOF => Ok(expression),
-            _ => parser.expected("the end", parser.peek_token()),
-        }
-    };
-    read().map_err(|error| match error {
+    let dialect = GenericDialect {};
+    let tokens = Tokenizer::new(&dialect, text).tokenize_with_location();
+    let tokens = tokens.map_err(|error| wrong(error.location.column.max(1), error.message))?;
+    let num_parts = tokens.iter().filter(|token| may_nest(&token.token)).count();
+    if num_parts > MAX_PARTS {
+        return Err(wrong(1, format!("{num_parts} names and operators, at most {MAX_PARTS} are possible")));
+    }
+    let mut parser = Parser::new(&dialect).with_tokens_with_locations(tokens);
+    let expression = parser.parse_expr().and_then(|expression| match &parser.peek_token_ref().token {
+        Token::EOF => Ok(expression),
+        _ => parser.expected("the end", parser.peek_token()),
+    });
+    expression.map_err(|error| match error {
         ParserError::TokenizerError(what) | ParserError::ParserError(what) => {
             let (what, place) = what.rsplit_once(" at Line: ").unwrap_or((&what, ""));
             let column = place.rsplit_once("Column: ").and_then(|(_, column)| column.trim().parse().ok());
@@ -117,6 +123,12 @@ fn parsed(text: &str) -> Result<Expr> {
         }
         ParserError::RecursionLimitExceeded => too_deep(1),
     })
+}
+
+/// Whether a token may stand one level deeper in the tree than the one before. The parser itself bounds parentheses.
+fn may_nest(token: &Token) -> bool {
+    let is_flat = matches!(token, Token::Whitespace(_) | Token::Comma | Token::LParen | Token::RParen);
+    !is_flat && !matches!(token, Token::Number(..) | Token::SingleQuotedString(_))
 }
 
 fn too_deep(character: u64) -> Error {
@@ -128,7 +140,16 @@ fn wrong(character: u64, what: impl std::fmt::Display) -> Error {
 }
 
 fn wrong_at(expression: &Expr, what: impl std::fmt::Display) -> Error {
-    wrong(expression.span().start.column.max(1), what)
+    wrong(start(expression), what)
+}
+
+/// The character at which an expression begins.
+fn start(expression: &Expr) -> u64 {
+    let mut first = expression;
+    while let Expr::BinaryOp { left, .. } = first {
+        first = left;
+    }
+    first.span().start.column.max(1)
 }
 
 fn said(of: Option<PropertyType>) -> &'static str {
@@ -150,7 +171,7 @@ impl Reader<'_> {
     fn value(&mut self, expression: &Expr) -> Result<Typed> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
-            return Err(too_deep(expression.span().start.column.max(1)));
+            return Err(too_deep(start(expression)));
         }
         let value = self.value_at_depth(expression);
         self.depth -= 1;
