@@ -70,7 +70,7 @@ pub(crate) struct Request {
 
 /// Commits of which each happens only if all those before it have: what is behind one that is refused is refused, too.
 ///
-/// Whoever [submits](Database::submit_next) many without waiting for each so commits no more than whoever waits.
+/// Whoever [submits](crate::Database::submit_next) many without waiting for each so commits no more than whoever waits.
 #[derive(Clone, Debug, Default)]
 pub struct Sequence {
     has_ended: Arc<AtomicBool>,
