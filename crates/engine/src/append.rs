@@ -238,8 +238,8 @@ impl<'a> Append<'a> {
         let (store, live) = (database.store(), database.live());
         // Others commit until a snapshot is there that is being made just now.
         live.wait_for_snapshot();
-        // Keys get ids after those of the newest version: nobody may make a newer one meanwhile, and a transaction that is
-        // let in alone is done before.
+        // Keys get ids after those of the newest version, so no newer one may be made meanwhile. A transaction that is let
+        // in alone is done before.
         let alone = database.be_alone()?;
         let turn = live.turn_at_snapshot(store)?;
         progress.stage("map keys", None);

@@ -1,9 +1,9 @@
 //! From what callers want committed to groups that are.
 //!
-//! A request is what one caller wants to happen, all of it or nothing. Requests wait in a [queue](queue); who leads
-//! takes them in their order, holds what each of them read against the [stripes](stripes) of what was changed since,
-//! plans what is right and applies it as one batch, an epoch. So a transaction happens as a whole at its place in the
-//! order, and what it read was still so there.
+//! A request is what one caller wants to happen, all of it or nothing. Requests wait in a [queue](crate::commit_queue).
+//! The leader takes them in their order, compares what each of them read with the table of later changes, plans the valid
+//! ones, and applies them as one batch, an epoch. So a transaction happens as a whole at its place in the order, and what
+//! it read is still true there.
 
 mod lead;
 
@@ -21,13 +21,12 @@ use crate::log::Durability;
 use crate::validation::Failure;
 use crate::{Database, Error, Result};
 
-/// With so many requests in the queue, who submits one commits them.
+/// A caller that finds this many requests in the queue commits them itself.
 const MOST_WAITING: usize = 1 << 14;
 
 /// A commit that was asked for and is not waited for yet.
 ///
-/// It happens once somebody waits, for this one or a later one, whoever's that is. Who drops it waits, and does not learn
-/// what became of it.
+/// It happens once a caller waits for it or for a later commit. Dropping it waits as well, and loses the answer.
 #[derive(Debug)]
 pub struct Pending<'db> {
     database: &'db Database,
@@ -76,7 +75,7 @@ impl Drop for Pending<'_> {
             return;
         }
         if !std::thread::panicking() {
-            // Who wants to know waits for it.
+            // The answer is lost; `wait` gives it.
             let _ = self.finish();
         } else if self.database.require_here().is_ok() {
             // What is committed here could panic once more: that is left to others.
@@ -86,12 +85,13 @@ impl Drop for Pending<'_> {
 }
 
 impl Database {
-    /// Applies updates, all of them or none: whoever takes a view afterwards sees them.
+    /// Applies updates, all of them or none. Views that are taken afterwards show them.
     ///
-    /// Before that they are in the log, as durable as [`set_durability`](Self::set_durability) says: whoever opens the
-    /// database after a crash sees them too. They stay there until a snapshot is made of them: by
+    /// Before that they are in the log, as durable as [`set_durability`](Self::set_durability) says, so the
+    /// database has them after a crash, too. They stay there until a snapshot is made of them: by
     /// [`checkpoint`](Self::checkpoint), by [`close`](Self::close), and in the background once they take enough memory
-    /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). Who commits faster than that is written waits.
+    /// ([`set_checkpoint_bytes`](Self::set_checkpoint_bytes)). A commit waits where snapshots
+    /// are not written as fast as commits come.
     /// A batch of more updates than are left waiting for a snapshot (16 bytes of memory each: 16.8 million at first) becomes
     /// a snapshot at once, as an append does, and is in no log.
     ///
@@ -211,7 +211,7 @@ mod tests {
         assert!(!is_very_large(1 << 40));
     }
 
-    /// Whoever asks for less than others in the group gets what those ask for, and nobody gets less.
+    /// A request that asks for less than others of its group gets what these ask for, and none gets less.
     #[test]
     fn a_group_is_as_durable_as_the_strictest_in_it_asks() {
         let pool = Pool::new(1).unwrap();

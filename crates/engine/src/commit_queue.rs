@@ -70,7 +70,8 @@ pub(crate) struct Request {
 
 /// Commits of which each happens only if all those before it have: what is behind one that is refused is refused, too.
 ///
-/// Whoever [submits](crate::Database::submit_next) many without waiting for each so commits no more than whoever waits.
+/// So a caller that [submits](crate::Database::submit_next) many commits without waiting for each commits no more than one
+/// that waits.
 #[derive(Clone, Debug, Default)]
 pub struct Sequence {
     has_ended: Arc<AtomicBool>,
@@ -93,7 +94,7 @@ pub(crate) enum Updates {
 }
 
 impl Request {
-    /// Of a caller who read nothing.
+    /// Of a caller that read nothing.
     pub(crate) fn blind(updates: Updates, durability: Durability) -> Self {
         Self { updates, durability, reads: None, outcome: None, sequence: None, has_failed: false }
     }
@@ -132,7 +133,7 @@ pub(crate) struct Commits {
     pub(crate) counters: Counters,
 }
 
-/// Failures that nobody has asked for yet.
+/// Failures that no caller has asked for yet.
 #[derive(Debug, Default)]
 struct Failures {
     /// Most requests do well, and have nothing here.
@@ -146,7 +147,7 @@ impl Commits {
     pub(crate) fn refuse(&self, ticket: Ticket, request: &mut Request, failure: Failure) {
         request.has_failed = true;
         if let Some(sequence) = &request.sequence {
-            // Who leads next learns of it with the right to lead.
+            // The next leader learns of it with the right to lead.
             sequence.has_ended.store(true, Ordering::Relaxed);
         }
         self.fail(ticket, failure);
@@ -171,7 +172,7 @@ impl Commits {
         self.num_failures.store(failures.by_ticket.len(), Ordering::Release);
     }
 
-    /// Nobody will ask what became of a request: a failure would stay for ever, and make all others look for theirs.
+    /// The caller will not ask for the answer. Otherwise a failure would stay for ever, and make all others look for theirs.
     pub(crate) fn abandon(&self, ticket: Ticket) {
         let mut failures = self.lock_failures();
         failures.by_ticket.remove(&ticket);
@@ -260,7 +261,7 @@ mod tests {
             wait(submit());
             leader.join().unwrap();
         });
-        // Who does not come is waited for once, and not for long.
+        // A caller that does not come is waited for once, and not for long.
         queue.set_patience(Duration::from_millis(1));
         wait(submit());
         queue.set_patience(Duration::from_secs(600));
@@ -268,7 +269,7 @@ mod tests {
         assert_eq!(*groups.lock().unwrap(), [2, 2, 1, 1]);
     }
 
-    /// Somebody who is told nothing, or that all is well, is worse off than one who is told to open the database anew.
+    /// No answer, or a good one, would be worse for a caller than the advice to open the database anew.
     #[test]
     fn a_leader_that_panics_answers_nobody_and_wakes_everybody() {
         let queue = Arc::new(Queue::default());
@@ -296,7 +297,7 @@ mod tests {
         // Nor does anybody lead from then on.
         let late = queue.submit(()).0;
         for ticket in tickets.into_iter().chain([late]) {
-            assert_eq!(queue.wait(ticket, |_, _| unreachable!("nobody knows what is committed")), Err(Broken));
+            assert_eq!(queue.wait(ticket, |_, _| unreachable!("it is not known what is committed")), Err(Broken));
             assert!(!queue.is_answered(ticket));
         }
         assert_eq!(queue.admit().map(drop), Err(Broken));

@@ -237,8 +237,8 @@ pub struct Differences<W> {
     pub removed: Vec<Update<W>>,
 }
 
-/// Finds out what a batch changes in a base, for those who need no container; part by part, in order. Sources and targets
-/// are below `bound`. In a simple graph, the last of several changes of an edge counts; in a multigraph, a removal takes
+/// Finds out what a batch changes in a base, without a container; part by part, in order. Sources and targets are below
+/// `bound`. In a simple graph, the last of several changes of an edge counts; in a multigraph, a removal takes
 /// all edges of its pair.
 ///
 /// Cost: the batch is sorted, and each edge looked up once.
