@@ -247,6 +247,8 @@ fn a_part_is_what_a_filter_of_the_model_leaves() {
             check(&db.view().unwrap(), &model, kind, "levels");
             let newest = db.snapshots().last().unwrap().number;
             check(&db.snapshot(newest - 1).unwrap(), &first, kind, "an older snapshot");
+            let window = db.window(newest..=newest).unwrap();
+            assert_eq!(entries(&window.filter(Some("TRUE"), None).unwrap()), entries(&window));
             commit(&db, &mut model, kind, &mut random);
             let live = db.view().unwrap();
             let part = live.filter(Some("TRUE"), None).unwrap();
