@@ -510,15 +510,18 @@ impl Writer {
     /// Over the newest snapshot, or what is shown in its place, which is what was committed up to `epoch`.
     fn new(store: &Store, epoch: u64) -> Result<Self> {
         let view = store.view()?;
-        Self::over(&view, store, epoch, roomy(graph::Graph::vertex_bound(&view)))
+        let underlay = Underlay::new(&view, roomy(graph::Graph::vertex_bound(&view)));
+        let capacity = underlay.capacity();
+        Self::over(underlay, store, epoch, capacity)
     }
 
-    /// The same, over that view; the memtable has room for vertices below `capacity`.
-    fn over(view: &View, store: &Store, epoch: u64, capacity: usize) -> Result<Self> {
-        let options = store.options();
+    /// The same, over the snapshot of `underlay`; the memtable has room for vertices below `capacity`.
+    fn over(underlay: Underlay, store: &Store, epoch: u64, capacity: usize) -> Result<Self> {
+        let (options, view) = (store.options(), underlay.view().clone());
+        let view = &view;
         let vertex_bound = graph::Graph::vertex_bound(view);
         let num_vertices = graph::Graph::num_vertices(view);
-        let underlay = Arc::new(Underlay::new(view, capacity));
+        let underlay = Arc::new(underlay);
         let mut delta = empty_delta(options, capacity)?;
         let keys = Arc::new(NewKeys::new(vertex_bound));
         let vertices = Arc::new(VertexHistory::new(vertex_bound));

@@ -11,7 +11,9 @@ use super::version::LiveVersion;
 /// The snapshot that changes are laid over, and what is frozen between the two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Below<'a> {
-    underlay: &'a Underlay,
+    snapshot: &'a View,
+    /// Where the lists that change are noted; `None` where no version will lie over the snapshot.
+    underlay: Option<&'a Underlay>,
     /// What takes its place soon.
     next_underlay: Option<&'a Underlay>,
     frozen: Option<&'a LiveVersion>,
@@ -34,17 +36,18 @@ impl<'a> Below<'a> {
         next_underlay: Option<&'a Underlay>,
         frozen: Option<&'a LiveVersion>,
     ) -> Self {
-        let reads_disk = !crate::prefetch::fits_in_memory(underlay.view(), base::memory::available);
-        if reads_disk {
-            // Lists are looked up all over the file: what the system reads around each is of no use.
-            underlay.view().read_exactly(true);
-            underlay.view().read_weights_exactly();
-        }
-        Self { underlay, next_underlay, frozen, reads_disk }
+        Self { underlay: Some(underlay), next_underlay, frozen, ..Self::snapshot(underlay.view()) }
     }
 
-    fn snapshot(&self) -> &'a View {
-        self.underlay.view()
+    /// A snapshot alone.
+    pub(crate) fn snapshot(snapshot: &'a View) -> Self {
+        let reads_disk = !crate::prefetch::fits_in_memory(snapshot, base::memory::available);
+        if reads_disk {
+            // Lists are looked up all over the file: what the system reads around each is of no use.
+            snapshot.read_exactly(true);
+            snapshot.read_weights_exactly();
+        }
+        Self { snapshot, underlay: None, next_underlay: None, frozen: None, reads_disk }
     }
 }
 
@@ -55,11 +58,12 @@ impl<W: Bits> Base<W> for Below<'_> {
         Self: 's;
 
     fn search(&self) -> BelowSearch<'_> {
-        BelowSearch { finder: self.underlay.finder(), frozen: self.frozen, reads_disk: self.reads_disk }
+        let finder = self.underlay.map_or_else(|| self.snapshot.finder(), Underlay::finder);
+        BelowSearch { finder, frozen: self.frozen, reads_disk: self.reads_disk }
     }
 
     fn is_empty(&self) -> bool {
-        self.snapshot().num_arcs() == 0 && self.frozen.is_none()
+        self.snapshot.num_arcs() == 0 && self.frozen.is_none()
     }
 
     #[inline]
@@ -70,7 +74,7 @@ impl<W: Bits> Base<W> for Below<'_> {
             Plane::In => (lama::Side::In, false),
             Plane::InRemoved => (lama::Side::In, true),
         };
-        for underlay in [self.underlay].into_iter().chain(self.next_underlay) {
+        for underlay in self.underlay.into_iter().chain(self.next_underlay) {
             if is_cut { underlay.cut(side, list, first) } else { underlay.touch(side, list) }
         }
     }

@@ -94,7 +94,7 @@ impl Writer {
         self.take_rows(&std::mem::take(&mut set.rows), pool)?;
         progress.check()?;
         self.newest = self.version();
-        let below = Below::new(&self.underlay, None, None);
+        let below = Below::snapshot(self.underlay.view());
         LevelArcs::of_batch(&batch, &below, self.vertex_bound, &options, pool)
     }
 

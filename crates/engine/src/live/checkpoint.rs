@@ -4,7 +4,7 @@ use base::VertexId;
 use base::parallel::Pool;
 use base::progress::{Progress, Silent};
 use graph::{Direction, Graph};
-use lama::{ChangedArc, Key, KeyScheme, LevelChanges, NewRows, Side, SnapshotInfo, Store};
+use lama::{ChangedArc, Key, KeyScheme, LevelChanges, NewRows, Side, SnapshotInfo, Store, Underlay};
 use terrace::Plane;
 
 use super::apply::Logging;
@@ -80,7 +80,8 @@ impl SnapshotTurn<'_> {
     ) -> Result<WrittenLevel> {
         store.require_sound()?;
         // Its memtable stays empty.
-        let mut writer = Writer::over(&store.view()?, store, self.turn.live.epoch(), 0)?;
+        let underlay = Underlay::brief(&store.view()?, 0);
+        let mut writer = Writer::over(underlay, store, self.turn.live.epoch(), 0)?;
         let arcs = writer.apply_set(&mut set, pool, progress)?;
         progress.stage("write", None);
         let written = writer.newest.write_parts(arcs, Some(set.new_keys), store, name, progress)?;
