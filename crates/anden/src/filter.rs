@@ -54,7 +54,8 @@ impl View {
                 None => Ok(vec![true; entries.len()]),
             }
         };
-        let lists = self.all_lists().filtered(&hidden, &keeps, context.pool, self.session().memory())?;
+        let lists = self.all_lists().filtered(&hidden, &keeps, context.pool, context.memory);
+        let lists = lists.map_err(|error| self.session().in_all(error, || self.beside()))?;
         let part = self.with_lists(lists, format!("a part of {}", self.name()));
         self.chosen().map_or(Ok(part.clone()), |chosen| part.with_weight(chosen.name()))
     }

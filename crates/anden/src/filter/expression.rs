@@ -247,15 +247,15 @@ impl Reader<'_> {
         let comparison = match op {
             BinaryOperator::And | BinaryOperator::Or => {
                 // A long chain leans to the left: it is taken apart here, not one level deeper for each part.
-                let (mut rest, mut parts) = (left, vec![self.boolean(right)?]);
-                while let Expr::BinaryOp { left, op: other, right } = rest
+                let (mut first, mut parts) = (left, vec![right]);
+                while let Expr::BinaryOp { left, op: other, right } = first
                     && other == op
                 {
-                    parts.push(self.boolean(right)?);
-                    rest = left;
+                    parts.push(right);
+                    first = left;
                 }
-                parts.push(self.boolean(rest)?);
-                parts.reverse();
+                let parts = std::iter::once(first).chain(parts.into_iter().rev());
+                let parts = parts.map(|part| self.boolean(part)).collect::<Result<_>>()?;
                 let node = if *op == BinaryOperator::And { Node::All(parts) } else { Node::Any(parts) };
                 return Ok((node, Some(PropertyType::Boolean)));
             }

@@ -32,7 +32,7 @@ const ID: DatabaseId = DatabaseId([0; 16]);
 const LAYOUT_FACTOR: u64 = 3;
 
 /// Entries of out-lists, side by side, ascending by source and target.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default)]
 pub struct Entries {
     /// The list of each.
     pub sources: Vec<VertexId>,
@@ -121,19 +121,6 @@ impl Entries {
 pub type KeepEntries<'a, E> = dyn Fn(&Entries) -> Result<Vec<bool>, E> + Sync + 'a;
 
 impl View {
-    /// The entries of the out-lists of these vertices.
-    ///
-    /// # Errors
-    /// Damage met on the way.
-    pub fn entries(&self, vertices: Range<VertexId>) -> Result<Entries> {
-        let mut entries = Entries::default();
-        for vertex in vertices {
-            self.entries_into(vertex, &mut entries);
-        }
-        self.check()?;
-        Ok(entries)
-    }
-
     fn entries_into(&self, vertex: VertexId, to: &mut Entries) {
         let start = to.len();
         self.fix_list_order(vertex);
