@@ -205,7 +205,7 @@ impl<'a> Append<'a> {
             added: written.num_added,
             removed: written.num_removed,
             changed_properties: written.num_values,
-            missing: asked.num_missing,
+            missing: asked.num_missing + written.num_missing,
             snapshot_bytes: snapshot.bytes,
             skipped: summary.num_skipped,
             first_skipped: summary.first_skipped,
@@ -282,7 +282,8 @@ impl<'a> Append<'a> {
         let entries = arcs::added(added.blocks, expand);
         let mut added = sort_arcs(entries, graph, self.options.duplicates(graph), self.inputs, pool)?;
         let mut removed = arcs::removed(removed.blocks, Expand::of(graph, false));
-        let num_missing = removed.num_unknown + sort_removed(&mut removed.entries, view, pool)?;
+        sort_removed(&mut removed.entries, pool);
+        let num_missing = removed.num_unknown + removed_vertices.num_missing;
         progress.check()?;
         let num_edges = num_edges_of(&added, graph.direction);
         if graph.edge_properties && !graph.multigraph {
@@ -292,7 +293,7 @@ impl<'a> Append<'a> {
             };
             keep_rows(view, &mut added, is_removed, &mut rows, pool)?;
         }
-        let asked = Asked { num_edges, num_repeated, num_missing: num_missing + removed_vertices.num_missing };
+        let asked = Asked { num_edges, num_repeated, num_missing };
         let RemovedVertices { vertices: removed_vertices, .. } = removed_vertices;
         let removed = removed.entries;
         let set = ChangeSet { vertex_bound, new_keys, removed_vertices, removed, added, vertices, properties, rows };
@@ -306,7 +307,7 @@ struct Asked {
     num_edges: u64,
     /// Rows that give a vertex values again.
     num_repeated: u64,
-    /// Removals of what is not there.
+    /// Removals of vertices that are not there, and of edges of which an end was never one.
     num_missing: u64,
 }
 

@@ -3,8 +3,8 @@
 use base::parallel::Pool;
 use base::{NO_VERTEX, VertexId};
 use graph::formats::InputPath;
-use graph::{Direction, Graph, Weight, WeightType};
-use lama::{ArcData, ChangedArc, GraphOptions, View};
+use graph::{Weight, WeightType};
+use lama::{ArcData, ChangedArc, GraphOptions};
 
 use super::requests::Block;
 use crate::Result;
@@ -12,10 +12,6 @@ use crate::load::{Duplicates, Expand, KeyedArc, Payload, too_large_a_sum};
 
 /// Entries of a smaller share are sorted by one worker.
 const MIN_SHARE: usize = 16 << 10;
-/// Entries that a worker looks for at once.
-const GRAIN: usize = 2 << 10;
-/// How many entries before its turn the place of one is fetched.
-const AHEAD: usize = 16;
 
 /// The entries that the edges of `blocks`, whose keys are ids, make; in input order.
 pub(crate) fn added(blocks: Vec<Block>, expand: Expand) -> Vec<ChangedArc> {
@@ -122,29 +118,10 @@ fn merge_arcs(arcs: &mut Vec<ChangedArc>, mut merge: impl FnMut(ArcData, ArcData
     });
 }
 
-/// Sorts entries that are to go, each once; counts the edges among them that are not there.
-///
-/// Cost: a search for each.
-pub(crate) fn sort_removed(entries: &mut Vec<(VertexId, VertexId)>, view: &View, pool: &Pool) -> Result<u64> {
+/// Sorts entries that are to go, each once.
+pub(crate) fn sort_removed(entries: &mut Vec<(VertexId, VertexId)>, pool: &Pool) {
     sort_in_parallel(entries, pool, <[(VertexId, VertexId)]>::sort);
     entries.dedup();
-    let is_undirected = view.direction() == Direction::Undirected;
-    let missing = pool.map_chunks(0..entries.len(), GRAIN, |_, chunk| -> Result<u64> {
-        let mut finder = view.finder();
-        let mut num_missing = 0;
-        for place in chunk {
-            if let Some(&(list, neighbour)) = entries.get(place + AHEAD) {
-                finder.prefetch(list);
-                finder.prefetch_arc(list, neighbour);
-            }
-            let (list, neighbour) = entries[place];
-            if !is_undirected || list <= neighbour {
-                num_missing += u64::from(finder.first(list, neighbour)?.is_none());
-            }
-        }
-        Ok(num_missing)
-    });
-    missing.into_iter().sum()
 }
 
 /// Lets each worker sort a share, then merges the shares: `sort` must be one that finds them sorted.

@@ -8,6 +8,9 @@ use terrace::{Base, Plane, Search};
 use super::delta::Bits;
 use super::version::LiveVersion;
 
+/// Up to this many entries are looked up without asking the system how much memory is free.
+const FEW_ENTRIES: usize = 1 << 14;
+
 /// The snapshot that changes are laid over, and what is frozen between the two.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Below<'a> {
@@ -36,12 +39,14 @@ impl<'a> Below<'a> {
         next_underlay: Option<&'a Underlay>,
         frozen: Option<&'a LiveVersion>,
     ) -> Self {
-        Self { underlay: Some(underlay), next_underlay, frozen, ..Self::snapshot(underlay.view()) }
+        Self { underlay: Some(underlay), next_underlay, frozen, ..Self::snapshot(underlay.view(), usize::MAX) }
     }
 
-    /// A snapshot alone.
-    pub(crate) fn snapshot(snapshot: &'a View) -> Self {
-        let reads_disk = !crate::prefetch::fits_in_memory(snapshot, base::memory::available);
+    /// A snapshot alone, in which this many entries are looked up.
+    pub(crate) fn snapshot(snapshot: &'a View, num_entries: usize) -> Self {
+        // To ask the system takes longer than to look a few entries up.
+        let is_worth_asking = num_entries > FEW_ENTRIES;
+        let reads_disk = is_worth_asking && !crate::prefetch::fits_in_memory(snapshot, base::memory::available);
         if reads_disk {
             // Lists are looked up all over the file: what the system reads around each is of no use.
             snapshot.read_exactly(true);

@@ -6,6 +6,7 @@ use base::VertexId;
 use base::parallel::Pool;
 use base::progress::Progress;
 use graph::property::{PropertyColumn, PropertySchema};
+use graph::{Direction, Graph};
 use lama::ChangedArc;
 
 use super::Writer;
@@ -25,7 +26,7 @@ pub(crate) struct ChangeSet {
     pub(crate) new_keys: VertexKeys,
     /// Vertices that lose their edges and values; they are gone where nothing is added to them.
     pub(crate) removed_vertices: Vec<VertexId>,
-    /// Entries of out-lists to be gone, all parallel ones.
+    /// Entries of out-lists to be gone, all parallel ones; sorted, each once.
     pub(crate) removed: Vec<(VertexId, VertexId)>,
     /// Entries of out-lists to be there. In a simple graph the last one of a pair counts.
     pub(crate) added: Vec<ChangedArc>,
@@ -94,8 +95,29 @@ impl Writer {
         self.take_rows(&std::mem::take(&mut set.rows), pool)?;
         progress.check()?;
         self.newest = self.version();
-        let below = Below::snapshot(self.underlay.view());
+        let below = Below::snapshot(self.underlay.view(), batch.len());
         LevelArcs::of_batch(&batch, &below, self.vertex_bound, &options, pool)
+    }
+
+    /// The edges of `removed`, sorted entries that were to go, that were not there; `arcs` are those that a batch with
+    /// them changed.
+    ///
+    /// # Errors
+    /// Damage in the snapshot.
+    pub(super) fn num_missing(&self, removed: &[(VertexId, VertexId)], arcs: &LevelArcs) -> Result<u64> {
+        let view = self.underlay.view();
+        let is_undirected = view.direction() == Direction::Undirected;
+        let mut finder = view.finder();
+        let mut gone = arcs.out_removed.iter().map(|arc| (arc.list, arc.neighbour)).peekable();
+        let mut num_missing = 0;
+        for &ends in removed.iter().filter(|ends| !is_undirected || ends.0 <= ends.1) {
+            while gone.next_if(|&other| other < ends).is_some() {}
+            // An edge that came back as it was did not change.
+            if gone.peek() != Some(&ends) && finder.first(ends.0, ends.1)?.is_none() {
+                num_missing += 1;
+            }
+        }
+        Ok(num_missing)
     }
 
     /// Stores the values of new rows.

@@ -84,9 +84,10 @@ impl SnapshotTurn<'_> {
         let mut writer = Writer::over(underlay, store, self.turn.live.epoch(), 0)?;
         let arcs = writer.apply_set(&mut set, pool, progress)?;
         progress.stage("write", None);
+        let num_missing = writer.num_missing(&set.removed, &arcs)?;
         let written = writer.newest.write_parts(arcs, Some(set.new_keys), store, name, progress)?;
         self.show(store, writer.newest.epoch);
-        Ok(written)
+        Ok(WrittenLevel { num_missing, ..written })
     }
 
     /// The newest snapshot is the commit of this epoch.
@@ -107,6 +108,8 @@ pub(crate) struct WrittenLevel {
     pub(crate) num_removed: u64,
     /// Values of vertices that it changes.
     pub(crate) num_values: u64,
+    /// Edges that were to go and were not there.
+    pub(crate) num_missing: u64,
 }
 
 /// Refuses a snapshot that needs more memory than there may be: `delta_bytes` for what is committed, and
@@ -213,7 +216,7 @@ impl LiveVersion {
             progress,
         )?;
         let num_values = properties.changes.iter().map(|changes| changes.len() as u64).sum();
-        Ok(WrittenLevel { snapshot, num_added, num_removed, num_values })
+        Ok(WrittenLevel { snapshot, num_added, num_removed, num_values, num_missing: 0 })
     }
 }
 
