@@ -32,8 +32,8 @@ pub struct Finder<'a> {
     scratch: PageChanges,
     /// The parts that change the list that is looked at, and where: what is added, then what is removed.
     changed: Vec<(usize, Range<usize>, Range<usize>)>,
-    /// The vertex that was looked at last, in its page.
-    last_local: usize,
+    /// The vertex of the page that was looked at last, to which `places` and `changed` belong.
+    last_local: Option<usize>,
     /// What stands beside the entries to one neighbour.
     data: Vec<ArcData>,
 }
@@ -65,7 +65,7 @@ impl<'a> Finder<'a> {
             places: Vec::new(),
             scratch: PageChanges::default(),
             changed: Vec::new(),
-            last_local: 0,
+            last_local: None,
             data: Vec::new(),
         }
     }
@@ -204,17 +204,21 @@ impl Finder<'_> {
         };
         self.places.clear();
         self.places.resize(self.parts.len(), StoredPlace::default());
-        self.last_local = 0;
+        self.last_local = None;
         self.page = Some((page, ground));
         Ok(())
     }
 
     /// Finds the parts that change a list of the page.
     fn seek(&mut self, local: usize) {
-        if local < self.last_local {
+        // Several neighbours of one list are looked up one after the other.
+        if self.last_local == Some(local) {
+            return;
+        }
+        if self.last_local.is_some_and(|last| local < last) {
             self.places.fill(StoredPlace::default());
         }
-        self.last_local = local;
+        self.last_local = Some(local);
         self.changed.clear();
         for (index, ((part, sense), place)) in self.parts.iter().zip(&mut self.places).enumerate() {
             if let Some(StoredList { added, removed }) = part.list(local as u16, place) {
