@@ -6,6 +6,7 @@ use std::sync::Arc;
 use engine::ErrorKind;
 use graph::formats::InputPath;
 
+use crate::parts::{PartName, Parts};
 use crate::pinned::{Pin, Pins};
 use crate::{Error, LoadOptions, LoadReport, Options, Result, Session, SnapshotInfo, Stats, VerifyReport, View};
 
@@ -17,6 +18,7 @@ pub struct Database {
     inner: engine::Database,
     session: Session,
     pins: Arc<Pins>,
+    parts: Arc<Parts>,
 }
 
 impl std::fmt::Debug for Database {
@@ -176,7 +178,7 @@ impl Database {
             inner.set_patch_memory(bytes);
             inner.set_memory(session.memory());
         }
-        Self { inner, session: session.clone(), pins: Arc::default() }
+        Self { inner, session: session.clone(), pins: Arc::default(), parts: Arc::default() }
     }
 
     pub(crate) fn into_inner(self) -> engine::Database {
@@ -212,8 +214,11 @@ impl Database {
 
     /// The same, for work with the threads of `session`.
     pub(crate) fn view_in(&self, session: &Session) -> Result<View> {
+        let epoch = self.inner.epoch();
         let (graph, newest) = (self.inner.view()?, self.inner.newest_number());
-        Ok(View::of_everything(graph, session.clone(), self.pin(), newest))
+        // Beside a commit it is not known which of both epochs the view shows.
+        let part_name = (self.inner.epoch() == epoch).then(|| self.parts.of_epoch(epoch, newest));
+        Ok(View::of_everything(graph, session.clone(), self.pin(), newest, part_name))
     }
 
     /// One more view is open.
@@ -221,9 +226,20 @@ impl Database {
         self.pins.pin()
     }
 
-    /// A view of something else.
-    pub(crate) fn opened(&self, graph: lama::View, session: &Session, name: String) -> View {
-        View::new(graph, session.clone(), self.pin(), name)
+    /// A view of something else; parts of it are kept under a name, if it has one.
+    pub(crate) fn opened(
+        &self,
+        graph: lama::View,
+        session: &Session,
+        name: String,
+        part_name: Option<PartName>,
+    ) -> View {
+        View::new(graph, session.clone(), self.pin(), name, part_name)
+    }
+
+    /// Parts of views that are kept; they hold the files of their snapshots.
+    pub(crate) fn parts(&self) -> &Arc<Parts> {
+        &self.parts
     }
 
     /// All snapshots, the oldest first.

@@ -9,6 +9,7 @@ use graph::{Weight, WeightType};
 use lama::Entries;
 
 use self::expression::Predicate;
+use crate::parts::PartName;
 use crate::weighted::OWN_WEIGHTS;
 use crate::{Error, Result, View};
 
@@ -26,7 +27,8 @@ impl View {
     ///
     /// Cost: reads all lists and the columns that the predicates name, once, and keeps in memory what is left (4 bytes
     /// an entry and side, 4 or 8 more for a weight, 8 for properties; about three times that while it is made). After
-    /// that, kernels run as on a graph that was loaded so.
+    /// that, kernels run as on a graph that was loaded so. The database keeps the parts that were made last, of snapshots
+    /// and of what is committed, in an eighth of the free memory; with a budget it keeps none.
     ///
     /// ```no_run
     /// let db = anden::Database::open_read_only("payments.anden")?;
@@ -40,6 +42,21 @@ impl View {
     /// compares types that do not go together; a calculation that leaves the range of its type or divides by zero.
     /// [`Error::Memory`]: the part is too large for the budget of the session. Damage met on the way.
     pub fn filter(&self, edges: Option<&str>, vertices: Option<&str>) -> Result<Self> {
+        let part_name = self.part_name().map(|name| name.part(edges, vertices));
+        let lists = match part_name.as_ref().and_then(PartName::find) {
+            Some(lists) => lists,
+            None => {
+                let lists = self.filtered(edges, vertices)?;
+                part_name.iter().for_each(|name| name.keep(&lists, self.session()));
+                lists
+            }
+        };
+        let part = self.with_lists(lists, format!("a part of {}", self.name()), part_name);
+        self.chosen().map_or(Ok(part.clone()), |chosen| part.with_weight(chosen.name()))
+    }
+
+    /// The lists of a part.
+    fn filtered(&self, edges: Option<&str>, vertices: Option<&str>) -> Result<lama::View> {
         let edges = edges.map(|text| EdgeFilter::new(self, text)).transpose().map_err(|e| said_of("edges", e))?;
         let hidden = match vertices {
             Some(text) => self.hidden_vertices(text).map_err(|e| said_of("vertices", e))?,
@@ -55,9 +72,7 @@ impl View {
             }
         };
         let lists = self.all_lists().filtered(&hidden, &keeps, context.pool, context.memory);
-        let lists = lists.map_err(|error| self.session().in_all(error, || self.beside()))?;
-        let part = self.with_lists(lists, format!("a part of {}", self.name()));
-        self.chosen().map_or(Ok(part.clone()), |chosen| part.with_weight(chosen.name()))
+        lists.map_err(|error| self.session().in_all(error, || self.beside()))
     }
 
     /// The ids for which a predicate is not true.

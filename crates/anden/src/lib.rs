@@ -28,7 +28,9 @@ mod error;
 mod export;
 mod filter;
 mod job;
+mod labeled;
 mod live;
+mod parts;
 mod pinned;
 mod properties;
 mod query;
@@ -61,8 +63,8 @@ pub use engine::{
 pub use error::{Error, Result};
 pub use export::{ExportFormat, VertexFormat, write_aside, write_file};
 pub use graph::formats::{
-    Aside, ColumnName, Format, HeaderRule, InputColumns, InputPath, KeyKind, OnError, Output, OutputContent,
-    OutputFormat, SourceOptions, WantedProperties, output_format, push_update_column, push_update_name,
+    Aside, ColumnName, EdgeInput, Format, HeaderRule, InputColumns, InputPath, KeyKind, OnError, Output, OutputContent,
+    OutputFormat, SourceOptions, VertexInput, WantedProperties, output_format, push_update_column, push_update_name,
     push_update_value, require_uncompressed,
 };
 pub use graph::generate;

@@ -47,7 +47,9 @@ impl Database {
     /// [`Error::NotFound`]: there is no such snapshot, or it was dropped; damage in what it needs.
     pub fn snapshot(&self, snapshot: impl Into<SnapshotId>) -> Result<View> {
         let number = self.snapshot_number(snapshot)?;
-        Ok(self.opened(self.inner().snapshot(number)?, self.session(), format!("snapshot {number}")))
+        let name = format!("snapshot {number}");
+        let part_name = self.parts().of_snapshot(number);
+        Ok(self.opened(self.inner().snapshot(number)?, self.session(), name, Some(part_name)))
     }
 
     /// The number of a snapshot that is there, perhaps by its name.
@@ -76,7 +78,8 @@ impl Database {
     /// in what it needs.
     pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
         let name = format!("window {}..{}", window.start(), window.end());
-        Ok(self.opened(self.inner().window(window)?, self.session(), name))
+        // What a window holds depends on the snapshot before it, which may be dropped.
+        Ok(self.opened(self.inner().window(window)?, self.session(), name, None))
     }
 
     /// What changes on the way from one snapshot to another, which may be the older one.
@@ -157,6 +160,7 @@ impl Database {
     }
 
     fn merge_scope(&self, scope: MergeScope) -> Result<MergeReport> {
+        self.parts().clear();
         let report = self.inner().merge(scope, self.session().pool(), self.session().progress())?;
         if report.bytes_written == 0 {
             // Nobody asked for memory, since nothing was to be done.
@@ -183,6 +187,7 @@ impl Database {
         let mut numbers = numbers.collect::<Result<Vec<_>>>()?;
         numbers.sort_unstable();
         numbers.dedup();
+        self.parts().clear();
         self.inner().drop_snapshots(&numbers, self.session().progress())?;
         Ok(numbers)
     }
@@ -192,6 +197,7 @@ impl Database {
     /// # Errors
     /// See above.
     pub fn retain(&self, retention: Retention) -> Result<Vec<u32>> {
+        self.parts().clear();
         Ok(self.inner().retain(retention)?)
     }
 }

@@ -8,6 +8,7 @@ use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges, WillNeed};
 use kernels::Context;
 use kernels::sssp::{WeightStatistics, scan_weights};
 
+use crate::parts::PartName;
 use crate::pinned::Pin;
 use crate::session::Beside;
 use crate::weighted::{ChosenWeights, on_weighted};
@@ -38,6 +39,8 @@ struct Seen {
     newest: Option<u32>,
     /// What pages take that levels change, once somebody has a budget for it.
     least_patch_bytes: OnceLock<u64>,
+    /// Under which name parts of this view are kept; `None`: they are not.
+    part_name: Option<PartName>,
 }
 
 /// The weights that were chosen last, and what they are like.
@@ -67,27 +70,35 @@ impl std::fmt::Debug for View {
 }
 
 impl View {
-    pub(crate) fn new(graph: lama::View, session: Session, pin: Pin, name: String) -> Self {
-        Self::seen(graph, session, pin, OnceLock::from(name), None)
+    pub(crate) fn new(graph: lama::View, session: Session, pin: Pin, name: String, part_name: Option<PartName>) -> Self {
+        let (name, least_patch_bytes) = (OnceLock::from(name), OnceLock::new());
+        let seen = Seen { _pin: Some(pin), _whole: None, name, newest: None, least_patch_bytes, part_name };
+        Self::seen(graph, session, seen)
     }
 
     /// Of everything that is committed; the newest snapshot is called `newest`.
-    pub(crate) fn of_everything(graph: lama::View, session: Session, pin: Pin, newest: Option<u32>) -> Self {
-        Self::seen(graph, session, pin, OnceLock::new(), newest)
+    pub(crate) fn of_everything(
+        graph: lama::View,
+        session: Session,
+        pin: Pin,
+        newest: Option<u32>,
+        part_name: Option<PartName>,
+    ) -> Self {
+        let (name, least_patch_bytes) = (OnceLock::new(), OnceLock::new());
+        Self::seen(graph, session, Seen { _pin: Some(pin), _whole: None, name, newest, least_patch_bytes, part_name })
     }
 
-    fn seen(graph: lama::View, session: Session, pin: Pin, name: OnceLock<String>, newest: Option<u32>) -> Self {
-        let seen = Seen { _pin: Some(pin), _whole: None, name, newest, least_patch_bytes: OnceLock::new() };
+    fn seen(graph: lama::View, session: Session, seen: Seen) -> Self {
         let seen = Arc::new(seen);
         let graph = session.advisor().attach(&graph, session.prefetch());
         Self { graph, session, seen, weights: Arc::default(), chosen: None, last_weights: Arc::default() }
     }
 
     /// A part of this view, with lists of its own.
-    pub(crate) fn with_lists(&self, graph: lama::View, name: String) -> Self {
-        let name = OnceLock::from(name);
+    pub(crate) fn with_lists(&self, graph: lama::View, name: String, part_name: Option<PartName>) -> Self {
+        let (name, least_patch_bytes) = (OnceLock::from(name), OnceLock::new());
         let whole = Some(Arc::clone(&self.seen));
-        let seen = Seen { _pin: None, _whole: whole, name, newest: None, least_patch_bytes: OnceLock::new() };
+        let seen = Seen { _pin: None, _whole: whole, name, newest: None, least_patch_bytes, part_name };
         let (seen, session) = (Arc::new(seen), self.session.clone());
         Self { graph, session, seen, weights: Arc::default(), chosen: None, last_weights: Arc::default() }
     }
@@ -133,6 +144,11 @@ impl View {
 
     pub(crate) fn choosing(&self, chosen: Arc<ChosenWeights>, weights: SharedStatistics) -> Self {
         Self { weights, chosen: Some(chosen), ..self.clone() }
+    }
+
+    /// The name of this view among parts that are kept.
+    pub(crate) fn part_name(&self) -> Option<&PartName> {
+        self.seen.part_name.as_ref()
     }
 
     pub(crate) fn session(&self) -> &Session {

@@ -45,7 +45,7 @@ fn write_inputs(folder: &Path) {
 
 fn load_options(graph: Options, folder: &Path) -> LoadOptions {
     let mut options = LoadOptions { graph, ..LoadOptions::default() };
-    options.source.vertices = Some(folder.join("vertices.csv"));
+    options.source.vertices = vec![folder.join("vertices.csv").into()];
     if graph.edge_properties {
         options.duplicates = anden::Duplicates::Last;
         options.source.columns = Some(["u", "v", "weight"].map(String::from).to_vec());

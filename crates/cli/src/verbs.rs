@@ -27,8 +27,11 @@ use anden::{
 use serde_json::json;
 
 use crate::args::{Cli, Global, Selection, Verb};
-use crate::failure::{Failure, Result};
+use crate::failure::{Failure, Result, complain};
 use crate::watch::Watch;
+
+/// How many names a note lists at most.
+const MAX_NAMES: usize = 10;
 
 /// Executes the command line.
 pub fn execute(cli: Cli) -> Result {
@@ -118,17 +121,46 @@ fn open_to_write(path: &Path, session: &Session) -> Result<Database> {
     Ok(Database::open_in(path, session)?)
 }
 
-/// The version of the graph that is asked for, and who reads ahead of it.
-fn view(database: &Database, selection: &Selection) -> Result<View> {
+/// The version of the graph that is asked for, and the part of it, with a note on what no vertex or edge has.
+fn view(database: &Database, selection: &Selection, global: &Global) -> Result<View> {
     let view = match (&selection.snapshot, &selection.window) {
         (Some(snapshot), _) => database.snapshot(snapshot)?,
         (None, Some(window)) => database.window(window.clone())?,
         (None, None) => database.view()?,
     };
     let view = selection.prefetch.map_or(view.clone(), |policy| view.with_prefetch(policy));
+    let view = if selection.types.is_empty() { view } else { of_types(&view, &selection.types, global)? };
+    let view = if selection.labels.is_empty() { view } else { of_labels(&view, &selection.labels, global)? };
     match (&selection.where_edge, &selection.where_vertex) {
         (None, None) => Ok(view),
         (edges, vertices) => Ok(view.filter(edges.as_deref(), vertices.as_deref())?),
+    }
+}
+
+/// The part with edges of these types.
+fn of_types(view: &View, types: &[String], global: &Global) -> Result<View> {
+    let part = view.types(types)?;
+    // To know all types takes a pass over all edges: only an empty answer is worth it.
+    if part.num_edges() == 0 && !global.quiet {
+        say_unknown("edge", "type", types, &view.known_types()?);
+    }
+    Ok(part)
+}
+
+/// The part with vertices that have one of these labels.
+fn of_labels(view: &View, labels: &[String], global: &Global) -> Result<View> {
+    let part = view.labels(labels)?;
+    if !global.quiet {
+        say_unknown("vertex", "label", labels, &view.known_labels()?);
+    }
+    Ok(part)
+}
+
+/// Says which names no vertex or edge has.
+fn say_unknown(whose: &str, what: &str, asked: &[String], known: &[String]) {
+    for name in asked.iter().filter(|name| !known.contains(name)) {
+        let known: Vec<_> = known.iter().take(MAX_NAMES).map(String::as_str).collect();
+        complain(&format!("note: no {whose} has the {what} \"{name}\"; there are: {}", known.join(", ")));
     }
 }
 

@@ -194,8 +194,8 @@ impl<'a> Append<'a> {
         let (written, asked) = self.make_snapshot(added, removed, expand, name)?;
         let snapshot = written.snapshot;
         // A program that sets a value twice knows that it does.
-        if !self.inputs.is_empty() || self.options.source.vertices.is_some() {
-            notes.extend(note_on_repeated(asked.num_repeated, self.options.source.vertices.as_deref()));
+        if self.options.source.has_files(self.inputs) {
+            notes.extend(note_on_repeated(asked.num_repeated, &self.options.source.vertices));
         }
         input.merged_to(asked.num_edges, expand, database.options().direction == Direction::Directed);
         let mut report = AppendReport {

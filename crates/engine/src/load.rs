@@ -124,7 +124,7 @@ pub(crate) fn load(
     let is_directed = options.graph.direction == Direction::Directed;
     input.merged_to(built.num_edges, Expand::of_inputs(&options.graph, source.facts())?, is_directed);
     let mut notes = source.facts().notes.clone();
-    notes.extend(note_on_repeated(built.num_repeated, options.source.vertices.as_deref()));
+    notes.extend(note_on_repeated(built.num_repeated, &options.source.vertices));
     notes.extend(input.note_on_loops(options.graph.ordered));
     let report = LoadReport {
         vertices: built.num_vertices,

@@ -29,6 +29,7 @@ mod foreign;
 mod graphalytics;
 mod graphml;
 mod key;
+mod labeled;
 mod lines;
 mod matrix_market;
 mod message;
@@ -62,6 +63,7 @@ use crate::property::PropertyColumn;
 pub use edge_rows::{NoProperties, WrittenProperties};
 pub use endings::{OutputContent, OutputFormat, output_format, require_uncompressed};
 pub use key::{FieldKey, Span};
+pub use labeled::{EdgeInput, LABEL_SEPARATOR, LABELS_PROPERTY, SPACE_SEPARATOR, TYPE_PROPERTY, VertexInput};
 pub use options::{
     ColumnName, Format, HeaderRule, InputColumns, KeyKind, LoneKeys, OnError, SourceFacts, SourceOptions,
     SourceSummary, WantedProperties,

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use graph::formats::SPACE_SEPARATOR;
+
 /// A key that owns its text.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Key {
@@ -18,6 +20,23 @@ pub enum KeyRef<'a> {
     Integer(u64),
     /// A string.
     String(&'a str),
+}
+
+impl Key {
+    /// The key `key` in the key space `space`: the text `SPACE:KEY`, as the command line has it. `space` has no colon.
+    pub fn in_space(space: &str, key: impl fmt::Display) -> Self {
+        Self::String(format!("{space}{SPACE_SEPARATOR}{key}"))
+    }
+}
+
+impl<'a> KeyRef<'a> {
+    /// The key space and the key in it; `None` of a number, and of text that names no space.
+    pub fn space(self) -> Option<(&'a str, &'a str)> {
+        match self {
+            Self::Integer(_) => None,
+            Self::String(text) => text.split_once(SPACE_SEPARATOR),
+        }
+    }
 }
 
 impl From<u64> for Key {

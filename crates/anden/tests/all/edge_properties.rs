@@ -27,6 +27,7 @@ impl Scene {
     fn try_load(&self, name: &str, input: &Path, vertices: Option<PathBuf>) -> Result<Database, Error> {
         let keys = if self.graph.keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer };
         let edge_properties = WantedProperties::All;
+        let vertices = vertices.map(Into::into).into_iter().collect();
         let source = SourceOptions { keys, vertices, edge_properties, ..SourceOptions::default() };
         let duplicates = if self.graph.multigraph { Duplicates::Keep } else { Duplicates::Auto };
         let options = LoadOptions { graph: self.graph, duplicates, source, ..LoadOptions::default() };

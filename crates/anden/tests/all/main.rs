@@ -5,6 +5,7 @@ mod beside_each_other;
 mod edge_properties;
 mod facade;
 mod filters;
+mod labeled;
 mod live_queries;
 mod matrix;
 mod prefetch;

@@ -88,7 +88,7 @@ fn loaded_anew(view: &View, graph: Options, path: &Path, session: &Session) -> V
     std::fs::write(&vertices, lines).unwrap();
     let mut options = LoadOptions { graph, ..LoadOptions::default() };
     options.source.format = Some(if format == ExportFormat::Csv { Format::Csv } else { Format::EdgeList });
-    options.source.vertices = Some(vertices);
+    options.source.vertices = vec![vertices.into()];
     let (db, _) = Database::load(path, &[InputPath::File(edges)], &options, session).unwrap();
     let anew = db.view().unwrap();
     assert_eq!((anew.num_vertices(), anew.num_edges()), (view.num_vertices(), view.num_edges()), "{}", view.name());

@@ -84,6 +84,7 @@ impl Scene {
 
     fn load(&self, name: &str, input: &Path, vertices: Option<PathBuf>) -> View {
         let keys = if self.options.keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer };
+        let vertices = vertices.map(Into::into).into_iter().collect();
         let source = SourceOptions { weights: self.options.weight_type, keys, vertices, ..SourceOptions::default() };
         let duplicates = if self.options.multigraph { Duplicates::Keep } else { Duplicates::Min };
         let options = LoadOptions { graph: self.options, duplicates, source, ..LoadOptions::default() };
@@ -214,7 +215,7 @@ fn properties_of_vertices_come_back() {
     let load = |name: &str, input: &Path, vertices: Option<PathBuf>| {
         let source = SourceOptions {
             keys: KeyKind::String,
-            vertices,
+            vertices: vertices.map(Into::into).into_iter().collect(),
             vertex_properties: WantedProperties::All,
             ..SourceOptions::default()
         };

@@ -25,6 +25,12 @@ pub struct Selection {
     /// Only the vertices for which an expression of SQL over their properties is true; the others count as removed
     #[arg(long, global = true, value_name = "EXPR")]
     pub where_vertex: Option<String>,
+    /// Only the edges of this type, the value of their property `type`; again for several types
+    #[arg(long = "type", global = true, value_name = "TYPE")]
+    pub types: Vec<String>,
+    /// Only the vertices that have this label, one of those in their property `labels`; again for several: one of them
+    #[arg(long = "label", global = true, value_name = "LABEL")]
+    pub labels: Vec<String>,
     /// What is read ahead of a graph larger than memory: auto, off, neighbourhood, sequential, frontier [default: auto]
     #[arg(long, global = true, value_name = "POLICY", hide_possible_values = true, value_parser = prefetch_policies())]
     pub prefetch: Option<Prefetch>,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use anden::{PropertyType, WantedProperties};
+use anden::{EdgeInput, PropertyType, VertexInput, WantedProperties};
 use clap::{Args, ValueEnum};
 
 use super::parse;
@@ -14,6 +14,8 @@ Examples:
   anden load web.anden links.csv --ids string --source-column from --target-column to
   anden load kron.anden kron.sg --ids dense            GAP's binary format; key = id
   anden load web.anden links.csv --vertices sites.csv  names, sizes and so on as properties of vertices
+  anden load social.anden --ids string --vertices Person=people.csv --edges KNOWS=knows.csv --edges LIKES=likes.csv
+                                                       labels and types: `--label Person`, `--type KNOWS` ask for them
   anden load air.anden flights.parquet --ids string --multigraph   delays and so on as properties of edges
   zcat part-*.gz | anden load all.anden - --undirected --memory 4G";
 
@@ -27,8 +29,8 @@ pub struct LoadArgs {
     /// The database to create: a directory that does not exist yet
     #[arg(value_name = "DB")]
     pub database: PathBuf,
-    /// Files to read, `-` for standard input
-    #[arg(value_name = "INPUT", required = true)]
+    /// Files of edges, `-` for standard input
+    #[arg(value_name = "INPUT", required_unless_present = "edges")]
     pub inputs: Vec<PathBuf>,
     #[command(flatten)]
     pub reading: ReadingArgs,
@@ -59,9 +61,9 @@ pub struct LoadArgs {
     #[arg(long)]
     pub out_only: bool,
     /// What vertices are called; dense: 0..n-1, the key is the id, and what mtx, metis and dimacs count from 1 counts
-    /// from 0
-    #[arg(long, value_enum, default_value_t = LoadIds::Integer, value_name = "KIND")]
-    pub ids: LoadIds,
+    /// from 0 [default: integer; string with key spaces]
+    #[arg(long, value_enum, value_name = "KIND")]
+    pub ids: Option<LoadIds>,
     /// Spread the edges over so many snapshots at random
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true)]
     pub snapshots: u32,
@@ -103,15 +105,21 @@ pub struct ReadingArgs {
     /// With --header first, in place of the names in the header
     #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
     pub columns: Option<Vec<String>>,
+    /// A file of edges that all have the type TYPE, again for several; each has columns of its own. The type is the
+    /// property `type`. `KNOWS:person:person=FILE` says the key spaces of sources and targets
+    #[arg(long, value_name = "TYPE=FILE", value_parser = parse::edge_input)]
+    pub edges: Vec<EdgeInput>,
     /// A file that names vertices, one a line, `-` for standard input: those without edges are vertices too. Of CSV, the
-    /// other columns become properties of the vertices
-    #[arg(long, value_name = "FILE")]
-    pub vertices: Option<PathBuf>,
-    /// The column of the keys in the file of vertices. Default: one with a usual name, such as id or name, or the only one;
+    /// other columns become properties of the vertices. Again for several. LABEL is what all its vertices are, `A;B` for
+    /// several labels, and becomes the property `labels`. `Person:person=FILE` says the space of the keys, in which they
+    /// are unique: key 7 of the space person is called person:7
+    #[arg(long, value_name = "[LABEL=]FILE", value_parser = parse::vertex_input)]
+    pub vertices: Vec<VertexInput>,
+    /// The column of the keys in the files of vertices. Default: one with a usual name, such as id or name, or the only one;
     /// without a header the first
     #[arg(long, value_name = "NAME", requires = "vertices")]
     pub vertex_column: Option<String>,
-    /// Which columns of the file of vertices become properties: all, none, or their names
+    /// Which columns of the files of vertices become properties: all, none, or their names
     #[arg(long, value_name = "NAME,…", default_value = "all", value_parser = parse::wanted)]
     pub vertex_properties: WantedProperties,
     /// Which other columns of the inputs (CSV, Parquet, GraphML) become properties of the edges: all, none, or their

@@ -1,9 +1,10 @@
 //! Values on the command line that are more than a number or a word.
 
 use std::ops::RangeInclusive;
+use std::path::PathBuf;
 use std::time::Duration;
 
-use anden::{PropertyType, WantedProperties};
+use anden::{EdgeInput, InputPath, PropertyType, VertexInput, WantedProperties};
 
 /// `8`; at least 1.
 pub fn threads(text: &str) -> Result<usize, String> {
@@ -84,6 +85,37 @@ pub fn wanted(text: &str) -> Result<WantedProperties, String> {
         }
         _ => Err("expected all, none, or names as in size,name".into()),
     }
+}
+
+/// `people.csv`, `Person=people.csv`, or `Person;Actor:person=people.csv`: labels and a key space before a file.
+pub fn vertex_input(text: &str) -> Result<VertexInput, String> {
+    let Some((names, path)) = named_file(text) else { return Ok(PathBuf::from(text).into()) };
+    let mut names = names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
+    match (names.next().flatten(), names.next().flatten(), names.next(), path) {
+        (.., "") => Err("expected a file after =".into()),
+        (labels, space, None, path) => Ok(VertexInput { path: path.into(), labels, space }),
+        _ => Err("expected LABEL=FILE or LABEL:SPACE=FILE".into()),
+    }
+}
+
+/// `KNOWS=knows.csv`, or `LIKES:person:message=likes.csv`: a type and the key spaces of both ends before a file.
+pub fn edge_input(text: &str) -> Result<EdgeInput, String> {
+    let wanted = || "expected TYPE=FILE or TYPE:SPACE:SPACE=FILE".to_owned();
+    let (names, path) = named_file(text).filter(|(_, path)| !path.is_empty()).ok_or_else(wanted)?;
+    let path = if path == "-" { InputPath::Stdin } else { InputPath::File(path.into()) };
+    let mut names = names.split(':').map(|name| Some(name.to_owned()).filter(|name| !name.is_empty()));
+    match (names.next().flatten(), names.next(), names.next(), names.next()) {
+        (Some(edge_type), None, ..) => Ok(EdgeInput { path, edge_type, source_space: None, target_space: None }),
+        (Some(edge_type), Some(source_space), Some(target_space), None) => {
+            Ok(EdgeInput { path, edge_type, source_space, target_space })
+        }
+        _ => Err(wanted()),
+    }
+}
+
+/// Splits `NAMES=FILE`; a path that begins with `.` or `/`, or has one before its `=`, has no names.
+fn named_file(text: &str) -> Option<(&str, &str)> {
+    text.split_once('=').filter(|(names, _)| !names.is_empty() && !names.contains(['/', '.']))
 }
 
 /// `#`: a character that no field begins with.

@@ -13,6 +13,7 @@ Examples:
   anden append social.anden today.txt --remove gone.txt --name tuesday
   anden append social.anden --remove gone.txt             `u v` a line for an edge, `u` for a vertex
   anden append social.anden --vertices people.csv         new values of properties
+  anden append social.anden --edges KNOWS=knows.csv       edges of the type KNOWS
   zcat more.gz | anden append social.anden -";
 
 /// Add and remove edges as one new snapshot
@@ -30,7 +31,7 @@ pub struct AppendArgs {
     #[arg(value_name = "DB")]
     pub database: PathBuf,
     /// Files with edges to add, `-` for standard input
-    #[arg(value_name = "INPUT", required_unless_present_any = ["remove", "vertices"])]
+    #[arg(value_name = "INPUT", required_unless_present_any = ["remove", "vertices", "edges"])]
     pub inputs: Vec<PathBuf>,
     /// Edges to remove, `u v` a line (or CSV), and vertices with all their edges, `u` a line; `-` for standard input
     #[arg(long, value_name = "FILE")]

@@ -28,7 +28,7 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     }
     let (session, watch) = session(global)?;
     let database = open_selected(&args.database, &session, &args.selection)?;
-    let view = view(&database, &args.selection)?;
+    let view = view(&database, &args.selection, global)?;
     let start = std::time::Instant::now();
     watch.clean_up_from_here();
     // Both files are whole before the first is at its place: of a graph in parts, one alone is of no use.

@@ -38,10 +38,15 @@ pub fn execute(global: &Global, args: &LoadArgs) -> Result {
     console.finish()
 }
 
-/// Refuses inputs, the file of vertices included, of which two are standard input.
-pub(super) fn require_one_stdin<'a>(inputs: impl IntoIterator<Item = &'a InputPath>, reading: &ReadingArgs) -> Result {
-    let of_vertices = usize::from(reading.vertices.as_deref() == Some(Path::new("-")));
-    match of_vertices + inputs.into_iter().filter(|input| **input == InputPath::Stdin).count() {
+/// Refuses inputs, files of vertices and of edges of a type included, of which two are standard input.
+pub(super) fn require_one_stdin<'a>(
+    inputs: impl IntoIterator<Item = &'a InputPath>,
+    reading: &'a ReadingArgs,
+) -> Result {
+    let of_vertices = reading.vertices.iter().map(|input| &*input.path);
+    let of_edges = reading.edges.iter().map(|input| input.path.path());
+    let all = inputs.into_iter().map(InputPath::path).chain(of_vertices).chain(of_edges);
+    match all.filter(|path| *path == InputPath::Stdin.path()).count() {
         0 | 1 => Ok(()),
         _ => Err(Failure::Usage("standard input can be read once: give - once".into())),
     }
@@ -87,7 +92,7 @@ fn options(args: &LoadArgs) -> Result<LoadOptions> {
     let duplicates = duplicates(args.duplicates, args.multigraph)?;
     let format = format(args.reading.format)?;
     let weights = weight_type(args, format);
-    let keys = key_scheme(args.ids);
+    let keys = args.ids.map_or_else(|| usual_keys(&args.reading), key_scheme);
     let key_kind = if keys == KeyScheme::String { KeyKind::String } else { KeyKind::Integer };
     let source = SourceOptions { weights, keys: key_kind, ..sources(&args.reading, format, WantedProperties::All) };
     let graph = Options {
@@ -129,6 +134,7 @@ pub fn sources(args: &ReadingArgs, format: Option<Format>, properties: WantedPro
         trim: args.trim,
         columns: args.columns.clone(),
         edge_properties: args.properties.clone().unwrap_or(properties),
+        edges: args.edges.clone(),
         vertices: args.vertices.clone(),
         vertex_column: args.vertex_column.clone(),
         vertex_properties: args.vertex_properties.clone(),
@@ -151,6 +157,15 @@ pub fn duplicates(rule: Option<LoadDuplicates>, is_multigraph: bool) -> Result<D
         (Some(LoadDuplicates::Min), _) => Duplicates::Min,
         (None, _) => Duplicates::Auto,
     })
+}
+
+/// What keys are where no option says so: those in spaces are text.
+fn usual_keys(reading: &ReadingArgs) -> KeyScheme {
+    let of_edges = reading.edges.iter().any(|input| input.source_space.is_some() || input.target_space.is_some());
+    match of_edges || reading.vertices.iter().any(|input| input.space.is_some()) {
+        true => KeyScheme::String,
+        false => KeyScheme::Integer,
+    }
 }
 
 pub fn key_scheme(ids: LoadIds) -> KeyScheme {
@@ -196,7 +211,10 @@ fn weight_type(args: &LoadArgs, format: Option<Format>) -> Option<WeightType> {
     let is_whole = match format {
         Some(Format::Gapbs | Format::Dimacs) => true,
         Some(_) => false,
-        None => args.inputs.iter().all(|path| has_whole_weights(path)),
+        None => {
+            let of_types = args.reading.edges.iter().map(|input| input.path.path());
+            args.inputs.iter().map(PathBuf::as_path).chain(of_types).all(has_whole_weights)
+        }
     };
     Some(if is_whole { WeightType::U32 } else { WeightType::F64 })
 }

@@ -43,7 +43,7 @@ struct Vertex {
 pub fn execute(global: &Global, args: &QueryArgs) -> Result {
     let (session, watch) = session(global)?;
     let database = open_selected(&args.database, &session, &args.selection)?;
-    let view = view(&database, &args.selection)?;
+    let view = view(&database, &args.selection, global)?;
     let start = Instant::now();
     let answer = answer(&view, &args.query);
     let seconds = start.elapsed().as_secs_f64();

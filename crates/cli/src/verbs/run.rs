@@ -21,7 +21,7 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
     let format = args.output.as_deref().map(|path| output_format(path, OutputContent::Values)).transpose()?;
     let (session, watch) = session(global)?;
     let database = open_selected(&args.database, &session, &args.selection)?;
-    let view = view(&database, &args.selection)?;
+    let view = view(&database, &args.selection, global)?;
     let mut runs = Runs::default();
     let output = runs.repeat(&job, &view, args.repeat);
     watch.clear();

@@ -10,6 +10,7 @@ mod edge_properties;
 mod graphalytics;
 mod idle_input;
 mod inputs;
+mod labeled;
 mod live;
 mod loading;
 mod moved;

@@ -60,9 +60,6 @@ pub(crate) trait InputKey: FieldKey {
 
     /// The key as a number, where it is one; more than 32 bits where it is none.
     fn as_u64(self) -> u64;
-
-    /// The text of the key, where it is one.
-    fn as_text(self, text: &[u8]) -> &[u8];
 }
 
 impl InputKey for u64 {
@@ -71,10 +68,6 @@ impl InputKey for u64 {
     #[inline(always)]
     fn as_u64(self) -> u64 {
         self
-    }
-
-    fn as_text(self, _text: &[u8]) -> &[u8] {
-        &[]
     }
 }
 
@@ -85,10 +78,6 @@ impl InputKey for u32 {
     fn as_u64(self) -> u64 {
         self.into()
     }
-
-    fn as_text(self, _text: &[u8]) -> &[u8] {
-        &[]
-    }
 }
 
 impl InputKey for Span {
@@ -97,10 +86,6 @@ impl InputKey for Span {
     #[inline(always)]
     fn as_u64(self) -> u64 {
         u64::MAX
-    }
-
-    fn as_text(self, text: &[u8]) -> &[u8] {
-        self.of(text)
     }
 }
 

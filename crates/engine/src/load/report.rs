@@ -1,8 +1,6 @@
 //! What a load did, and what became of its inputs.
 
-use std::path::Path;
-
-use graph::formats::{InputColumns, SourceFacts, SourceSummary};
+use graph::formats::{InputColumns, SourceFacts, SourceSummary, VertexInput};
 
 use super::arcs::Expand;
 use super::options::Duplicates;
@@ -61,14 +59,17 @@ impl InputReport {
     }
 }
 
-/// What to tell of rows of values of vertices that have earlier rows, in the file of vertices if there is one.
-pub(crate) fn note_on_repeated(num_rows: u64, path: Option<&Path>) -> Option<String> {
+/// What to tell of rows of values of vertices that have earlier rows, in the file of vertices if there is just one.
+pub(crate) fn note_on_repeated(num_rows: u64, inputs: &[VertexInput]) -> Option<String> {
     let rows = match num_rows {
         0 => return None,
         1 => "1 row names a vertex again".to_owned(),
         _ => format!("{num_rows} rows name a vertex again"),
     };
-    let file = path.map_or(String::new(), |path| format!("{}: ", path.display()));
+    let file = match inputs {
+        [input] => format!("{}: ", input.path.display()),
+        _ => String::new(),
+    };
     Some(format!("{file}{rows}: the values of the last row count"))
 }
 

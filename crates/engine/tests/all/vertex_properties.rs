@@ -32,7 +32,7 @@ impl Scene {
     }
 
     fn source(&self, vertices: &str) -> SourceOptions {
-        let vertices = Some(self.file("vertices.csv", vertices));
+        let vertices = vec![self.file("vertices.csv", vertices).into()];
         SourceOptions { vertices, vertex_properties: WantedProperties::All, ..SourceOptions::default() }
     }
 

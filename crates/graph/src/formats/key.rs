@@ -22,6 +22,9 @@ pub trait FieldKey: Copy + Send + Sync + 'static {
     /// which will follow `base` bytes of text.
     fn from_owned(bytes: &[u8], base: usize, extra: &mut Vec<u8>) -> Option<Self>;
 
+    /// The bytes of a key that is a place in `text`; empty of numbers.
+    fn as_text(self, text: &[u8]) -> &[u8];
+
     /// A number as a key where that needs no text.
     fn from_digits(number: u64) -> Option<Self>;
 
@@ -64,6 +67,10 @@ impl FieldKey for u64 {
         parse_u64(bytes)
     }
 
+    fn as_text(self, _text: &[u8]) -> &[u8] {
+        &[]
+    }
+
     #[inline(always)]
     fn from_digits(number: u64) -> Option<Self> {
         Some(number)
@@ -89,6 +96,10 @@ impl FieldKey for Span {
         Some(Self { start, ..span })
     }
 
+    fn as_text(self, text: &[u8]) -> &[u8] {
+        self.of(text)
+    }
+
     #[inline(always)]
     fn from_digits(_number: u64) -> Option<Self> {
         None
@@ -106,6 +117,10 @@ impl FieldKey for u32 {
 
     fn from_owned(bytes: &[u8], _base: usize, _extra: &mut Vec<u8>) -> Option<Self> {
         parse_u64(bytes).and_then(Self::from_digits)
+    }
+
+    fn as_text(self, _text: &[u8]) -> &[u8] {
+        &[]
     }
 
     #[inline(always)]

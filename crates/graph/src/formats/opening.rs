@@ -15,6 +15,7 @@ use super::endings::input_format;
 use super::foreign;
 use super::graphalytics::find_files;
 use super::graphml::{ElementReader, GraphMlLayout};
+use super::labeled::Said;
 use super::lines::has_list_lines;
 use super::matrix_market::{Field, Matrix};
 use super::metis::MetisHeader;
@@ -51,8 +52,15 @@ impl<'a> Opening<'a> {
         Self { options, parts: Vec::new(), facts, graphs: Vec::new(), listings: Vec::new(), num_texts: 0 }
     }
 
-    /// Opens an input of edges.
-    pub(super) fn input(&mut self, input: &InputPath) -> Result<()> {
+    /// Opens an input of edges, of which all are as `said`.
+    pub(super) fn input(&mut self, input: &InputPath, said: &Said) -> Result<()> {
+        let first = self.parts.len();
+        self.edges(input)?;
+        self.parts[first..].iter_mut().for_each(|part| part.said = said.clone());
+        Ok(())
+    }
+
+    fn edges(&mut self, input: &InputPath) -> Result<()> {
         let path = input.path();
         let mut looked = match input {
             InputPath::Stdin => Looked::at_stdin(path)?,
@@ -341,8 +349,15 @@ impl<'a> Opening<'a> {
         Err(bad(path, "expected the header 'vertices edges [fmt [ncon]]', found none at the beginning"))
     }
 
-    /// Opens a file of vertices.
-    pub(super) fn vertices(&mut self, path: &Path) -> Result<()> {
+    /// Opens a file of vertices, of which all are as `said`.
+    pub(super) fn vertices(&mut self, path: &Path, said: &Said) -> Result<()> {
+        let first = self.parts.len();
+        self.listed_vertices(path)?;
+        self.parts[first..].iter_mut().for_each(|part| part.said = said.clone());
+        Ok(())
+    }
+
+    fn listed_vertices(&mut self, path: &Path) -> Result<()> {
         let looked = match path == InputPath::Stdin.path() {
             true => Looked::at_stdin(path)?,
             false => Looked::at_file(path)?,
@@ -482,6 +497,7 @@ impl<'a> Opening<'a> {
     ) {
         let (path, can_reopen) = (path.to_owned(), opened.is_none());
         let (properties, table, num_comments, unnamed) = (Default::default(), None, 0, None);
+        let said = Said::default();
         self.parts.push(Part {
             path,
             kind,
@@ -492,6 +508,7 @@ impl<'a> Opening<'a> {
             table,
             num_comments,
             unnamed,
+            said,
         });
     }
 

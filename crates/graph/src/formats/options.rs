@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use super::InputPath;
+use super::labeled::{EdgeInput, VertexInput};
 use crate::property::{PropertySchema, PropertyType};
 use crate::{Direction, Error, Result, WeightType};
 
@@ -166,12 +168,14 @@ pub struct SourceOptions {
     pub edge_properties: WantedProperties,
     /// Types of properties of edges, which text is not asked for then.
     pub edge_types: Vec<(String, PropertyType)>,
-    /// A file that names vertices, one a line; `-` for standard input. `vertex_column` tells the column.
-    pub vertices: Option<PathBuf>,
-    /// The column of the keys in the file of vertices; `None`: its name tells, or there is only one under a header;
+    /// Inputs of edges of one type, which are read behind the others.
+    pub edges: Vec<EdgeInput>,
+    /// Files that name vertices. `vertex_column` tells the column.
+    pub vertices: Vec<VertexInput>,
+    /// The column of the keys in the files of vertices; `None`: its name tells, or there is only one under a header;
     /// without a header the first.
     pub vertex_column: Option<String>,
-    /// Which columns of the file of vertices are their properties.
+    /// Which columns of the files of vertices are their properties.
     pub vertex_properties: WantedProperties,
     /// Types of properties of vertices, which text is not asked for then.
     pub vertex_types: Vec<(String, PropertyType)>,
@@ -179,6 +183,13 @@ pub struct SourceOptions {
     pub lone_keys: LoneKeys,
     /// The bytes of a block of text, and so the length that no line may exceed, but for METIS.
     pub block_bytes: usize,
+}
+
+impl SourceOptions {
+    /// Whether there is a file to read, beside `inputs` or among them.
+    pub fn has_files(&self, inputs: &[InputPath]) -> bool {
+        !(inputs.is_empty() && self.edges.is_empty() && self.vertices.is_empty())
+    }
 }
 
 impl Default for SourceOptions {
@@ -197,7 +208,8 @@ impl Default for SourceOptions {
             columns: None,
             edge_properties: WantedProperties::default(),
             edge_types: Vec::new(),
-            vertices: None,
+            edges: Vec::new(),
+            vertices: Vec::new(),
             vertex_column: None,
             vertex_properties: WantedProperties::default(),
             vertex_types: Vec::new(),

@@ -18,6 +18,7 @@ use super::csv_header::TableHead;
 use super::csv_rows::whole_rows;
 use super::dimacs::{Problem, problem_line};
 use super::graphml::{Batch, ElementReader, GraphMlLayout};
+use super::labeled::Said;
 use super::lines::{EdgeLines, line_end, trimmed};
 use super::matrix_market::{Matrix, MatrixLines};
 use super::metis::{ListLines, MetisHeader};
@@ -106,6 +107,8 @@ pub(super) struct Part {
     pub(super) num_comments: u64,
     /// Of text whose columns have no names.
     pub(super) unnamed: Option<UnnamedColumns>,
+    /// What is said of all its rows.
+    pub(super) said: Said,
 }
 
 /// The properties of the edges, or of the vertices, of one input.

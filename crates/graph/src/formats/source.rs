@@ -9,6 +9,7 @@ use base::parallel::Pool;
 use super::csv::{CsvProperties, parse_columns};
 use super::graphml::read_elements;
 use super::key::FieldKey;
+use super::labeled::{Said, Spaces, check};
 use super::lines::{Parsed, parse_edges, parse_vertices};
 use super::matrix_market::parse_entries;
 use super::metis::parse_lists;
@@ -51,11 +52,15 @@ impl Source {
     /// of the graph that another denies.
     pub fn open(inputs: &[InputPath], options: SourceOptions) -> Result<Self> {
         let mut opening = Opening::new(&options);
-        if let Some(path) = &options.vertices {
-            opening.vertices(path)?;
+        check(&options)?;
+        for input in &options.vertices {
+            opening.vertices(&input.path, &input.into())?;
         }
         for input in inputs {
-            opening.input(input)?;
+            opening.input(input, &Said::default())?;
+        }
+        for input in &options.edges {
+            opening.input(&input.path, &input.into())?;
         }
         let (mut parts, mut facts, serialized, listings) = opening.finish();
         unite(&mut parts, &mut facts, &options)?;
@@ -125,6 +130,7 @@ impl Source {
             facts: &self.facts,
             columns: self.parts.iter().map(csv_properties_of).collect(),
             unions: self.parts.iter().map(|part| unions_of(part, &self.facts)).collect(),
+            spaces: self.parts.iter().map(|part| part.said.spaces.clone()).collect(),
             stream: Mutex::new(Stream::new(&mut self.parts, &self.options, &self.bytes_read)),
         };
         let failed: Mutex<Option<E>> = Mutex::new(None);
@@ -164,6 +170,8 @@ struct Run<'a> {
     columns: Vec<CsvProperties>,
     /// By input: its columns among those of all, for edges and vertices.
     unions: Vec<[Union; 2]>,
+    /// By input: the spaces of its keys.
+    spaces: Vec<Spaces>,
 }
 
 impl Run<'_> {
@@ -187,14 +195,8 @@ impl Run<'_> {
         };
         let (sequence, part) = (piece.sequence, piece.part);
         let is_implied = matches!(piece.work, Work::Vertices(..));
-        let (parsed, text) = match self.parse(piece) {
-            Ok(parsed) => parsed,
-            Err(error) => {
-                self.fail(sequence, part, Fatal::Whole(error));
-                return None;
-            }
-        };
-        let parsed = match self.united(part, parsed) {
+        let parsed = self.parse(piece).and_then(|(parsed, text)| self.placed(part, parsed, text));
+        let (parsed, text) = match parsed {
             Ok(parsed) => parsed,
             Err(error) => {
                 self.fail(sequence, part, Fatal::Whole(error));
@@ -227,16 +229,22 @@ impl Run<'_> {
         })
     }
 
-    /// Gives a block the columns that all inputs have together.
-    fn united<K, W>(&self, part: usize, mut parsed: Parsed<K, W>) -> Result<Parsed<K, W>> {
+    /// Gives a block the columns that all inputs have together, and its keys their spaces.
+    fn placed<K: FieldKey, W>(
+        &self,
+        part: usize,
+        mut parsed: Parsed<K, W>,
+        mut text: Vec<u8>,
+    ) -> Result<(Parsed<K, W>, Vec<u8>)> {
+        self.spaces[part].apply(&mut parsed, &mut text)?;
         let unions = &self.unions[part];
         let (properties, num_edges) = (std::mem::take(&mut parsed.properties), parsed.edges.len());
         parsed.properties = unions[0].apply(properties, num_edges, &self.facts.edge_properties)?;
         let (properties, num_vertices) = (std::mem::take(&mut parsed.vertex_properties), parsed.vertices.len());
-        if !properties.is_empty() {
+        if !properties.is_empty() || unions[1].has_value() {
             parsed.vertex_properties = unions[1].apply(properties, num_vertices, &self.facts.vertex_properties)?;
         }
-        Ok(parsed)
+        Ok((parsed, text))
     }
 
     fn fail(&self, sequence: u64, part: usize, fault: Fatal) {

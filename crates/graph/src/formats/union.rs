@@ -42,7 +42,7 @@ pub(super) fn unite(parts: &mut [Part], facts: &mut SourceFacts, options: &Sourc
 
 /// No input has a column that is to be a property.
 fn no_column(parts: &[Part], side: usize, options: &SourceOptions, missing: &str, schema: &PropertySchema) -> Error {
-    let of_vertices = |part: &&Part| options.vertices.as_ref() == Some(&part.path);
+    let of_vertices = |part: &&Part| options.vertices.iter().any(|input| input.path == part.path);
     let paths: Vec<_> = parts.iter().filter(|part| of_vertices(part) == (side == 1)).map(|part| &part.path).collect();
     let option = ["--properties", "--vertex-properties"][side];
     let mut what = format!("expected the column {} that {option} names, found none", shown(missing.as_bytes()));
@@ -71,6 +71,30 @@ fn united(parts: &[Part], side: usize, said: &[(String, PropertyType)]) -> Resul
     let mut schema = PropertySchema::default();
     let mut columns: Vec<Known> = Vec::new();
     for part in parts {
+        if let Some((name, _)) = part.said.property(side) {
+            let place = match schema.find(name) {
+                Some(place) => place,
+                None => {
+                    columns.push(Known::default());
+                    schema.add(name.to_owned(), PropertyType::String)?
+                }
+            };
+            let bad = |what: String| Error::Input { path: part.path.clone(), what };
+            if part.properties[side].own.find(name).is_some() {
+                let options = [("--edges", "--properties"), ("--vertices", "--vertex-properties")][side];
+                return Err(bad(format!(
+                    "column {name}: {0} TEXT=FILE gives all rows their {name}; leave it out of {0}, or name the other \
+                     columns with {1}",
+                    options.0, options.1
+                )));
+            }
+            if let Some((known, found)) = columns[place].said.as_ref().map(|(known, found)| (known, found.display()))
+                && *known != PropertyType::String
+            {
+                return Err(bad(format!("the property {name} is text, but a column of type {known} in {found}")));
+            }
+            columns[place].said = Some((PropertyType::String, part.path.clone()));
+        }
         for (column, (name, own)) in part.properties[side].own.iter().enumerate() {
             let place = match schema.find(name) {
                 Some(place) => place,
@@ -114,6 +138,8 @@ pub(super) struct Union {
     path: PathBuf,
     /// By column of all inputs: which of this one's it is.
     places: Vec<Option<usize>>,
+    /// A column of all inputs that has one value in all rows of this one.
+    value: Option<(usize, String)>,
 }
 
 /// How the blocks of an input get the columns of all: of edges, and of vertices.
@@ -121,10 +147,16 @@ pub(super) fn unions_of(part: &Part, facts: &SourceFacts) -> [Union; 2] {
     [(0, &facts.edge_properties), (1, &facts.vertex_properties)].map(|(side, schema)| Union {
         path: part.path.clone(),
         places: schema.iter().map(|(name, _)| part.properties[side].own.find(name)).collect(),
+        value: part.said.property(side).and_then(|(name, value)| Some((schema.find(name)?, value.to_owned()))),
     })
 }
 
 impl Union {
+    /// Whether rows have a value that no column of their own gives.
+    pub(super) fn has_value(&self) -> bool {
+        self.value.is_some()
+    }
+
     /// The columns of all inputs for `num_rows` rows of this one, whose own columns are `own`.
     ///
     /// # Errors
@@ -136,15 +168,19 @@ impl Union {
         schema: &PropertySchema,
     ) -> Result<Vec<PropertyColumn>> {
         let mut own: Vec<Option<PropertyColumn>> = own.into_iter().map(Some).collect();
-        let columns = self.places.iter().zip(schema.iter()).map(|(place, (name, property_type))| {
-            let Some(column) = place.and_then(|place| own.get_mut(place)?.take()) else {
-                return Ok(PropertyColumn::nulls(property_type, num_rows));
-            };
-            column.converted(property_type).map_err(|error| Error::Input {
-                path: self.path.clone(),
-                what: format!("column {}: {error}", shown(name.as_bytes())),
-            })
-        });
+        let columns =
+            self.places.iter().enumerate().zip(schema.iter()).map(|((column, place), (name, property_type))| {
+                if let Some((_, value)) = self.value.as_ref().filter(|(place, _)| *place == column) {
+                    return Ok(PropertyColumn::repeated(value, num_rows));
+                }
+                let Some(column) = place.and_then(|place| own.get_mut(place)?.take()) else {
+                    return Ok(PropertyColumn::nulls(property_type, num_rows));
+                };
+                column.converted(property_type).map_err(|error| Error::Input {
+                    path: self.path.clone(),
+                    what: format!("column {}: {error}", shown(name.as_bytes())),
+                })
+            });
         columns.collect()
     }
 }

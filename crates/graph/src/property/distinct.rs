@@ -6,7 +6,7 @@ use arrow_array::{Array, LargeStringArray};
 use arrow_buffer::OffsetBuffer;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
-use super::{PropertyColumn, TypedArray};
+use super::{PropertyColumn, PropertyType, TypedArray};
 
 /// A dictionary pays if a string stands in this many rows on average: a column with more distinct strings is given up
 /// after a small part of it.
@@ -111,6 +111,13 @@ impl DistinctStrings {
 }
 
 impl PropertyColumn {
+    /// A column of strings that are all `text`.
+    pub fn repeated(text: &str, num_rows: usize) -> Self {
+        let texts = LargeStringArray::from_iter_values([text]);
+        let coded = Self::from_codes(vec![0; num_rows], &texts, None);
+        coded.unwrap_or_else(|_| Self::nulls(PropertyType::String, num_rows))
+    }
+
     /// The same column with a dictionary, if it is of strings of which few are distinct; otherwise as it is.
     ///
     /// Cost: a look-up a row; the first rows tell where most strings are distinct.

@@ -197,7 +197,7 @@ fn a_first_line_of_strings_is_never_guessed_silently() {
     // The same of vertices.
     let edges = folder.file("edges.txt", "a 1\n");
     let vertices = |text: &str, vertex_properties: WantedProperties| {
-        let vertices = Some(folder.file("v.csv", text));
+        let vertices = vec![folder.file("v.csv", text).into()];
         let options = SourceOptions { vertices, vertex_properties, keys: KeyKind::String, ..SourceOptions::default() };
         read_files::<Span, u32>(&[&edges], &options).map(|read| (read.vertices.len(), !read.notes.is_empty()))
     };
@@ -214,7 +214,7 @@ fn vertices_come_from_a_file_of_their_own() {
     let folder = Folder::new();
     let edges = folder.file("edges.txt", "1 2\n");
     let vertices = |name: &str, text: &str| {
-        let options = SourceOptions { vertices: Some(folder.file(name, text)), ..SourceOptions::default() };
+        let options = SourceOptions { vertices: vec![folder.file(name, text).into()], ..SourceOptions::default() };
         read_files::<u64, u32>(&[&edges], &options).map(|read| read.vertices)
     };
     assert_eq!(vertices("v.txt", "# ids\n7\n8 label\n").unwrap(), ["7", "8"]);

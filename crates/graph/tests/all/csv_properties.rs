@@ -128,7 +128,7 @@ fn vertices_have_properties() {
     let folder = Folder::new();
     let edges = folder.file("e.csv", "source,target\n1,2\n");
     let vertices = folder.file("v.csv", "born,id,name\n1815,2,Ada\n,9,\n");
-    let options = SourceOptions { vertices: Some(vertices.clone()), ..all() };
+    let options = SourceOptions { vertices: vec![vertices.clone().into()], ..all() };
     let read: Read<u32> = read_files::<u64, u32>(&[&edges], &options).unwrap();
     assert_eq!(
         (&read.vertices[..], rows(&read.vertex_properties)),
@@ -141,7 +141,7 @@ fn vertices_have_properties() {
         result,
         "v.csv:3: expected a vertex, an integer from 0 to 18446744073709551615 (any text with --ids string), found ''",
     );
-    let options = SourceOptions { vertices: Some(vertices), vertex_column: Some("key".into()), ..all() };
+    let options = SourceOptions { vertices: vec![vertices.into()], vertex_column: Some("key".into()), ..all() };
     assert_refused(
         read_files::<u64, u32>(&[&edges], &options),
         "v.csv:1: cannot find the column 'key' of --vertex-column: the columns are 'born', 'id' and 'name'",

@@ -94,7 +94,7 @@ fn files_of_removals_and_vertices_have_notes() {
     }
     let edges = folder.file("a.txt", "1 2\n");
     for (name, text) in [("v.txt", "7\n8 red\n"), ("v.csv", "7\n8,red\n")] {
-        let options = SourceOptions { vertices: Some(folder.file(name, text)), ..SourceOptions::default() };
+        let options = SourceOptions { vertices: vec![folder.file(name, text).into()], ..SourceOptions::default() };
         let found = read_files::<u64, u32>(&[&edges], &options).unwrap();
         assert_eq!(names(&folder, &found.notes), [format!("{name}: column 2 is left out")]);
         assert_eq!(found.columns.left_out, []);
@@ -171,7 +171,8 @@ fn lines_that_end_in_cr_alone_are_refused() {
     refused(read_weighted(&folder, "cr.txt", "1 2 7 x\r3 4 8 y\r"), "1 2 7 x");
     let lone = SourceOptions { lone_keys: LoneKeys::Vertices, ..SourceOptions::default() };
     refused(read_files::<u64, u32>(&[&folder.file("cr.txt", "1\r2\r3")], &lone), "1");
-    let listed = SourceOptions { vertices: Some(folder.file("cr.txt", "1\r2\r3\r")), ..SourceOptions::default() };
+    let listed =
+        SourceOptions { vertices: vec![folder.file("cr.txt", "1\r2\r3\r").into()], ..SourceOptions::default() };
     refused(read_files::<u64, u32>(&[&folder.file("ok.txt", "1 2\n")], &listed), "1");
     let arcs = read(&folder, "a.gr", "p sp 9 1\na 1 2 3 x\ra 2 3 4 x\n");
     assert_refused(arcs, "a.gr:2: expected lines that end in LF or CR LF, found one with CR alone behind 'a 1 2 3 x'");

@@ -8,6 +8,7 @@ mod edge_lists;
 mod generators;
 mod graphalytics_files;
 mod graphml_files;
+mod labeled_inputs;
 mod made;
 mod matrix_market_files;
 mod metis_files;

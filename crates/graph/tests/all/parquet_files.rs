@@ -54,7 +54,7 @@ fn check<W: Weight>(direction: Direction, num_vertices: usize, edges: &[(u32, u3
         let options = SourceOptions {
             weights: Some(W::TYPE),
             keys: kind,
-            vertices: Some(vertices),
+            vertices: vec![vertices.into()],
             edge_properties: WantedProperties::All,
             vertex_properties: WantedProperties::All,
             ..SourceOptions::default()
@@ -309,7 +309,7 @@ fn columns_that_lose_something_are_noted() {
     // The same of a file of vertices.
     let folder = Folder::new();
     let edges = folder.file("edges.txt", "1 2\n");
-    let vertices = Some(path.clone());
+    let vertices = vec![path.clone().into()];
     let options = SourceOptions {
         vertices,
         vertex_column: Some("source".into()),

@@ -1,0 +1,133 @@
+//! Parts of the graph that were laid out, kept for the next question about them.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::Session;
+
+/// Parts that nothing uses may take this share of the free memory.
+const SHARE: u64 = 8;
+/// At most this many parts are kept.
+const MAX_PARTS: usize = 16;
+/// What the names of epochs begin with.
+const EPOCH: &str = "epoch ";
+
+/// The lists of filtered views, by name; the part that was used last stands last.
+#[derive(Debug, Default)]
+pub(crate) struct Parts(Mutex<Vec<Part>>);
+
+#[derive(Debug)]
+struct Part {
+    name: String,
+    lists: lama::View,
+    num_bytes: u64,
+}
+
+/// The name that a view has among the parts of its database. Two views with one name show the same.
+#[derive(Clone, Debug)]
+pub(crate) struct PartName {
+    parts: Arc<Parts>,
+    name: String,
+}
+
+impl Parts {
+    fn lock(&self) -> MutexGuard<'_, Vec<Part>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Forgets all parts, so that the files that they hold are closed.
+    pub(crate) fn clear(&self) {
+        self.lock().clear();
+    }
+
+    /// The name of a snapshot.
+    pub(crate) fn of_snapshot(self: &Arc<Self>, number: u32) -> PartName {
+        PartName { parts: Arc::clone(self), name: format!("snapshot {number}") }
+    }
+
+    /// The name of what is committed at an epoch.
+    pub(crate) fn of_epoch(self: &Arc<Self>, epoch: u64, newest: Option<u32>) -> PartName {
+        PartName { parts: Arc::clone(self), name: format!("{EPOCH}{epoch} after snapshot {newest:?}") }
+    }
+}
+
+impl PartName {
+    /// The name of the part for which predicates are true.
+    pub(crate) fn part(&self, edges: Option<&str>, vertices: Option<&str>) -> Self {
+        Self { parts: Arc::clone(&self.parts), name: format!("{}, {edges:?}, {vertices:?}", self.name) }
+    }
+
+    /// The lists of this name, if they are kept.
+    pub(crate) fn find(&self) -> Option<lama::View> {
+        let mut parts = self.parts.lock();
+        let place = parts.iter().position(|part| part.name == self.name)?;
+        let part = parts.remove(place);
+        let lists = part.lists.clone();
+        parts.push(part);
+        Some(lists)
+    }
+
+    /// Keeps lists under this name, in place of those that were not used for longest. A session with a budget keeps none:
+    /// its memory is for the work that it is asked for.
+    pub(crate) fn keep(&self, lists: &lama::View, session: &Session) {
+        if session.memory().is_some() {
+            return;
+        }
+        let (num_bytes, room) = (lists.stored_bytes(), base::memory::available() / SHARE);
+        let mut parts = self.parts.lock();
+        // An epoch that is over is not asked for again, and would hold the changes in memory that it shows.
+        let epoch = |name: &str| name.split(',').next().filter(|name| name.starts_with(EPOCH)).map(str::to_owned);
+        let own = epoch(&self.name);
+        let is_over = |other: &str| own.is_some() && epoch(other).is_some_and(|other| Some(other) != own);
+        parts.retain(|part| part.name != self.name && !is_over(&part.name));
+        let taken = |parts: &[Part]| parts.iter().map(|part| part.num_bytes).sum::<u64>();
+        while !parts.is_empty() && (parts.len() >= MAX_PARTS || taken(&parts) + num_bytes > room) {
+            parts.remove(0);
+        }
+        if num_bytes <= room {
+            parts.push(Part { name: self.name.clone(), lists: lists.clone(), num_bytes });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Database, Options, Update};
+
+    fn names(db: &Database) -> Vec<String> {
+        db.parts().lock().iter().map(|part| part.name.clone()).collect()
+    }
+
+    #[test]
+    fn parts_are_found_again_until_they_are_over() {
+        let db = Database::in_memory(Options { edge_properties: true, ..Options::default() }).unwrap();
+        let edge = |target: u64| Update::add_edge_with(1, target, [("amount", target as i64)]);
+        db.apply(&[edge(2), edge(3), edge(4)]).unwrap();
+        let number = db.checkpoint(None).unwrap().number;
+        let of = |view: crate::View, text: &str| view.filter(Some(text), None).unwrap();
+        let first = of(db.snapshot(number).unwrap(), "amount > 2");
+        assert_eq!((first.num_edges(), names(&db).len()), (2, 1));
+        assert_eq!((of(db.snapshot(number).unwrap(), "amount > 2").num_edges(), names(&db).len()), (2, 1));
+        // Parts of parts have names of their own.
+        assert_eq!((of(first, "amount > 3").num_edges(), names(&db).len()), (1, 2));
+        assert_eq!((of(db.snapshot(number).unwrap(), "amount > 3").num_edges(), names(&db).len()), (1, 3));
+        // A part of an epoch goes with the next one.
+        assert_eq!((of(db.view().unwrap(), "amount > 2").num_edges(), names(&db).len()), (2, 4));
+        db.apply(&[edge(5)]).unwrap();
+        assert_eq!(of(db.view().unwrap(), "amount > 2").num_edges(), 3);
+        assert_eq!(names(&db).iter().filter(|name| name.starts_with("epoch")).count(), 1, "{:?}", names(&db));
+        db.merge().unwrap();
+        assert!(names(&db).is_empty());
+    }
+
+    #[test]
+    fn a_budget_keeps_no_parts() {
+        let session = crate::Session::new(1).unwrap().with_memory(Some(1 << 30));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("db");
+        drop(Database::create(&path, Options::default()).unwrap());
+        let db = Database::open_in(&path, &session).unwrap();
+        db.apply(&[Update::add_edge(1, 2)]).unwrap();
+        assert_eq!(db.view().unwrap().filter(Some("1 = 1"), None).unwrap().num_edges(), 1);
+        assert!(names(&db).is_empty());
+    }
+}

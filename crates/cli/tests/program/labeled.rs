@@ -1,0 +1,96 @@
+//! Several files in one load: labels, types and key spaces, and questions about some of them.
+
+use serde_json::json;
+
+use crate::scene::Scene;
+
+const LOAD: [&str; 10] = [
+    "load",
+    "db",
+    "--vertices",
+    "Person:person=people.csv",
+    "--vertices",
+    "Post:post=posts.csv",
+    "--edges",
+    "KNOWS:person:person=knows.csv",
+    "--edges",
+    "LIKES:person:post=likes.csv",
+];
+
+/// Two people and two posts with the same keys.
+fn blog() -> Scene {
+    let scene = Scene::new();
+    scene.write("people.csv", "id,name\n1,Ann\n2,Bob\n");
+    scene.write("posts.csv", "id,text\n1,hello\n2,bye\n");
+    scene.write("knows.csv", "source,target,since\n1,2,2020-01-01\n");
+    scene.write("likes.csv", "source,target\n1,1\n2,1\n2,2\n");
+    scene
+}
+
+#[test]
+fn several_files_become_one_graph() {
+    let scene = blog();
+    let loaded = scene.json(&LOAD);
+    assert_eq!((&loaded["vertices"], &loaded["edges"]), (&json!(4), &json!(4)));
+    assert_eq!(loaded["properties"], json!(["type", "since"]));
+    let neighbors = |part: &[&str]| {
+        let mut keys = scene.json(&[&["query", "db", "neighbors", "person:2"], part].concat())["result"].clone();
+        keys.as_array_mut().unwrap().sort_by_key(|key| key.to_string());
+        keys
+    };
+    assert_eq!(neighbors(&[]), json!(["post:1", "post:2"]));
+    assert_eq!(neighbors(&["--type", "LIKES"]), json!(["post:1", "post:2"]));
+    assert_eq!(neighbors(&["--type", "KNOWS"]), json!([]));
+    assert_eq!(neighbors(&["--type", "LIKES", "--where-vertex", "name = 'Bob' OR text = 'bye'"]), json!(["post:2"]));
+    let run = scene.json(&["run", "db", "wcc", "--label", "Person", "--check"]);
+    assert_eq!((&run["vertices"], &run["result"]["components"]), (&json!(2), &json!(1)));
+    let shown = scene.json(&["query", "db", "vertex", "post:1"]);
+    assert_eq!(shown["result"]["properties"], json!({ "labels": "Post", "text": "hello" }));
+    // What is exported is the same graph again, without spaces.
+    scene.anden(&["export", "db", "edges.csv", "--vertices", "vertices.csv"]).succeeded();
+    scene.anden(&["load", "again", "edges.csv", "--vertices", "vertices.csv", "--ids", "string"]).succeeded();
+    assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", "again"]).succeeded().stdout, "");
+    // Updates and appends go on with types.
+    scene.write("updates.txt", "+ person:1 post:2 type=LIKES\n+ person:3 person:1 type=KNOWS\np person:3 labels Person\n");
+    scene.anden(&["apply", "db", "updates.txt"]).succeeded();
+    scene.write("more.csv", "source,target\n3,2\n");
+    scene.anden(&["append", "db", "--edges", "LIKES:person:post=more.csv"]).succeeded();
+    assert_eq!(scene.json(&["run", "db", "wcc", "--type", "LIKES"])["edges"], json!(5));
+    assert_eq!(scene.json(&["run", "db", "wcc", "--label", "Person"])["edges"], json!(2));
+    scene.anden(&["verify", "db"]).succeeded();
+}
+
+#[test]
+fn names_that_nothing_has_give_a_note() {
+    let scene = blog();
+    scene.anden(&LOAD).succeeded();
+    let noted = scene.anden(&["run", "db", "wcc", "--type", "LIKE"]);
+    assert_eq!(noted.status, 0);
+    assert!(noted.stderr.contains("note: no edge has the type \"LIKE\"; there are: KNOWS, LIKES"), "{}", noted.stderr);
+    let noted = scene.anden(&["query", "db", "vertex", "person:1", "--label", "Persons", "--label", "Person"]);
+    assert!(noted.status == 0 && noted.stderr.contains("no vertex has the label \"Persons\"; there are: Person, Post"), "{}", noted.stderr);
+    assert_eq!(scene.anden(&["run", "db", "wcc", "--label", "Person"]).succeeded().stderr, "");
+    assert_eq!(scene.anden(&["run", "db", "wcc", "--type", "LIKE", "--quiet"]).succeeded().stderr, "");
+}
+
+#[test]
+fn inputs_that_do_not_fit_are_refused() {
+    let scene = blog();
+    let load = |options: &[&str]| scene.anden(&[&["load", "db"], options].concat());
+    load(&["--edges", "knows.csv"]).refused(&["expected TYPE=FILE or TYPE:SPACE:SPACE=FILE"]);
+    load(&["--edges", "KNOWS:person=knows.csv"]).refused(&["expected TYPE=FILE or TYPE:SPACE:SPACE=FILE"]);
+    load(&["--edges", "KNOWS="]).refused(&["expected TYPE=FILE"]);
+    load(&["--vertices", "A:b:c=people.csv", "knows.csv"]).refused(&["expected LABEL=FILE or LABEL:SPACE=FILE"]);
+    load(&["--vertices", "Person=", "knows.csv"]).refused(&["expected a file after ="]);
+    load(&["--edges", "KNOWS=-", "--vertices", "-"]).refused(&["standard input can be read once"]);
+    load(&["--edges", "KNOWS:a:b=knows.csv", "--ids", "integer"]).failed(&["key spaces need --ids string"]);
+    load(&["--edges", "KNOWS=nothere.csv"]).failed(&["nothere.csv", "cannot open"]);
+    scene.anden(&["load", "plain", "likes.csv"]).succeeded();
+    scene.anden(&["run", "plain", "wcc", "--type", "LIKES"]).failed(&["the edges of this graph have no types"]);
+    scene.anden(&["run", "plain", "wcc", "--label", "A"]).failed(&["the vertices of this graph have no labels"]);
+    let append = ["append", "plain", "--edges", "LIKES=likes.csv"];
+    scene.anden(&append).failed(&["\"type\" would be a property of edges"]);
+    // A path with = in it.
+    scene.write("a=b.csv", "source,target\n1,2\n");
+    scene.anden(&["load", "other", "knows.csv", "--vertices", "./a=b.csv", "--vertex-column", "source"]).succeeded();
+}
