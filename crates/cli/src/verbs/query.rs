@@ -77,7 +77,7 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
 fn answer(view: &View, query: &Query) -> Result<Answer> {
     Ok(match query {
         Query::Edge { u, v } if view.has_edge_properties() || view.is_multigraph() || view.weight_type().is_some() => {
-            Answer::Edge(view.edges(u.as_str(), v.as_str())?, view.has_edge_properties())
+            Answer::Edge(view.edges_between(u.as_str(), v.as_str())?, view.has_edge_properties())
         }
         Query::Edge { u, v } => Answer::Bool(view.has_edge(u.as_str(), v.as_str())?),
         Query::Neighbors { v, side } => Answer::Keys(view.neighbors(v.as_str(), side.side())?),
