@@ -23,6 +23,10 @@ INPUTS = {
     "updates.txt": b"+ 1 30\n- 1 2\nv- 9\n",
     "gone.txt": b"3 4\n50\n",
     "flights.csv": b"source,target,distance,delay,day\nSEA,JFK,2422,-3.5,2001-01-01\nSEA,JFK,2422,10,2001-01-02\n",
+    "people.csv": b"id,name\n1,Ann\n2,Bob\n",
+    "posts.csv": b"id,text\n1,hello\n2,bye\n",
+    "knows.csv": b"source,target,since\n1,2,2020-01-01\n",
+    "likes.csv": b"source,target\n1,1\n2,1\n",
     "links.csv": "from,to\n".encode() + "".join(f"page{u},page{v}\n" for u, v in RING).encode(),
 }
 

@@ -107,8 +107,8 @@ impl WrittenProperties<Error> for Properties<'_> {
         // Lists with damage look empty: what they hold is known only if all is well.
         self.0.lists().check()?;
         let properties = self.0.lists().edge_properties();
-        let columns = (0..properties.schema().len()).map(|place| Ok(properties.gather(place, rows)?));
-        Ok(columns.collect::<Result<Vec<_>>>()?.into_iter().flatten().collect())
+        let places: Vec<usize> = (0..properties.schema().len()).collect();
+        Ok(properties.gather(&places, rows)?)
     }
 
     fn vertex_columns(&self, vertices: &[VertexId]) -> Result<Vec<PropertyColumn>> {

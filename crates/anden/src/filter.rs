@@ -4,14 +4,17 @@ mod evaluate;
 mod expression;
 
 use base::bitmap::Bitmap;
-use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use graph::property::{PropertyColumn, PropertySchema, PropertyType};
 use graph::{Weight, WeightType};
-use lama::Entries;
+use lama::{Entries, EntryFilter, KeepEntries, RowSet};
 
 use self::expression::Predicate;
 use crate::parts::PartName;
 use crate::weighted::OWN_WEIGHTS;
 use crate::{Error, Result, View};
+
+/// All rows are tested in sequence where there are at most this many for each entry of the view.
+const MOST_SCANNED_ROWS: u64 = 4;
 
 impl View {
     /// The view of the edges and the vertices for which predicates are true; without a predicate, all stay. Everything
@@ -64,14 +67,14 @@ impl View {
         };
         let context = self.context();
         context.progress.stage("filter", None);
-        let keeps = |entries: &Entries| -> Result<Vec<bool>> {
-            context.progress.check()?;
-            match &edges {
-                Some(filter) => filter.keeps(entries).map_err(|error| said_of("edges", error)),
-                None => Ok(vec![true; entries.len()]),
-            }
-        };
-        let lists = self.all_lists().filtered(&hidden, &keeps, context.pool, context.memory);
+        let keeps = edges
+            .as_ref()
+            .map(|filter| move |entries: &Entries| filter.keeps(entries).map_err(|error| said_of("edges", error)));
+        let rows = edges.as_ref().and_then(EdgeFilter::passing_rows);
+        context.progress.check()?;
+        let keeps = keeps.as_ref().map(|keeps| keeps as &KeepEntries<'_, Error>);
+        let filter = EntryFilter { rows: rows.as_ref(), keeps };
+        let lists = self.all_lists().filtered(&hidden, &filter, context.pool, context.memory, context.progress);
         lists.map_err(|error| self.session().in_all(error, || self.beside()))
     }
 
@@ -85,7 +88,7 @@ impl View {
         let columns = columns.map(|column| Ok(column?.slice(0..bound))).collect::<Result<Vec<_>>>()?;
         let passes = predicate.passes(&columns, bound)?;
         let mut hidden = Bitmap::new(bound);
-        passes.iter().enumerate().filter(|(_, passes)| !**passes).for_each(|(vertex, _)| hidden.set(vertex));
+        (!&passes).set_indices().for_each(|vertex| hidden.set(vertex));
         Ok(hidden)
     }
 }
@@ -117,34 +120,58 @@ impl<'a> EdgeFilter<'a> {
         Ok(Self { view, predicate: Predicate::parse(text, &schema, "edges")?, num_properties: known.len() })
     }
 
+    /// The rows for which the predicate is true, where it is faster to test all rows in sequence than those of the view
+    /// one by one.
+    fn passing_rows(&self) -> Option<RowSet<'_>> {
+        let properties = self.view.lists().edge_properties();
+        let columns = &self.predicate.columns;
+        let reads_rows = !columns.is_empty() && columns.iter().all(|&place| place < self.num_properties);
+        if !reads_rows || properties.num_stored_rows() / MOST_SCANNED_ROWS > self.view.num_arcs() {
+            return None;
+        }
+        let test = |values: &[PropertyColumn]| {
+            self.view.context().progress.check()?;
+            self.predicate.passes(values, values.first().map_or(0, PropertyColumn::len))
+        };
+        // Rows that the view does not have may be damaged, or no number for a calculation: such a fault shows again, if it
+        // is one of the view.
+        properties.passing::<Error>(columns, self.view.context().pool, &test).ok()
+    }
+
     fn keeps(&self, entries: &Entries) -> Result<Vec<bool>> {
+        let properties = self.view.lists().edge_properties();
+        let places: Vec<usize> =
+            self.predicate.columns.iter().copied().filter(|&place| place < self.num_properties).collect();
+        let mut gathered = properties.gather(&places, &entries.rows)?.into_iter();
         let column = |&place: &usize| match place < self.num_properties {
-            true => {
-                let column = self.view.lists().edge_properties().gather(place, &entries.rows)?;
-                column.ok_or_else(|| Error::NotFound("a property of edges is gone".into()))
-            }
+            true => gathered.next().ok_or_else(|| Error::NotFound("a property of edges is gone".into())),
             false => self.weights(entries),
         };
         let columns = self.predicate.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
-        self.predicate.passes(&columns, entries.len())
+        Ok(self.predicate.passes(&columns, entries.len())?.iter().collect())
     }
 
     fn weights(&self, entries: &Entries) -> Result<PropertyColumn> {
-        let weight_type = self.view.lists().options().weight_type.unwrap_or(WeightType::U32);
-        let mut column = ColumnBuilder::new(type_of_weight(weight_type));
-        for &bits in &entries.weights {
-            column.push(match weight_type {
-                WeightType::U32 => PropertyValue::I64(u32::of_bits(bits).into()),
-                WeightType::I64 => PropertyValue::I64(i64::of_bits(bits)),
-                WeightType::F32 => PropertyValue::F32(f32::of_bits(bits)),
-                WeightType::F64 => PropertyValue::F64(f64::of_bits(bits)),
-            })?;
-        }
-        Ok(column.finish())
+        weight_column(self.view.lists().options().weight_type.unwrap_or(WeightType::U32), &entries.weights)
     }
 }
 
-fn type_of_weight(weight_type: WeightType) -> PropertyType {
+/// Weights as a column.
+pub(crate) fn weight_column(weight_type: WeightType, bits: &[u64]) -> Result<PropertyColumn> {
+    fn bytes<T: bytemuck::NoUninit>(bits: &[u64], value: impl Fn(u64) -> T) -> Vec<u8> {
+        bytemuck::cast_slice(&bits.iter().map(|&bits| value(bits)).collect::<Vec<T>>()).to_vec()
+    }
+    let values = match weight_type {
+        WeightType::U32 => bytes(bits, |bits| i64::from(u32::of_bits(bits))),
+        WeightType::I64 => bytes(bits, i64::of_bits),
+        WeightType::F32 => bytes(bits, f32::of_bits),
+        WeightType::F64 => bytes(bits, f64::of_bits),
+    };
+    Ok(PropertyColumn::from_fixed_bytes(type_of_weight(weight_type), &values, None)?)
+}
+
+/// The type of a weight as a column.
+pub(crate) fn type_of_weight(weight_type: WeightType) -> PropertyType {
     match weight_type {
         WeightType::U32 | WeightType::I64 => PropertyType::I64,
         WeightType::F32 => PropertyType::F32,

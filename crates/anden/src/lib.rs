@@ -38,6 +38,7 @@ mod replay;
 mod session;
 mod sliding_window;
 mod stats;
+mod tables;
 mod transaction;
 mod versions;
 mod view;
@@ -45,6 +46,7 @@ mod walk;
 mod weighted;
 mod work;
 
+pub use arrow_array::RecordBatch;
 pub use base::mapped::{fail_beyond_file_limits, say_where_pages_are_lost};
 pub use base::memory::{CountingAllocator, resident_peak};
 pub use base::progress::Progress;
@@ -86,6 +88,7 @@ pub use query::{LevelFragment, ListFragments, Path, PathLength, ShortestPaths, S
 pub use session::Session;
 pub use sliding_window::SlidingWindow;
 pub use stats::Stats;
+pub use tables::{BatchRows, Batches, Parallel};
 pub use transaction::{Pending, Transaction};
 pub use versions::SnapshotId;
 pub use view::{PieceStatistics, View};

@@ -76,8 +76,8 @@ impl View {
         }
         // Lists with damage look empty: what they hold is known only if all is well.
         self.lists().check()?;
-        let column = properties.gather(place, &rows)?;
-        column.ok_or_else(|| no_property("edges", name, properties.schema()))
+        let mut columns = properties.gather(&[place], &rows)?;
+        columns.pop().ok_or_else(|| no_property("edges", name, properties.schema()))
     }
 
     /// Appends the rows of an out-list, in the order that every later read of the list has.
@@ -105,9 +105,17 @@ pub(crate) fn row_values(graph: &lama::View, row: u64) -> Result<NamedValues<'_>
 
 /// There is no such property of `whose`.
 pub(crate) fn no_property(whose: &str, name: &str, schema: &PropertySchema) -> Error {
-    let known = schema.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
-    Error::NotFound(match known.is_empty() {
-        true => format!("there is no property {name:?}: {whose} have none"),
-        false => format!("there is no property {name:?}: {whose} have {known}"),
-    })
+    Error::NotFound(no_such("property", whose, name, schema.iter().map(|(name, _)| name)))
+}
+
+/// There is no `what` with this name: the nearest one, or all.
+pub(crate) fn no_such<'a>(what: &str, whose: &str, name: &str, known: impl Iterator<Item = &'a str>) -> String {
+    let known: Vec<&str> = known.collect();
+    match known.iter().map(|known| (strsim::damerau_levenshtein(name, known), known)).min() {
+        None => format!("there is no {what} {name:?}: {whose} have none"),
+        Some((distance, near)) if distance <= name.chars().count().div_ceil(3) => {
+            format!("there is no {what} {name:?} of {whose}; did you mean {near:?}?")
+        }
+        Some(_) => format!("there is no {what} {name:?}: {whose} have {}", known.join(", ")),
+    }
 }

@@ -105,16 +105,16 @@ impl View {
     ///
     /// let db = Database::in_memory(Options { multigraph: true, ..Options::default() })?;
     /// db.apply(&[Update::add_edge(1, 2), Update::add_edge(1, 2)])?;
-    /// let edges = db.view()?.edges(1, 2)?;
+    /// let edges = db.view()?.edges_between(1, 2)?;
     /// let id = EdgeId { source: 1.into(), target: 2.into(), number: edges[0].number.unwrap() };
     /// db.apply(&[Update::change_edge(id, EdgeAction::Remove)])?;
-    /// assert_eq!(db.view()?.edges(1, 2)?, edges[1..]);
+    /// assert_eq!(db.view()?.edges_between(1, 2)?, edges[1..]);
     /// # Ok::<(), anden::Error>(())
     /// ```
     ///
     /// # Errors
     /// See above.
-    pub fn edges(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Vec<FoundEdge>> {
+    pub fn edges_between(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Vec<FoundEdge>> {
         Ok(engine::edges_between(self.lists(), self.vertex(source)?, self.vertex(target)?)?)
     }
 
@@ -123,12 +123,16 @@ impl View {
     /// # Errors
     /// See above; in-neighbours of a graph without in-edges.
     pub fn neighbors(&self, vertex: impl Into<Key>, side: Side) -> Result<Vec<Key>> {
+        self.keys(&self.neighbor_ids(self.vertex(vertex)?, side)?)
+    }
+
+    pub(crate) fn neighbor_ids(&self, vertex: VertexId, side: Side) -> Result<Vec<VertexId>> {
         let which = match side {
             Side::Out => Neighbors::Out,
             Side::In => Neighbors::In,
             Side::Both => Neighbors::Both,
         };
-        self.keys(&query::neighbors(self.single_lists(), self.vertex(vertex)?, which)?)
+        Ok(query::neighbors(self.single_lists(), vertex, which)?)
     }
 
     /// The vertices within `num_hops` steps, without the vertex itself, by ascending id.

@@ -327,7 +327,7 @@ impl<'db> Transaction<'db> {
     /// let committed = tx.commit()?;
     /// let id = committed.edge_id(&first).expect("edges of a multigraph have names");
     /// db.transact(|tx| tx.change_edge(&id, EdgeAction::Remove))?;
-    /// let left = db.view()?.edges(1, 2)?;
+    /// let left = db.view()?.edges_between(1, 2)?;
     /// assert_eq!(left[0].number, committed.edge_id(&second).map(|id| id.number));
     /// # Ok::<(), anden::Error>(())
     /// ```
@@ -455,7 +455,7 @@ impl<'db> Transaction<'db> {
     ///
     /// # Errors
     /// See above.
-    pub fn edges(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Vec<FoundEdge>> {
+    pub fn edges_between(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Vec<FoundEdge>> {
         Ok(self.inner.edges(&source.into(), &target.into())?)
     }
 
@@ -467,7 +467,7 @@ impl<'db> Transaction<'db> {
     /// let db = Database::in_memory(Options { multigraph: true, ..Options::default() })?;
     /// db.apply(&[Update::add_edge(1, 2), Update::add_edge(1, 2)])?;
     /// db.transact(|tx| {
-    ///     let number = tx.edges(1, 2)?[0].number.unwrap();
+    ///     let number = tx.edges_between(1, 2)?[0].number.unwrap();
     ///     tx.change_edge(&EdgeId { source: 1.into(), target: 2.into(), number }, EdgeAction::Remove)
     /// })?;
     /// assert_eq!(db.view()?.num_edges(), 1);

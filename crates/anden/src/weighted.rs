@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use base::VertexId;
 use base::parallel::Pool;
-use graph::property::{PropertyType, PropertyValue};
+use graph::property::{PropertyColumn, PropertyType, PropertyValue};
 use graph::{
     DensePage, Direction, Graph, InEdges, Page, Parts, WantedLists, Weight, WeightType, WeightedEdges, WillNeed,
     prefetch_start,
@@ -183,7 +183,7 @@ impl Layout<'_> {
         pool.for_each_item(pieces, |_, (vertices, piece)| {
             let has_failed = || failed.lock().is_ok_and(|failed| failed.is_some());
             if !has_failed()
-                && let Err(error) = self.fill(vertices, piece, lists, &value_of)
+                && let Err(error) = self.fill((vertices, starts), piece, lists, &value_of)
             {
                 failed.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(error);
             }
@@ -194,9 +194,10 @@ impl Layout<'_> {
         }
     }
 
+    /// Fills in the weights of the lists of these vertices, which begin at `starts`.
     fn fill<W: Weight>(
         &self,
-        vertices: Range<usize>,
+        (vertices, starts): (Range<usize>, &[u64]),
         piece: &mut [W],
         lists: Lists,
         value_of: &impl Fn(PropertyValue<'_>) -> Option<W>,
@@ -204,34 +205,34 @@ impl Layout<'_> {
         let progress = self.view.context().progress;
         progress.check()?;
         progress.advance(piece.len() as u64);
-        let mut places = piece.iter_mut();
-        let mut failed = None;
-        for vertex in vertices.start as VertexId..vertices.end as VertexId {
-            let mut each = |others: &[VertexId], rows: &[u64]| {
-                for (&other, &row) in others.iter().zip(rows) {
-                    let value = match self.graph.edge_properties().value(self.place, row) {
-                        Ok(value) => value,
-                        Err(error) => {
-                            failed = Some(error.into());
-                            return ControlFlow::Break(());
-                        }
-                    };
-                    let (Some(weight), Some(place)) = (value_of(value), places.next()) else {
-                        failed = Some(self.no_weight(vertex, other, lists, value));
-                        return ControlFlow::Break(());
-                    };
-                    *place = weight;
-                }
+        let (mut others, mut rows, mut num_filled) = (Vec::new(), Vec::new(), 0);
+        for vertex in vertices.clone() {
+            let push = |some: &[VertexId], some_rows: &[u64]| {
+                others.extend_from_slice(some);
+                rows.extend_from_slice(some_rows);
                 ControlFlow::Continue(())
             };
-            self.graph.fix_list_order(vertex);
+            self.graph.fix_list_order(vertex as VertexId);
             let _ = match lists {
-                Lists::Out => self.graph.for_each_out_row(vertex, &mut each),
-                Lists::In => self.graph.for_each_in_row(vertex, &mut each),
+                Lists::Out => self.graph.for_each_out_row(vertex as VertexId, push),
+                Lists::In => self.graph.for_each_in_row(vertex as VertexId, push),
             };
-            if let Some(error) = failed {
-                return Err(error);
+            if (rows.len() as u64) < GRAIN && vertex + 1 < vertices.end {
+                continue;
             }
+            let columns = self.graph.edge_properties().gather(&[self.place], &rows)?;
+            let values = columns.iter().flat_map(PropertyColumn::iter);
+            for ((to, value), &other) in piece[num_filled..].iter_mut().zip(values).zip(&others) {
+                let Some(weight) = value_of(value) else {
+                    let place = starts[vertices.start] + num_filled as u64;
+                    let source = starts.partition_point(|&start| start <= place) - 1;
+                    return Err(self.no_weight(source as VertexId, other, lists, value));
+                };
+                *to = weight;
+                num_filled += 1;
+            }
+            others.clear();
+            rows.clear();
         }
         Ok(())
     }

@@ -36,6 +36,14 @@ impl Origin {
             Self::Serialized(_) => 20,
         }
     }
+
+    /// The edges a vertex of such a graph: of a serialized one, 10.
+    pub fn degree(&self) -> u32 {
+        match self {
+            Self::Rmat { degree, .. } => *degree,
+            Self::Serialized(_) => 10,
+        }
+    }
 }
 
 impl FromStr for Origin {

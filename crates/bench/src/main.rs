@@ -15,6 +15,7 @@ mod live;
 mod load;
 mod machine;
 mod outofcore;
+mod properties;
 mod report;
 mod setting;
 mod snapshots;
@@ -66,6 +67,8 @@ enum Benchmark {
     Transactions(Options),
     /// A graph several times larger than memory, which is limited: scans, queries with the advisor and without, growth.
     Outofcore(Options),
+    /// Filters over properties of edges, kernels on what they leave, and edges as record batches.
+    Properties(Options),
     /// A measurement of `outofcore`, in a process of its own.
     #[command(hide = true)]
     OutofcoreChild {
@@ -165,10 +168,13 @@ fn run(benchmark: Benchmark) -> Result<()> {
         Benchmark::Live(options) => measure(&options, &Defaults { scale: 20, ..FULL }, &["live"]),
         Benchmark::Transactions(options) => measure(&options, &FULL, &["transactions"]),
         Benchmark::Outofcore(options) => measure(&options, &OUT_OF_CORE, &["outofcore"]),
+        Benchmark::Properties(options) => {
+            measure(&options, &Defaults { scale: 20, degree: 10, ..FULL }, &["properties"])
+        }
         Benchmark::OutofcoreChild { task } => outofcore::run_child(&task),
         Benchmark::Quick(options) => {
-            const ALL: [&str; 8] =
-                ["load", "kernels", "snapshots", "updates", "tiers", "live", "transactions", "outofcore"];
+            const ALL: [&str; 9] =
+                ["load", "kernels", "snapshots", "updates", "tiers", "live", "transactions", "outofcore", "properties"];
             measure(&options, &QUICK, &ALL)
         }
         Benchmark::Compare { before, after } => compare::compare(&before, &after),
@@ -215,6 +221,7 @@ fn measure(options: &Options, defaults: &Defaults, names: &[&'static str]) -> Re
             "updates" => updates::run(&setting, defaults.is_quick, &mut report)?,
             "transactions" => transactions::run(&setting, defaults.is_quick, &mut report)?,
             "outofcore" => outofcore::run(&setting, &graphs, defaults.is_quick, &mut report)?,
+            "properties" => properties::run(&setting, &mut report)?,
             "tiers" => tiers::run(&setting, &graphs, defaults.is_quick, &mut report)?,
             "snapshots" => snapshots::run(&setting, &graphs, defaults.is_quick, &mut report)?,
             _ => kernels::run(&setting, &graphs, &mut report)?,

@@ -14,7 +14,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-pub use ask::{ExportArgs, ExportFormat, InfoArgs, Query, QueryArgs, Selection, VertexSide};
+pub use ask::{ExportArgs, ExportFormat, InfoArgs, Listing, Query, QueryArgs, Selection, VertexSide};
 pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
 pub use make::{GenerateArgs, GenerateCommon, Shape};

@@ -12,6 +12,7 @@ mod live;
 mod load;
 mod manual;
 mod query;
+mod rows;
 mod run;
 mod snapshots;
 mod verify;

@@ -57,8 +57,8 @@ pub use overlay::{
     Added, AddedPiece, ChangedPart, ChangedPartBody, ListChanges, Overlay, TouchedLists, Underlay, without,
 };
 pub use property::{
-    EdgeProperties, MAX_ROWS, PropertyChanges, PropertyOverlay, RowOverlay, RowParts, VertexProperties, decode_value,
-    encode_value,
+    EdgeProperties, MAX_ROWS, PropertyChanges, PropertyOverlay, RowOverlay, RowParts, RowSet, RowTest,
+    VertexProperties, decode_value, encode_value,
 };
 pub use run::{FinishedRun, RunWriter};
 pub use side::{ListChange, ListOrigin};
@@ -68,4 +68,4 @@ pub use store::{
 pub use table::PAGE_VERTICES;
 pub use temp_file::TempFile;
 pub use verify::VerifyReport;
-pub use view::{Entries, KeepEntries, View};
+pub use view::{Entries, EntryFilter, KeepEntries, View};

@@ -11,6 +11,7 @@ mod changes;
 mod column;
 mod edges;
 mod reader;
+mod rows;
 mod value;
 
 pub use changes::PropertyChanges;
@@ -22,6 +23,7 @@ pub(crate) use edges::{EdgeColumns, EdgeRecord, StoredRows};
 pub use edges::{EdgeProperties, RowOverlay};
 pub use reader::{PropertyOverlay, VertexProperties};
 pub(crate) use reader::{StoredProperties, VertexColumn};
+pub use rows::{RowSet, RowTest};
 pub use value::{decode_first as decode_value, encode as encode_value};
 
 use graph::property::{PropertySchema, PropertyType};

@@ -1,5 +1,6 @@
 //! Read access to the graph at a version, or to what a range of versions added.
 
+mod entries;
 mod filtered;
 
 use std::ops::{ControlFlow, Range};
@@ -14,7 +15,8 @@ use graph::{
     WillNeed,
 };
 
-pub use self::filtered::{Entries, KeepEntries};
+pub use self::entries::Entries;
+pub use self::filtered::{EntryFilter, KeepEntries};
 use crate::arc_columns::Row;
 use crate::base_run::{BaseLists, BaseRun};
 use crate::dictionary::Dictionary;

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt64Type};
-use arrow_array::{Array, ArrayRef, BooleanArray, Datum, Float64Array, PrimitiveArray, Scalar};
+use arrow_array::types::{ArrowPrimitiveType, Float64Type, Int64Type, UInt32Type, UInt64Type};
+use arrow_array::{Array, ArrayRef, BooleanArray, Datum, DictionaryArray, Float64Array, PrimitiveArray, Scalar};
+use arrow_buffer::{BooleanBuffer, NullBuffer};
 use arrow_schema::ArrowError;
 use graph::property::{PropertyColumn, PropertyType, TypedArray};
 
@@ -16,11 +17,11 @@ impl Predicate {
     ///
     /// # Errors
     /// A calculation leaves the range of its type, or divides by zero.
-    pub(super) fn passes(&self, columns: &[PropertyColumn], num_rows: usize) -> Result<Vec<bool>> {
+    pub(super) fn passes(&self, columns: &[PropertyColumn], num_rows: usize) -> Result<BooleanBuffer> {
         let rows = Rows { columns, num_rows };
         let failed = |error: ArrowError| Error::InvalidInput(format!("a calculation fails: {error}"));
-        let passes = rows.truth(&self.root).map_err(failed)?;
-        Ok((0..num_rows).map(|row| passes.is_valid(row) && passes.value(row)).collect())
+        let (values, nulls) = rows.truth(&self.root).map_err(failed)?.into_parts();
+        Ok(nulls.map_or_else(|| values.clone(), |nulls| &values & nulls.inner()))
     }
 }
 
@@ -84,12 +85,12 @@ impl Rows<'_> {
                     Comparison::Greater => arrow_ord::cmp::gt,
                     Comparison::GreaterOrEqual => arrow_ord::cmp::gt_eq,
                 };
-                self.for_all(&compare(&first, &second)?)
+                self.for_all(&by_text(&first, &second, |first, second| compare(first, second))?)
             }
             Node::Like { is_case_sensitive, both } => {
                 let (text, pattern) = (self.values(&both[0])?, self.values(&both[1])?);
                 let like = if *is_case_sensitive { arrow_string::like::like } else { arrow_string::like::ilike };
-                self.for_all(&like(&text, &pattern)?)
+                self.for_all(&by_text(&text, &pattern, |text, pattern| like(text, pattern))?)
             }
             value => {
                 let values = self.values(value)?;
@@ -174,6 +175,38 @@ impl Rows<'_> {
             }
         }
     }
+}
+
+/// Compares values. Where one side is a column with a dictionary and the other one value for all rows, each text of the
+/// dictionary is compared once.
+fn by_text(
+    first: &Values,
+    second: &Values,
+    compare: impl Fn(&dyn Datum, &dyn Datum) -> Result<BooleanArray, ArrowError>,
+) -> Result<BooleanArray, ArrowError> {
+    let coded = |values: &Values| match values {
+        Values::Each(array) => {
+            let coded = array.as_any_dictionary_opt()?.as_any().downcast_ref::<DictionaryArray<UInt32Type>>()?;
+            // A dictionary that is larger than what names it is not worth it.
+            (coded.values().len() <= coded.len()).then(|| coded.clone())
+        }
+        Values::One(_) => None,
+    };
+    let (codes, answers) = match (first, second) {
+        (column, Values::One(_)) if let Some(coded) = coded(column) => {
+            (coded.keys().clone(), compare(coded.values(), second)?)
+        }
+        (Values::One(_), column) if let Some(coded) = coded(column) => {
+            (coded.keys().clone(), compare(first, coded.values())?)
+        }
+        _ => return compare(first, second),
+    };
+    let is = |row: usize, bits: &BooleanBuffer| {
+        bits.len() > codes.value(row) as usize && bits.value(codes.value(row) as usize)
+    };
+    let bits = BooleanBuffer::collect_bool(codes.len(), |row| is(row, answers.values()));
+    let nulls = answers.nulls().map(|nulls| BooleanBuffer::collect_bool(codes.len(), |row| is(row, nulls.inner())));
+    Ok(BooleanArray::new(bits, NullBuffer::union(codes.nulls(), nulls.map(NullBuffer::new).as_ref())))
 }
 
 fn bitwise<T: ArrowPrimitiveType>(

@@ -10,6 +10,7 @@ use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
 use sqlparser::tokenizer::{Token, Tokenizer};
 
+use crate::properties::no_such;
 use crate::{Error, Result};
 
 /// A longer text is no predicate of a person.
@@ -222,25 +223,16 @@ impl Reader<'_> {
     fn column(&mut self, expression: &Expr, name: &str) -> Result<Typed> {
         let place = self.schema.find(name);
         let Some((place, (_, property_type))) = place.and_then(|place| Some((place, self.schema.get(place)?))) else {
-            return Err(wrong_at(expression, self.no_property(name)));
+            return Err(wrong_at(
+                expression,
+                no_such("property", self.whose, name, self.schema.iter().map(|(name, _)| name)),
+            ));
         };
         let column = self.columns.iter().position(|&known| known == place).unwrap_or_else(|| {
             self.columns.push(place);
             self.columns.len() - 1
         });
         Ok((Node::Column(column), Some(property_type)))
-    }
-
-    fn no_property(&self, name: &str) -> String {
-        let names: Vec<&str> = self.schema.iter().map(|(name, _)| name).collect();
-        let near = names.iter().map(|known| (strsim::damerau_levenshtein(name, known), known)).min();
-        match near {
-            None => format!("there is no property {name:?}: {} have none", self.whose),
-            Some((distance, near)) if distance <= name.chars().count().div_ceil(3) => {
-                format!("there is no property {name:?} of {}; did you mean {near:?}?", self.whose)
-            }
-            Some(_) => format!("there is no property {name:?}: {} have {}", self.whose, names.join(", ")),
-        }
     }
 
     fn binary(&mut self, expression: &Expr, left: &Expr, op: &BinaryOperator, right: &Expr) -> Result<Typed> {

@@ -214,7 +214,7 @@ fn values_are_given_edge_by_edge_and_as_columns() {
     assert_eq!(schema, ["distance i64", "delay f64", "day date", "note string"]);
     assert!(view.has_edge_properties() && view.weight_type().is_none());
     let text = |source: &str, target: &str| -> Vec<String> {
-        let edges = view.edges(source, target).unwrap().into_iter();
+        let edges = view.edges_between(source, target).unwrap().into_iter();
         let value = |(name, value): &(String, anden::OwnedValue)| format!("{name}={} ", value.as_value());
         edges.map(|edge| edge.properties.iter().map(value).collect()).collect()
     };
@@ -222,7 +222,7 @@ fn values_are_given_edge_by_edge_and_as_columns() {
     assert_eq!(text("SEA", "JFK"), parallel);
     assert_eq!(text("JFK", "SEA"), ["distance=2422 delay=1.0 "]);
     assert!(text("JFK", "ORD").is_empty());
-    assert!(matches!(view.edges("SEA", "LAX"), Err(Error::NotFound(_))));
+    assert!(matches!(view.edges_between("SEA", "LAX"), Err(Error::NotFound(_))));
     let delays = view.edge_property("delay").unwrap();
     assert_eq!((delays.len() as u64, view.num_arcs()), (5, 5));
     let error = view.edge_property("speed").unwrap_err();
@@ -344,7 +344,7 @@ fn values_of_edges_are_updated() {
         let (_scene, db) = flights(multigraph);
         let before = db.view().unwrap();
         let delays = |view: &View| {
-            let edges = view.edges("SEA", "JFK").unwrap();
+            let edges = view.edges_between("SEA", "JFK").unwrap();
             let delay = |edge: &anden::FoundEdge| {
                 let found = edge.properties.iter().find(|(name, _)| *name == "delay");
                 found.map(|(_, value)| value.as_value().to_string())
@@ -358,7 +358,7 @@ fn values_of_edges_are_updated() {
         db.apply(&[Update::set_edge("SEA", "JFK", "delay", 11), added, gate]).unwrap();
         let after = db.view().unwrap();
         assert_eq!(delays(&after), [&first[..], &["11.0"]].concat());
-        assert_eq!(after.edges("JFK", "LAX").unwrap()[0].properties[0].0, "gate");
+        assert_eq!(after.edges_between("JFK", "LAX").unwrap()[0].properties[0].0, "gate");
         assert_eq!((after.num_edges(), db.snapshots().len()), (num_edges + 1, 1), "a commit makes no snapshot");
         assert_eq!(delays(&before), [&first[..], &["10.0"]].concat(), "a view stays as it is");
         let strict = db.apply_strict(&[Update::set_edge("LAX", "SEA", "delay", 1)]).unwrap_err();

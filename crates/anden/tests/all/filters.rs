@@ -1,103 +1,11 @@
 //! Views of a part of the graph: each predicate against a filter of the model, edge by edge.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use anden::{
-    Database, Direction, Error, Graph, InEdges, Job, KeyScheme, Options, Parameters, Session, Update, View, WeightType,
-};
+use anden::{Database, Direction, Error, Graph, InEdges, Job, Parameters, Session, Update, View};
 use testkit::Random;
 
-/// What a graph has beside its edges.
-#[derive(Clone, Copy)]
-struct Kind {
-    weights: bool,
-    properties: bool,
-    multigraph: bool,
-}
-
-const KINDS: [Kind; 6] = [
-    Kind { weights: false, properties: false, multigraph: false },
-    Kind { weights: true, properties: false, multigraph: false },
-    Kind { weights: false, properties: true, multigraph: false },
-    Kind { weights: false, properties: false, multigraph: true },
-    Kind { weights: false, properties: true, multigraph: true },
-    Kind { weights: true, properties: true, multigraph: false },
-];
-
-#[derive(Clone, Debug, PartialEq)]
-struct Edge {
-    source: u32,
-    target: u32,
-    weight: Option<u32>,
-    amount: Option<i64>,
-    kind: Option<&'static str>,
-}
-
-/// The edges of a model by pair, and the groups of its vertices.
-#[derive(Clone, Default)]
-struct Model {
-    edges: BTreeMap<(u32, u32), Vec<Edge>>,
-    groups: BTreeMap<u32, i64>,
-}
-
-const BOUND: u32 = 60;
-
-fn options(kind: Kind, direction: Direction) -> Options {
-    Options {
-        direction,
-        multigraph: kind.multigraph,
-        edge_properties: kind.properties,
-        weight_type: kind.weights.then_some(WeightType::U32),
-        keys: KeyScheme::Dense,
-        ..Options::default()
-    }
-}
-
-/// Commits some changes, and makes them in the model.
-fn commit(db: &Database, model: &mut Model, kind: Kind, random: &mut Random) {
-    let mut updates = vec![Update::AddVertex(u64::from(BOUND - 1).into())];
-    for _ in 0..120 {
-        let (a, b) = (random.below(BOUND), random.below(BOUND));
-        let (source, target) =
-            if db.options().direction == Direction::Undirected { (a.min(b), a.max(b)) } else { (a, b) };
-        let pair = model.edges.entry((source, target)).or_default();
-        if random.below(6) == 0 {
-            pair.clear();
-            updates.push(Update::remove_edge(u64::from(source), u64::from(target)));
-            continue;
-        }
-        let edge = Edge {
-            source,
-            target,
-            weight: kind.weights.then(|| random.below(9)),
-            amount: (kind.properties && random.below(4) > 0).then(|| i64::from(random.below(100))),
-            kind: (kind.properties && random.below(4) > 0).then(|| ["wire", "cash", "50%"][random.below(3) as usize]),
-        };
-        let mut properties = Vec::new();
-        if kind.properties {
-            // An edge that is there keeps what is not said of it.
-            properties.push(("amount", edge.amount.map_or(anden::OwnedValue::Null, anden::OwnedValue::from)));
-            properties.push(("kind", edge.kind.map_or(anden::OwnedValue::Null, anden::OwnedValue::from)));
-        }
-        let weight = edge.weight.map(|weight| anden::EdgeWeight::Integer(weight.into()));
-        let mut update = Update::add_edge_with(u64::from(source), u64::from(target), properties);
-        if let Update::AddEdge { weight: to, .. } = &mut update {
-            *to = weight;
-        }
-        updates.push(update);
-        if !kind.multigraph {
-            pair.clear();
-        }
-        pair.push(edge);
-    }
-    for _ in 0..10 {
-        let (vertex, group) = (random.below(BOUND), i64::from(random.below(4)));
-        updates.push(Update::set_vertex(u64::from(vertex), "group", group));
-        model.groups.insert(vertex, group);
-    }
-    db.apply(&updates).unwrap();
-}
+use crate::edge_model::{BOUND, Edge, KINDS, Kind, Model, commit, options};
 
 type EdgeTest = fn(&Edge) -> bool;
 

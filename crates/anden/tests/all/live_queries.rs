@@ -256,7 +256,7 @@ impl<'a> Checker<'a> {
     fn check_edge(&self, source: u32, target: u32) {
         let weight = self.model.lists[&source].get(&target).map(|&weight| self.model.weight(weight));
         let (u, v) = (self.model.key(source), self.model.key(target));
-        let edges = self.view.edges(u.clone(), v.clone()).unwrap();
+        let edges = self.view.edges_between(u.clone(), v.clone()).unwrap();
         assert_eq!(self.view.has_edge(u, v).unwrap(), !edges.is_empty());
         let found = (!edges.is_empty(), edges.into_iter().filter_map(|edge| edge.weight).collect::<Vec<_>>());
         assert_eq!(found, (weight.is_some(), Vec::from_iter(weight)), "{}: {source} to {target}", self.place);

@@ -2,6 +2,7 @@
 
 mod apply_file;
 mod beside_each_other;
+mod edge_model;
 mod edge_properties;
 mod facade;
 mod filters;
@@ -11,5 +12,6 @@ mod matrix;
 mod prefetch;
 mod round_trips;
 mod sliding_window;
+mod tables;
 mod transactions;
 mod versions;

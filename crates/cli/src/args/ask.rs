@@ -69,6 +69,9 @@ Examples:
   anden query social.anden edge 12 345            is there an edge from 12 to 345?
   anden query social.anden neighbors 12 --in      who points to 12
   anden query social.anden khop 12 2              within two steps of 12
+  anden query social.anden khop 12 2 --count      how many there are
+  anden query bank.anden neighbors 12 --return key,amount --limit 10
+  anden query bank.anden path 12 345 --return source,target,amount
   anden query roads.anden path 1 264346 --weighted
   anden query air.anden path SEA JFK --weight distance
   anden query social.anden path 12 345 --all      every shortest path
@@ -101,6 +104,8 @@ pub enum Query {
         /// The target
         #[arg(allow_hyphen_values = true)]
         v: String,
+        #[command(flatten)]
+        listing: Listing,
     },
     /// The vertices that the edges of V lead to
     Neighbors {
@@ -109,6 +114,8 @@ pub enum Query {
         v: String,
         #[command(flatten)]
         side: VertexSide,
+        #[command(flatten)]
+        listing: Listing,
     },
     /// The vertices within K steps of V, V left out
     Khop {
@@ -118,12 +125,16 @@ pub enum Query {
         /// The number of steps
         #[arg(allow_negative_numbers = true)]
         k: u32,
+        #[command(flatten)]
+        listing: Listing,
     },
     /// Friends of friends: the vertices exactly two steps from V
     Fof {
         /// The vertex
         #[arg(allow_hyphen_values = true)]
         v: String,
+        #[command(flatten)]
+        listing: Listing,
     },
     /// A shortest path from U to V: its length, then its vertices. A path is a sequence of vertices: parallel edges make
     /// no other path, and the lightest of them counts
@@ -146,6 +157,10 @@ pub enum Query {
         /// The first N of the paths of the fewest edges, and how many there are; parallel edges make no other path
         #[arg(long, value_name = "N", conflicts_with_all = ["weighted", "weight", "all"], allow_negative_numbers = true)]
         count: Option<usize>,
+        /// A row for each edge of the path with these columns: `source`, `target`, `weight`, `number`, and properties of
+        /// edges. Of parallel edges, the lightest where weights count, else the first
+        #[arg(long = "return", value_name = "NAME,…", value_parser = parse::names, conflicts_with_all = ["all", "count"])]
+        columns: Option<Names>,
     },
     /// Whether there is a path from U to V
     Reachable {
@@ -169,8 +184,30 @@ pub enum Query {
         /// Its lists run by run and level by level, and the pieces that readers get
         #[arg(long)]
         fragments: bool,
+        /// Only these columns: `key`, `out_degree`, `in_degree`, and properties
+        #[arg(long = "return", value_name = "NAME,…", value_parser = parse::names, conflicts_with = "fragments")]
+        columns: Option<Names>,
     },
 }
+
+/// What is listed of an answer.
+#[derive(Args, Clone, Debug)]
+pub struct Listing {
+    /// A row for each vertex with these columns: `key`, `out_degree`, `in_degree`, and properties of vertices. Of `edge`, and
+    /// of `neighbors` where one is named, a row for each edge: `source`, `target`, `weight`, `number`, and properties of
+    /// edges. Columns stand between tabs, under their names; null is nothing between them
+    #[arg(long = "return", value_name = "NAME,…", value_parser = parse::names)]
+    pub columns: Option<Names>,
+    /// The first N of the answer
+    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    pub limit: Option<usize>,
+    /// How many there are, and nothing else
+    #[arg(long, conflicts_with_all = ["columns", "limit"])]
+    pub count: bool,
+}
+
+/// Names of columns.
+pub type Names = Vec<String>;
 
 /// `--in` and `--both`.
 #[derive(Args, Clone, Copy, Debug)]

@@ -118,6 +118,14 @@ fn named_file(text: &str) -> Option<(&str, &str)> {
     text.split_once('=').filter(|(names, _)| !names.is_empty() && !names.contains(['/', '.']))
 }
 
+/// Names of columns: `key,amount`.
+pub fn names(text: &str) -> Result<Vec<String>, String> {
+    match text.split(',').all(|name| !name.is_empty()) {
+        true => Ok(text.split(',').map(str::to_owned).collect()),
+        false => Err("expected names as in key,amount".into()),
+    }
+}
+
 /// `#`: a character that no field begins with.
 pub fn mark(text: &str) -> Result<u8, String> {
     match text.as_bytes() {

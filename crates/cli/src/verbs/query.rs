@@ -3,13 +3,14 @@
 use std::time::Instant;
 
 use anden::{
-    DegreeStatistics, FoundEdge, Key, NamedValues, OwnedValue, Path, PathLength, ShortestPaths, Side, VertexFragments,
-    View,
+    DegreeStatistics, FoundEdge, Key, NamedValues, OwnedValue, Parallel, Path, PathLength, RecordBatch, ShortestPaths,
+    Side, VertexFragments, View,
 };
 use serde_json::{Value, json};
 
+use super::rows::NamedRows;
 use super::{add_prefetch_json, degrees, fragments, open_selected, session, view};
-use crate::args::{Global, Query, QueryArgs, VertexSide};
+use crate::args::{Global, Listing, Query, QueryArgs, VertexSide};
 use crate::console::{Console, Table, count, real};
 use crate::failure::Result;
 use crate::text::{key_json, key_text, keys_json, properties_json, real_json, weight_json};
@@ -20,7 +21,13 @@ enum Answer {
     /// The edges of a pair, and whether edges of the graph have properties.
     Edge(Vec<FoundEdge>, bool),
     Keys(Vec<Key>),
+    Count(u64),
+    Rows(NamedRows),
+    /// The row of a vertex.
+    Row(NamedRows),
     Path(Option<Path>),
+    /// A path, and a row for each of its edges.
+    Legs(Path, NamedRows),
     Paths(Option<ShortestPaths>),
     Degrees(&'static str, DegreeStatistics),
     Vertex(Box<Vertex>),
@@ -76,24 +83,27 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
 
 fn answer(view: &View, query: &Query) -> Result<Answer> {
     Ok(match query {
-        Query::Edge { u, v } if view.has_edge_properties() || view.is_multigraph() || view.weight_type().is_some() => {
-            Answer::Edge(view.edges(u.as_str(), v.as_str())?, view.has_edge_properties())
+        Query::Edge { u, v, listing } => edge(view, u, v, listing)?,
+        Query::Neighbors { v, side, listing } => match names(&listing.columns) {
+            Some(columns) => listed(&view.neighbor_rows(v.as_str(), side.side(), &columns)?, listing)?,
+            None => keys(view, view.neighbors(v.as_str(), side.side())?, listing)?,
+        },
+        Query::Khop { v, k, listing } => keys(view, view.khop(v.as_str(), *k)?, listing)?,
+        Query::Fof { v, listing } => keys(view, view.fof(v.as_str())?, listing)?,
+        Query::Path { u, v, weight: Some(name), columns, .. } => {
+            let view = view.with_weight(name)?;
+            path(&view, view.weighted_path(u.as_str(), v.as_str())?, Parallel::Lightest, columns)?
         }
-        Query::Edge { u, v } => Answer::Bool(view.has_edge(u.as_str(), v.as_str())?),
-        Query::Neighbors { v, side } => Answer::Keys(view.neighbors(v.as_str(), side.side())?),
-        Query::Khop { v, k } => Answer::Keys(view.khop(v.as_str(), *k)?),
-        Query::Fof { v } => Answer::Keys(view.fof(v.as_str())?),
-        Query::Path { u, v, weight: Some(name), .. } => {
-            Answer::Path(view.with_weight(name)?.weighted_path(u.as_str(), v.as_str())?)
+        Query::Path { u, v, weighted: true, columns, .. } => {
+            path(view, view.weighted_path(u.as_str(), v.as_str())?, Parallel::Lightest, columns)?
         }
-        Query::Path { u, v, weighted: true, .. } => Answer::Path(view.weighted_path(u.as_str(), v.as_str())?),
         Query::Path { u, v, all: true, .. } => {
             Answer::Paths(view.shortest_paths(u.as_str(), v.as_str(), usize::MAX)?)
         }
         Query::Path { u, v, count: Some(limit), .. } => {
             Answer::Paths(view.shortest_paths(u.as_str(), v.as_str(), *limit)?)
         }
-        Query::Path { u, v, .. } => Answer::Path(view.path(u.as_str(), v.as_str())?),
+        Query::Path { u, v, columns, .. } => path(view, view.path(u.as_str(), v.as_str())?, Parallel::First, columns)?,
         Query::Reachable { u, v } => Answer::Bool(view.is_reachable(u.as_str(), v.as_str())?),
         Query::Degrees { side } => {
             let name = match side.side() {
@@ -104,13 +114,75 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
             };
             Answer::Degrees(name, view.degree_statistics(side.side())?)
         }
-        Query::Vertex { v, fragments } => {
+        Query::Vertex { v, columns: Some(columns), .. } => {
+            Answer::Row(NamedRows::new(&view.vertex_rows(&[v.as_str().into()], &strs(columns))?)?)
+        }
+        Query::Vertex { v, fragments, .. } => {
             let id = view.vertex(v.as_str())?;
             let (out_degree, in_degree) = (view.out_degree(id)?, view.in_degree(id)?);
             let properties = owned(view.vertex_properties(id)?);
             let fragments = if *fragments { Some(view.fragments(v.as_str())?) } else { None };
             Answer::Vertex(Box::new(Vertex { key: view.key(id)?, id, out_degree, in_degree, properties, fragments }))
         }
+    })
+}
+
+fn strs(names: &[String]) -> Vec<&str> {
+    names.iter().map(String::as_str).collect()
+}
+
+fn names(columns: &Option<Vec<String>>) -> Option<Vec<&str>> {
+    columns.as_deref().map(strs)
+}
+
+/// The first rows of a batch.
+fn listed(batch: &RecordBatch, listing: &Listing) -> Result<Answer> {
+    let num_rows = batch.num_rows().min(listing.limit.unwrap_or(usize::MAX));
+    Ok(Answer::Rows(NamedRows::new(&batch.slice(0, num_rows))?))
+}
+
+/// Vertices, as much of them as is to be listed.
+fn keys(view: &View, mut keys: Vec<Key>, listing: &Listing) -> Result<Answer> {
+    if listing.count {
+        return Ok(Answer::Count(keys.len() as u64));
+    }
+    keys.truncate(listing.limit.unwrap_or(usize::MAX));
+    match names(&listing.columns) {
+        Some(columns) => listed(&view.vertex_rows(&keys, &columns)?, listing),
+        None => Ok(Answer::Keys(keys)),
+    }
+}
+
+/// The edges of a pair, as much of them as is to be listed.
+fn edge(view: &View, u: &str, v: &str, listing: &Listing) -> Result<Answer> {
+    if let Some(columns) = names(&listing.columns) {
+        return listed(&view.edge_rows(&[u.into(), v.into()], Parallel::All, &columns)?, listing);
+    }
+    if !listing.count && !view.has_edge_properties() && !view.is_multigraph() && view.weight_type().is_none() {
+        return Ok(Answer::Bool(view.has_edge(u, v)?));
+    }
+    let mut edges = view.edges_between(u, v)?;
+    if listing.count {
+        return Ok(Answer::Count(edges.len() as u64));
+    }
+    // Without any, there would be no edge.
+    edges.truncate(listing.limit.map_or(usize::MAX, |limit| limit.max(1)));
+    Ok(Answer::Edge(edges, view.has_edge_properties()))
+}
+
+/// A path, with its edges where columns of them are wanted.
+fn path(view: &View, path: Option<Path>, parallel: Parallel, columns: &Option<Vec<String>>) -> Result<Answer> {
+    Ok(match (path, names(columns)) {
+        (Some(path), Some(columns)) => {
+            let rows = NamedRows::new(&view.edge_rows(&path.vertices, parallel, &columns)?)?;
+            Answer::Legs(path, rows)
+        }
+        (None, Some(columns)) => {
+            // A wrong name is wrong without a path too.
+            view.edge_rows(&[], Parallel::First, &columns)?;
+            Answer::Path(None)
+        }
+        (path, None) => Answer::Path(path),
     })
 }
 
@@ -130,6 +202,12 @@ impl Answer {
             Self::Bool(yes) => json!(yes),
             Self::Edge(edges, _) => json!(!edges.is_empty()),
             Self::Keys(keys) => keys_json(keys),
+            Self::Count(count) => json!(count),
+            Self::Rows(rows) => rows.json().into(),
+            Self::Row(row) => row.json().pop().unwrap_or(Value::Null),
+            Self::Legs(path, legs) => json!({
+                "vertices": keys_json(&path.vertices), "length": length_json(path), "edges": legs.json(),
+            }),
             Self::Path(None) | Self::Paths(None) => Value::Null,
             Self::Path(Some(path)) => json!({ "vertices": keys_json(&path.vertices), "length": length_json(path) }),
             Self::Paths(Some(found)) => {
@@ -149,6 +227,8 @@ impl Answer {
                 edges.iter().try_for_each(|edge| console.line(edge_text(edge, *has_properties)))
             }
             Self::Keys(keys) => keys.iter().try_for_each(|key| console.line(key_text(key))),
+            Self::Count(count) => console.line(count),
+            Self::Rows(rows) | Self::Row(rows) | Self::Legs(_, rows) => rows.print(console),
             Self::Path(None) | Self::Paths(None) => console.line("no path"),
             Self::Path(Some(path)) => {
                 console.line(length_text(path))?;

@@ -334,3 +334,61 @@ fn verbs_take_a_part_of_the_graph() {
         scene.anden(&["run", "db", "wcc", "--where-edge", filter]).failed(&["the predicate over edges, ", what]);
     }
 }
+
+#[test]
+fn answers_have_columns() {
+    let scene = flights(&["--multigraph"]);
+    let ask = |question: &[&str]| scene.anden(&[&["query", "db"], question].concat());
+    let text = |question: &[&str]| ask(question).succeeded().stdout;
+    let json = |question: &[&str]| scene.json(&[&["query", "db"], question].concat())["result"].clone();
+    let columns = ["neighbors", "SEA", "--return", "key,distance,day"];
+    let expected = "key\tdistance\tday\nJFK\t2422\t2001-01-01\nJFK\t2422\t\nORD\t1721\t2001-01-01\n";
+    assert_eq!(text(&columns), expected);
+    let first = json!({ "key": "JFK", "distance": 2422, "day": "2001-01-01" });
+    assert_eq!(json(&[&columns[..], &["--limit", "1"]].concat()), json!([first]));
+    assert_eq!(text(&["neighbors", "SEA", "--return", "key,out_degree"]), "key\tout_degree\nJFK\t0\nORD\t1\n");
+    assert_eq!(
+        text(&["neighbors", "JFK", "--in", "--return", "source,number"]),
+        "source\tnumber\nORD\t3\nSEA\t0\nSEA\t1\n"
+    );
+    assert_eq!(text(&["edge", "SEA", "JFK", "--return", "number,delay"]), "number\tdelay\n0\t-3.5\n1\t10.0\n");
+    assert_eq!(
+        json(&["khop", "SEA", "2", "--return", "key,in_degree", "--limit", "1"]),
+        json!([{ "key": "JFK", "in_degree": 3 }])
+    );
+    assert_eq!(json(&["vertex", "SEA", "--return", "out_degree,key"]), json!({ "out_degree": 3, "key": "SEA" }));
+    let legs = ["path", "SEA", "JFK", "--return", "source,target,distance,delay"];
+    assert_eq!(text(&legs), "source\ttarget\tdistance\tdelay\nSEA\tJFK\t2422\t-3.5\n");
+    let path = json(&[&legs[..], &["--weight", "distance"]].concat());
+    assert_eq!(path["vertices"], json!(["SEA", "JFK"]));
+    assert_eq!(path["edges"], json!([{ "source": "SEA", "target": "JFK", "distance": 2422, "delay": -3.5 }]));
+    let part = ["--where-edge", "delay >= 0"];
+    assert_eq!(text(&[&legs[..], &part].concat()).lines().last(), Some("SEA\tJFK\t2422\t10.0"));
+    assert_eq!(text(&["path", "JFK", "SEA", "--return", "delay"]), "no path\n");
+}
+
+#[test]
+fn answers_are_counted_and_limited() {
+    let scene = flights(&["--multigraph"]);
+    let text = |question: &[&str]| scene.anden(&[&["query", "db"], question].concat()).succeeded().stdout;
+    assert_eq!(text(&["neighbors", "SEA", "--count"]), "2\n");
+    assert_eq!(text(&["edge", "SEA", "JFK", "--count"]), "2\n");
+    assert_eq!(text(&["edge", "JFK", "SEA", "--count"]), "0\n");
+    assert_eq!(scene.json(&["query", "db", "khop", "SEA", "2", "--count"])["result"], json!(2));
+    assert_eq!(text(&["neighbors", "SEA", "--limit", "1"]), "JFK\n");
+    assert_eq!(text(&["edge", "SEA", "JFK", "--limit", "1"]).lines().count(), 2);
+    let refused = |question: &[&str], parts: &[&str]| {
+        scene.anden(&[&["query", "db"], question].concat()).failed(parts);
+    };
+    let near = r#"there is no column "delai" of edges; did you mean "delay"?"#;
+    refused(&["edge", "SEA", "JFK", "--return", "delai"], &[near]);
+    refused(&["path", "JFK", "SEA", "--return", "delai"], &[near]);
+    refused(
+        &["khop", "SEA", "1", "--return", "delay"],
+        &["there is no column", "vertices have key, out_degree, in_degree"],
+    );
+    refused(&["neighbors", "XYZ", "--return", "key"], &["XYZ", "does not exist"]);
+    let both = ["query", "db", "neighbors", "SEA", "--count", "--limit", "1"];
+    scene.anden(&both).refused(&["cannot be used with"]);
+    scene.anden(&["query", "db", "khop", "SEA", "1", "--return", "key,"]).refused(&["expected names"]);
+}

@@ -325,6 +325,10 @@ impl RowOverlay for LiveVersion {
         &self.edges.schema
     }
 
+    fn first_new_row(&self) -> u64 {
+        self.frozen.as_ref().map_or(self.edges.rows.first, |frozen| frozen.edges.rows.first)
+    }
+
     fn row_value(&self, place: usize, row: u64) -> Option<PropertyValue<'_>> {
         let frozen = || self.frozen.as_ref().and_then(|frozen| frozen.row_value(place, row));
         self.edges.rows.value(place, row).or_else(frozen)

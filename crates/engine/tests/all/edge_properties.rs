@@ -77,8 +77,8 @@ fn shown(view: &View) -> Vec<String> {
                 let mut line = format!("{} {}", view.key(vertex).unwrap(), view.key(target).unwrap());
                 for place in 0..properties.schema().len() {
                     let value = properties.value(place, row).unwrap();
-                    let gathered = properties.gather(place, &[row]).unwrap().unwrap();
-                    assert_eq!(gathered.get(0), value);
+                    let gathered = properties.gather(&[place], &[row]).unwrap();
+                    assert_eq!(gathered[0].get(0), value);
                     line += &if value.is_null() { "|-".to_owned() } else { format!("|{value}") };
                 }
                 lines.push(line);

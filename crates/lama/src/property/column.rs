@@ -3,6 +3,7 @@
 //! The columns of a file share its sections, one after the other: bits of validity, values of fixed width, offsets,
 //! bytes. A column of strings with few distinct ones is stored as a dictionary of these, and a code for each row.
 
+mod gather;
 mod write;
 
 use std::ops::Range;
@@ -212,6 +213,17 @@ impl ColumnFile {
     /// # Errors
     /// A run is damaged.
     pub fn position(&self, number: u64) -> base::Result<Option<usize>> {
+        let place = |(numbers, position): (Range<u64>, usize)| position + (number - numbers.start) as usize;
+        Ok(self.run_of(number)?.map(place))
+    }
+
+    /// The numbers of the run of rows that has this one, and the place of the first of them, if the file has it.
+    ///
+    /// Cost: a binary search.
+    ///
+    /// # Errors
+    /// A run is damaged.
+    pub fn run_of(&self, number: u64) -> base::Result<Option<(Range<u64>, usize)>> {
         let (mut low, mut high) = (0, self.runs.len());
         while low < high {
             let middle = low + (high - low) / 2;
@@ -220,11 +232,12 @@ impl ColumnFile {
         let Some(index) = low.checked_sub(1) else { return Ok(None) };
         let end = match low == self.runs.len() {
             true => self.num_rows as u64,
-            false => self.run(low)?.position,
+            // A damaged run could reach past the rows.
+            false => self.run(low)?.position.min(self.num_rows as u64),
         };
         let run = self.run(index)?;
-        let position = run.position.checked_add(number - run.number).filter(|&position| position < end);
-        Ok(position.filter(|&position| position < self.num_rows as u64).map(|position| position as usize))
+        let numbers = run.number..run.number.saturating_add(end.saturating_sub(run.position));
+        Ok(numbers.contains(&number).then_some((numbers, run.position as usize)))
     }
 
     fn run(&self, index: usize) -> base::Result<RowRun> {
@@ -266,7 +279,14 @@ impl ColumnFile {
     /// # Errors
     /// The row is damaged.
     pub fn get(&self, number: u32, row: usize) -> base::Result<PropertyValue<'_>> {
-        let Some(column) = self.find(number).filter(|_| row < self.num_rows) else { return Ok(PropertyValue::Null) };
+        match self.find(number).filter(|_| row < self.num_rows) {
+            Some(column) => self.value(column, row),
+            None => Ok(PropertyValue::Null),
+        }
+    }
+
+    /// The value of a column at a row that is there.
+    fn value<'a>(&'a self, column: &'a StoredColumn, row: usize) -> base::Result<PropertyValue<'a>> {
         if let Some(words) = &column.validity {
             let word = words.start + row / WORD_BITS;
             if self.validity.touch(word..word + 1)?[0] & 1 << (row % WORD_BITS) == 0 {
@@ -294,10 +314,7 @@ impl ColumnFile {
     fn piece<'a>(&'a self, column: &'a StoredColumn, row: usize) -> base::Result<PropertyValue<'a>> {
         if let Some(dictionary) = &column.dictionary {
             let texts = self.texts(column, dictionary)?;
-            let (width, mut code) = (dictionary.code_width, [0; 4]);
-            let at = column.values.start + row * width;
-            code[..width].copy_from_slice(self.values.touch(at..at + width)?);
-            let code = u32::from_le_bytes(code);
+            let code = self.code(column, dictionary, row)?;
             return match (code as usize) < texts.len() {
                 true => Ok(PropertyValue::String(texts.value(code as usize))),
                 false => Err(self.no_such_code(column, dictionary, row, code, texts.len())),
@@ -329,6 +346,14 @@ impl ColumnFile {
             return Err(self.offsets.corrupt(column.offsets.start, "strings expected"));
         };
         Ok(dictionary.texts.get_or_init(|| texts.clone()))
+    }
+
+    /// The code of a row, which may be none of the dictionary's.
+    fn code(&self, column: &StoredColumn, dictionary: &StoredDictionary, row: usize) -> base::Result<u32> {
+        let (width, mut code) = (dictionary.code_width, [0; 4]);
+        let at = column.values.start + row * width;
+        code[..width].copy_from_slice(self.values.touch(at..at + width)?);
+        Ok(u32::from_le_bytes(code))
     }
 
     fn codes(

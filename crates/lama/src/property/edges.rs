@@ -15,7 +15,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use base::bitmap::Bitmap;
-use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
+use graph::property::{PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 
 use super::column::{ColumnFile, RowRun};
 use super::{type_number, type_of_number};
@@ -114,16 +114,21 @@ impl EdgeColumns {
     fn get(&self, number: u32, row: u64) -> Result<PropertyValue<'_>> {
         match self.position(row)? {
             Some((part, position)) => Ok(part.get(number, position)?),
-            None => Err(Error::Input(format!("an edge names row {row} of its properties, which is not there"))),
+            None => Err(no_row(row)),
         }
     }
 
     /// The part that has a row, and the place of the row in it.
     fn position(&self, row: u64) -> Result<Option<(&ColumnFile, usize)>> {
-        let starts_before = |(_, part): &RowPart| part.row_ends().is_some_and(|(first, _)| first <= row);
-        let Some(place) = self.parts.partition_point(starts_before).checked_sub(1) else { return Ok(None) };
+        let Some(place) = self.part_of(row) else { return Ok(None) };
         let part = &self.parts[place].1;
         Ok(part.position(row)?.map(|position| (&**part, position)))
+    }
+
+    /// The place of the part that has a row, if any has it.
+    pub(super) fn part_of(&self, row: u64) -> Option<usize> {
+        let starts_before = |(_, part): &RowPart| part.row_ends().is_some_and(|(first, _)| first <= row);
+        self.parts.partition_point(starts_before).checked_sub(1)
     }
 
     /// How many rows there are.
@@ -208,10 +213,18 @@ impl EdgeColumns {
     }
 }
 
+/// A list names a row that no part has.
+pub(super) fn no_row(row: u64) -> Error {
+    Error::Input(format!("an edge names row {row} of its properties, which is not there"))
+}
+
 /// Rows in memory that no snapshot has yet; a version of them never changes itself.
 pub trait RowOverlay: Debug + Send + Sync {
     /// Names and types: those of the snapshot, and behind them those that are new.
     fn edge_schema(&self) -> &PropertySchema;
+
+    /// The smallest number of a row in memory; the smaller ones are the snapshot's.
+    fn first_new_row(&self) -> u64;
 
     /// The value of a row, of the property at a place of the schema; `None` where the row is one of the snapshot's.
     fn row_value(&self, place: usize, row: u64) -> Option<PropertyValue<'_>>;
@@ -223,8 +236,8 @@ pub trait RowOverlay: Debug + Send + Sync {
 /// The properties of the edges of a view. Nothing is read before it is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct EdgeProperties<'a> {
-    stored: &'a StoredRows,
-    laid_over: Option<&'a dyn RowOverlay>,
+    pub(super) stored: &'a StoredRows,
+    pub(super) laid_over: Option<&'a dyn RowOverlay>,
 }
 
 impl<'a> EdgeProperties<'a> {
@@ -263,28 +276,15 @@ impl<'a> EdgeProperties<'a> {
             None => self.stored.columns.first_row(row),
         }
     }
-
-    /// The values of these rows, of the property at a place of the schema; `None` where there is no such property.
-    ///
-    /// # Errors
-    /// As [`value`](Self::value).
-    pub fn gather(self, place: usize, rows: &[u64]) -> Result<Option<PropertyColumn>> {
-        let Some((_, property_type)) = self.schema().get(place) else { return Ok(None) };
-        let mut column = ColumnBuilder::new(property_type);
-        for &row in rows {
-            column.push(self.value(place, row)?)?;
-        }
-        Ok(Some(column.finish()))
-    }
 }
 
 /// The properties of the edges at one version, in the files.
 #[derive(Debug, Default)]
 pub(crate) struct StoredRows {
-    columns: Arc<EdgeColumns>,
+    pub(super) columns: Arc<EdgeColumns>,
     /// The properties that the version has, and the numbers of their columns.
     schema: PropertySchema,
-    numbers: Vec<u32>,
+    pub(super) numbers: Vec<u32>,
 }
 
 impl StoredRows {

@@ -9,9 +9,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use base::VertexId;
 use base::bitmap::Bitmap;
 use base::parallel::Pool;
+use base::progress::Progress;
 use base::storage::{MemoryStorage, Storage};
-use graph::{Direction, Graph, Weight, WeightType, WeightedEdges};
+use graph::{Direction, Graph, Weight, WeightType};
 
+use super::entries::Entries;
 use super::{View, ViewParts, sides};
 use crate::base_run::{BaseRun, SideFiles};
 use crate::file::{FileKind, FramedFile};
@@ -19,7 +21,7 @@ use crate::key::{Key, KeyRef};
 use crate::lists::ListRules;
 use crate::options::{DatabaseId, GraphOptions};
 use crate::overlay::{AddedPiece, ListChanges, Overlay};
-use crate::property::{PropertyOverlay, RowOverlay};
+use crate::property::{PropertyOverlay, RowOverlay, RowSet};
 use crate::run::{FinishedRun, RunWriter};
 use crate::side::{Fault, Show};
 use crate::table::PAGE_VERTICES;
@@ -31,161 +33,78 @@ const ID: DatabaseId = DatabaseId([0; 16]);
 /// The entries themselves, turned for the in-lists, and the files of both sides.
 const LAYOUT_FACTOR: u64 = 3;
 
-/// Entries of out-lists, side by side, ascending by source and target.
-#[derive(Debug, Default)]
-pub struct Entries {
-    /// The list of each.
-    pub sources: Vec<VertexId>,
-    /// The vertex that it leads to.
-    pub targets: Vec<VertexId>,
-    /// The bits of its weight; empty where edges have none.
-    pub weights: Vec<u64>,
-    /// The row of its properties; empty where edges have none.
-    pub rows: Vec<u64>,
-}
-
-impl Entries {
-    /// The number of entries.
-    pub fn len(&self) -> usize {
-        self.targets.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.targets.is_empty()
-    }
-
-    fn num_bytes(&self) -> u64 {
-        (4 * (self.sources.len() + self.targets.len()) + 8 * (self.weights.len() + self.rows.len())) as u64
-    }
-
-    /// Leaves those that `keeps` says.
-    fn retain(&mut self, keeps: impl Fn(usize) -> bool) {
-        fn leave<T>(values: &mut Vec<T>, keeps: impl Fn(usize) -> bool) {
-            let mut place = 0..;
-            values.retain(|_| place.next().is_some_and(&keeps));
-        }
-        leave(&mut self.sources, &keeps);
-        leave(&mut self.targets, &keeps);
-        leave(&mut self.weights, &keeps);
-        leave(&mut self.rows, &keeps);
-    }
-
-    /// Sorts the entries from `start` on, which are of one list, by target and row.
-    fn sort_from(&mut self, start: usize) {
-        if self.targets[start..].is_sorted_by(|a, b| a < b) {
-            return;
-        }
-        let row = |place: usize| self.rows.get(place).copied().unwrap_or(0);
-        let mut order: Vec<usize> = (start..self.len()).collect();
-        order.sort_by_key(|&place| (self.targets[place], row(place)));
-        fn pick<T: Copy>(values: &mut [T], start: usize, order: &[usize]) {
-            if !values.is_empty() {
-                let picked: Vec<T> = order.iter().map(|&place| values[place]).collect();
-                values[start..].copy_from_slice(&picked);
-            }
-        }
-        pick(&mut self.targets, start, &order);
-        pick(&mut self.weights, start, &order);
-        pick(&mut self.rows, start, &order);
-    }
-
-    /// The same edges as entries of the lists of their targets.
-    fn turned(parts: &[Self], vertex_bound: usize) -> Self {
-        let mut next = vec![0; vertex_bound + 1];
-        parts.iter().flat_map(|part| &part.targets).for_each(|&target| next[target as usize + 1] += 1);
-        (0..vertex_bound).for_each(|vertex| next[vertex + 1] += next[vertex]);
-        let len = next[vertex_bound];
-        let column = |is_there: bool| vec![0_u64; if is_there { len } else { 0 }];
-        let is_there = |column: fn(&Self) -> &Vec<u64>| parts.iter().any(|part| !column(part).is_empty());
-        let mut turned = Self {
-            sources: vec![0; len],
-            targets: vec![0; len],
-            weights: column(is_there(|part| &part.weights)),
-            rows: column(is_there(|part| &part.rows)),
-        };
-        for part in parts {
-            for (place, (&source, &target)) in part.sources.iter().zip(&part.targets).enumerate() {
-                let to = &mut next[target as usize];
-                (turned.sources[*to], turned.targets[*to]) = (target, source);
-                part.weights.get(place).into_iter().for_each(|&bits| turned.weights[*to] = bits);
-                part.rows.get(place).into_iter().for_each(|&row| turned.rows[*to] = row);
-                *to += 1;
-            }
-        }
-        turned
-    }
-}
-
 /// Says of each of some entries whether it stays.
 pub type KeepEntries<'a, E> = dyn Fn(&Entries) -> Result<Vec<bool>, E> + Sync + 'a;
 
+/// Which entries stay.
+pub struct EntryFilter<'a, E> {
+    /// The rows of the entries that stay, as far as rows are in files.
+    pub rows: Option<&'a RowSet<'a>>,
+    /// Asked about the other entries; without it, they stay.
+    pub keeps: Option<&'a KeepEntries<'a, E>>,
+}
+
 impl View {
-    fn entries_into(&self, vertex: VertexId, to: &mut Entries) {
-        let start = to.len();
-        self.fix_list_order(vertex);
-        let Entries { targets, weights, rows, .. } = to;
-        if self.options().has_rows() {
-            let _ = self.for_each_out_row(vertex, |part, part_rows| {
-                targets.extend_from_slice(part);
-                rows.extend_from_slice(part_rows);
-                ControlFlow::Continue(())
-            });
-        } else {
-            let _ = self.for_each_out_fragment(vertex, |part| {
-                targets.extend_from_slice(part);
-                ControlFlow::Continue(())
-            });
+    /// The entries of the lists of these vertices that stay.
+    fn kept_entries<E: From<Error>>(
+        &self,
+        vertices: Range<usize>,
+        dead: &Bitmap,
+        filter: &EntryFilter<'_, E>,
+    ) -> Result<Entries, E> {
+        let mut entries = Entries::default();
+        let mut reader = filter.rows.map(RowSet::reader);
+        let has_dead = dead.count_ones() > 0;
+        for vertex in vertices.filter(|&vertex| !dead.get(vertex)) {
+            let keeps = |target: VertexId, row: u64| -> Result<bool, E> {
+                if has_dead && dead.get(target as usize) {
+                    return Ok(false);
+                }
+                Ok(reader.as_mut().map_or(Ok(true), |reader| reader.may_pass(row))?)
+            };
+            self.push_entries(graph::Side::Out, vertex as VertexId, &mut entries, keeps)?;
         }
-        match self.options().weight_type {
-            None => {}
-            Some(WeightType::U32) => self.weights_into::<u32>(vertex, weights),
-            Some(WeightType::I64) => self.weights_into::<i64>(vertex, weights),
-            Some(WeightType::F32) => self.weights_into::<f32>(vertex, weights),
-            Some(WeightType::F64) => self.weights_into::<f64>(vertex, weights),
+        let Some(keeps) = filter.keeps.filter(|_| !entries.is_empty()) else { return Ok(entries) };
+        let Some(rows) = filter.rows else {
+            let kept = keeps(&entries)?;
+            entries.retain(|place| kept[place]);
+            return Ok(entries);
+        };
+        let is_open: Vec<bool> = entries.rows.iter().map(|&row| !rows.has_tested(row)).collect();
+        if is_open.contains(&true) {
+            let mut open = entries.clone();
+            open.retain(|place| is_open[place]);
+            let mut kept = keeps(&open)?.into_iter();
+            let stays: Vec<bool> = is_open.iter().map(|&is_open| !is_open || kept.next() == Some(true)).collect();
+            entries.retain(|place| stays[place]);
         }
-        to.sources.resize(to.targets.len(), vertex);
-        to.sort_from(start);
+        Ok(entries)
     }
 
-    fn weights_into<W: Weight>(&self, vertex: VertexId, to: &mut Vec<u64>) {
-        let _ = self.for_each_weighted_out_fragment(vertex, |_, weights: &[W]| {
-            to.extend(weights.iter().map(|weight| weight.bits()));
-            ControlFlow::Continue(())
-        });
-    }
-
-    /// The same graph without the vertices of `hidden`, which count as removed, and without the edges that `keeps` does
+    /// The same graph without the vertices of `hidden`, which count as removed, and without the edges that `filter` does
     /// not keep. Ids stay as they are. An undirected edge is asked for from both ends.
     ///
     /// Cost: reads all lists once. What is left is laid out in memory, in about three times its bytes while it is made;
     /// that may be `memory` bytes.
     ///
     /// # Errors
-    /// Those of `keeps`; [`Error::Memory`]; damage met on the way.
+    /// Those of `filter`; [`Error::Memory`]; cancellation; damage met on the way.
     pub fn filtered<E: From<Error> + Send>(
         &self,
         hidden: &Bitmap,
-        keeps: &KeepEntries<'_, E>,
+        filter: &EntryFilter<'_, E>,
         pool: &Pool,
         memory: Option<u64>,
+        progress: &dyn Progress,
     ) -> Result<Self, E> {
         let vertex_bound = self.vertex_bound;
-        let held = AtomicU64::new(0);
+        let held = AtomicU64::new(filter.rows.map_or(0, RowSet::num_bytes));
         let mut dead = Bitmap::new(vertex_bound);
         let is_dead = |vertex: usize| hidden.get(vertex) || !self.is_live(vertex as VertexId);
         (0..vertex_bound).filter(|&vertex| is_dead(vertex)).for_each(|vertex| dead.set(vertex));
         let parts = pool.map_chunks(0..vertex_bound, PAGE_VERTICES, |_, vertices| -> Result<Entries, E> {
-            let mut entries = Entries::default();
-            for vertex in vertices.filter(|&vertex| !dead.get(vertex)) {
-                self.entries_into(vertex as VertexId, &mut entries);
-            }
-            let to_live: Vec<bool> = entries.targets.iter().map(|&target| !dead.get(target as usize)).collect();
-            entries.retain(|place| to_live[place]);
-            if !entries.is_empty() {
-                let kept = keeps(&entries)?;
-                entries.retain(|place| kept[place]);
-            }
+            progress.check().map_err(Error::from)?;
+            let entries = self.kept_entries(vertices, &dead, filter)?;
             let num_bytes = LAYOUT_FACTOR * entries.num_bytes();
             let needed = held.fetch_add(num_bytes, Ordering::Relaxed) + num_bytes;
             match memory.filter(|&budget| needed > budget) {
@@ -197,29 +116,22 @@ impl View {
         });
         let parts = parts.into_iter().collect::<Result<Vec<_>, E>>()?;
         self.check().map_err(Error::from)?;
-        Ok(self.laid_out(&parts, dead)?)
+        Ok(self.laid_out(&parts, dead, pool)?)
     }
 
     /// A view of these entries, which come a page of vertices after the other.
-    fn laid_out(&self, parts: &[Entries], dead: Bitmap) -> Result<Self> {
+    fn laid_out(&self, parts: &[Entries], dead: Bitmap, pool: &Pool) -> Result<Self> {
         let (options, vertex_bound) = (self.options(), self.vertex_bound);
         let (storage, directory) = (MemoryStorage::default(), Path::new(DIRECTORY));
         storage.create_dir(directory)?;
         let writer = RunWriter::create(&storage, directory, options, ID, vertex_bound, 1)?;
-        for (page, part) in parts.iter().enumerate() {
-            let start = page * PAGE_VERTICES;
-            append(&writer, graph::Side::Out, part, start..vertex_bound.min(start + PAGE_VERTICES), 0..part.len())?;
-        }
-        if options.stores_in_lists() {
-            let turned = Entries::turned(parts, vertex_bound);
-            let mut first = 0;
-            for start in (0..vertex_bound).step_by(PAGE_VERTICES) {
-                let vertices = start..vertex_bound.min(start + PAGE_VERTICES);
-                let len = turned.sources[first..].partition_point(|&source| (source as usize) < vertices.end);
-                append(&writer, graph::Side::In, &turned, vertices, first..first + len)?;
-                first += len;
-            }
-        }
+        let written_sides = [Some(graph::Side::Out), options.stores_in_lists().then_some(graph::Side::In)];
+        let written_sides = written_sides.into_iter().flatten().collect();
+        let written = pool.share(written_sides, |_, side| match side {
+            graph::Side::Out => append_out_lists(&writer, parts, vertex_bound),
+            graph::Side::In => append_in_lists(&writer, parts, vertex_bound),
+        });
+        written.into_iter().collect::<Result<()>>()?;
         let num_loops = || {
             let is_loop = |(source, target): (&VertexId, &VertexId)| source == target;
             let loops = parts.iter().map(|part| part.sources.iter().zip(&part.targets).filter(|ends| is_loop(*ends)));
@@ -255,24 +167,45 @@ impl View {
     }
 }
 
-/// Appends the entries of a range, those of the lists of these vertices.
+/// Appends the out-lists: each part has those of a page of vertices.
+fn append_out_lists(writer: &RunWriter, parts: &[Entries], vertex_bound: usize) -> Result<()> {
+    for (page, part) in parts.iter().enumerate() {
+        let start = page * PAGE_VERTICES;
+        let mut degrees = vec![0; vertex_bound.min(start + PAGE_VERTICES) - start];
+        part.sources.iter().for_each(|&source| degrees[source as usize - start] += 1);
+        append(writer, graph::Side::Out, &degrees, part, 0..part.len())?;
+    }
+    Ok(())
+}
+
+fn append_in_lists(writer: &RunWriter, parts: &[Entries], vertex_bound: usize) -> Result<()> {
+    let (ends, turned) = Entries::turned(parts, vertex_bound);
+    let mut start = 0;
+    for ends in ends.chunks(PAGE_VERTICES) {
+        let (first, mut last) = (start, start);
+        let degrees: Vec<u32> = ends.iter().map(|&end| (end - std::mem::replace(&mut last, end)) as u32).collect();
+        start = last;
+        append(writer, graph::Side::In, &degrees, &turned, first..last)?;
+    }
+    Ok(())
+}
+
+/// Appends the entries of a range, as lists of these lengths.
 fn append(
     writer: &RunWriter,
     side: graph::Side,
+    degrees: &[u32],
     entries: &Entries,
-    vertices: Range<usize>,
     range: Range<usize>,
 ) -> Result<()> {
-    let mut degrees = vec![0; vertices.len()];
-    entries.sources[range.clone()].iter().for_each(|&source| degrees[source as usize - vertices.start] += 1);
     let (targets, rows) = (&entries.targets[range.clone()], entries.rows.get(range.clone()).unwrap_or_default());
     let bits = entries.weights.get(range).unwrap_or_default();
     match writer.weight_type() {
-        None => writer.append::<u32>(side, &degrees, targets, &[], rows),
-        Some(WeightType::U32) => writer.append(side, &degrees, targets, &typed::<u32>(bits), rows),
-        Some(WeightType::I64) => writer.append(side, &degrees, targets, &typed::<i64>(bits), rows),
-        Some(WeightType::F32) => writer.append(side, &degrees, targets, &typed::<f32>(bits), rows),
-        Some(WeightType::F64) => writer.append(side, &degrees, targets, &typed::<f64>(bits), rows),
+        None => writer.append::<u32>(side, degrees, targets, &[], rows),
+        Some(WeightType::U32) => writer.append(side, degrees, targets, &typed::<u32>(bits), rows),
+        Some(WeightType::I64) => writer.append(side, degrees, targets, &typed::<i64>(bits), rows),
+        Some(WeightType::F32) => writer.append(side, degrees, targets, &typed::<f32>(bits), rows),
+        Some(WeightType::F64) => writer.append(side, degrees, targets, &typed::<f64>(bits), rows),
     }
 }
 

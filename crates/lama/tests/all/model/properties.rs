@@ -232,8 +232,8 @@ impl Rows {
         let schema: Vec<_> = found.schema().iter().map(|(name, of)| (name.to_owned(), of)).collect();
         assert_eq!(schema, self.schema);
         let rows: Vec<u64> = rows.collect();
-        for column in 0..schema.len() {
-            let gathered = found.gather(column, &rows)?.unwrap();
+        let places: Vec<usize> = (0..schema.len()).collect();
+        for (column, gathered) in found.gather(&places, &rows)?.iter().enumerate() {
             for (place, &row) in rows.iter().enumerate() {
                 assert_eq!(gathered.get(place), self.get(column, row as usize), "{column} {row}");
             }

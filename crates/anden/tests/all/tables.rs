@@ -1,0 +1,264 @@
+//! Edges and vertices as rows of chosen columns, against the edges of the model one by one.
+
+use anden::{
+    Database, Direction, Error, Key, KeyScheme, Options, OwnedValue, Parallel, PropertyColumn, RecordBatch, Session,
+    Side, Update, View,
+};
+use testkit::Random;
+
+use crate::edge_model::{BOUND, Edge, KINDS, Kind, Model, commit, options};
+
+/// Each row of a batch as text; null is a dash.
+fn texts(batch: &RecordBatch) -> Vec<String> {
+    let columns: Vec<_> =
+        batch.columns().iter().map(|array| PropertyColumn::from_array(array.clone()).unwrap()).collect();
+    let value = |column: &PropertyColumn, row: usize| match column.is_null(row) {
+        true => "-".to_owned(),
+        false => column.get(row).to_string(),
+    };
+    let row = |row: usize| columns.iter().map(|column| value(column, row)).collect::<Vec<_>>().join(" ");
+    (0..batch.num_rows()).map(row).collect()
+}
+
+/// The columns of edges that a view of this kind has, without the numbers of a multigraph's edges.
+fn names(view: &View, kind: Kind) -> Vec<&str> {
+    let weight = kind.weights.then_some("weight");
+    ["source", "target"].into_iter().chain(weight).chain(view.edge_schema().iter().map(|(name, _)| name)).collect()
+}
+
+/// The row of an edge of the model, seen from one of its ends.
+fn row(edge: &Edge, (source, target): (u32, u32), view: &View, kind: Kind) -> String {
+    let dash = || "-".to_owned();
+    let mut cells = vec![source.to_string(), target.to_string()];
+    cells.extend(kind.weights.then(|| edge.weight.map_or_else(dash, |weight| weight.to_string())));
+    cells.extend(view.edge_schema().iter().map(|(name, _)| match name {
+        "amount" => edge.amount.map_or_else(dash, |amount| amount.to_string()),
+        _ => edge.kind.map_or_else(dash, str::to_owned),
+    }));
+    cells.join(" ")
+}
+
+fn sorted(mut rows: Vec<String>) -> Vec<String> {
+    rows.sort();
+    rows
+}
+
+/// The edges of a view, in their order, read in batches and row by row alike.
+fn edges(view: &View, columns: &[&str]) -> Vec<String> {
+    let mut all = Vec::new();
+    for batch in view.edges(columns).unwrap() {
+        let batch = batch.unwrap();
+        assert_eq!(batch.schema(), *view.edges(columns).unwrap().schema());
+        all.extend(texts(&batch));
+    }
+    let text = |value: &OwnedValue| match value {
+        OwnedValue::Null => "-".to_owned(),
+        value => value.as_value().to_string(),
+    };
+    let rows = view.edges(columns).unwrap().rows();
+    let rows: Vec<String> = rows.map(|row| row.unwrap().iter().map(text).collect::<Vec<_>>().join(" ")).collect();
+    assert_eq!(rows, all);
+    all
+}
+
+fn check_edges(view: &View, model: &Model, kind: Kind, place: &str) {
+    let columns = names(view, kind);
+    let found = edges(view, &columns);
+    let ends: Vec<(u32, u32)> = found
+        .iter()
+        .map(|row| {
+            let mut cells = row.split(' ').map(|cell| cell.parse().unwrap());
+            (cells.next().unwrap(), cells.next().unwrap())
+        })
+        .collect();
+    assert!(ends.is_sorted(), "{place}: {ends:?}");
+    let all = model.edges.values().flatten();
+    let expected = all.map(|edge| row(edge, (edge.source, edge.target), view, kind)).collect();
+    assert_eq!(sorted(found), sorted(expected), "{place}");
+    if !kind.multigraph {
+        assert_eq!(edges(view, &[]), edges(view, &columns), "{place}: all columns");
+    }
+}
+
+fn check_pairs(view: &View, model: &Model, kind: Kind, place: &str) {
+    let columns = names(view, kind);
+    for (&(source, target), edges) in &model.edges {
+        let keys: [Key; 2] = [u64::from(source).into(), u64::from(target).into()];
+        let found = view.edge_rows(&keys, Parallel::All, &columns).unwrap();
+        let expected = |edge: &Edge| row(edge, (source, target), view, kind);
+        assert_eq!(texts(&found), edges.iter().map(expected).collect::<Vec<_>>(), "{place}: {source} {target}");
+        let first = view.edge_rows(&keys, Parallel::First, &columns).unwrap();
+        assert_eq!(texts(&first), edges.iter().take(1).map(expected).collect::<Vec<_>>(), "{place}");
+        if kind.weights {
+            let lightest = edges.iter().min_by_key(|edge| edge.weight).map(expected);
+            let found = view.edge_rows(&keys, Parallel::Lightest, &columns).unwrap();
+            assert_eq!(texts(&found), Vec::from_iter(lightest), "{place}");
+        }
+    }
+}
+
+fn check_neighbors(view: &View, model: &Model, kind: Kind, place: &str) {
+    let mut columns = names(view, kind);
+    columns.insert(0, "key");
+    for vertex in (0..BOUND).step_by(7) {
+        for side in [Side::Out, Side::In, Side::Both] {
+            let mut expected = Vec::new();
+            for edge in model.edges.values().flatten() {
+                let is_loop = edge.source == edge.target;
+                let mut push =
+                    |other: u32, ends: (u32, u32)| expected.push(format!("{other} {}", row(edge, ends, view, kind)));
+                if !view.is_directed() {
+                    match vertex {
+                        _ if vertex == edge.source => push(edge.target, (vertex, edge.target)),
+                        _ if vertex == edge.target => push(edge.source, (vertex, edge.source)),
+                        _ => {}
+                    }
+                    continue;
+                }
+                if side != Side::In && edge.source == vertex {
+                    push(edge.target, (edge.source, edge.target));
+                }
+                if side != Side::Out && edge.target == vertex && !(side == Side::Both && is_loop) {
+                    push(edge.source, (edge.source, edge.target));
+                }
+            }
+            let found = view.neighbor_rows(u64::from(vertex), side, &columns).unwrap();
+            assert_eq!(sorted(texts(&found)), sorted(expected), "{place}: {vertex} {side:?}");
+            let keys = texts(&view.neighbor_rows(u64::from(vertex), side, &["key"]).unwrap());
+            let neighbors = view.neighbors(u64::from(vertex), side).unwrap();
+            assert_eq!(keys, neighbors.iter().map(Key::to_string).collect::<Vec<_>>(), "{place}: {vertex} {side:?}");
+        }
+    }
+}
+
+fn check_vertices(view: &View, model: &Model, place: &str) {
+    let columns = ["key", "out_degree", "in_degree", "group"];
+    let mut found = Vec::new();
+    for batch in view.vertices(&columns).unwrap() {
+        found.extend(texts(&batch.unwrap()));
+    }
+    let vertices: Vec<u32> = (0..BOUND).filter(|&vertex| view.is_live(vertex)).collect();
+    let expected = vertices.iter().map(|&vertex| {
+        let (out, into) = (view.out_degree(vertex).unwrap(), view.in_degree(vertex).unwrap().unwrap());
+        let group = model.groups.get(&vertex).map_or_else(|| "-".to_owned(), i64::to_string);
+        format!("{vertex} {out} {into} {group}")
+    });
+    let expected: Vec<String> = expected.collect();
+    assert_eq!(found, expected, "{place}");
+    let keys: Vec<Key> = vertices.iter().map(|&vertex| u64::from(vertex).into()).collect();
+    assert_eq!(texts(&view.vertex_rows(&keys, &columns).unwrap()), expected, "{place}");
+}
+
+fn check(view: &View, model: &Model, kind: Kind, place: &str) {
+    check_edges(view, model, kind, place);
+    check_pairs(view, model, kind, place);
+    check_neighbors(view, model, kind, place);
+    check_vertices(view, model, place);
+}
+
+/// The edges of a model for which a test is true.
+fn part(model: &Model, test: impl Fn(&Edge) -> bool) -> Model {
+    let mut part = model.clone();
+    part.edges.values_mut().for_each(|edges| edges.retain(&test));
+    part
+}
+
+#[test]
+fn tables_are_those_of_the_model() {
+    for (seed, kind) in (90..).zip(KINDS) {
+        for direction in [Direction::Directed, Direction::Undirected] {
+            println!("seed {seed}, {direction:?}");
+            let (mut random, mut model) = (Random::new(seed), Model::default());
+            let db = Database::in_memory(options(kind, direction)).unwrap();
+            db.set_checkpoint_bytes(None);
+            commit(&db, &mut model, kind, &mut random);
+            db.checkpoint(None).unwrap();
+            let first = model.clone();
+            commit(&db, &mut model, kind, &mut random);
+            db.checkpoint(None).unwrap();
+            check(&db.view().unwrap(), &model, kind, "snapshots");
+            let newest = db.snapshots().last().unwrap().number;
+            check(&db.snapshot(newest - 1).unwrap(), &first, kind, "an older snapshot");
+            let window = db.window(newest..=newest).unwrap();
+            let of_window = edges(&window, &names(&window, kind));
+            let all = edges(&db.view().unwrap(), &names(&window, kind));
+            assert!(!of_window.is_empty() && of_window.iter().all(|row| all.contains(row)));
+            assert_eq!(of_window.len() as u64, window.num_edges());
+            commit(&db, &mut model, kind, &mut random);
+            let live = db.view().unwrap();
+            check(&live, &model, kind, "live");
+            if kind.properties {
+                let filtered = live.filter(Some("amount > 50"), None).unwrap();
+                check(&filtered, &part(&model, |edge| edge.amount > Some(50)), kind, "a part");
+            }
+            if kind.weights {
+                let filtered = live.filter(Some("weight < 5"), None).unwrap();
+                check(&filtered, &part(&model, |edge| edge.weight < Some(5)), kind, "a part by weight");
+            }
+        }
+    }
+}
+
+#[test]
+fn numbers_of_parallel_edges_are_a_column() {
+    let db = Database::in_memory(Options { multigraph: true, ..Options::default() }).unwrap();
+    let edge = || Update::add_edge(1, 2);
+    db.apply(&[edge(), edge(), edge()]).unwrap();
+    let view = db.view().unwrap();
+    let numbers = view.edges_between(1, 2).unwrap();
+    let expected: Vec<String> = numbers.iter().map(|edge| format!("1 2 {}", edge.number.unwrap())).collect();
+    assert_eq!(edges(&view, &["source", "target", "number"]), expected);
+    assert_eq!(edges(&view, &[]), expected);
+}
+
+#[test]
+fn long_lists_are_cut_into_batches() {
+    const NUM_EDGES: u64 = 150_000;
+    let graph = Options { keys: KeyScheme::Integer, edge_properties: true, ..Options::default() };
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("db");
+    let db = Database::create(&path, graph).unwrap();
+    let hub = (0..NUM_EDGES).map(|target| Update::add_edge_with(7, target, [("amount", target as i64)]));
+    let others = (0..1_000).map(|source| Update::add_edge_with(source, source + 1, [("amount", -1_i64)]));
+    db.apply(&hub.chain(others).collect::<Vec<_>>()).unwrap();
+    db.close().unwrap();
+    for threads in [1, 3] {
+        let db = Database::open_read_only_in(&path, &Session::new(threads).unwrap()).unwrap();
+        let view = db.view().unwrap();
+        let (mut sum, mut num_rows, mut num_batches) = (0, 0, 0);
+        for batch in view.edges(&["target", "amount"]).unwrap() {
+            let batch = batch.unwrap();
+            assert!((1..=1 << 16).contains(&batch.num_rows()));
+            let amounts = PropertyColumn::from_array(batch.column(1).clone()).unwrap();
+            sum += amounts.iter().filter_map(|value| value.to_string().parse::<i64>().ok()).sum::<i64>();
+            (num_rows, num_batches) = (num_rows + batch.num_rows() as u64, num_batches + 1);
+        }
+        assert_eq!(num_rows, view.num_edges());
+        assert!(num_batches >= 3, "{num_batches}");
+        // The edge from the hub to 8 was there already, and took the amount of the second.
+        let hub: i64 = (0..NUM_EDGES as i64).sum::<i64>() - 8;
+        assert_eq!(sum, hub - 1_000);
+    }
+}
+
+#[test]
+fn wrong_columns_are_refused_with_the_nearest() {
+    let db = Database::in_memory(Options { edge_properties: true, ..Options::default() }).unwrap();
+    let edge = Update::add_edge_with(1, 2, [("amount", 5_i64)]);
+    db.apply(&[edge, Update::set_vertex(1, "section", "games")]).unwrap();
+    let view = db.view().unwrap();
+    let refused = |result: Result<(), Error>| match result {
+        Err(Error::NotFound(what)) => what,
+        other => panic!("{other:?}"),
+    };
+    let edges = refused(view.edges(&["amuont"]).map(drop));
+    assert_eq!(edges, r#"there is no column "amuont" of edges; did you mean "amount"?"#);
+    let edges = refused(view.edges(&["weight"]).map(drop));
+    assert_eq!(edges, r#"there is no column "weight": edges have source, target, amount"#);
+    let vertices = refused(view.vertices(&["sektion"]).map(drop));
+    assert_eq!(vertices, r#"there is no column "sektion" of vertices; did you mean "section"?"#);
+    let both = refused(view.neighbor_rows(1, Side::Out, &["amout"]).map(drop));
+    assert_eq!(both, r#"there is no column "amout" of vertices or edges; did you mean "amount"?"#);
+    assert!(matches!(view.edge_rows(&[1.into(), 2.into()], Parallel::Lightest, &[]), Err(Error::Unsupported(_))));
+    assert!(matches!(view.vertex_rows(&[9.into()], &[]), Err(Error::NotFound(_))));
+}

@@ -1,0 +1,124 @@
+//! `properties`: filters over properties of edges, kernels on what they leave, and edges as record batches.
+
+use std::io::{BufWriter, Write};
+use std::path::Path;
+
+use anden::{Database, InputPath, KeyScheme, LoadOptions, Options, PageRankParams, Session, View, WantedProperties};
+use anyhow::Result;
+use graph::generate::{Generator, RmatParams};
+
+use crate::harness::{Pairs, median, seconds};
+use crate::machine;
+use crate::report::{Line, Report, at_least};
+use crate::setting::Setting;
+
+/// Amounts are spread evenly below this.
+const AMOUNTS: u64 = 1_000_000;
+const KINDS: [&str; 8] = ["wire", "cash", "card", "cheque", "giro", "fee", "loan", "rent"];
+/// The bytes of an amount and of the code of a kind.
+const ROW_BYTES: f64 = 9.0;
+const ITERATIONS: u32 = 10;
+
+/// Runs the benchmark.
+pub fn run(setting: &Setting, report: &mut Report) -> Result<()> {
+    let input = setting.scratch.join("properties.csv");
+    write_input(setting, &input)?;
+    let session = Session::new(setting.pool.num_threads())?;
+    let graph = Options { keys: KeyScheme::Dense, edge_properties: true, ..Options::default() };
+    let mut options = LoadOptions { graph, ..LoadOptions::default() };
+    options.source.edge_properties = WantedProperties::All;
+    let path = setting.scratch.join("properties.anden");
+    let (database, _) = Database::load(&path, &[InputPath::File(input.clone())], &options, &session)?;
+    let view = database.view()?;
+    filters(setting, &view, report)?;
+    kernel(setting, &view, report)?;
+    batches(setting, &view, report)?;
+    drop((view, database));
+    std::fs::remove_dir_all(&path)?;
+    std::fs::remove_file(&input)?;
+    Ok(())
+}
+
+/// The edges with an amount and a kind each.
+fn write_input(setting: &Setting, path: &Path) -> Result<()> {
+    let (scale, degree) = (setting.origin.scale(), setting.origin.degree().into());
+    let generator = Generator::rmat(&RmatParams { scale, degree, ..RmatParams::default() })?;
+    let mut file = BufWriter::new(std::fs::File::create(path)?);
+    writeln!(file, "source,target,amount:i64,kind")?;
+    for (index, (source, target)) in (0_u64..).zip(generator.edges(&setting.pool)) {
+        // A step that has no factor in common with their number reaches all amounts.
+        let amount = index * 7_919 % AMOUNTS;
+        writeln!(file, "{source},{target},{amount},{}", KINDS[(index / 3 % 8) as usize])?;
+    }
+    Ok(file.flush()?)
+}
+
+fn median_of(setting: &Setting, mut body: impl FnMut() -> Result<()>) -> Result<f64> {
+    body()?;
+    let mut times = Vec::new();
+    for _ in 0..setting.num_pairs {
+        let (time, done) = seconds(&mut body);
+        done?;
+        times.push(time);
+    }
+    Ok(median(&times))
+}
+
+/// Rows that a filter scans in a second.
+fn filters(setting: &Setting, view: &View, report: &mut Report) -> Result<()> {
+    for (name, predicate, target) in [
+        ("filter, 1 % of the edges", "amount < 10000", 200.0),
+        ("filter, 1 % of the edges, two columns", "amount < 80000 AND kind = 'wire'", 200.0),
+        ("filter, half of the edges", "amount < 500000", 0.0),
+    ] {
+        let time = median_of(setting, || Ok(drop(view.filter(Some(predicate), None)?)))?;
+        let rate = view.num_edges() as f64 / time / 1e6;
+        report.line(Line::figure(name, "M rows/s", rate, at_least(target, rate)));
+    }
+    Ok(())
+}
+
+/// A kernel with the filter before it, against the kernel alone and the columns read once.
+fn kernel(setting: &Setting, view: &View, report: &mut Report) -> Result<()> {
+    let pass = ROW_BYTES * view.num_edges() as f64 / machine::read_bandwidth(&setting.pool);
+    let params = PageRankParams { iterations: Some(ITERATIONS), ..PageRankParams::default() };
+    for (name, predicate) in [
+        ("filter and pagerank, 10 % of the edges", "amount < 800000 AND kind = 'wire'"),
+        ("filter and pagerank, half of the edges", "amount < 500000"),
+    ] {
+        let part = view.filter(Some(predicate), None)?;
+        let pairs = Pairs::alternate(
+            setting.num_pairs,
+            |_| {
+                let (time, ranks) = seconds(|| view.filter(Some(predicate), None)?.pagerank(&params));
+                ranks?;
+                anyhow::Ok(time)
+            },
+            |_| {
+                let (time, ranks) = seconds(|| part.pagerank(&params));
+                ranks?;
+                Ok(time + pass)
+            },
+        )?;
+        report.line(Line::compared(name, &pairs, "pagerank and a pass over the columns", "≤ 1.3"));
+    }
+    Ok(())
+}
+
+/// Values that are read as record batches in a second.
+fn batches(setting: &Setting, view: &View, report: &mut Report) -> Result<()> {
+    for columns in [&["amount", "kind"][..], &["source", "target", "amount", "kind"]] {
+        let time = median_of(setting, || {
+            let mut num_rows = 0;
+            for batch in view.edges(columns)? {
+                num_rows += batch?.num_rows() as u64;
+            }
+            anyhow::ensure!(num_rows == view.num_edges(), "{num_rows} edges read of {}", view.num_edges());
+            Ok(())
+        })?;
+        let rate = columns.len() as f64 * view.num_edges() as f64 / time / 1e6;
+        let name = format!("batches of {}", columns.join(", "));
+        report.line(Line::figure(name, "M values/s", rate, at_least(50.0, rate)));
+    }
+    Ok(())
+}

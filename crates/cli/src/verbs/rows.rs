@@ -1,0 +1,62 @@
+//! Rows of chosen columns, as text between tabs and as JSON objects.
+
+use anden::{PropertyColumn, PropertyValue, RecordBatch, push_update_column};
+use serde_json::{Map, Value};
+
+use crate::console::Console;
+use crate::failure::{Failure, Result};
+use crate::text::property_json;
+
+/// Rows of named columns.
+pub struct NamedRows {
+    names: Vec<String>,
+    columns: Vec<PropertyColumn>,
+    num_rows: usize,
+}
+
+impl NamedRows {
+    /// The rows of a batch.
+    pub fn new(batch: &RecordBatch) -> Result<Self> {
+        let columns = batch.columns().iter().map(|array| PropertyColumn::from_array(array.clone()));
+        let columns = columns.collect::<std::result::Result<Vec<_>, _>>();
+        let names = batch.schema().fields().iter().map(|field| field.name().clone()).collect();
+        let columns = columns.map_err(|error| Failure::failed(format!("cannot show rows: {error}")))?;
+        Ok(Self { names, columns, num_rows: batch.num_rows() })
+    }
+
+    /// An object for each row.
+    pub fn json(&self) -> Vec<Value> {
+        let object = |row: usize| {
+            let values = self.names.iter().zip(&self.columns);
+            Value::Object(
+                values.map(|(name, column)| (name.clone(), property_json(&column.get(row)))).collect::<Map<_, _>>(),
+            )
+        };
+        (0..self.num_rows).map(object).collect()
+    }
+
+    /// A line for each row, under the names.
+    pub fn print(&self, console: &mut Console) -> Result {
+        let mut line = String::new();
+        self.names.iter().for_each(|name| push_cell(&mut line, PropertyValue::String(name)));
+        console.line(&line[1..])?;
+        for row in 0..self.num_rows {
+            line.clear();
+            self.columns.iter().for_each(|column| push_cell(&mut line, column.get(row)));
+            console.line(&line[1..])?;
+        }
+        Ok(())
+    }
+}
+
+/// Appends a tab and a value: nothing where it is null, text in quotes where it would not be one cell.
+fn push_cell(line: &mut String, value: PropertyValue<'_>) {
+    line.push('\t');
+    match value {
+        PropertyValue::Null => {}
+        PropertyValue::String(text) if text.is_empty() || text.contains(['\t', '\n', '\r', '"']) => {
+            push_update_column(line, text);
+        }
+        value => line.push_str(&value.to_string()),
+    }
+}

@@ -1,0 +1,234 @@
+//! Many rows of edges at once: their values column by column, and the rows for which a test is true.
+
+use std::ops::Range;
+
+use arrow_buffer::BooleanBuffer;
+use base::parallel::Pool;
+use graph::property::{ColumnBuilder, PropertyColumn, PropertyType};
+
+use super::edges::{EdgeColumns, EdgeProperties, no_row};
+use crate::{Error, Result};
+
+/// Rows that are tested at once: their values stay in the cache. A multiple of the bits of a word.
+const TESTED_ROWS: usize = 1 << 15;
+const WORD_BITS: usize = u64::BITS as usize;
+
+/// Says of each row of some columns, which have the same number of rows, whether it passes.
+pub type RowTest<'a, E> = dyn Fn(&[PropertyColumn]) -> Result<BooleanBuffer, E> + Sync + 'a;
+
+impl<'a> EdgeProperties<'a> {
+    /// The values of these rows: a column for each of the properties at these places of the schema.
+    ///
+    /// Cost: rows that follow each other in number are copied as they are stored; of others each is looked up.
+    ///
+    /// # Errors
+    /// There is no such property or row, or it is damaged.
+    pub fn gather(self, places: &[usize], rows: &[u64]) -> Result<Vec<PropertyColumn>> {
+        if places.is_empty() {
+            // Without properties, the rows of a multigraph are in no file.
+            return Ok(Vec::new());
+        }
+        let found = self.find(rows)?;
+        places.iter().map(|&place| self.gather_found(place, rows.len(), &found)).collect()
+    }
+
+    /// The number of rows in files.
+    pub fn num_stored_rows(self) -> u64 {
+        self.stored.columns.num_rows()
+    }
+
+    /// The rows in files that pass a test of the properties at these places of the schema. All are tested, also those that
+    /// no list of the view names.
+    ///
+    /// Cost: reads the columns once, in sequence; a bit a row.
+    ///
+    /// # Errors
+    /// Those of `test`; there is no such property, or a row is damaged.
+    pub fn passing<E: From<Error> + Send>(
+        self,
+        places: &[usize],
+        pool: &Pool,
+        test: &RowTest<'_, E>,
+    ) -> Result<RowSet<'a>, E> {
+        let columns = &*self.stored.columns;
+        let types = places.iter().map(|&place| Ok((self.stored.numbers.get(place).copied(), self.type_of(place)?)));
+        let types = types.collect::<Result<Vec<_>>>()?;
+        let (mut chunks, mut starts, mut end) = (Vec::new(), Vec::new(), 0);
+        for (index, (_, part)) in columns.parts.iter().enumerate() {
+            starts.push(end);
+            let chunk = |start: usize| (index, start..part.len().min(start + TESTED_ROWS));
+            chunks.extend((0..part.len()).step_by(TESTED_ROWS).map(chunk));
+            end += part.len().next_multiple_of(WORD_BITS);
+        }
+        let words = pool.map_chunks(0..chunks.len(), 1, |_, chunk| -> Result<Vec<u64>, E> {
+            let (index, rows) = &chunks[chunk.start];
+            let part = &columns.parts[*index].1;
+            let read = |&(number, property_type): &(Option<u32>, PropertyType)| match number {
+                Some(number) => part.read(number, property_type, rows.clone()),
+                None => Ok(PropertyColumn::nulls(property_type, rows.len())),
+            };
+            let values = types.iter().map(read).collect::<Result<Vec<_>>>()?;
+            Ok(test(&values)?.bit_chunks().iter_padded().take(rows.len().div_ceil(WORD_BITS)).collect())
+        });
+        let words = words.into_iter().collect::<Result<Vec<_>, E>>()?.concat();
+        Ok(RowSet { columns, starts, words, first_new: self.first_new() })
+    }
+
+    fn type_of(self, place: usize) -> Result<PropertyType> {
+        let known = self.schema().get(place).map(|(_, property_type)| property_type);
+        known.ok_or_else(|| Error::Input(format!("there is no property of edges at place {place}")))
+    }
+
+    /// The number from which on rows are in memory.
+    fn first_new(self) -> u64 {
+        self.laid_over.map_or(u64::MAX, |laid_over| laid_over.first_new_row())
+    }
+
+    /// Where rows are.
+    fn find(self, rows: &[u64]) -> Result<FoundRows> {
+        let (columns, first_new) = (&self.stored.columns, self.first_new());
+        let mut found = FoundRows { in_parts: vec![Vec::new(); columns.parts.len()], ..FoundRows::default() };
+        let mut finder = RowFinder::new(columns);
+        for &row in rows {
+            let part = if row >= first_new {
+                found.in_memory.push(row);
+                columns.parts.len()
+            } else {
+                let (part, position) = finder.find(row)?.ok_or_else(|| no_row(row))?;
+                found.in_parts[part].push(position);
+                part
+            };
+            match found.parts.last_mut() {
+                Some((last, count)) if *last == part => *count += 1,
+                _ => found.parts.push((part, 1)),
+            }
+        }
+        Ok(found)
+    }
+
+    fn gather_found(self, place: usize, num_rows: usize, found: &FoundRows) -> Result<PropertyColumn> {
+        let property_type = self.type_of(place)?;
+        let of_part = |part: usize| -> Result<PropertyColumn> {
+            let Some(rows) = found.in_parts.get(part) else { return self.gather_new(place, property_type, found) };
+            match self.stored.numbers.get(place) {
+                Some(&number) => self.stored.columns.parts[part].1.gather(number, property_type, rows),
+                None => Ok(PropertyColumn::nulls(property_type, rows.len())),
+            }
+        };
+        if let [(part, _)] = found.parts[..] {
+            return of_part(part);
+        }
+        // The rows of each part are gathered together, and put in their order afterwards.
+        let (mut all, mut next) = (ColumnBuilder::new(property_type), Vec::new());
+        for part in 0..=found.in_parts.len() {
+            next.push(all.len() as u32);
+            all.append(&of_part(part)?)?;
+        }
+        let mut order = Vec::with_capacity(num_rows);
+        for &(part, count) in &found.parts {
+            order.extend(next[part]..next[part] + count);
+            next[part] += count;
+        }
+        Ok(all.finish().gather(&order))
+    }
+
+    fn gather_new(self, place: usize, property_type: PropertyType, found: &FoundRows) -> Result<PropertyColumn> {
+        let mut column = ColumnBuilder::new(property_type);
+        for &row in &found.in_memory {
+            column.push(self.value(place, row)?)?;
+        }
+        Ok(column.finish())
+    }
+}
+
+/// Where some rows are.
+#[derive(Default)]
+struct FoundRows {
+    /// Parts in the order of the rows, each with the number of rows that follow each other in it; behind the parts of the
+    /// files comes the memory.
+    parts: Vec<(usize, u32)>,
+    /// By part: the positions of its rows.
+    in_parts: Vec<Vec<usize>>,
+    /// The rows in memory.
+    in_memory: Vec<u64>,
+}
+
+/// Finds rows in parts. Rows near each other in a list are mostly in one run, so the last run is tried first.
+struct RowFinder<'a> {
+    columns: &'a EdgeColumns,
+    part: usize,
+    /// The numbers of the rows of the run that was found last, and the position of the first one.
+    numbers: Range<u64>,
+    position: usize,
+}
+
+impl<'a> RowFinder<'a> {
+    fn new(columns: &'a EdgeColumns) -> Self {
+        Self { columns, part: 0, numbers: 0..0, position: 0 }
+    }
+
+    /// The part that has a row, and the position of the row in it.
+    #[inline]
+    fn find(&mut self, row: u64) -> Result<Option<(usize, usize)>> {
+        if !self.numbers.contains(&row) && !self.find_run(row)? {
+            return Ok(None);
+        }
+        Ok(Some((self.part, self.position + (row - self.numbers.start) as usize)))
+    }
+
+    #[cold]
+    fn find_run(&mut self, row: u64) -> Result<bool> {
+        let Some(part) = self.columns.part_of(row) else { return Ok(false) };
+        let Some((numbers, position)) = self.columns.parts[part].1.run_of(row)? else { return Ok(false) };
+        (self.part, self.numbers, self.position) = (part, numbers, position);
+        Ok(true)
+    }
+}
+
+/// The rows in files that passed a test.
+pub struct RowSet<'a> {
+    columns: &'a EdgeColumns,
+    /// By part: the place of its first row among the bits.
+    starts: Vec<usize>,
+    words: Vec<u64>,
+    first_new: u64,
+}
+
+impl RowSet<'_> {
+    /// Looks rows up, best in the order of their numbers.
+    pub(crate) fn reader(&self) -> RowSetReader<'_> {
+        RowSetReader { set: self, finder: RowFinder::new(self.columns) }
+    }
+
+    /// Whether a row was tested: those in memory were not.
+    pub(crate) fn has_tested(&self, row: u64) -> bool {
+        row < self.first_new
+    }
+
+    /// Bytes of memory, about.
+    pub fn num_bytes(&self) -> u64 {
+        size_of_val(&self.words[..]) as u64
+    }
+}
+
+/// A reader of a set of rows.
+pub(crate) struct RowSetReader<'a> {
+    set: &'a RowSet<'a>,
+    finder: RowFinder<'a>,
+}
+
+impl RowSetReader<'_> {
+    /// Whether a row passed, or was not tested.
+    ///
+    /// # Errors
+    /// There is no such row; the numbers of rows are damaged.
+    #[inline]
+    pub fn may_pass(&mut self, row: u64) -> Result<bool> {
+        if !self.set.has_tested(row) {
+            return Ok(true);
+        }
+        let (part, position) = self.finder.find(row)?.ok_or_else(|| no_row(row))?;
+        let place = self.set.starts[part] + position;
+        Ok(self.set.words[place / WORD_BITS] >> (place % WORD_BITS) & 1 == 1)
+    }
+}
