@@ -65,6 +65,14 @@ pub enum Error {
         /// Its number, where it is one of several parallel edges.
         number: Option<u64>,
     },
+    /// A question named a property that is not there.
+    #[error("there is no property {name:?} of vertices{}", nearest.as_ref().map(|known| format!("; did you mean {known:?}?")).unwrap_or_default())]
+    NoProperty {
+        /// What it was called.
+        name: String,
+        /// A property with a similar name.
+        nearest: Option<String>,
+    },
     /// An option contradicts another, or the input.
     #[error("{0}")]
     Option(String),
@@ -126,6 +134,7 @@ impl Error {
             Self::Lama(lama::Error::NotFound { .. } | lama::Error::NoSnapshot { .. })
             | Self::NotFound { .. }
             | Self::NoVertex { .. }
+            | Self::NoProperty { .. }
             | Self::NoEdge { .. } => ErrorKind::NotFound,
             Self::Lama(lama::Error::Poisoned { .. } | lama::Error::Displaced { .. }) => ErrorKind::Io,
             Self::Lama(lama::Error::Exists { .. } | lama::Error::Replaced { .. }) | Self::Conflict { .. } => {

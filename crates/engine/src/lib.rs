@@ -30,7 +30,7 @@ pub use lama::{
     ArcData, ChangedArc, DatabaseId, Dictionary, Diff, EdgeChanges, GraphOptions, Identity, Key, KeyRef, KeyScheme,
     MergeReport, MergeScope, Retention, Side, SnapshotInfo, Stats, VerifyReport, View,
 };
-pub use live::{Applied, EdgeAction, EdgeId, LiveStats, Missing, NewValue, Update, UpkeepHold};
+pub use live::{Applied, EdgeAction, EdgeId, LiveStats, Missing, NewValue, Update, UpkeepHold, sought_value};
 pub use load::{Duplicates, InputReport, LoadOptions, LoadReport, Spread};
 pub use log::Durability;
 pub use prefetch::{Advisor, Io, PolicyStats, Prefetch, PrefetchStats};

@@ -58,6 +58,7 @@ pub(crate) use checkpoint::{WrittenLevel, num_edges_of};
 pub(crate) use group::Group;
 pub(crate) use pairs::{EdgePairs, Given};
 pub use update::{Applied, EdgeAction, EdgeId, Missing, NewValue, Update};
+pub use values::sought_value;
 pub(crate) use values::typed;
 
 use self::apply::{Logging, Step};

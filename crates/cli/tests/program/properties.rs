@@ -39,6 +39,27 @@ fn properties_are_shown() {
 }
 
 #[test]
+fn vertices_are_found_by_their_values() {
+    let scene = with_properties();
+    let find = |name: &str, value: &str, selection: &[&str]| {
+        scene.json(&[&["query", "db", "find", name, value][..], selection].concat())["result"].clone()
+    };
+    assert_eq!(find("born", "1980", &[]), json!([]));
+    assert_eq!(find("born", "1990", &[]), json!(["bob"]));
+    assert_eq!(find("born", "1980", &["--snapshot", "1"]), json!(["ann"]));
+    assert_eq!(find("tall", "true", &["--window", "2..2"]), json!(["ann"]));
+    assert_eq!(find("since", "2020-02-29T12:00:00Z", &[]), json!(["ann"]));
+    assert_eq!(find("tall", "false", &["--where-vertex", "born < 1990"]), json!([]));
+    scene.write("live.txt", "p dan born 1990\n");
+    scene.anden(&["apply", "db", "live.txt"]).succeeded();
+    assert_eq!(scene.anden(&["query", "db", "find", "born", "1990"]).succeeded().stdout, "bob\ndan\n");
+    let refused =
+        |name: &str, value: &str, part: &str| drop(scene.anden(&["query", "db", "find", name, value]).failed(&[part]));
+    refused("bron", "1990", "there is no property \"bron\" of vertices; did you mean \"born\"?");
+    refused("born", "long ago", "property \"born\": expected a whole number of type i64");
+}
+
+#[test]
 fn changed_properties_are_part_of_a_diff() {
     let scene = with_properties();
     let diff = scene.json(&["diff", "db", "1", "2"]);

@@ -7,7 +7,7 @@ use base::VertexId;
 use base::parallel::Pool;
 use lama::{Key, Side, Store};
 
-use super::apply::{EdgeUpdate, Logging, Plan, Step};
+use super::apply::{EdgeUpdate, Logging, Plan, PlannedValue, Step};
 use super::batch::{ArcUpdate, Batch};
 use super::update::Update;
 use super::values::Properties;
@@ -210,10 +210,11 @@ impl Writer {
                     changed(ReadKey::Properties(vertex));
                     changed(ReadKey::Vertices);
                 }
-                Step::SetValue(place) => {
-                    let vertex = plan.values[place].vertex;
+                Step::SetValue(index) => {
+                    let PlannedValue { vertex, place, .. } = plan.values[index];
                     self.comes(vertex, changed);
                     changed(ReadKey::Properties(vertex));
+                    changed(ReadKey::Column(place as u32));
                 }
             }
         }

@@ -8,7 +8,7 @@ use lama::Key;
 
 use super::Transaction;
 use super::own::PropertyOf;
-use crate::live::{NewValue, Update, typed};
+use crate::live::{NewValue, Update, sought_value, typed};
 use crate::validation::{ReadKey, stored_ends};
 use crate::{Error, Result};
 
@@ -31,6 +31,40 @@ impl Transaction<'_> {
             Some(place) if (vertex as usize) < self.own.first_new => Ok(properties.value(place, vertex)?.into()),
             _ => Ok(OwnedValue::Null),
         }
+    }
+
+    /// The vertices with a value of a property, ascending by id. Null finds nothing. The transaction conflicts with each
+    /// commit that sets the property of any vertex, or removes a vertex that was found.
+    ///
+    /// Cost: reads the whole property.
+    ///
+    /// # Errors
+    /// There is no such property; the value is none of its type; damage met on the way.
+    pub fn find(&self, name: &str, value: &NewValue) -> Result<Vec<Key>> {
+        let properties = self.view.properties();
+        let schema = properties.schema();
+        let is_own = schema.find(name).is_none() && self.own.makes_property(PropertyOf::Vertices, name);
+        let (place, value) = match (is_own, value) {
+            (true, NewValue::Value(value)) => (schema.len(), value.clone()),
+            (true, NewValue::Text { text, .. }) => (schema.len(), OwnedValue::String(text.clone())),
+            (false, value) => sought_value(schema, name, value).inspect_err(|_| self.note_column(schema.len()))?,
+        };
+        self.note_column(place);
+        if value.as_value().is_null() {
+            return Ok(Vec::new());
+        }
+        let mut found = properties.find(place, value.as_value())?;
+        found.retain(|&vertex| self.own.value(vertex, name).is_none() && !self.own.is_gone(vertex));
+        // A removal of one of them changes no value that another transaction set.
+        found.iter().for_each(|&vertex| self.note(ReadKey::Properties(vertex)));
+        found.extend(self.own.values_of(name).filter(|(_, own)| **own == value).map(|(vertex, _)| vertex));
+        found.sort_unstable();
+        found.into_iter().filter(|&vertex| self.is_live(vertex)).map(|vertex| self.key(vertex)).collect()
+    }
+
+    /// Notes that a property was searched; a new property gets the place behind the known ones.
+    fn note_column(&self, place: usize) {
+        self.note(ReadKey::Column(place as u32));
     }
 
     /// Gives a vertex a value, and makes the vertex where it is not there. Null takes the value away and makes no vertex.

@@ -14,6 +14,7 @@ mod edge_numbers;
 mod edge_properties;
 mod edge_updates;
 mod failed_batches;
+mod finding;
 mod histories;
 mod hooked;
 mod lama_model;

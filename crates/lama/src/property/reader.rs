@@ -33,6 +33,9 @@ pub trait PropertyOverlay: Debug + Send + Sync {
     fn values(&self, place: usize) -> Vec<(VertexId, PropertyValue<'_>)>;
 }
 
+/// Rows of a column that a search reads at a time.
+const SEARCHED_ROWS: usize = 1 << 16;
+
 /// The properties of the vertices of a view. Nothing is read before it is asked for.
 #[derive(Clone, Copy, Debug)]
 pub struct VertexProperties<'a> {
@@ -72,6 +75,35 @@ impl<'a> VertexProperties<'a> {
             Some(value) => Ok(value),
             None => self.stored.value(place, vertex),
         }
+    }
+
+    /// The vertices with a value of the property at a place of the schema, ascending. Null finds nothing.
+    ///
+    /// Cost: reads the whole property.
+    ///
+    /// # Errors
+    /// What is read is damaged.
+    pub fn find(self, place: usize, value: PropertyValue<'_>) -> Result<Vec<VertexId>> {
+        if value.is_null() {
+            return Ok(Vec::new());
+        }
+        let mut found = self.stored.candidates(place, value)?;
+        if let Some(laid_over) = self.laid_over {
+            let values = laid_over.values(place).into_iter();
+            found.extend(values.filter(|(_, changed)| *changed == value).map(|(vertex, _)| vertex));
+        }
+        found.sort_unstable();
+        found.dedup();
+        // A candidate had the value in some version; the view decides.
+        let mut fault = None;
+        found.retain(|&vertex| match self.value(place, vertex) {
+            Ok(current) => current == value,
+            Err(error) => {
+                fault.get_or_insert(error);
+                false
+            }
+        });
+        fault.map_or(Ok(found), Err)
     }
 
     /// The values of all ids below the vertex bound, of the property at a place of the schema; `None` where there is no
@@ -155,6 +187,26 @@ impl StoredProperties {
             Some(file) => Ok(file.get(number, vertex as usize)?),
             None => Ok(PropertyValue::Null),
         }
+    }
+
+    /// Vertices that may have a value of the property at a place: all that have it, and perhaps others.
+    fn candidates(&self, place: usize, value: PropertyValue<'_>) -> Result<Vec<VertexId>> {
+        let Some(&number) = self.numbers.get(place) else { return Ok(Vec::new()) };
+        let VertexColumn { record, file } = &self.columns[number as usize];
+        let mut found = Vec::new();
+        if let Some(file) = file {
+            let num_rows = file.len().min(self.vertex_bound);
+            for start in (0..num_rows).step_by(SEARCHED_ROWS) {
+                let rows = start..num_rows.min(start + SEARCHED_ROWS);
+                let column = file.read(number, record.property_type, rows.clone())?;
+                found.extend(rows.filter(|row| column.get(row - start) == value).map(|row| row as VertexId));
+            }
+        }
+        for (level, _) in &self.steps {
+            let changes = level.property_changes(number)?.into_iter().flat_map(|changes| changes.iter());
+            found.extend(changes.filter(|(_, new, old)| *new == value || *old == value).map(|(vertex, ..)| vertex));
+        }
+        Ok(found)
     }
 
     /// The values of all ids below the vertex bound.
