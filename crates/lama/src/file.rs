@@ -16,7 +16,7 @@ pub(crate) use writer::{FileWriter, WrittenFile};
 pub(crate) const MAGIC: [u8; 4] = *b"ANDN";
 
 /// The version of the format of manifest and data files. A program reads its own.
-pub const FORMAT_VERSION: u32 = 8;
+pub const FORMAT_VERSION: u32 = 9;
 
 /// The bytes of the header, so that the first section starts on a block of the disk.
 pub(crate) const HEADER_BYTES: usize = 4096;
