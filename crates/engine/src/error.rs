@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use base::size::{size_at_least, size_at_most};
+use graph::property::OwnedValue;
 
 /// A result with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -73,6 +74,22 @@ pub enum Error {
         /// A property with a similar name.
         nearest: Option<String>,
     },
+    /// A vertex was to get a value that another one has, and an index says that values are unique. Nothing of the commit
+    /// has happened; in a transaction, nothing of the one call.
+    #[error(
+        "cannot set {property:?} of vertex {key} to {value}: vertex {holder} has this value, and the index is unique; \
+         choose another value, or take it away there first"
+    )]
+    UniqueViolation {
+        /// The property.
+        property: String,
+        /// The value as text.
+        value: String,
+        /// The vertex that was to get it.
+        key: String,
+        /// The vertex that has it, or gets it in the same commit.
+        holder: String,
+    },
     /// An option contradicts another, or the input.
     #[error("{0}")]
     Option(String),
@@ -114,6 +131,12 @@ impl Error {
         Self::NoEdge { source_key: source.to_string(), target_key: target.to_string(), number: Some(number) }
     }
 
+    /// Another vertex has the value.
+    pub(crate) fn not_unique(property: &str, value: &OwnedValue, key: &impl ToString, holder: &impl ToString) -> Self {
+        let value = format!("{:?}", value.as_value().to_string());
+        Self::UniqueViolation { property: property.to_owned(), value, key: key.to_string(), holder: holder.to_string() }
+    }
+
     /// There is no such edge.
     pub(crate) fn no_edge(source: &lama::Key, target: &lama::Key) -> Self {
         Self::NoEdge { source_key: source.to_string(), target_key: target.to_string(), number: None }
@@ -143,6 +166,7 @@ impl Error {
             Self::Graph(_)
             | Self::Lama(_)
             | Self::Terrace(_)
+            | Self::UniqueViolation { .. }
             | Self::Option(_)
             | Self::Memory { .. }
             | Self::ReadOnly { .. } => ErrorKind::InvalidInput,

@@ -37,6 +37,7 @@ mod records;
 mod replay;
 mod rows;
 mod strict;
+mod unique;
 mod update;
 mod values;
 mod version;
@@ -104,6 +105,8 @@ pub(crate) struct Live {
     stripes: Mutex<VersionTable>,
     /// Whether there was a transaction.
     notes_changes: AtomicBool,
+    /// How often an index was made or dropped.
+    index_changes: AtomicU64,
     /// What is committed is written there before; `None` where nothing outlives the handle.
     log: Option<Log>,
     /// Of commits that name none.
@@ -298,6 +301,16 @@ impl Live {
 
     fn set_epoch(&self, epoch: u64) {
         self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// How often an index was made or dropped, by the time of the views that are taken from now on.
+    pub(crate) fn index_changes(&self) -> u64 {
+        self.index_changes.load(Ordering::Acquire)
+    }
+
+    /// An index was made or dropped.
+    pub(crate) fn count_index_change(&self) {
+        self.index_changes.fetch_add(1, Ordering::Release);
     }
 
     /// The epoch of the last commit.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_engine::{AppendOptions, Changes, Database, ErrorKind, Key, MergeScope, Missing, Update, View, sought_value};
+use anden_engine::{
+    AppendOptions, Changes, Database, ErrorKind, IndexKind, Key, MergeScope, Missing, Update, View, sought_value,
+};
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::FaultStorage;
@@ -165,7 +167,7 @@ impl Scene {
     }
 
     fn step(&mut self, db: Database, place: &str) -> Database {
-        match self.random.below(12) {
+        match self.random.below(14) {
             0..=3 => self.apply(&db),
             4..=6 => self.transact(&db, place),
             7 => {
@@ -180,6 +182,23 @@ impl Scene {
                     let dropped = numbers[self.random.below(numbers.len() as u32 - 1) as usize];
                     db.drop_snapshots(&[dropped], &Silent).unwrap();
                 }
+            }
+            11 | 12 => {
+                let name = ["size", "name"][self.random.below(2) as usize];
+                let has_index = db.indexes().iter().any(|index| index.property == name);
+                let is_known = db.view().unwrap().properties().schema().find(name).is_some();
+                match (has_index, is_known) {
+                    (true, _) => db.drop_index(name).unwrap(),
+                    (false, true) => db.create_index(name, IndexKind::Plain, &Silent).unwrap(),
+                    (false, false) => {
+                        let error = db.create_index(name, IndexKind::Plain, &Silent).unwrap_err();
+                        assert!(error.to_string().contains("no vertex has it"), "{error}");
+                    }
+                }
+                // What was committed is a snapshot now.
+                let newest = db.newest_number().unwrap();
+                self.snapshots.entry(newest).or_insert_with(|| self.values.clone());
+                db.verify(&self.pool).unwrap();
             }
             _ => {
                 db.close().unwrap();
@@ -197,10 +216,10 @@ impl Scene {
 
 #[test]
 fn a_search_gives_what_a_model_gives() {
-    for seed in 0..6 {
+    for seed in 0..8 {
         let mut scene = Scene::new(seed);
         let mut db = scene.create();
-        for step in 0..60 {
+        for step in 0..80 {
             db = scene.step(db, &format!("seed {seed}, step {step}"));
         }
         db.verify(&scene.pool).unwrap();

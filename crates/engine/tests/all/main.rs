@@ -31,6 +31,7 @@ mod property_doors;
 mod sequences;
 mod special_files;
 mod transactions;
+mod unique_values;
 mod versions;
 mod vertex_properties;
 mod very_large_batches;
