@@ -34,6 +34,7 @@ impl From<engine::Error> for Error {
             | engine::Error::Lama(lama::Error::Memory { what, needed, budget }) => {
                 return Self::Memory { what, needed, budget };
             }
+            error @ engine::Error::UniqueViolation { .. } => return Self::UniqueViolation(error.to_string()),
             error => error,
         };
         let text = error.to_string();

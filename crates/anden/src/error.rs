@@ -25,6 +25,10 @@ pub enum Error {
     /// Somebody else changed what this work depends on.
     #[error("{0}")]
     Conflict(String),
+    /// A vertex was to get a value that another one has, of a property with a unique index. Nothing of it has happened,
+    /// and trying again does not help.
+    #[error("{0}")]
+    UniqueViolation(String),
     /// A file holds bytes that no writer leaves behind.
     #[error("{0}")]
     Corrupt(String),

@@ -27,6 +27,7 @@ mod diff;
 mod error;
 mod export;
 mod filter;
+mod indexes;
 mod job;
 mod labeled;
 mod live;
@@ -58,9 +59,9 @@ pub use degrees::{DegreeBin, DegreeStatistics};
 pub use diff::{Diff, DiffEdge, DiffProperty};
 pub use engine::{
     AppendOptions, AppendReport, Applied, Changes, CommitStats, Committed, Duplicates, Durability, EdgeAction, EdgeId,
-    EdgeWeight, ExpectedGraph, ExpectedWeights, FoundEdge, InputReport, Io, LiveStats, LoadOptions, LoadReport,
-    Maintenance, MergeReport, MergeScope, NewEdge, NewValue, PolicyStats, Prefetch, PrefetchStats, Retention, Split,
-    Spread, TransactionGraph, Update,
+    EdgeWeight, ExpectedGraph, ExpectedWeights, FoundEdge, IndexInfo, IndexKind, InputReport, Io, LiveStats,
+    LoadOptions, LoadReport, Maintenance, MergeReport, MergeScope, NewEdge, NewValue, PolicyStats, Prefetch,
+    PrefetchStats, Retention, Split, Spread, TransactionGraph, Update,
 };
 pub use error::{Error, Result};
 pub use export::{ExportFormat, VertexFormat, write_aside, write_file};

@@ -6,7 +6,7 @@ use base::VertexId;
 use graph::Graph;
 use graph::property::{PropertyColumn, PropertySchema, PropertyValue};
 
-use crate::{Error, Result, View};
+use crate::{Error, NewValue, Result, View};
 
 /// Names and values of properties that have a value.
 pub type NamedValues<'a> = Vec<(&'a str, PropertyValue<'a>)>;
@@ -46,6 +46,34 @@ impl View {
             }
         }
         Ok(values)
+    }
+
+    /// The vertices with a value of a property, ascending by id. Null finds nothing; floating numbers are the same if their
+    /// bits are.
+    ///
+    /// Cost: that of a search in the index ([`Database::create_index`](crate::Database::create_index)), a microsecond or
+    /// two; without an index, a read of the whole property.
+    ///
+    /// ```
+    /// use anden::{Database, Options, Update};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.apply(&[Update::set_vertex(7, "email", "ann@example.org")])?;
+    /// let view = db.view()?;
+    /// assert_eq!(view.find_vertices("email", "ann@example.org")?, [view.vertex(7)?]);
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: there is no such property. [`Error::InvalidInput`]: the value is none of its type. Damage met
+    /// on the way.
+    pub fn find_vertices(&self, name: &str, value: impl Into<NewValue>) -> Result<Vec<VertexId>> {
+        let properties = self.lists().properties();
+        let (place, value) = engine::sought_value(properties.schema(), name, &value.into())?;
+        let mut found = properties.find(place, value.as_value())?;
+        // A filter hides vertices, and their values stay.
+        found.retain(|&vertex| self.is_live(vertex));
+        Ok(found)
     }
 
     /// Names and types of the properties that edges have.

@@ -9,7 +9,9 @@ use lama::Side as ListSide;
 
 use crate::pinned::Pin;
 use crate::session::Beside;
-use crate::{Database, EdgeAction, EdgeId, Error, FoundEdge, Key, Path, PathLength, Result, Session, Side, View};
+use crate::{
+    Database, EdgeAction, EdgeId, Error, FoundEdge, Key, NewValue, Path, PathLength, Result, Session, Side, View,
+};
 
 /// Changes in the making, and what they depend on. Dropped, nothing has happened.
 ///
@@ -410,7 +412,8 @@ impl<'db> Transaction<'db> {
     }
 
     /// Gives a vertex a value, and makes the vertex where it is not there, as [`Update::set_vertex`] does. Null takes the
-    /// value away and makes no vertex. A property that is not there yet is made. Reads nothing.
+    /// value away and makes no vertex. A property that is not there yet is made. Reads nothing, unless the property
+    /// has a unique index: then it reads which vertex has the value.
     ///
     /// ```
     /// use anden::{Database, Options};
@@ -422,9 +425,30 @@ impl<'db> Transaction<'db> {
     /// ```
     ///
     /// # Errors
+    /// [`Error::UniqueViolation`]: another vertex has the value, and the index is unique; the transaction is as before.
     /// See above; the value is none of the property's type.
     pub fn set(&mut self, vertex: impl Into<Key>, name: &str, value: impl Into<OwnedValue>) -> Result<()> {
         Ok(self.inner.set_vertex_value(&vertex.into(), name, value.into())?)
+    }
+
+    /// The vertices with a value of a property, ascending by id: those of [`View::find_vertices`], with what the
+    /// transaction wrote. The transaction conflicts with each commit that gives a vertex this value, or changes or removes
+    /// a vertex that was found; without an index, with each commit that sets the property of any vertex.
+    ///
+    /// ```
+    /// use anden::{Database, Options};
+    ///
+    /// let db = Database::in_memory(Options::default())?;
+    /// db.transact(|tx| tx.set(7, "email", "ann@example.org"))?;
+    /// let found = db.transact(|tx| tx.find("email", "ann@example.org"))?;
+    /// assert_eq!(found, [7.into()]);
+    /// # Ok::<(), anden::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::NotFound`]: there is no such property. [`Error::InvalidInput`]: the value is none of its type.
+    pub fn find(&self, name: &str, value: impl Into<NewValue>) -> Result<Vec<Key>> {
+        Ok(self.inner.find(name, &value.into())?)
     }
 
     /// The value of an edge, in a graph whose edges have properties; null where there is none. Of several edges of a

@@ -3,6 +3,7 @@
 //! Shell completions and man pages are made from it, so an option is written here and nowhere else.
 
 mod ask;
+mod index;
 mod live;
 mod load;
 mod make;
@@ -15,6 +16,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 
 pub use ask::{ExportArgs, ExportFormat, InfoArgs, Listing, Query, QueryArgs, Selection, VertexSide};
+pub use index::{IndexAction, IndexArgs};
 pub use live::{ApplyArgs, CheckpointArgs};
 pub use load::{LoadArgs, LoadDuplicates, LoadFormat, LoadHeader, LoadIds, LoadOnError, LoadWeight, ReadingArgs};
 pub use make::{GenerateArgs, GenerateCommon, Shape};
@@ -70,6 +72,7 @@ pub enum Verb {
     Info(InfoArgs),
     Run(RunArgs),
     Query(QueryArgs),
+    Index(IndexArgs),
     /// Read every checksum of a database and cross-check every structure
     ///
     /// Exit status 1 and the place of the first fault if anything is damaged.

@@ -6,6 +6,7 @@ mod diff;
 mod export;
 mod fragments;
 mod generate;
+mod index;
 mod info;
 mod ingested;
 mod live;
@@ -42,6 +43,7 @@ pub fn execute(cli: Cli) -> Result {
         Verb::Info(args) => info::execute(global, &args),
         Verb::Run(args) => run::execute(global, &args),
         Verb::Query(args) => query::execute(global, &args),
+        Verb::Index(args) => index::execute(global, &args),
         Verb::Verify(args) => verify::execute(global, &args),
         Verb::Export(args) => export::execute(global, &args),
         Verb::Generate(args) => generate::execute(global, &args),

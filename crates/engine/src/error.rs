@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use base::size::{size_at_least, size_at_most};
+use graph::property::OwnedValue;
 
 /// A result with this crate's [`enum@Error`].
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -65,6 +66,30 @@ pub enum Error {
         /// Its number, where it is one of several parallel edges.
         number: Option<u64>,
     },
+    /// A question named a property that is not there.
+    #[error("there is no property {name:?} of vertices{}", nearest.as_ref().map(|known| format!("; did you mean {known:?}?")).unwrap_or_default())]
+    NoProperty {
+        /// What it was called.
+        name: String,
+        /// A property with a similar name.
+        nearest: Option<String>,
+    },
+    /// A vertex was to get a value that another one has, and an index says that values are unique. Nothing of the commit
+    /// has happened; in a transaction, nothing of the one call.
+    #[error(
+        "cannot set {property:?} of vertex {key} to {value}: vertex {holder} has this value, and the index is unique; \
+         choose another value, or take it away there first"
+    )]
+    UniqueViolation {
+        /// The property.
+        property: String,
+        /// The value as text.
+        value: String,
+        /// The vertex that was to get it.
+        key: String,
+        /// The vertex that has it, or gets it in the same commit.
+        holder: String,
+    },
     /// An option contradicts another, or the input.
     #[error("{0}")]
     Option(String),
@@ -106,6 +131,12 @@ impl Error {
         Self::NoEdge { source_key: source.to_string(), target_key: target.to_string(), number: Some(number) }
     }
 
+    /// Another vertex has the value.
+    pub(crate) fn not_unique(property: &str, value: &OwnedValue, key: &impl ToString, holder: &impl ToString) -> Self {
+        let value = format!("{:?}", value.as_value().to_string());
+        Self::UniqueViolation { property: property.to_owned(), value, key: key.to_string(), holder: holder.to_string() }
+    }
+
     /// There is no such edge.
     pub(crate) fn no_edge(source: &lama::Key, target: &lama::Key) -> Self {
         Self::NoEdge { source_key: source.to_string(), target_key: target.to_string(), number: None }
@@ -126,6 +157,7 @@ impl Error {
             Self::Lama(lama::Error::NotFound { .. } | lama::Error::NoSnapshot { .. })
             | Self::NotFound { .. }
             | Self::NoVertex { .. }
+            | Self::NoProperty { .. }
             | Self::NoEdge { .. } => ErrorKind::NotFound,
             Self::Lama(lama::Error::Poisoned { .. } | lama::Error::Displaced { .. }) => ErrorKind::Io,
             Self::Lama(lama::Error::Exists { .. } | lama::Error::Replaced { .. }) | Self::Conflict { .. } => {
@@ -134,6 +166,7 @@ impl Error {
             Self::Graph(_)
             | Self::Lama(_)
             | Self::Terrace(_)
+            | Self::UniqueViolation { .. }
             | Self::Option(_)
             | Self::Memory { .. }
             | Self::ReadOnly { .. } => ErrorKind::InvalidInput,

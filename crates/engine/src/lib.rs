@@ -12,6 +12,7 @@ mod commit_queue;
 mod database;
 mod error;
 mod fitting;
+mod indexes;
 mod live;
 mod load;
 mod log;
@@ -27,10 +28,10 @@ pub use database::Database;
 pub use error::{Error, ErrorKind, Result};
 pub use fitting::{EdgeWeight, integer_key};
 pub use lama::{
-    ArcData, ChangedArc, DatabaseId, Dictionary, Diff, EdgeChanges, GraphOptions, Identity, Key, KeyRef, KeyScheme,
-    MergeReport, MergeScope, Retention, Side, SnapshotInfo, Stats, VerifyReport, View,
+    ArcData, ChangedArc, DatabaseId, Dictionary, Diff, EdgeChanges, GraphOptions, Identity, IndexInfo, IndexKind, Key,
+    KeyRef, KeyScheme, MergeReport, MergeScope, Retention, Side, SnapshotInfo, Stats, VerifyReport, View,
 };
-pub use live::{Applied, EdgeAction, EdgeId, LiveStats, Missing, NewValue, Update, UpkeepHold};
+pub use live::{Applied, EdgeAction, EdgeId, LiveStats, Missing, NewValue, Update, UpkeepHold, sought_value};
 pub use load::{Duplicates, InputReport, LoadOptions, LoadReport, Spread};
 pub use log::Durability;
 pub use prefetch::{Advisor, Io, PolicyStats, Prefetch, PrefetchStats};

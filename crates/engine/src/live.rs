@@ -37,6 +37,7 @@ mod records;
 mod replay;
 mod rows;
 mod strict;
+mod unique;
 mod update;
 mod values;
 mod version;
@@ -58,6 +59,7 @@ pub(crate) use checkpoint::{WrittenLevel, num_edges_of};
 pub(crate) use group::Group;
 pub(crate) use pairs::{EdgePairs, Given};
 pub use update::{Applied, EdgeAction, EdgeId, Missing, NewValue, Update};
+pub use values::sought_value;
 pub(crate) use values::typed;
 
 use self::apply::{Logging, Step};
@@ -103,6 +105,8 @@ pub(crate) struct Live {
     stripes: Mutex<VersionTable>,
     /// Whether there was a transaction.
     notes_changes: AtomicBool,
+    /// How often an index was made or dropped.
+    index_changes: AtomicU64,
     /// What is committed is written there before; `None` where nothing outlives the handle.
     log: Option<Log>,
     /// Of commits that name none.
@@ -297,6 +301,16 @@ impl Live {
 
     fn set_epoch(&self, epoch: u64) {
         self.epoch.store(epoch, Ordering::Release);
+    }
+
+    /// How often an index was made or dropped, by the time of the views that are taken from now on.
+    pub(crate) fn index_changes(&self) -> u64 {
+        self.index_changes.load(Ordering::Acquire)
+    }
+
+    /// An index was made or dropped.
+    pub(crate) fn count_index_change(&self) {
+        self.index_changes.fetch_add(1, Ordering::Release);
     }
 
     /// The epoch of the last commit.

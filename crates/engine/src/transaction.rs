@@ -70,9 +70,10 @@ impl Database {
     /// The handle cannot write; damage that was met before.
     pub fn begin<'db>(&'db self, pool: &'db Pool) -> Result<Transaction<'db>> {
         self.require_writer()?;
+        let index_changes = self.live().index_changes();
         let (view, epoch) = self.live().pin(self.store())?;
         let own = Own::new(view.vertex_bound());
-        let reads = Mutex::new(ReadSet::new(epoch));
+        let reads = Mutex::new(ReadSet::new(epoch, index_changes));
         let durability = self.durability();
         let (updates, num_added) = (Vec::new(), 0);
         Ok(Transaction { database: self, pool, view, epoch, reads, own, updates, num_added, durability })

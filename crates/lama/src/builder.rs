@@ -110,7 +110,8 @@ impl StoreBuilder {
         let mut columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
         let number = FIRST + columns.len() as u32;
         let property_type = column.property_type();
-        let record = PropertyRecord { name: name.to_owned(), property_type, since: FIRST, file: Some(number) };
+        let record =
+            PropertyRecord { name: name.to_owned(), property_type, since: FIRST, file: Some(number), index: None };
         let records: Vec<_> = columns.iter().map(|(record, ..)| record).chain([&record]).cloned().collect();
         schema_of(&records)?;
         let NewDirectory { storage, path, .. } = &self.directory;

@@ -16,7 +16,7 @@ pub(crate) use writer::{FileWriter, WrittenFile};
 pub(crate) const MAGIC: [u8; 4] = *b"ANDN";
 
 /// The version of the format of manifest and data files. A program reads its own.
-pub const FORMAT_VERSION: u32 = 8;
+pub const FORMAT_VERSION: u32 = 9;
 
 /// The bytes of the header, so that the first section starts on a block of the disk.
 pub(crate) const HEADER_BYTES: usize = 4096;
@@ -58,10 +58,12 @@ pub(crate) enum FileKind {
     OutRows = 11,
     /// The numbers of the rows beside the in-lists.
     InRows = 12,
+    /// A part of an index.
+    Index = 13,
 }
 
 impl FileKind {
-    const ALL: [Self; 12] = [
+    const ALL: [Self; 13] = [
         Self::OutTargets,
         Self::InTargets,
         Self::OutWeights,
@@ -74,6 +76,7 @@ impl FileKind {
         Self::Rows,
         Self::OutRows,
         Self::InRows,
+        Self::Index,
     ];
 
     /// The kind with this number.
@@ -156,6 +159,8 @@ pub(crate) enum SectionKind {
     OutLevelRows = 34,
     /// The rows of what is added to and removed from in-lists.
     InLevelRows = 35,
+    /// The entries of an index, ascending.
+    IndexEntries = 36,
 }
 
 impl SectionKind {

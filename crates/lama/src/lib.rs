@@ -57,13 +57,14 @@ pub use overlay::{
     Added, AddedPiece, ChangedPart, ChangedPartBody, ListChanges, Overlay, TouchedLists, Underlay, without,
 };
 pub use property::{
-    EdgeProperties, MAX_ROWS, PropertyChanges, PropertyOverlay, RowOverlay, RowParts, RowSet, RowTest,
-    VertexProperties, decode_value, encode_value,
+    EdgeProperties, IndexKind, MAX_ROWS, PropertyChanges, PropertyOverlay, RowOverlay, RowParts, RowSet, RowTest,
+    VertexProperties, decode_value, encode_value, value_hash,
 };
 pub use run::{FinishedRun, RunWriter};
 pub use side::{ListChange, ListOrigin};
 pub use store::{
-    Diff, EdgeChanges, LevelChanges, MergeReport, MergeScope, NewRows, SnapshotInfo, Stats, Store, WriterLock,
+    Diff, EdgeChanges, IndexDraft, IndexInfo, LevelChanges, MergeReport, MergeScope, NewRows, SnapshotInfo, Stats,
+    Store, WriterLock,
 };
 pub use table::PAGE_VERTICES;
 pub use temp_file::TempFile;

@@ -256,7 +256,7 @@ impl Manifest {
         if self.next_row > MAX_ROWS { Err(format!("{} rows of properties", self.next_row)) } else { Ok(()) }
     }
 
-    /// The files that base run, dictionary, columns and rows of properties and levels are in.
+    /// The files that base run, dictionary, columns, rows and indexes of properties and levels are in.
     pub fn needed_files(&self) -> HashMap<String, FileKind> {
         let columns = run::columns(&self.created.options).into_iter();
         let run = columns.map(|kind| (names::run(self.run, run::column_name(kind)), kind));
@@ -265,6 +265,9 @@ impl Manifest {
         let columns = self.properties.iter().filter_map(|property| property.file);
         let columns = columns.map(|number| (names::column(number), FileKind::Column));
         let rows = self.rows.iter().map(|&part| (names::rows(part), FileKind::Rows));
+        let indexes = self.properties.iter().filter_map(|property| property.index.as_ref());
+        let indexes = indexes.flat_map(|index| &index.parts).map(|&part| (names::index(part), FileKind::Index));
+        let columns = columns.chain(indexes);
         run.chain(dictionary).chain(levels).chain(columns).chain(rows).collect()
     }
 
@@ -337,6 +340,7 @@ impl Version {
 mod tests {
     use super::*;
     use crate::options::KeyScheme;
+    use crate::property::{IndexKind, IndexRecord};
     use graph::WeightType;
     use graph::property::PropertyType;
 
@@ -357,7 +361,12 @@ mod tests {
     }
 
     fn property(name: &str, file: Option<u32>) -> PropertyRecord {
-        PropertyRecord { name: name.to_owned(), property_type: PropertyType::I64, since: 2, file }
+        PropertyRecord { name: name.to_owned(), property_type: PropertyType::I64, since: 2, file, index: None }
+    }
+
+    fn indexed(name: &str, parts: &[u32]) -> PropertyRecord {
+        let index = IndexRecord { kind: IndexKind::Unique, parts: parts.to_vec() };
+        PropertyRecord { index: Some(index), ..property(name, None) }
     }
 
     fn options() -> GraphOptions {
@@ -386,7 +395,7 @@ mod tests {
             files: Vec::new(),
             run: 2,
             dictionary: vec![2, 4],
-            properties: vec![property("size", Some(3)), property("name", None)],
+            properties: vec![property("size", Some(3)), indexed("name", &[1])],
             edge_properties: Vec::new(),
             next_row: 0,
             rows: Vec::new(),
@@ -422,7 +431,11 @@ mod tests {
         let run = ["run-000002-out", "run-000002-out-table", "run-000002-out-weights"];
         assert_eq!(
             names,
-            [&["column-000003", "dict-000002", "dict-000004", "level-000005", "level-000006"], &run[..]].concat()
+            [
+                &["column-000003", "dict-000002", "dict-000004", "index-000001", "level-000005", "level-000006"],
+                &run[..]
+            ]
+            .concat()
         );
         for retention in [Retention::All, Retention::Last(4), Retention::Named] {
             let manifest = Manifest { retention, ..manifest.clone() };
@@ -455,6 +468,8 @@ mod tests {
         refused("belongs to nothing", |manifest| manifest.files.push(manifest.files[0].clone()));
         refused("belongs to nothing", |manifest| manifest.files[0].kind = FileKind::Level);
         refused("belongs to nothing", |manifest| manifest.properties[0].file = None);
+        refused("belongs to nothing", |manifest| manifest.properties[1].index = None);
+        refused("no file index-000005", |manifest| manifest.properties[1] = indexed("name", &[1, 5]));
         refused("two properties with the name 'size'", |manifest| manifest.properties[1].name = "size".into());
         refused("a property is of version 5", |manifest| manifest.properties[1].since = 5);
         refused("a number that was not given yet", |manifest| manifest.next_file = 6);
@@ -492,12 +507,18 @@ mod tests {
 
     #[test]
     fn another_version_is_named() {
-        let mut bytes = manifest().encode();
-        bytes[4] = 9;
-        let crc = crc32c_append(crc32c(&bytes[..CHECKED_HEAD_BYTES]), &bytes[HEAD_BYTES..]);
-        bytes[8..12].copy_from_slice(&crc.to_le_bytes());
-        let error = decode(&bytes).unwrap_err();
-        assert!(matches!(error, Error::OtherVersion { found: 9, supported: FORMAT_VERSION, .. }), "{error}");
+        for version in [FORMAT_VERSION - 1, FORMAT_VERSION + 1] {
+            let mut bytes = manifest().encode();
+            bytes[4..8].copy_from_slice(&version.to_le_bytes());
+            let crc = crc32c_append(crc32c(&bytes[..CHECKED_HEAD_BYTES]), &bytes[HEAD_BYTES..]);
+            bytes[8..12].copy_from_slice(&crc.to_le_bytes());
+            let error = decode(&bytes).unwrap_err();
+            let is_named = |found: u32, supported: u32| (found, supported) == (version, FORMAT_VERSION);
+            assert!(
+                matches!(error, Error::OtherVersion { found, supported, .. } if is_named(found, supported)),
+                "{error}"
+            );
+        }
         assert!(matches!(decode(b"ANDR..."), Err(Error::OtherVersion { found: 1, .. })));
     }
 }

@@ -21,6 +21,7 @@ const DICTIONARY: &str = "dict-";
 const LEVEL: &str = "level-";
 const COLUMN: &str = "column-";
 const ROWS: &str = "rows-";
+const INDEX: &str = "index-";
 const LOG: &str = "wal-";
 
 /// Digits of a number in a name, at least.
@@ -51,6 +52,11 @@ pub(crate) fn rows(number: u32) -> String {
     format!("{ROWS}{number:0NUMBER_DIGITS$}")
 }
 
+/// The name of a part of an index.
+pub(crate) fn index(number: u32) -> String {
+    format!("{INDEX}{number:0NUMBER_DIGITS$}")
+}
+
 /// The name of a segment of the log. No manifest names it, and whoever opens a store leaves it alone.
 pub fn log(number: u32) -> String {
     format!("{LOG}{number:0NUMBER_DIGITS$}")
@@ -75,7 +81,7 @@ pub(crate) fn temporary(name: &str) -> String {
 
 /// Whether a published file may have this name: the only names that a manifest may hold.
 pub(crate) fn is_data(name: &str) -> bool {
-    let rest = [RUN, DICTIONARY, LEVEL, COLUMN, ROWS].into_iter().find_map(|prefix| name.strip_prefix(prefix));
+    let rest = [RUN, DICTIONARY, LEVEL, COLUMN, ROWS, INDEX].into_iter().find_map(|prefix| name.strip_prefix(prefix));
     rest.is_some_and(|rest| {
         let is_plain = rest.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-');
         is_plain && rest.bytes().take_while(u8::is_ascii_digit).count() >= NUMBER_DIGITS
@@ -134,6 +140,7 @@ mod tests {
                 && is_data(&level(7))
                 && is_data(&column(3))
                 && is_data(&rows(4))
+                && is_data(&index(5))
         );
         for name in [
             "run-/../../x",

@@ -10,6 +10,7 @@
 mod changes;
 mod column;
 mod edges;
+mod index;
 mod reader;
 mod rows;
 mod value;
@@ -21,6 +22,8 @@ pub use column::RowParts;
 pub(crate) use column::{ColumnFile, NewColumns, RowRun, write_columns};
 pub(crate) use edges::{EdgeColumns, EdgeRecord, StoredRows};
 pub use edges::{EdgeProperties, RowOverlay};
+pub use index::{IndexKind, value_hash};
+pub(crate) use index::{IndexPart, IndexRecord, VertexIndex, entry_of, push_changes, push_column, split, write_index};
 pub use reader::{PropertyOverlay, VertexProperties};
 pub(crate) use reader::{StoredProperties, VertexColumn};
 pub use rows::{RowSet, RowTest};
@@ -39,6 +42,7 @@ pub(crate) struct PropertyRecord {
     pub since: u32,
     /// The number of the file with its values at the version of the base run; none where all are null.
     pub file: Option<u32>,
+    pub index: Option<IndexRecord>,
 }
 
 impl PropertyRecord {
@@ -48,13 +52,15 @@ impl PropertyRecord {
         body.u32(self.since);
         body.u8(self.file.is_some().into());
         body.u32(self.file.unwrap_or(0));
+        IndexRecord::encode(self.index.as_ref(), body);
     }
 
     pub fn decode(decoder: &mut Decoder<'_>) -> Option<Self> {
         let (name, property_type) = (decoder.string()?, type_of_number(decoder.u8()?.into())?);
         let (since, has_file) = (decoder.u32()?, decoder.flag()?);
         let file = Some(decoder.u32()?).filter(|_| has_file);
-        Some(Self { name, property_type, since, file })
+        let index = IndexRecord::decode(decoder)?;
+        Some(Self { name, property_type, since, file, index })
     }
 }
 

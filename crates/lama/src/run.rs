@@ -57,7 +57,7 @@ pub(crate) fn column_name(kind: FileKind) -> &'static str {
         FileKind::InTable => "in-table",
         FileKind::Dictionary => "keys",
         FileKind::Level => "levels",
-        FileKind::Column | FileKind::Rows => "column",
+        FileKind::Column | FileKind::Rows | FileKind::Index => "column",
     }
 }
 

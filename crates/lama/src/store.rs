@@ -7,6 +7,7 @@ mod append;
 mod counts;
 mod draft;
 mod history;
+mod index;
 mod info;
 mod levels;
 mod lock;
@@ -30,6 +31,7 @@ use crate::{Error, Result, names};
 
 pub use append::{LevelChanges, NewRows};
 pub use history::{Diff, EdgeChanges};
+pub use index::{IndexDraft, IndexInfo};
 pub use info::{SnapshotInfo, Stats};
 pub use lock::WriterLock;
 pub use merge::{MergeReport, MergeScope};

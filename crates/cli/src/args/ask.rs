@@ -76,6 +76,7 @@ Examples:
   anden query air.anden path SEA JFK --weight distance
   anden query social.anden path 12 345 --all      every shortest path
   anden query web.anden neighbors libc6 --snapshot 3
+  anden query web.anden find section games        the vertices with this value
   anden query web.anden degrees --in              how in-degrees are spread
   anden query web.anden vertex libc6 --json
   anden query web.anden vertex libc6 --fragments  its lists, as they are stored";
@@ -170,6 +171,14 @@ pub enum Query {
         /// Where it ends
         #[arg(allow_hyphen_values = true)]
         v: String,
+    },
+    /// The vertices whose property NAME has this VALUE, ascending by id
+    Find {
+        /// The name of the property
+        name: String,
+        /// The value, as text of the property's type
+        #[arg(allow_hyphen_values = true)]
+        value: String,
     },
     /// How many vertices have which degree, with a plot
     Degrees {

@@ -4,6 +4,7 @@ use anden::{Database, DegreeStatistics, KeyScheme, PropertySchema, Stats, View};
 use serde_json::{Value, json};
 
 use super::degrees::{degrees_json, plot};
+use super::index::{indexes_json, indexes_text};
 use super::snapshots::snapshots_json;
 use super::{open, session};
 use crate::args::{Global, InfoArgs};
@@ -56,6 +57,7 @@ fn object(database: &Database, view: &View) -> Result<Value> {
     object["log"] = json!({ "bytes": log_bytes });
     object["vertex_properties"] = schema_json(view.vertex_schema());
     object["edge_properties"] = schema_json(view.edge_schema());
+    object["indexes"] = indexes_json(&database.indexes());
     let pieces = view.piece_statistics()?;
     object["pieces"] = json!({ "max": pieces.max, "mean": pieces.mean });
     object["degrees"] = degrees_json(&view.out_degree_statistics()?);
@@ -158,6 +160,10 @@ fn print(console: &mut Console, database: &Database, view: &View) -> Result {
         .pair("graph", kind.join(", "));
     if !view.vertex_schema().is_empty() {
         table.pair("of vertices", schema_text(view.vertex_schema()));
+    }
+    let indexes = database.indexes();
+    if !indexes.is_empty() {
+        table.pair("indexes", indexes_text(&indexes));
     }
     if !view.edge_schema().is_empty() {
         table.pair("of edges", schema_text(view.edge_schema()));

@@ -3,8 +3,8 @@
 use std::time::Instant;
 
 use anden::{
-    DegreeStatistics, FoundEdge, Key, NamedValues, OwnedValue, Parallel, Path, PathLength, RecordBatch, ShortestPaths,
-    Side, VertexFragments, View,
+    DegreeStatistics, FoundEdge, Key, NamedValues, NewValue, OwnedValue, Parallel, Path, PathLength, RecordBatch,
+    ShortestPaths, Side, VertexFragments, View,
 };
 use serde_json::{Value, json};
 
@@ -105,6 +105,11 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
         }
         Query::Path { u, v, columns, .. } => path(view, view.path(u.as_str(), v.as_str())?, Parallel::First, columns)?,
         Query::Reachable { u, v } => Answer::Bool(view.is_reachable(u.as_str(), v.as_str())?),
+        Query::Find { name, value } => {
+            let value = NewValue::Text { text: value.clone(), is_quoted: false };
+            let found = view.find_vertices(name, value)?;
+            Answer::Keys(found.into_iter().map(|vertex| Ok(view.key(vertex)?)).collect::<Result<_>>()?)
+        }
         Query::Degrees { side } => {
             let name = match side.side() {
                 _ if !view.is_directed() => "degree",

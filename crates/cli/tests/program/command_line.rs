@@ -14,6 +14,7 @@ fn help_and_version() {
         "info",
         "run",
         "query",
+        "index",
         "verify",
         "export",
         "generate",

@@ -39,6 +39,57 @@ fn properties_are_shown() {
 }
 
 #[test]
+fn vertices_are_found_by_their_values() {
+    let scene = with_properties();
+    let find = |name: &str, value: &str, selection: &[&str]| {
+        scene.json(&[&["query", "db", "find", name, value][..], selection].concat())["result"].clone()
+    };
+    assert_eq!(find("born", "1980", &[]), json!([]));
+    assert_eq!(find("born", "1990", &[]), json!(["bob"]));
+    assert_eq!(find("born", "1980", &["--snapshot", "1"]), json!(["ann"]));
+    assert_eq!(find("tall", "true", &["--window", "2..2"]), json!(["ann"]));
+    assert_eq!(find("since", "2020-02-29T12:00:00Z", &[]), json!(["ann"]));
+    assert_eq!(find("tall", "false", &["--where-vertex", "born < 1990"]), json!([]));
+    scene.write("live.txt", "p dan born 1990\n");
+    scene.anden(&["apply", "db", "live.txt"]).succeeded();
+    assert_eq!(scene.anden(&["query", "db", "find", "born", "1990"]).succeeded().stdout, "bob\ndan\n");
+    let refused =
+        |name: &str, value: &str, part: &str| drop(scene.anden(&["query", "db", "find", name, value]).failed(&[part]));
+    refused("bron", "1990", "there is no property \"bron\" of vertices; did you mean \"born\"?");
+    refused("born", "long ago", "property \"born\": expected a whole number of type i64");
+}
+
+#[test]
+fn indexes_are_made_listed_and_dropped() {
+    let scene = with_properties();
+    scene.write("same.txt", "p ann code 007\n");
+    let made = scene.json(&["index", "db", "create", "vertex", "code", "--unique"]);
+    assert_eq!(made["indexes"][0]["property"], "code");
+    assert_eq!(scene.anden(&["index", "db", "list"]).succeeded().lines().len(), 2);
+    assert_eq!(scene.json(&["info", "db"])["indexes"], scene.json(&["index", "db", "list"])["indexes"]);
+    assert_eq!(scene.json(&["info", "db"])["indexes"][0]["unique"], true);
+    let shown = scene.anden(&["info", "db"]).succeeded().stdout;
+    assert!(shown.contains("code (unique)"), "{shown}");
+    assert_eq!(scene.json(&["query", "db", "find", "code", "007"])["result"], json!(["bob"]));
+    let refused = "cannot set \"code\" of vertex ann to \"007\": vertex bob has this value, and the index is unique";
+    scene.anden(&["apply", "db", "same.txt"]).failed(&[refused]);
+    scene.write("same.csv", "name,code\ncy,007\n");
+    let types = ["--property-types", "code:string"];
+    scene.anden(&[&["append", "db", "--vertices", "same.csv"][..], &types].concat()).failed(&["vertex cy", "bob"]);
+    scene.anden(&["verify", "db"]).succeeded();
+    scene.anden(&["index", "db", "create", "vertex", "code"]).failed(&["it has one already"]);
+    scene.anden(&["index", "db", "drop", "vertex", "code"]).succeeded();
+    scene.anden(&["index", "db", "drop", "vertex", "code"]).failed(&["has none"]);
+    scene.anden(&["apply", "db", "same.txt"]).succeeded();
+    scene
+        .anden(&["index", "db", "create", "vertex", "code", "--unique"])
+        .failed(&["ann and bob both have the value 007"]);
+    scene.anden(&["index", "db", "create", "vertex", "cod"]).failed(&["no vertex has it; did you mean \"code\"?"]);
+    scene.anden(&["index", "db", "create", "edge", "code"]).refused(&["edge", "vertex"]);
+    assert_eq!(scene.json(&["index", "db", "list"])["indexes"], json!([]));
+}
+
+#[test]
 fn changed_properties_are_part_of_a_diff() {
     let scene = with_properties();
     let diff = scene.json(&["diff", "db", "1", "2"]);

@@ -203,7 +203,7 @@ fn num_changes(updates: &[Update]) -> usize {
 fn join(group: &mut Group<'_>, stripes: &mut VersionTable, request: &Request) -> Result<(), Failure> {
     request.require_next()?;
     if let Some(reads) = &request.reads {
-        reads.validate(stripes, |key| group.has_id(key))?;
+        reads.validate(stripes, group.index_changes(), |key| group.has_id(key))?;
     }
     let epoch = group.epoch();
     match stripes.are_kept() {

@@ -20,6 +20,7 @@ use super::edges::{EdgePlan, PlannedAction, stored};
 use super::entries::entries_of;
 use super::pairs::Given;
 use super::strict::StrictChecker;
+use super::unique::UniqueValues;
 use super::update::{EdgeAction, EdgeId, Missing, NewValue, Update};
 use super::values::{Properties, typed};
 use super::version::LiveVersion;
@@ -421,6 +422,7 @@ impl Writer {
             self.plan_update(&updates[index..], &mut plan, &mut finder, strict.as_mut())
                 .map_err(|error| Error::Update { index, error: Box::new(error) })?;
         }
+        UniqueValues::default().add(self, &plan, 0)?;
         Ok(plan)
     }
 

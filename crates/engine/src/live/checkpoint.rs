@@ -83,6 +83,7 @@ impl SnapshotTurn<'_> {
         let underlay = Underlay::brief(&store.view()?, 0);
         let mut writer = Writer::over(underlay, store, self.turn.live.epoch(), 0)?;
         let arcs = writer.apply_set(&mut set, pool, progress)?;
+        writer.newest.require_unique(&set.new_keys)?;
         progress.stage("write", None);
         let num_missing = writer.num_missing(&set.removed, &arcs)?;
         let written = writer.newest.write_parts(arcs, Some(set.new_keys), store, name, progress)?;

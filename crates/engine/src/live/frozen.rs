@@ -271,7 +271,7 @@ impl Writer {
         let epoch_below = std::mem::replace(&mut self.epoch_below, version.epoch);
         self.keys = Arc::new(NewKeys::new(self.vertex_bound));
         self.vertices = Arc::new(VertexHistory::new(self.vertex_bound));
-        self.properties.history = Arc::default();
+        self.properties.begin_history();
         self.edges = RowVersion::new(Arc::clone(&self.edges.schema), self.edges.next);
         self.newest = Arc::new(LiveVersion {
             frozen: Some(Arc::clone(&version)),

@@ -5,10 +5,11 @@
 
 use base::VertexId;
 use base::parallel::Pool;
-use lama::{Key, Side, Store};
+use lama::{Key, Side, Store, value_hash};
 
-use super::apply::{EdgeUpdate, Logging, Plan, Step};
+use super::apply::{EdgeUpdate, Logging, Plan, PlannedValue, Step};
 use super::batch::{ArcUpdate, Batch};
+use super::unique::UniqueValues;
 use super::update::Update;
 use super::values::Properties;
 use super::{Live, Turn, Writer};
@@ -26,6 +27,7 @@ pub(crate) struct Group<'a> {
     live: &'a Live,
     writer: &'a mut Writer,
     plan: Plan,
+    unique: UniqueValues,
     is_full: bool,
 }
 
@@ -41,7 +43,7 @@ impl Turn<'_> {
         writer.require_whole()?;
         let steps = std::mem::take(&mut writer.steps);
         let plan = Plan { steps, ..writer.empty_plan() };
-        Ok(Group { live, writer, plan, is_full: false })
+        Ok(Group { live, writer, plan, unique: UniqueValues::default(), is_full: false })
     }
 }
 
@@ -49,6 +51,11 @@ impl Group<'_> {
     /// The epoch from which on its changes are seen.
     pub(crate) fn epoch(&self) -> u64 {
         self.writer.epoch
+    }
+
+    /// How often an index was made or dropped.
+    pub(crate) fn index_changes(&self) -> u64 {
+        self.live.index_changes()
     }
 
     /// Whether no request can join it any more: it is large, or what the last one changes is known only when it is
@@ -87,6 +94,13 @@ impl Group<'_> {
             for &step in self.plan.steps.iter().skip(num_steps) {
                 self.writer.for_each_list(step, |side, list| self.writer.newest.delta.prefetch(side, list));
             }
+        }
+        if let Err(error) = self.unique.add(self.writer, &self.plan, before.num_steps) {
+            before.cut(&mut self.plan);
+            // What the request was to change is in there; what those before change is known to be right.
+            self.unique = UniqueValues::default();
+            self.unique.add(self.writer, &self.plan, 0)?;
+            return Err(error);
         }
         self.is_full |= self.plan.steps[before.num_steps..].iter().any(|step| matches!(step, Step::RemoveVertex(_)));
         self.writer.for_each_change(&self.plan, before.num_steps, before.vertex_bound, &mut changed);
@@ -188,6 +202,16 @@ impl Writer {
         }
     }
 
+    /// Calls `changed` with what a new value changes in the index of its property. The vertex that had it before is read
+    /// by a search for that value.
+    fn for_each_change_of_value(&self, planned: &PlannedValue, changed: &mut dyn FnMut(ReadKey)) {
+        if self.properties.index(planned.place).is_some()
+            && let Some(hash) = value_hash(planned.value.as_value())
+        {
+            changed(ReadKey::Value(planned.place as u32, hash));
+        }
+    }
+
     /// Calls `changed` with what the steps of a plan from `first` on change, before which ids were below `bound`; not
     /// with the edges and values that go with a vertex.
     pub(super) fn for_each_change(&self, plan: &Plan, first: usize, bound: usize, changed: &mut dyn FnMut(ReadKey)) {
@@ -210,10 +234,12 @@ impl Writer {
                     changed(ReadKey::Properties(vertex));
                     changed(ReadKey::Vertices);
                 }
-                Step::SetValue(place) => {
-                    let vertex = plan.values[place].vertex;
+                Step::SetValue(index) => {
+                    let PlannedValue { vertex, place, .. } = plan.values[index];
                     self.comes(vertex, changed);
                     changed(ReadKey::Properties(vertex));
+                    changed(ReadKey::Column(place as u32));
+                    self.for_each_change_of_value(&plan.values[index], changed);
                 }
             }
         }

@@ -4,13 +4,13 @@
 //! before it of the same vertex and property. A reader of an older version finds the youngest entry, and goes back to
 //! the one that its version has. Entries are never changed, so values are read where they stand.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use base::VertexId;
 use graph::property::{OwnedValue, PropertySchema, PropertyType, PropertyValue};
-use lama::{PropertyChanges, PropertyOverlay, View};
+use lama::{IndexKind, PropertyChanges, PropertyOverlay, View, value_hash};
 
 use super::records::Records;
 use super::version::LiveVersion;
@@ -22,8 +22,18 @@ pub(crate) struct PropertyHistory {
     log: Records<Entry>,
     /// By property, and vertex: the youngest entry.
     youngest: RwLock<Vec<HashMap<VertexId, usize>>>,
+    /// Of the properties with an index.
+    indexes: Vec<MemoryIndex>,
     /// The bytes of all entries, 0 where there are none: most graphs are not asked in vain then.
     num_bytes: AtomicU64,
+}
+
+/// The values of a property with an index, as [`value_hash`] has them, and the vertices that got them; nothing is ever
+/// removed, so that readers of older versions find their candidates too.
+#[derive(Debug)]
+struct MemoryIndex {
+    place: usize,
+    entries: RwLock<BTreeSet<(u32, VertexId)>>,
 }
 
 #[derive(Debug)]
@@ -37,6 +47,9 @@ struct Entry {
 /// What an entry takes, with its place among the youngest.
 const ENTRY_BYTES: usize = size_of::<Entry>() + 24;
 
+/// What an entry of an index takes, with its share of a node of the tree.
+const INDEX_ENTRY_BYTES: usize = 16;
+
 /// What a value takes beside its entry.
 fn heap_bytes(value: &OwnedValue) -> usize {
     match value {
@@ -47,6 +60,16 @@ fn heap_bytes(value: &OwnedValue) -> usize {
 }
 
 impl PropertyHistory {
+    /// Nothing yet; the properties at these places have indexes.
+    fn new(places: impl Iterator<Item = usize>) -> Self {
+        let indexes = places.map(|place| MemoryIndex { place, entries: RwLock::default() }).collect();
+        Self { indexes, ..Self::default() }
+    }
+
+    fn index(&self, place: usize) -> Option<&MemoryIndex> {
+        self.indexes.iter().find(|index| index.place == place)
+    }
+
     /// From `epoch` on, a vertex has this value of the property at a place of the schema. Epochs ascend.
     pub(crate) fn set(&self, epoch: u64, place: usize, vertex: VertexId, value: OwnedValue) {
         let mut youngest = self.youngest.write().unwrap_or_else(PoisonError::into_inner);
@@ -54,7 +77,11 @@ impl PropertyHistory {
             youngest.resize_with(place + 1, HashMap::new);
         }
         let before = youngest[place].get(&vertex).copied();
-        let num_bytes = ENTRY_BYTES + heap_bytes(&value);
+        let mut num_bytes = ENTRY_BYTES + heap_bytes(&value);
+        if let Some((index, hash)) = self.index(place).zip(value_hash(value.as_value())) {
+            index.entries.write().unwrap_or_else(PoisonError::into_inner).insert((hash, vertex));
+            num_bytes += INDEX_ENTRY_BYTES;
+        }
         let index = self.log.push(Entry { epoch, value, before });
         youngest[place].insert(vertex, index);
         self.num_bytes.fetch_add(num_bytes as u64, Ordering::Release);
@@ -97,18 +124,55 @@ impl PropertyHistory {
     }
 }
 
+impl PropertyHistory {
+    /// Appends the vertices that may have a value of a property at `epoch`, of those that got one.
+    fn push_candidates(&self, epoch: u64, place: usize, value: PropertyValue<'_>, to: &mut Vec<VertexId>) {
+        match self.index(place).zip(value_hash(value)) {
+            Some((index, hash)) => {
+                let entries = index.entries.read().unwrap_or_else(PoisonError::into_inner);
+                to.extend(entries.range((hash, 0)..=(hash, VertexId::MAX)).map(|&(_, vertex)| vertex));
+            }
+            None => {
+                let values = self.values(epoch, place).into_iter();
+                to.extend(values.filter(|(_, current)| *current == value).map(|(vertex, _)| vertex));
+            }
+        }
+    }
+}
+
 /// The properties of the vertices of a version.
 #[derive(Clone, Debug)]
 pub(crate) struct LiveProperties {
     pub(crate) history: Arc<PropertyHistory>,
     /// Those of the snapshot, and behind them those that are new.
     pub(crate) schema: Arc<PropertySchema>,
+    /// The places of those with an index.
+    indexes: Arc<[(usize, IndexKind)]>,
 }
 
 impl LiveProperties {
     /// Those of a snapshot.
     pub(crate) fn new(snapshot: &View) -> Self {
-        Self { history: Arc::default(), schema: Arc::new(snapshot.properties().schema().clone()) }
+        let properties = snapshot.properties();
+        let indexes = (0..properties.schema().len()).filter_map(|place| Some((place, properties.index(place)?)));
+        let indexes: Arc<[_]> = indexes.collect();
+        let history = Arc::new(PropertyHistory::new(indexes.iter().map(|&(place, _)| place)));
+        Self { history, schema: Arc::new(properties.schema().clone()), indexes }
+    }
+
+    /// The values that follow go to another history than those so far.
+    pub(super) fn begin_history(&mut self) {
+        self.history = Arc::new(PropertyHistory::new(self.indexes.iter().map(|&(place, _)| place)));
+    }
+
+    /// The index of the property at a place of the schema; `None` where it has none.
+    pub(super) fn index(&self, place: usize) -> Option<IndexKind> {
+        self.indexes.iter().find(|(indexed, _)| *indexed == place).map(|&(_, kind)| kind)
+    }
+
+    /// The places of the properties whose values are unique.
+    pub(super) fn unique(&self) -> impl Iterator<Item = usize> {
+        self.indexes.iter().filter(|(_, kind)| *kind == IndexKind::Unique).map(|&(place, _)| place)
     }
 
     /// What a level has to change: properties that are new, and by column what is not as in `snapshot`.
@@ -142,6 +206,21 @@ impl LiveVersion {
             None => Ok(self.snapshot().properties().value(place, vertex)?),
         }
     }
+
+    /// The vertices with a value of the property at a place of the schema, in any order.
+    ///
+    /// # Errors
+    /// Damage in the snapshot.
+    pub(super) fn find_over(&self, place: usize, value: PropertyValue<'_>) -> Result<Vec<VertexId>> {
+        let mut found = self.snapshot().properties().find(place, value)?;
+        found.retain(|&vertex| self.value(place, vertex).is_none());
+        let mut changed = Vec::new();
+        self.push_candidates(place, value, &mut changed);
+        changed.sort_unstable();
+        changed.dedup();
+        found.extend(changed.into_iter().filter(|&vertex| self.value(place, vertex) == Some(value)));
+        Ok(found)
+    }
 }
 
 /// What a level changes in the properties of vertices.
@@ -167,6 +246,13 @@ impl PropertyOverlay for LiveVersion {
         let mut all: BTreeMap<_, _> = frozen.values(place).into_iter().collect();
         all.extend(newer);
         all.into_iter().collect()
+    }
+
+    fn push_candidates(&self, place: usize, value: PropertyValue<'_>, to: &mut Vec<VertexId>) {
+        self.properties.history.push_candidates(self.epoch, place, value, to);
+        if let Some(frozen) = &self.frozen {
+            frozen.push_candidates(place, value, to);
+        }
     }
 }
 

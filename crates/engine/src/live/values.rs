@@ -91,6 +91,18 @@ pub(crate) fn typed(name: &str, value: &NewValue, property_type: PropertyType) -
     }
 }
 
+/// The place of a property that is searched, and the value in its type.
+///
+/// # Errors
+/// There is no such property; the value is none of its type.
+pub fn sought_value(schema: &PropertySchema, name: &str, value: &NewValue) -> Result<(usize, OwnedValue)> {
+    let place = schema.find(name);
+    let Some((place, (_, property_type))) = place.and_then(|place| Some((place, schema.get(place)?))) else {
+        return Err(Error::NoProperty { name: name.to_owned(), nearest: schema.nearest(name).map(str::to_owned) });
+    };
+    Ok((place, typed(name, value, property_type).map_err(Error::Option)?))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

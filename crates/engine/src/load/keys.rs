@@ -9,7 +9,7 @@
 
 use base::parallel::Pool;
 use base::{MAX_VERTICES, VertexId};
-use lama::DictionaryKeys;
+use lama::{DictionaryKeys, Key};
 
 use super::arcs::{KeyedArc, Payload};
 use super::intern::{IntegerTable, KeyTable, NoTable, TextTable};
@@ -121,6 +121,18 @@ impl VertexKeys {
             Self::Dense(num_keys) => *num_keys,
             Self::Integers { by_id, .. } => by_id.len() as u64,
             Self::Strings { offsets, .. } => offsets.len() as u64 - 1,
+        }
+    }
+
+    /// The key at an index; `None` past the end.
+    pub(crate) fn key(&self, index: usize) -> Option<Key> {
+        match self {
+            Self::Dense(num_keys) => (index < *num_keys as usize).then_some(Key::Integer(index as u64)),
+            Self::Integers { by_id, .. } => by_id.get(index).copied().map(Key::Integer),
+            Self::Strings { text, offsets, .. } => {
+                let text = text.get(*offsets.get(index)? as usize..*offsets.get(index + 1)? as usize)?;
+                Some(Key::String(String::from_utf8_lossy(text).into_owned()))
+            }
         }
     }
 

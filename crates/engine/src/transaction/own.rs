@@ -312,6 +312,12 @@ impl Own {
         (*number > self.gone_at(vertex)).then_some(value)
     }
 
+    /// The vertices that got a value of a property here, and the values that count.
+    pub(crate) fn values_of(&self, name: &str) -> impl Iterator<Item = (VertexId, &OwnedValue)> {
+        let named = self.values.keys().filter(move |(_, other)| other == name);
+        named.filter_map(move |&(vertex, _)| Some((vertex, self.value(vertex, name)?)))
+    }
+
     pub(crate) fn set_value(&mut self, vertex: VertexId, name: &str, value: OwnedValue) {
         self.note_valued(PropertyOf::Vertices, name, &value);
         let number = self.next_write();

@@ -4,11 +4,11 @@ use std::ops::ControlFlow;
 
 use base::VertexId;
 use graph::property::{OwnedValue, PropertySchema};
-use lama::Key;
+use lama::{IndexKind, Key, value_hash};
 
 use super::Transaction;
 use super::own::PropertyOf;
-use crate::live::{NewValue, Update, typed};
+use crate::live::{NewValue, Update, sought_value, typed};
 use crate::validation::{ReadKey, stored_ends};
 use crate::{Error, Result};
 
@@ -33,16 +33,79 @@ impl Transaction<'_> {
         }
     }
 
-    /// Gives a vertex a value, and makes the vertex where it is not there. Null takes the value away and makes no vertex.
-    /// A property that is not there yet is made. Reads nothing, unless null is set of a property that is not there.
+    /// The vertices with a value of a property, ascending by id. Null finds nothing. The transaction conflicts with each
+    /// commit that gives a vertex this value, or changes or removes a vertex that was found. Without an index, it
+    /// conflicts with each commit that sets the property of any vertex.
+    ///
+    /// Cost: that of a search in the index, and without one, a read of the whole property.
     ///
     /// # Errors
-    /// The key is none of this graph; the value is none of the property's type; damage in the dictionary.
+    /// There is no such property; the value is none of its type; damage met on the way.
+    pub fn find(&self, name: &str, value: &NewValue) -> Result<Vec<Key>> {
+        let properties = self.view.properties();
+        let schema = properties.schema();
+        let is_own = schema.find(name).is_none() && self.own.makes_property(PropertyOf::Vertices, name);
+        let (place, value) = match (is_own, value) {
+            (true, NewValue::Value(value)) => (schema.len(), value.clone()),
+            (true, NewValue::Text { text, .. }) => (schema.len(), OwnedValue::String(text.clone())),
+            (false, value) => sought_value(schema, name, value).inspect_err(|_| self.note_column(schema.len()))?,
+        };
+        let found = self.holders(place, name, &value)?;
+        found.into_iter().map(|vertex| self.key(vertex)).collect()
+    }
+
+    /// The vertices with a value of the property at a place of the schema, ascending.
+    fn holders(&self, place: usize, name: &str, value: &OwnedValue) -> Result<Vec<VertexId>> {
+        let properties = self.view.properties();
+        let hash = value_hash(value.as_value());
+        match (properties.index(place), hash) {
+            (Some(_), Some(hash)) => self.note(ReadKey::Value(place as u32, hash)),
+            _ => self.note_column(place),
+        }
+        if hash.is_none() {
+            return Ok(Vec::new());
+        }
+        let mut found = properties.find(place, value.as_value())?;
+        found.retain(|&vertex| self.own.value(vertex, name).is_none() && !self.own.is_gone(vertex));
+        // Another transaction that changes or removes one of them sets nothing to this value.
+        found.iter().for_each(|&vertex| self.note(ReadKey::Properties(vertex)));
+        found.extend(self.own.values_of(name).filter(|(_, own)| *own == value).map(|(vertex, _)| vertex));
+        found.sort_unstable();
+        found.retain(|&vertex| self.is_live(vertex));
+        Ok(found)
+    }
+
+    /// Refuses a value that another vertex has, of a property whose values are unique.
+    fn require_unique(&self, key: &Key, name: &str, value: &OwnedValue) -> Result<()> {
+        let properties = self.view.properties();
+        let place = properties.schema().find(name);
+        let Some(place) = place.filter(|&place| properties.index(place) == Some(IndexKind::Unique)) else {
+            return Ok(());
+        };
+        let vertex = self.id(self.place(key)?);
+        match self.holders(place, name, value)?.into_iter().find(|&holder| Some(holder) != vertex) {
+            Some(holder) => Err(Error::not_unique(name, value, key, &self.key(holder)?)),
+            None => Ok(()),
+        }
+    }
+
+    /// Notes that a property was searched; a new property gets the place behind the known ones.
+    fn note_column(&self, place: usize) {
+        self.note(ReadKey::Column(place as u32));
+    }
+
+    /// Gives a vertex a value, and makes the vertex where it is not there. Null takes the value away and makes no vertex.
+    /// A property that is not there yet is made. Reads nothing, unless null is set of a property that is not there, or the
+    /// property has a unique index: then it reads which vertex has the value.
+    ///
+    /// # Errors
+    /// [`Error::UniqueViolation`]: another vertex has the value, and the index is unique; the transaction is as before. The key is none of this graph; the value is none of the property's type; damage in the dictionary.
     pub fn set_vertex_value(&mut self, key: &Key, name: &str, value: OwnedValue) -> Result<()> {
         let key = self.fitting(key)?;
         let value = fitting_value(self.view.properties().schema(), name, value)
             .map_err(|what| Error::Option(format!("vertex {key}: {what}")))?;
         let is_null = value.as_value().is_null();
+        self.require_unique(&key, name, &value)?;
         let vertex = if is_null { self.id(self.place(&key)?) } else { Some(self.make(&key)?) };
         let is_known = !is_null || self.knows_property(PropertyOf::Vertices, self.view.properties().schema(), name);
         if let Some(vertex) = vertex {

@@ -20,6 +20,10 @@ pub(crate) enum ReadKey {
     Edge(VertexId, VertexId),
     /// All values of a vertex.
     Properties(VertexId),
+    /// Which vertices have which value of the vertex property at this place of the schema.
+    Column(u32),
+    /// Which vertices have the value with this hash of the property at this place, which has an index.
+    Value(u32, u32),
     /// Whether an id is a vertex.
     Existence(VertexId),
     /// Which vertices there are.
@@ -65,6 +69,8 @@ impl ReadKey {
             Self::InList(vertex) => format!("the in-edges of vertex {}", key(vertex)),
             Self::Edge(source, target) => format!("the edge from {} to {}", key(source), key(target)),
             Self::Properties(vertex) => format!("the properties of vertex {}", key(vertex)),
+            Self::Column(_) => "a property that was searched".to_owned(),
+            Self::Value(..) => "the vertices with a value that was searched".to_owned(),
             Self::Existence(vertex) => format!("the existence of vertex {}", key(vertex)),
             Self::Vertices => "the set of vertices".to_owned(),
             Self::Edges => "the set of edges".to_owned(),

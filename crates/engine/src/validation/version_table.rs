@@ -91,6 +91,10 @@ fn place(item: ReadKey) -> usize {
             // Apart from what is about vertices of small ids.
             spread((u64::from(source) << 32 | u64::from(target)) ^ 0x5bd1_e995_9e37_79b9, NUM_STRIPES)
         }
+        ReadKey::Column(place) => spread(u64::from(place) ^ 0xa076_1d64_78bd_642f, NUM_STRIPES),
+        ReadKey::Value(place, hash) => {
+            spread((u64::from(place) << 32 | u64::from(hash)) ^ 0xe703_7ed1_a0b4_28db, NUM_STRIPES)
+        }
         ReadKey::Vertices | ReadKey::Edges => 0,
     }
 }

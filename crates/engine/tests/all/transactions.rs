@@ -220,6 +220,11 @@ pub fn conflict(what: &str) -> String {
 /// What is named in the error, the graph, what is read, and what changes it.
 pub type Case = (&'static str, GraphOptions, Look<'static>, Update);
 
+/// Looks for the vertices with a value.
+fn finds(name: &'static str, value: i64) -> Look<'static> {
+    Box::new(move |t| drop(t.find(name, &value.into())))
+}
+
 /// Reads that conflict with an update of [`before`].
 pub fn conflicts() -> Vec<Case> {
     let undirected = GraphOptions { direction: graph::Direction::Undirected, ..strings() };
@@ -261,6 +266,10 @@ pub fn conflicts() -> Vec<Case> {
             Box::new(|t| drop(t.vertex_value(&key("c"), "size"))),
             Update::set_vertex("c", "size", 2),
         ),
+        ("a property that was searched", strings(), finds("size", 1), Update::set_vertex("c", "size", 2)),
+        ("a property that was searched", strings(), finds("size", 2), Update::set_vertex("a", "size", 2)),
+        ("a property that was searched", strings(), finds("new", 2), Update::set_vertex("a", "new", 2)),
+        ("the properties of vertex c", strings(), finds("size", 1), removed("c")),
         (
             "the properties of vertex c",
             strings(),
@@ -284,6 +293,8 @@ pub fn harmless() -> Vec<(Look<'static>, Update)> {
         (Box::new(|t| drop(t.neighbors(&key("a"), Side::In))), add("a", "c")),
         (Box::new(|t| drop(t.has_vertex(&key("a")))), add("a", "new")),
         (Box::new(|t| drop(t.vertex_value(&key("c"), "size"))), add("c", "a")),
+        (finds("size", 1), removed("b")),
+        (finds("size", 1), Update::set_vertex("b", "name", "c")),
         (Box::new(|t| drop(t.vertices())), add("a", "c")),
         (Box::new(|t| drop(t.has_vertex(&key("new")))), add("a", "newer")),
     ]

@@ -67,6 +67,14 @@ impl PropertySchema {
         self.columns.iter().position(|(known, _)| known == name)
     }
 
+    /// The name that differs least from `name`, of those that differ in at most a third of its characters; for messages
+    /// about a name that is not there.
+    pub fn nearest(&self, name: &str) -> Option<&str> {
+        let most = name.chars().count().div_ceil(3);
+        let distances = self.columns.iter().map(|(known, _)| (edit_distance(known, name), &known[..]));
+        distances.filter(|&(distance, _)| distance <= most).min().map(|(_, known)| known)
+    }
+
     /// Names and types in the order of the columns.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = (&str, PropertyType)> {
         self.columns.iter().map(|(name, property_type)| (&name[..], *property_type))
@@ -88,9 +96,33 @@ impl PropertySchema {
     }
 }
 
+/// The number of characters to insert, remove or replace to make `second` of `first`, whatever their case.
+fn edit_distance(first: &str, second: &str) -> usize {
+    let second: Vec<char> = second.to_lowercase().chars().collect();
+    let mut row: Vec<usize> = (0..=second.len()).collect();
+    for (index, letter) in first.to_lowercase().chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], index + 1);
+        for (place, &other) in second.iter().enumerate() {
+            let replaced = diagonal + usize::from(letter != other);
+            diagonal = row[place + 1];
+            row[place + 1] = replaced.min(diagonal + 1).min(row[place] + 1);
+        }
+    }
+    row[second.len()]
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_nearest_name_is_found() {
+        let schema = ["email", "e_mail_2", "size"].map(|name| (name.to_owned(), PropertyType::String));
+        let schema = PropertySchema::new(schema).unwrap();
+        let nearest = ["emial", "E-Mail", "emails", "sizes", "x", ""].map(|name| schema.nearest(name));
+        assert_eq!(nearest, [Some("email"), Some("email"), Some("email"), Some("size"), None, None]);
+        assert_eq!(edit_distance("kitten", "sitting"), 3);
+    }
 
     #[test]
     fn names_are_unique_and_show() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use base::VertexId;
 use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 
-use super::{ColumnFile, PropertyRecord};
+use super::{ColumnFile, IndexKind, PropertyRecord, VertexIndex, value_hash};
 use crate::Result;
 use crate::level::Level;
 use crate::side::Sense;
@@ -18,6 +18,7 @@ pub(crate) struct VertexColumn {
     pub record: PropertyRecord,
     /// The values at the version of the base run; none where all are null.
     pub file: Option<Arc<ColumnFile>>,
+    pub index: Option<VertexIndex>,
 }
 
 /// Values that are laid over those of a snapshot, as a version of a live graph has them; they never change themselves.
@@ -31,7 +32,14 @@ pub trait PropertyOverlay: Debug + Send + Sync {
     /// The vertices that may have another value than in the snapshot, of the property at a place of the schema:
     /// ascending, each with its value.
     fn values(&self, place: usize) -> Vec<(VertexId, PropertyValue<'_>)>;
+
+    /// Appends all vertices that have a value of the property at a place and may have another one in the snapshot, in any
+    /// order, and perhaps vertices that have another value.
+    fn push_candidates(&self, place: usize, value: PropertyValue<'_>, to: &mut Vec<VertexId>);
 }
+
+/// Rows of a column that a search reads at a time.
+const SEARCHED_ROWS: usize = 1 << 16;
 
 /// The properties of the vertices of a view. Nothing is read before it is asked for.
 #[derive(Clone, Copy, Debug)]
@@ -72,6 +80,41 @@ impl<'a> VertexProperties<'a> {
             Some(value) => Ok(value),
             None => self.stored.value(place, vertex),
         }
+    }
+
+    /// The index of the property at a place of the schema; `None` where it has none.
+    pub fn index(self, place: usize) -> Option<IndexKind> {
+        let number = *self.stored.numbers.get(place)?;
+        self.stored.columns[number as usize].index.as_ref().map(|index| index.kind)
+    }
+
+    /// The vertices with a value of the property at a place of the schema, ascending. Null finds nothing.
+    ///
+    /// Cost: with an index, a search in its parts and a look at each vertex that was found, and without one, a read of the
+    /// whole property.
+    ///
+    /// # Errors
+    /// What is read is damaged.
+    pub fn find(self, place: usize, value: PropertyValue<'_>) -> Result<Vec<VertexId>> {
+        if value.is_null() {
+            return Ok(Vec::new());
+        }
+        let mut found = self.stored.candidates(place, value)?;
+        if let Some(laid_over) = self.laid_over {
+            laid_over.push_candidates(place, value, &mut found);
+        }
+        found.sort_unstable();
+        found.dedup();
+        // A candidate had the value in some version; the view decides.
+        let mut fault = None;
+        found.retain(|&vertex| match self.value(place, vertex) {
+            Ok(current) => current == value,
+            Err(error) => {
+                fault.get_or_insert(error);
+                false
+            }
+        });
+        fault.map_or(Ok(found), Err)
     }
 
     /// The values of all ids below the vertex bound, of the property at a place of the schema; `None` where there is no
@@ -140,7 +183,7 @@ impl StoredProperties {
         }
     }
 
-    fn value_of(&self, number: u32, vertex: VertexId) -> Result<PropertyValue<'_>> {
+    pub(crate) fn value_of(&self, number: u32, vertex: VertexId) -> Result<PropertyValue<'_>> {
         let column = &self.columns[number as usize];
         // The step next to the version has the last word.
         for (level, sense) in self.steps.iter().rev() {
@@ -157,6 +200,30 @@ impl StoredProperties {
         }
     }
 
+    /// Vertices that may have a value of the property at a place: all that have it, and perhaps others.
+    fn candidates(&self, place: usize, value: PropertyValue<'_>) -> Result<Vec<VertexId>> {
+        let Some(&number) = self.numbers.get(place) else { return Ok(Vec::new()) };
+        let VertexColumn { record, file, index } = &self.columns[number as usize];
+        let mut found = Vec::new();
+        if let Some((index, hash)) = index.as_ref().zip(value_hash(value)) {
+            index.push_candidates(hash, &mut found)?;
+            return Ok(found);
+        }
+        if let Some(file) = file {
+            let num_rows = file.len().min(self.vertex_bound);
+            for start in (0..num_rows).step_by(SEARCHED_ROWS) {
+                let rows = start..num_rows.min(start + SEARCHED_ROWS);
+                let column = file.read(number, record.property_type, rows.clone())?;
+                found.extend(rows.filter(|row| column.get(row - start) == value).map(|row| row as VertexId));
+            }
+        }
+        for (level, _) in &self.steps {
+            let changes = level.property_changes(number)?.into_iter().flat_map(|changes| changes.iter());
+            found.extend(changes.filter(|(_, new, old)| *new == value || *old == value).map(|(vertex, ..)| vertex));
+        }
+        Ok(found)
+    }
+
     /// The values of all ids below the vertex bound.
     fn column(&self, place: usize) -> Result<Option<PropertyColumn>> {
         self.numbers.get(place).map(|&number| self.column_of(number)).transpose()
@@ -164,7 +231,7 @@ impl StoredProperties {
 
     /// The values of a column by its number, also of one that the version has not: all are null then.
     pub(crate) fn column_of(&self, number: u32) -> Result<PropertyColumn> {
-        let VertexColumn { record, file } = &self.columns[number as usize];
+        let VertexColumn { record, file, .. } = &self.columns[number as usize];
         let mut changed: BTreeMap<VertexId, PropertyValue<'_>> = BTreeMap::new();
         for (level, sense) in &self.steps {
             let Some(changes) = level.property_changes(number)? else { continue };

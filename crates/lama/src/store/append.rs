@@ -129,7 +129,9 @@ impl Store {
             property_type: *property_type,
             since: number,
             file: None,
+            index: None,
         }));
+        draft.add_to_indexes(&mut manifest, changes.properties)?;
         let record = |(name, property_type): &(String, PropertyType)| EdgeRecord {
             name: name.clone(),
             property_type: *property_type,

@@ -273,6 +273,9 @@ impl Draft<'_> {
                 self.add(file);
                 record.file = Some(number);
             }
+            if let Some(index) = &mut record.index {
+                index.parts = self.renew_index(column as u32, &values)?;
+            }
         }
         Ok(())
     }

@@ -13,7 +13,10 @@ use crate::file::{FileKind, FramedFile};
 use crate::level::{Level, LevelFile};
 use crate::lists::ListRules;
 use crate::manifest::{FileRecord, Manifest};
-use crate::property::{ColumnFile, EdgeColumns, PropertyRecord, StoredProperties, StoredRows, VertexColumn};
+use crate::property::{
+    ColumnFile, EdgeColumns, IndexPart, IndexRecord, PropertyRecord, StoredProperties, StoredRows, VertexColumn,
+    VertexIndex,
+};
 use crate::side::Sense;
 use crate::store::WriterLock;
 use crate::view::{View, ViewParts};
@@ -354,9 +357,22 @@ impl Files<'_> {
                 let path = self.path.join(names::column(record.file.unwrap_or(0)));
                 return Err(base::Error::corrupt(&path, 0, what).into());
             }
-            Ok(VertexColumn { record: record.clone(), file })
+            let index = record.index.as_ref().map(|index| self.open_index(index, old)).transpose()?;
+            Ok(VertexColumn { record: record.clone(), file, index })
         };
         self.manifest.properties.iter().enumerate().map(open).collect()
+    }
+
+    /// Opens the parts of an index; takes over from `old` those that it has.
+    fn open_index(&self, record: &IndexRecord, old: Option<&State>) -> Result<VertexIndex> {
+        let known = old.into_iter().flat_map(|old| &*old.columns).filter_map(|column| column.index.as_ref());
+        let known: Vec<&(u32, Arc<IndexPart>)> = known.flat_map(|index| &index.parts).collect();
+        let open = |&number: &u32| match known.iter().find(|(known, _)| *known == number) {
+            Some((_, part)) => Ok((number, Arc::clone(part))),
+            None => Ok((number, Arc::new(IndexPart::open(&*self.open(FileKind::Index, &names::index(number))?)?))),
+        };
+        let parts = record.parts.iter().map(open).collect::<Result<_>>()?;
+        Ok(VertexIndex { kind: record.kind, parts })
     }
 
     /// Opens the rows of edges; takes over from `old` what is the same.

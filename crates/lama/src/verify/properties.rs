@@ -14,7 +14,7 @@ use graph::property::{PropertyColumn, PropertyValue};
 use super::Lives;
 use crate::changes::PageChanges;
 use crate::level::{Level, net_properties};
-use crate::property::{ChangesRef, PropertyRecord};
+use crate::property::{ChangesRef, PropertyRecord, push_changes, push_column, split};
 use crate::store::State;
 use crate::{Result, names};
 
@@ -75,6 +75,7 @@ impl<'a> Walk<'a> {
         if let Some(vertex) = (0..self.stored.len()).find(is_bad) {
             return Err(corrupt(format!("vertex {vertex} is dead and has a value")));
         }
+        self.check_index(path)?;
         let num_versions = self.levels.len();
         let mut changed = Changed::new();
         for index in self.anchor_index + 1..num_versions {
@@ -83,6 +84,32 @@ impl<'a> Walk<'a> {
         changed.clear();
         for index in (0..self.anchor_index).rev() {
             self.step(&mut changed, index + 1, index)?;
+        }
+        Ok(())
+    }
+
+    /// The index of the column, if it has one, has an entry for each value of each version, and its entries ascend.
+    fn check_index(&self, path: &Path) -> Result<()> {
+        let Some(index) = &self.state.columns[self.column as usize].index else { return Ok(()) };
+        for (_, part) in &index.parts {
+            let entries = part.entries()?;
+            if let Some(place) = entries.windows(2).position(|pair| pair[0] >= pair[1]) {
+                return Err(part.corrupt(place + 1, "entries that ascend expected").into());
+            }
+        }
+        let mut needed = Vec::new();
+        push_column(0, &self.stored, &mut needed);
+        for level in self.levels.iter().flatten() {
+            self.changes(level)?.into_iter().for_each(|changes| push_changes(changes, &mut needed));
+        }
+        for entry in needed {
+            if !index.has(entry)? {
+                let (_, vertex) = split(entry);
+                let name = &self.record.name;
+                let what = format!("the index of the property {name:?} lacks a value of vertex {vertex}");
+                let file = index.parts.first().map_or(names::MANIFEST.to_owned(), |(number, _)| names::index(*number));
+                return Err(base::Error::corrupt(&path.join(file), 0, what).into());
+            }
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
-use anden_lama::{Error, GraphOptions, KeyScheme, MergeScope, Result, Retention, Store};
+use anden_lama::{Error, GraphOptions, IndexInfo, IndexKind, KeyScheme, MergeScope, Result, Retention, Store};
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::{FaultPlan, FaultStorage, Storage};
@@ -36,6 +36,8 @@ struct Change {
     disk: FaultStorage,
     before: Past,
     after: Past,
+    /// The indexes that it leaves.
+    indexes: Vec<IndexInfo>,
     act: Act,
 }
 
@@ -43,12 +45,16 @@ fn pool() -> Pool {
     Pool::new(1).unwrap()
 }
 
-/// A database with so many snapshots, each with new keys.
-fn database(num_snapshots: u32, options: GraphOptions) -> (FaultStorage, Past) {
+/// A database with so many snapshots, each with new keys; with a property if the name of the change mentions an index.
+fn database(name: &str, num_snapshots: u32, options: GraphOptions) -> (FaultStorage, Past) {
     let random = &mut Random(11);
     let mut content = Content::new(options, 24);
     for i in 0..50_u32 {
         content.add_edge(i * i % 23, i * 7 % 24, i);
+    }
+    if name.contains("index") {
+        content.properties.add(random);
+        (0..20).for_each(|vertex| content.properties.set(vertex, random));
     }
     let disk = FaultStorage::default();
     let store = content.write(Arc::new(disk.clone()), path(), None).unwrap();
@@ -77,10 +83,11 @@ fn named(name: &str, options: GraphOptions) -> GraphOptions {
 /// An append, after `prepare` and with what the retention gives up.
 fn appending(name: &'static str, num_snapshots: u32, prepare: impl Fn(&Store, &mut Past), given_up: &[u32]) -> Change {
     let options = named(name, GraphOptions { keys: KeyScheme::String, ..GraphOptions::default() });
-    let (disk, mut before) = database(num_snapshots, options);
+    let (disk, mut before) = database(name, num_snapshots, options);
     prepare(&open(&disk), &mut before);
     let mut content = before.newest.clone();
     content.evolve_all(&mut Random(77));
+    (0..8).for_each(|vertex| content.properties.set(vertex, &mut Random(u64::from(vertex))));
     content.add_vertices(3);
     let mut after = before.clone();
     after.append(content.clone(), Some("named"));
@@ -88,15 +95,29 @@ fn appending(name: &'static str, num_snapshots: u32, prepare: impl Fn(&Store, &m
     let old = before.newest.clone();
     let act =
         move |store: &Store| content.changes_from(&old).with(|changes| store.append(changes, Some("named"))).map(drop);
-    Change { name, disk, before, after, act: Box::new(act) }
+    Change::new(name, disk, (before, after), Box::new(act))
 }
 
 fn changing(name: &'static str, forgotten: &[u32], act: impl Fn(&Store) -> Result<()> + 'static) -> Change {
     let undirected = GraphOptions { direction: Direction::Undirected, ..GraphOptions::default() };
-    let (disk, before) = database(6, named(name, GraphOptions { keys: KeyScheme::Dense, ..undirected }));
+    let (disk, before) = database(name, 6, named(name, GraphOptions { keys: KeyScheme::Dense, ..undirected }));
     let mut after = before.clone();
     after.forget(forgotten);
-    Change { name, disk, before, after, act: Box::new(act) }
+    Change::new(name, disk, (before, after), Box::new(act))
+}
+
+/// Makes an index of the first property.
+fn index(store: &Store) -> Result<()> {
+    let view = store.view()?;
+    let (name, _) = view.properties().schema().get(0).unwrap();
+    store.publish_index(store.draft_index(name, IndexKind::Plain, &Silent)?)
+}
+
+/// A change of a database with an index of its first property.
+fn changing_indexed(name: &'static str, act: impl Fn(&Store) -> Result<()> + 'static) -> Change {
+    let Change { disk, before, .. } = changing(name, &[], |_| Ok(()));
+    index(&open(&disk)).unwrap();
+    Change::new(name, disk, (before.clone(), before), Box::new(act))
 }
 
 fn changes() -> Vec<Change> {
@@ -119,6 +140,13 @@ fn changes() -> Vec<Change> {
         appending("append of weights and rows", 3, |_, _| {}, &[]),
         appending("append with retention", 4, keep_two, &[3]),
         appending("append over a dropped newest", 3, hide_newest, &[]),
+        appending("append with an index", 3, |store, _| index(store).unwrap(), &[]),
+        changing("index", &[], index),
+        changing_indexed("merge with an index", merges(MergeScope::All)),
+        changing_indexed("drop of an index", |store| {
+            let name = store.indexes()[0].property.clone();
+            store.drop_index(&name)
+        }),
         changing("merge", &[], merges(MergeScope::All)),
         changing("merge newest", &[], merges(MergeScope::Newest(3))),
         changing("merge of weights and rows", &[], merges(MergeScope::All)),
@@ -131,6 +159,12 @@ fn changes() -> Vec<Change> {
 }
 
 impl Change {
+    fn new(name: &'static str, disk: FaultStorage, (before, after): (Past, Past), act: Act) -> Self {
+        let changed = open(&disk.duplicate());
+        act(&changed).unwrap();
+        Self { name, disk, before, after, indexes: changed.indexes(), act }
+    }
+
     /// The calls that opening makes, and those of the change.
     fn num_calls(&self) -> (u64, u64) {
         let disk = self.disk.duplicate();
@@ -150,7 +184,8 @@ impl Change {
         assert!(report.unknown_files.is_empty(), "{place}: {:?}", report.unknown_files);
         assert_eq!(reader.snapshots(), store.snapshots(), "{place}");
         // Of a merge, both are the same.
-        let is_after = store.snapshots().iter().map(|info| info.number).eq(self.after.numbers());
+        let numbers = store.snapshots().into_iter().map(|info| info.number);
+        let is_after = numbers.eq(self.after.numbers()) && store.indexes() == self.indexes;
         let expected = if is_after { &self.after } else { &self.before };
         expected.compare(&store).unwrap_or_else(|e| panic!("{place}: {e}"));
         is_after
@@ -177,6 +212,7 @@ fn a_crash_leaves_what_was_or_what_was_to_be() {
             }
         }
         let can_differ = change.before.numbers() != change.after.numbers();
+        let can_differ = can_differ || ["index", "drop of an index"].contains(&name);
         assert!(
             num_new >= num_disks() && (num_old >= num_disks() || !can_differ),
             "{name}: {num_old} old, {num_new} new"

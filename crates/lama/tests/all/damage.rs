@@ -85,6 +85,11 @@ fn damage_of_weights_beside_rows_is_found() {
     damage_versions("weighted rows", samples::weighted_rows(), is_meant);
 }
 
+#[test]
+fn damage_of_indexes_is_found() {
+    damage_versions("indexes", samples::indexed(), |name| name.starts_with("index-") || name == "MANIFEST");
+}
+
 /// Flips bytes and cuts files, and demands that the file is refused by name.
 fn damage_versions(what: &str, (whole, past): (FaultStorage, Past), is_meant: impl Fn(&str) -> bool) {
     let (pool, serial) = (Pool::new(0).unwrap(), Pool::new(1).unwrap());

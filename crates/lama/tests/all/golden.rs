@@ -19,6 +19,7 @@ use crate::model::samples;
 const VERSIONS: &str = "versions";
 const ROWS: &str = "rows";
 const WEIGHTED_ROWS: &str = "weighted-rows";
+const INDEXED: &str = "indexed";
 
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
@@ -35,6 +36,7 @@ fn the_same_graph_gives_the_same_bytes() {
         (VERSIONS, samples::versions_at(VERSIONS).0),
         (ROWS, samples::rows_at(ROWS).0),
         (WEIGHTED_ROWS, samples::weighted_rows_at(WEIGHTED_ROWS).0),
+        (INDEXED, samples::indexed_at(INDEXED).0),
     ];
     for (name, disk) in samples::all().into_iter().map(write).chain(versions) {
         let directory = golden(name);
@@ -65,8 +67,12 @@ fn kept_databases_are_read() {
         model.compare(&store.view().unwrap()).unwrap();
         store.verify(&Pool::new(1).unwrap()).unwrap();
     }
-    let versions =
-        [(VERSIONS, samples::versions().1), (ROWS, samples::rows().1), (WEIGHTED_ROWS, samples::weighted_rows().1)];
+    let versions = [
+        (VERSIONS, samples::versions().1),
+        (ROWS, samples::rows().1),
+        (WEIGHTED_ROWS, samples::weighted_rows().1),
+        (INDEXED, samples::indexed().1),
+    ];
     for (name, past) in versions {
         let store = Store::open_read_only(Arc::new(DiskStorage), &golden(name)).unwrap();
         past.compare(&store).unwrap();

@@ -159,7 +159,13 @@ fn read_view(view: &View) -> Result<()> {
     for place in 0..view.properties().schema().len() {
         let column = view.properties().column(place);
         assert!(column.is_err() || column.is_ok_and(|column| column.is_some_and(|column| column.len() == bound)));
-        (0..bound as u32).for_each(|v| drop(view.properties().value(place, v)));
+        for v in 0..bound as u32 {
+            if let Ok(value) = view.properties().value(place, v)
+                && let Ok(found) = view.properties().find(place, value)
+            {
+                assert!(found.iter().all(|&vertex| (vertex as usize) < bound));
+            }
+        }
     }
     Ok(view.check()?)
 }
@@ -174,6 +180,7 @@ fn is_refused(place: &str, pool: &Pool, disk: impl FnOnce() -> FaultStorage) -> 
 fn lies_about_versions_do_no_harm() {
     let is_meant = |name: &str| ["level-", "dict-", "column-"].iter().any(|prefix| name.starts_with(prefix));
     lie_about(samples::versions().0, is_meant);
+    lie_about(samples::indexed().0, |name| name.starts_with("index-"));
 }
 
 #[test]
@@ -281,6 +288,31 @@ fn strings(bytes: &[u8]) -> Vec<std::ops::Range<usize>> {
     let (offsets, text) = (section(bytes, 7), section(bytes, 8));
     let ends: Vec<usize> = offsets.step_by(8).map(|at| text.start + u64_at(bytes, at)).collect();
     ends.windows(2).map(|pair| pair[0]..pair[1]).collect()
+}
+
+#[test]
+fn a_missing_entry_of_an_index_is_found() {
+    let (pool, (whole, _)) = (Pool::new(1).unwrap(), samples::indexed());
+    let names = whole.list("db".as_ref()).unwrap().into_iter().filter(|name| name.starts_with("index-"));
+    let (mut num_missing, mut num_disordered) = (0, 0);
+    for name in names {
+        let bytes = whole.contents(&Path::new("db").join(&name)).unwrap();
+        let old_crc = seal(&mut bytes.clone());
+        for entry in section(&bytes, 36).step_by(8) {
+            // The entry is that of another vertex.
+            let mut lie = bytes.clone();
+            lie[entry + 1] ^= 1;
+            let disk = whole.duplicate();
+            replace(&disk, &name, lie, old_crc);
+            let store = Store::open_read_only(Arc::new(disk), "db".as_ref()).unwrap();
+            let Err(error) = store.verify(&pool) else { continue };
+            let error = error.to_string();
+            assert!(error.contains(&name) || error.contains("lacks a value"), "{error}");
+            num_missing += u32::from(error.contains("lacks a value of vertex"));
+            num_disordered += u32::from(error.contains("entries that ascend expected"));
+        }
+    }
+    assert!(num_missing > 10 && num_disordered > 0, "{num_missing} missing, {num_disordered} out of order");
 }
 
 #[test]

@@ -40,6 +40,9 @@ const COLUMN_COPIES: u64 = 3;
 /// A value of a property that has no file yet.
 const VALUE_BYTES: u64 = 8;
 
+/// An entry of an index that is written anew: [`COLUMN_COPIES`] of it are more than it takes.
+const INDEX_ENTRY_BYTES: u64 = 8;
+
 /// Changed values are found by vertex before they are laid over a column.
 const CHANGED_VALUE_COPIES: u64 = 8;
 
@@ -115,7 +118,8 @@ fn held_bytes(state: &State, view: &View) -> u64 {
     let num_rows = view.vertex_bound() as u64;
     let column_bytes = |column: usize, file: Option<u32>| {
         let stored = file.map_or(VALUE_BYTES * num_rows, |number| len_of(&names::column(number)));
-        stored + CHANGED_VALUE_COPIES * properties.changed_bytes(column as u32)
+        let entries = if manifest.properties[column].index.is_some() { INDEX_ENTRY_BYTES * num_rows } else { 0 };
+        stored + CHANGED_VALUE_COPIES * properties.changed_bytes(column as u32) + entries
     };
     let changed = manifest.properties.iter().enumerate().filter(|(column, _)| properties.has_changed(*column as u32));
     let columns = changed.map(|(column, record)| column_bytes(column, record.file));

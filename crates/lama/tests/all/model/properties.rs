@@ -130,9 +130,25 @@ impl Properties {
             for vertex in 0..view.vertex_bound() as VertexId {
                 assert_eq!(found.value(column, vertex)?, self.get(column, vertex), "{column} {vertex}");
             }
+            self.compare_found(view, column)?;
             assert!(found.value(column, view.vertex_bound() as VertexId)?.is_null());
         }
         assert!(found.column(schema.len())?.is_none());
+        Ok(())
+    }
+}
+
+impl Properties {
+    /// A search for each value of a column, and for one that no vertex has, gives the vertices that have it.
+    fn compare_found(&self, view: &View, column: usize) -> Result<()> {
+        let values = self.values.iter().filter(|((of, _), _)| *of == column).map(|(_, value)| value);
+        let absent = Value::Bytes(b"no vertex has this".to_vec());
+        for value in values.chain([&absent]) {
+            let has_it = (0..view.vertex_bound() as VertexId).filter(|&vertex| self.get(column, vertex) == value.get());
+            let expected: Vec<VertexId> = has_it.collect();
+            assert_eq!(view.properties().find(column, value.get())?, expected, "column {column}: {value:?}");
+        }
+        assert!(view.properties().find(column, PropertyValue::Null)?.is_empty());
         Ok(())
     }
 }

@@ -1,6 +1,6 @@
 //! Small databases that between them use every structure of the format.
 
-use anden_lama::MergeScope;
+use anden_lama::{IndexKind, MergeScope};
 use base::parallel::Pool;
 use base::progress::Silent;
 use base::storage::FaultStorage;
@@ -96,8 +96,37 @@ pub fn weighted_rows_at(path: &str) -> (FaultStorage, Past) {
     write_versions(GraphOptions { weight_type, edge_properties: true, ..GraphOptions::default() }, path)
 }
 
+/// A database of many kinds of versions, with indexes of properties.
+pub fn indexed() -> (FaultStorage, Past) {
+    indexed_at("db")
+}
+
+/// The same at another path.
+pub fn indexed_at(path: &str) -> (FaultStorage, Past) {
+    let index = |store: &Store, content: &Content, number: u32| {
+        // One is made before the merge and one behind it.
+        let place = match number {
+            3 => 0,
+            5 => content.properties.schema.len() - 1,
+            _ => return,
+        };
+        let name = &content.properties.schema[place].0;
+        store.publish_index(store.draft_index(name, IndexKind::Plain, &Silent).unwrap()).unwrap();
+    };
+    write_versions_with(GraphOptions::default(), path, index)
+}
+
 /// The same at another path, of another kind of graph.
 pub fn write_versions(options: GraphOptions, path: &str) -> (FaultStorage, Past) {
+    write_versions_with(options, path, |_, _, _| {})
+}
+
+/// The same; something more is done behind each snapshot.
+fn write_versions_with(
+    options: GraphOptions,
+    path: &str,
+    behind: impl Fn(&Store, &Content, u32),
+) -> (FaultStorage, Past) {
     let pool = Pool::new(1).unwrap();
     let random = &mut Random(7);
     let mut content = Content::new(options, 40);
@@ -120,6 +149,7 @@ pub fn write_versions(options: GraphOptions, path: &str) -> (FaultStorage, Past)
         let name = (number == 7).then_some("seventh");
         content.changes_from(&past.newest).with(|changes| store.append(changes, name)).unwrap();
         past.append(content.clone(), name);
+        behind(&store, &content, number);
         if number == 4 {
             store.merge(MergeScope::All, &pool, &Silent).unwrap();
         }
