@@ -179,6 +179,8 @@ pub enum Query {
         /// The value, as text of the property's type
         #[arg(allow_hyphen_values = true)]
         value: String,
+        #[command(flatten)]
+        listing: Listing,
     },
     /// How many vertices have which degree, with a plot
     Degrees {

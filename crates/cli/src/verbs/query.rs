@@ -105,10 +105,11 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
         }
         Query::Path { u, v, columns, .. } => path(view, view.path(u.as_str(), v.as_str())?, Parallel::First, columns)?,
         Query::Reachable { u, v } => Answer::Bool(view.is_reachable(u.as_str(), v.as_str())?),
-        Query::Find { name, value } => {
+        Query::Find { name, value, listing } => {
             let value = NewValue::Text { text: value.clone(), is_quoted: false };
             let found = view.find_vertices(name, value)?;
-            Answer::Keys(found.into_iter().map(|vertex| Ok(view.key(vertex)?)).collect::<Result<_>>()?)
+            let found = found.into_iter().map(|vertex| Ok(view.key(vertex)?)).collect::<Result<_>>()?;
+            keys(view, found, listing)?
         }
         Query::Degrees { side } => {
             let name = match side.side() {
