@@ -70,7 +70,13 @@ impl std::fmt::Debug for View {
 }
 
 impl View {
-    pub(crate) fn new(graph: lama::View, session: Session, pin: Pin, name: String, part_name: Option<PartName>) -> Self {
+    pub(crate) fn new(
+        graph: lama::View,
+        session: Session,
+        pin: Pin,
+        name: String,
+        part_name: Option<PartName>,
+    ) -> Self {
         let (name, least_patch_bytes) = (OnceLock::from(name), OnceLock::new());
         let seen = Seen { _pin: Some(pin), _whole: None, name, newest: None, least_patch_bytes, part_name };
         Self::seen(graph, session, seen)

@@ -45,7 +45,7 @@ fn social(folder: &Path) -> Database {
     };
     let mut options = LoadOptions { source, ..LoadOptions::default() };
     options.graph.keys = KeyScheme::String;
-    Database::load(&folder.join("db"), &[], &options, &Session::new(2).unwrap()).unwrap().0
+    Database::load(folder.join("db"), &[], &options, &Session::new(2).unwrap()).unwrap().0
 }
 
 /// The edges of a view by key, in order.

@@ -51,7 +51,10 @@ fn several_files_become_one_graph() {
     scene.anden(&["load", "again", "edges.csv", "--vertices", "vertices.csv", "--ids", "string"]).succeeded();
     assert_eq!(scene.anden(&["diff", "db", "1", "1", "--with", "again"]).succeeded().stdout, "");
     // Updates and appends go on with types.
-    scene.write("updates.txt", "+ person:1 post:2 type=LIKES\n+ person:3 person:1 type=KNOWS\np person:3 labels Person\n");
+    scene.write(
+        "updates.txt",
+        "+ person:1 post:2 type=LIKES\n+ person:3 person:1 type=KNOWS\np person:3 labels Person\n",
+    );
     scene.anden(&["apply", "db", "updates.txt"]).succeeded();
     scene.write("more.csv", "source,target\n3,2\n");
     scene.anden(&["append", "db", "--edges", "LIKES:person:post=more.csv"]).succeeded();
@@ -68,7 +71,11 @@ fn names_that_nothing_has_give_a_note() {
     assert_eq!(noted.status, 0);
     assert!(noted.stderr.contains("note: no edge has the type \"LIKE\"; there are: KNOWS, LIKES"), "{}", noted.stderr);
     let noted = scene.anden(&["query", "db", "vertex", "person:1", "--label", "Persons", "--label", "Person"]);
-    assert!(noted.status == 0 && noted.stderr.contains("no vertex has the label \"Persons\"; there are: Person, Post"), "{}", noted.stderr);
+    assert!(
+        noted.status == 0 && noted.stderr.contains("no vertex has the label \"Persons\"; there are: Person, Post"),
+        "{}",
+        noted.stderr
+    );
     assert_eq!(scene.anden(&["run", "db", "wcc", "--label", "Person"]).succeeded().stderr, "");
     assert_eq!(scene.anden(&["run", "db", "wcc", "--type", "LIKE", "--quiet"]).succeeded().stderr, "");
 }
