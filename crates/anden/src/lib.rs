@@ -89,7 +89,7 @@ pub use query::{LevelFragment, ListFragments, Path, PathLength, ShortestPaths, S
 pub use session::Session;
 pub use sliding_window::SlidingWindow;
 pub use stats::Stats;
-pub use tables::{BatchRows, Batches, Parallel};
+pub use tables::{BatchRows, Batches, ParallelEdges};
 pub use transaction::{Pending, Transaction};
 pub use versions::SnapshotId;
 pub use view::{PieceStatistics, View};

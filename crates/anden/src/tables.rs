@@ -12,7 +12,7 @@ use base::VertexId;
 use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 
 pub use self::batches::{BatchRows, Batches};
-pub use self::edges::Parallel;
+pub use self::edges::ParallelEdges;
 use crate::properties::no_such;
 use crate::{Error, KeyRef, KeyScheme, Result, View};
 

@@ -31,7 +31,7 @@ const VALUE_BYTES: u64 = 24;
 /// columns.
 pub struct Batches<'a> {
     view: &'a View,
-    table: Table,
+    table: BatchSource,
     /// The vertex that is read next.
     next: VertexId,
     /// A list of several batches, and how many of its entries are read.
@@ -43,7 +43,7 @@ pub struct Batches<'a> {
 }
 
 /// What is read.
-enum Table {
+enum BatchSource {
     Edges(Chosen<EdgeField>),
     Vertices(Chosen<VertexField>),
 }
@@ -87,7 +87,7 @@ impl View {
     /// [`Error::NotFound`]: there is no such column, and the nearest one; [`Error::Memory`]: not even one worker has room
     /// for a batch. Batches fail where damage is met, and once the work is cancelled.
     pub fn edges(&self, columns: &[&str]) -> Result<Batches<'_>> {
-        Batches::new(self, Table::Edges(Chosen::of_edges(self, columns)?))
+        Batches::new(self, BatchSource::Edges(Chosen::of_edges(self, columns)?))
     }
 
     /// Reads all vertices, with these columns: `key`, `out_degree`, `in_degree`, where the graph has in-lists, and
@@ -96,12 +96,12 @@ impl View {
     /// # Errors
     /// As of [`edges`](Self::edges).
     pub fn vertices(&self, columns: &[&str]) -> Result<Batches<'_>> {
-        Batches::new(self, Table::Vertices(Chosen::of_vertices(self, columns)?))
+        Batches::new(self, BatchSource::Vertices(Chosen::of_vertices(self, columns)?))
     }
 }
 
 impl<'a> Batches<'a> {
-    fn new(view: &'a View, table: Table) -> Result<Self> {
+    fn new(view: &'a View, table: BatchSource) -> Result<Self> {
         let (session, num_columns) = (view.session(), table.schema().fields().len() as u64);
         let require = |num_workers: usize| {
             let num_bytes = num_workers as u64 * BATCH_ROWS as u64 * (ENTRY_BYTES + num_columns * VALUE_BYTES);
@@ -156,7 +156,9 @@ impl<'a> Batches<'a> {
             }
             let vertices = self.take_vertices();
             match &self.table {
-                Table::Edges(_) if vertices.len() == 1 && self.view.lists().out_degree(vertices.start) > BATCH_ROWS => {
+                BatchSource::Edges(_)
+                    if vertices.len() == 1 && self.view.lists().out_degree(vertices.start) > BATCH_ROWS =>
+                {
                     let entries = self.entries(vertices)?;
                     self.list = (!entries.is_empty()).then(|| (Arc::new(entries), 0));
                 }
@@ -176,8 +178,8 @@ impl<'a> Batches<'a> {
         let mut num_rows = 0;
         while self.next < bound {
             num_rows += match &self.table {
-                Table::Edges(_) => self.view.lists().out_degree(self.next),
-                Table::Vertices(_) => 1,
+                BatchSource::Edges(_) => self.view.lists().out_degree(self.next),
+                BatchSource::Vertices(_) => 1,
             };
             if num_rows > BATCH_ROWS && self.next > start {
                 break;
@@ -189,16 +191,20 @@ impl<'a> Batches<'a> {
 
     fn batch(&self, part: BatchPart) -> Result<RecordBatch> {
         match (&self.table, part) {
-            (Table::Edges(chosen), BatchPart::List(entries, range)) => chosen.edge_batch(self.view, &entries, range),
-            (Table::Edges(chosen), BatchPart::Vertices(vertices)) => {
+            (BatchSource::Edges(chosen), BatchPart::List(entries, range)) => {
+                chosen.edge_batch(self.view, &entries, range)
+            }
+            (BatchSource::Edges(chosen), BatchPart::Vertices(vertices)) => {
                 let entries = self.entries(vertices)?;
                 chosen.edge_batch(self.view, &entries, 0..entries.len())
             }
-            (Table::Vertices(chosen), BatchPart::Vertices(vertices)) => {
+            (BatchSource::Vertices(chosen), BatchPart::Vertices(vertices)) => {
                 let vertices: Vec<VertexId> = vertices.filter(|&vertex| self.view.is_live(vertex)).collect();
                 chosen.vertex_batch(self.view, &vertices)
             }
-            (Table::Vertices(_), BatchPart::List(..)) => Err(Error::InvalidInput("vertices have no lists".into())),
+            (BatchSource::Vertices(_), BatchPart::List(..)) => {
+                Err(Error::InvalidInput("vertices have no lists".into()))
+            }
         }
     }
 
@@ -213,7 +219,7 @@ impl<'a> Batches<'a> {
     }
 }
 
-impl Table {
+impl BatchSource {
     fn schema(&self) -> &SchemaRef {
         match self {
             Self::Edges(chosen) => &chosen.schema,

@@ -105,7 +105,7 @@ impl Chosen<EdgeField> {
 
 /// Which edges of a pair of vertices.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Parallel {
+pub enum ParallelEdges {
     /// All of them, in the order in which they were added.
     All,
     /// The first.
@@ -198,17 +198,17 @@ impl View {
     }
 
     /// Chosen columns of the edges from each of these vertices to the next one, as along a path; the columns are those of
-    /// [`edges`](Self::edges). [`Parallel::Lightest`] goes by the weight that was chosen
+    /// [`edges`](Self::edges). [`ParallelEdges::Lightest`] goes by the weight that was chosen
     /// ([`with_weight`](Self::with_weight)), or the graph's own.
     ///
     /// # Errors
     /// [`Error::NotFound`]: there is no such vertex or column; the lightest edge of a graph without weights; damage met on
     /// the way.
-    pub fn edge_rows(&self, vertices: &[Key], parallel: Parallel, columns: &[&str]) -> Result<RecordBatch> {
+    pub fn edge_rows(&self, vertices: &[Key], parallel: ParallelEdges, columns: &[&str]) -> Result<RecordBatch> {
         let chosen = Chosen::of_edges(self, columns)?;
         let weight = match (parallel, self.chosen()) {
-            (Parallel::Lightest, Some(chosen)) => EdgeField::find(self, chosen.name()),
-            (Parallel::Lightest, None) => {
+            (ParallelEdges::Lightest, Some(chosen)) => EdgeField::find(self, chosen.name()),
+            (ParallelEdges::Lightest, None) => {
                 self.needs_weights("the lightest edge")?;
                 EdgeField::find(self, OWN_WEIGHTS)
             }
@@ -221,8 +221,8 @@ impl View {
             let keeps = |other: VertexId, _: u64| Ok::<_, Error>(other == target);
             self.single_lists().push_entries(graph::Side::Out, source, &mut found, keeps)?;
             let picked = match (parallel, weight) {
-                (Parallel::All, _) => 0..found.len(),
-                (Parallel::Lightest, Some(weight)) => {
+                (ParallelEdges::All, _) => 0..found.len(),
+                (ParallelEdges::Lightest, Some(weight)) => {
                     let lightest = lightest(&weight.column(self, &found)?);
                     lightest..found.len().min(lightest + 1)
                 }

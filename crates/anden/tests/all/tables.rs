@@ -1,8 +1,8 @@
 //! Edges and vertices as rows of chosen columns, against the edges of the model one by one.
 
 use anden::{
-    Database, Direction, Error, Key, KeyScheme, Options, OwnedValue, Parallel, PropertyColumn, RecordBatch, Session,
-    Side, Update, View,
+    Database, Direction, Error, Key, KeyScheme, Options, OwnedValue, ParallelEdges, PropertyColumn, RecordBatch,
+    Session, Side, Update, View,
 };
 use testkit::Random;
 
@@ -84,14 +84,14 @@ fn check_pairs(view: &View, model: &Model, kind: Kind, place: &str) {
     let columns = names(view, kind);
     for (&(source, target), edges) in &model.edges {
         let keys: [Key; 2] = [u64::from(source).into(), u64::from(target).into()];
-        let found = view.edge_rows(&keys, Parallel::All, &columns).unwrap();
+        let found = view.edge_rows(&keys, ParallelEdges::All, &columns).unwrap();
         let expected = |edge: &Edge| row(edge, (source, target), view, kind);
         assert_eq!(texts(&found), edges.iter().map(expected).collect::<Vec<_>>(), "{place}: {source} {target}");
-        let first = view.edge_rows(&keys, Parallel::First, &columns).unwrap();
+        let first = view.edge_rows(&keys, ParallelEdges::First, &columns).unwrap();
         assert_eq!(texts(&first), edges.iter().take(1).map(expected).collect::<Vec<_>>(), "{place}");
         if kind.weights {
             let lightest = edges.iter().min_by_key(|edge| edge.weight).map(expected);
-            let found = view.edge_rows(&keys, Parallel::Lightest, &columns).unwrap();
+            let found = view.edge_rows(&keys, ParallelEdges::Lightest, &columns).unwrap();
             assert_eq!(texts(&found), Vec::from_iter(lightest), "{place}");
         }
     }
@@ -259,6 +259,6 @@ fn wrong_columns_are_refused_with_the_nearest() {
     assert_eq!(vertices, r#"there is no column "sektion" of vertices; did you mean "section"?"#);
     let both = refused(view.neighbor_rows(1, Side::Out, &["amout"]).map(drop));
     assert_eq!(both, r#"there is no column "amout" of vertices or edges; did you mean "amount"?"#);
-    assert!(matches!(view.edge_rows(&[1.into(), 2.into()], Parallel::Lightest, &[]), Err(Error::Unsupported(_))));
+    assert!(matches!(view.edge_rows(&[1.into(), 2.into()], ParallelEdges::Lightest, &[]), Err(Error::Unsupported(_))));
     assert!(matches!(view.vertex_rows(&[9.into()], &[]), Err(Error::NotFound(_))));
 }

@@ -161,7 +161,7 @@ pub enum Query {
         /// A row for each edge of the path with these columns: `source`, `target`, `weight`, `number`, and properties of
         /// edges. Of parallel edges, the lightest where weights count, else the first
         #[arg(long = "return", value_name = "NAME,…", value_parser = parse::names, conflicts_with_all = ["all", "count"])]
-        columns: Option<Names>,
+        columns: Option<ColumnNames>,
     },
     /// Whether there is a path from U to V
     Reachable {
@@ -197,7 +197,7 @@ pub enum Query {
         fragments: bool,
         /// Only these columns: `key`, `out_degree`, `in_degree`, and properties
         #[arg(long = "return", value_name = "NAME,…", value_parser = parse::names, conflicts_with = "fragments")]
-        columns: Option<Names>,
+        columns: Option<ColumnNames>,
     },
 }
 
@@ -208,7 +208,7 @@ pub struct Listing {
     /// of `neighbors` where one is named, a row for each edge: `source`, `target`, `weight`, `number`, and properties of
     /// edges. Columns stand between tabs, under their names; null is nothing between them
     #[arg(long = "return", value_name = "NAME,…", value_parser = parse::names)]
-    pub columns: Option<Names>,
+    pub columns: Option<ColumnNames>,
     /// The first N of the answer
     #[arg(long, value_name = "N", allow_negative_numbers = true)]
     pub limit: Option<usize>,
@@ -217,8 +217,8 @@ pub struct Listing {
     pub count: bool,
 }
 
-/// Names of columns.
-pub type Names = Vec<String>;
+/// ColumnNames of columns.
+pub type ColumnNames = Vec<String>;
 
 /// `--in` and `--both`.
 #[derive(Args, Clone, Copy, Debug)]

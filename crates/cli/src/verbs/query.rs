@@ -3,12 +3,12 @@
 use std::time::Instant;
 
 use anden::{
-    DegreeStatistics, FoundEdge, Key, NamedValues, NewValue, OwnedValue, Parallel, Path, PathLength, RecordBatch,
+    DegreeStatistics, FoundEdge, Key, NamedValues, NewValue, OwnedValue, ParallelEdges, Path, PathLength, RecordBatch,
     ShortestPaths, Side, VertexFragments, View,
 };
 use serde_json::{Value, json};
 
-use super::rows::NamedRows;
+use super::rows::AnswerRows;
 use super::{add_prefetch_json, degrees, fragments, open_selected, session, view};
 use crate::args::{Global, Listing, Query, QueryArgs, VertexSide};
 use crate::console::{Console, Table, count, real};
@@ -22,12 +22,12 @@ enum Answer {
     Edge(Vec<FoundEdge>, bool),
     Keys(Vec<Key>),
     Count(u64),
-    Rows(NamedRows),
+    Rows(AnswerRows),
     /// The row of a vertex.
-    Row(NamedRows),
+    Row(AnswerRows),
     Path(Option<Path>),
     /// A path, and a row for each of its edges.
-    Legs(Path, NamedRows),
+    Legs(Path, AnswerRows),
     Paths(Option<ShortestPaths>),
     Degrees(&'static str, DegreeStatistics),
     Vertex(Box<Vertex>),
@@ -92,10 +92,10 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
         Query::Fof { v, listing } => keys(view, view.fof(v.as_str())?, listing)?,
         Query::Path { u, v, weight: Some(name), columns, .. } => {
             let view = view.with_weight(name)?;
-            path(&view, view.weighted_path(u.as_str(), v.as_str())?, Parallel::Lightest, columns)?
+            path(&view, view.weighted_path(u.as_str(), v.as_str())?, ParallelEdges::Lightest, columns)?
         }
         Query::Path { u, v, weighted: true, columns, .. } => {
-            path(view, view.weighted_path(u.as_str(), v.as_str())?, Parallel::Lightest, columns)?
+            path(view, view.weighted_path(u.as_str(), v.as_str())?, ParallelEdges::Lightest, columns)?
         }
         Query::Path { u, v, all: true, .. } => {
             Answer::Paths(view.shortest_paths(u.as_str(), v.as_str(), usize::MAX)?)
@@ -103,7 +103,9 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
         Query::Path { u, v, count: Some(limit), .. } => {
             Answer::Paths(view.shortest_paths(u.as_str(), v.as_str(), *limit)?)
         }
-        Query::Path { u, v, columns, .. } => path(view, view.path(u.as_str(), v.as_str())?, Parallel::First, columns)?,
+        Query::Path { u, v, columns, .. } => {
+            path(view, view.path(u.as_str(), v.as_str())?, ParallelEdges::First, columns)?
+        }
         Query::Reachable { u, v } => Answer::Bool(view.is_reachable(u.as_str(), v.as_str())?),
         Query::Find { name, value, listing } => {
             let value = NewValue::Text { text: value.clone(), is_quoted: false };
@@ -121,7 +123,7 @@ fn answer(view: &View, query: &Query) -> Result<Answer> {
             Answer::Degrees(name, view.degree_statistics(side.side())?)
         }
         Query::Vertex { v, columns: Some(columns), .. } => {
-            Answer::Row(NamedRows::new(&view.vertex_rows(&[v.as_str().into()], &strs(columns))?)?)
+            Answer::Row(AnswerRows::new(&view.vertex_rows(&[v.as_str().into()], &strs(columns))?)?)
         }
         Query::Vertex { v, fragments, .. } => {
             let id = view.vertex(v.as_str())?;
@@ -144,7 +146,7 @@ fn names(columns: &Option<Vec<String>>) -> Option<Vec<&str>> {
 /// The first rows of a batch.
 fn listed(batch: &RecordBatch, listing: &Listing) -> Result<Answer> {
     let num_rows = batch.num_rows().min(listing.limit.unwrap_or(usize::MAX));
-    Ok(Answer::Rows(NamedRows::new(&batch.slice(0, num_rows))?))
+    Ok(Answer::Rows(AnswerRows::new(&batch.slice(0, num_rows))?))
 }
 
 /// Vertices, as much of them as is to be listed.
@@ -162,7 +164,7 @@ fn keys(view: &View, mut keys: Vec<Key>, listing: &Listing) -> Result<Answer> {
 /// The edges of a pair, as much of them as is to be listed.
 fn edge(view: &View, u: &str, v: &str, listing: &Listing) -> Result<Answer> {
     if let Some(columns) = names(&listing.columns) {
-        return listed(&view.edge_rows(&[u.into(), v.into()], Parallel::All, &columns)?, listing);
+        return listed(&view.edge_rows(&[u.into(), v.into()], ParallelEdges::All, &columns)?, listing);
     }
     if !listing.count && !view.has_edge_properties() && !view.is_multigraph() && view.weight_type().is_none() {
         return Ok(Answer::Bool(view.has_edge(u, v)?));
@@ -177,15 +179,15 @@ fn edge(view: &View, u: &str, v: &str, listing: &Listing) -> Result<Answer> {
 }
 
 /// A path, with its edges where columns of them are wanted.
-fn path(view: &View, path: Option<Path>, parallel: Parallel, columns: &Option<Vec<String>>) -> Result<Answer> {
+fn path(view: &View, path: Option<Path>, parallel: ParallelEdges, columns: &Option<Vec<String>>) -> Result<Answer> {
     Ok(match (path, names(columns)) {
         (Some(path), Some(columns)) => {
-            let rows = NamedRows::new(&view.edge_rows(&path.vertices, parallel, &columns)?)?;
+            let rows = AnswerRows::new(&view.edge_rows(&path.vertices, parallel, &columns)?)?;
             Answer::Legs(path, rows)
         }
         (None, Some(columns)) => {
             // A wrong name is wrong without a path too.
-            view.edge_rows(&[], Parallel::First, &columns)?;
+            view.edge_rows(&[], ParallelEdges::First, &columns)?;
             Answer::Path(None)
         }
         (path, None) => Answer::Path(path),

@@ -8,13 +8,13 @@ use crate::failure::{Failure, Result};
 use crate::text::property_json;
 
 /// Rows of named columns.
-pub struct NamedRows {
+pub struct AnswerRows {
     names: Vec<String>,
     columns: Vec<PropertyColumn>,
     num_rows: usize,
 }
 
-impl NamedRows {
+impl AnswerRows {
     /// The rows of a batch.
     pub fn new(batch: &RecordBatch) -> Result<Self> {
         let columns = batch.columns().iter().map(|array| PropertyColumn::from_array(array.clone()));
