@@ -169,7 +169,7 @@ impl IndexPart {
     /// Hashes are spread evenly, so the search begins where the hash of `entry` is expected, and touches few pages.
     fn first_from(&self, entry: u64) -> base::Result<usize> {
         let len = self.entries.len();
-        let expected = (u128::from(entry) * len as u128 >> 64) as usize;
+        let expected = ((u128::from(entry) * len as u128) >> 64) as usize;
         let (mut low, mut high, mut reach) = (expected, expected, FIRST_REACH);
         while low > 0 && self.entry(low - 1)? >= entry {
             high = low - 1;
