@@ -7,6 +7,7 @@
 mod commits;
 mod conflicts;
 mod ground;
+mod indexes;
 mod kinds;
 mod mixed;
 mod navigation;
@@ -24,7 +25,8 @@ use ground::Ground;
 use navigation::Question;
 
 /// What can be measured alone.
-const PARTS: [&str; 8] = ["navigation", "mixed", CHECKED, "commits", "kinds", "conflicts", "recovery", "replay"];
+const PARTS: [&str; 9] =
+    ["navigation", "mixed", CHECKED, "commits", "kinds", "indexes", "conflicts", "recovery", "replay"];
 
 /// Runs only where it is asked for: it takes as long as all analyses that it checks would alone, several times.
 const CHECKED: &str = "checked";
@@ -75,6 +77,9 @@ pub fn run(setting: &Setting, is_quick: bool, report: &mut Report) -> Result<()>
     }
     if is_wanted("kinds") {
         kinds::lines(setting, is_quick, report)?;
+    }
+    if is_wanted("indexes") {
+        indexes::lines(setting, is_quick, report)?;
     }
     if is_wanted("conflicts") {
         conflicts::lines(setting, is_quick, report)?;

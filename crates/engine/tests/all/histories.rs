@@ -4,7 +4,9 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 
-use anden_engine::{Database, EdgeWeight, ErrorKind, GraphOptions, Key, KeyScheme, MergeScope, Result, Transaction};
+use anden_engine::{
+    Database, EdgeWeight, ErrorKind, GraphOptions, IndexKind, Key, KeyScheme, MergeScope, Result, Transaction,
+};
 use base::parallel::Pool;
 use base::progress::Silent;
 use graph::{Direction, WeightType};
@@ -13,10 +15,11 @@ use testkit::history::{Action, Element, History, Object, Outcome, Run, find_cycl
 use testkit::{Random, scaled};
 
 const NUM_CLIENTS: u32 = 4;
-/// Objects are values of vertices, then out-lists, then in-lists.
+/// Objects are values of vertices, then out-lists, then in-lists, then the vertices with a value of a property.
 const NUM_LISTS: Object = 6;
 const NUM_OUT: Object = 6;
-const NUM_OBJECTS: Object = 16;
+const NUM_IN: Object = 4;
+const NUM_OBJECTS: Object = 20;
 
 fn vertex(object: Object) -> Key {
     u64::from(object).into()
@@ -26,10 +29,22 @@ fn neighbor(element: Element) -> Key {
     (1_000_000 + element).into()
 }
 
+/// A vertex that gets the number of an object as a value.
+fn tagged(element: Element) -> Key {
+    (2_000_000 + element).into()
+}
+
+fn is_tag(object: Object) -> bool {
+    object >= NUM_LISTS + NUM_OUT + NUM_IN
+}
+
 fn append(tx: &mut Transaction<'_>, object: Object, element: Element, weight: Option<EdgeWeight>) -> Result<()> {
     if object < NUM_LISTS {
         let before = tx.vertex_value(&vertex(object), "list")?.as_value().to_string();
         return tx.set_vertex_value(&vertex(object), "list", format!("{before} {element}").as_str().into());
+    }
+    if is_tag(object) {
+        return tx.set_vertex_value(&tagged(element), "tag", i64::from(object).into());
     }
     match object < NUM_LISTS + NUM_OUT {
         true => tx.add_edge(&vertex(object), &neighbor(element), weight).map(drop),
@@ -44,9 +59,14 @@ fn read(tx: &Transaction<'_>, object: Object) -> Result<Vec<Element>> {
     }
     let side = if object < NUM_LISTS + NUM_OUT { Side::Out } else { Side::In };
     let element = |key: Key| match key {
-        Key::Integer(key) => key - 1_000_000,
+        Key::Integer(key) => key % 1_000_000,
         Key::String(key) => panic!("{key}"),
     };
+    if is_tag(object) {
+        let mut elements: Vec<_> = tx.find("tag", &i64::from(object).into())?.into_iter().map(element).collect();
+        elements.sort_unstable();
+        return Ok(elements);
+    }
     let mut elements: Vec<_> = tx.neighbors(&vertex(object), side)?.into_iter().map(element).collect();
     assert_eq!(tx.degree(&vertex(object), side)?, elements.len());
     elements.sort_unstable();
@@ -106,8 +126,15 @@ impl World<'_> {
 fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> History {
     let pool = Pool::new(1).unwrap();
     let db = Database::in_memory(options).unwrap();
-    db.transact(&pool, |tx| -> Result<()> { (0..NUM_OBJECTS).try_for_each(|object| tx.add_vertex(&vertex(object))) })
-        .unwrap();
+    db.transact(&pool, |tx| -> Result<()> {
+        tx.set_vertex_value(&vertex(0), "tag", i64::from(NUM_OBJECTS).into())?;
+        (0..NUM_OBJECTS).try_for_each(|object| tx.add_vertex(&vertex(object)))
+    })
+    .unwrap();
+    // Every other history has an index, and in some it comes and goes.
+    if seed.is_multiple_of(2) {
+        db.create_index("tag", IndexKind::Plain, &Silent).unwrap();
+    }
     let world =
         World { db: &db, pool: &pool, clock: AtomicU64::new(0), elements: AtomicU64::new(1), runs: Mutex::default() };
     let is_done = AtomicBool::new(false);
@@ -132,6 +159,11 @@ fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> H
                 while !is_done.load(Ordering::Relaxed) {
                     db.checkpoint(None).unwrap();
                     db.merge(MergeScope::All, &pool, &Silent).unwrap();
+                    match db.indexes().is_empty() {
+                        _ if seed % 4 < 2 => {}
+                        true => db.create_index("tag", IndexKind::Plain, &Silent).unwrap(),
+                        false => db.drop_index("tag").unwrap(),
+                    }
                 }
             });
         }
