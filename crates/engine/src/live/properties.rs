@@ -5,6 +5,7 @@
 //! the one that its version has. Entries are never changed, so values are read where they stand.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -33,7 +34,55 @@ pub(crate) struct PropertyHistory {
 #[derive(Debug)]
 struct MemoryIndex {
     place: usize,
-    entries: RwLock<BTreeSet<(u32, VertexId)>>,
+    holders: RwLock<HashMap<u32, Holders, BuildHasherDefault<Spread>>>,
+}
+
+/// The vertices that got a value with one hash. Most values are those of one vertex, which takes no memory of its own.
+#[derive(Debug)]
+enum Holders {
+    One(VertexId),
+    Many(BTreeSet<VertexId>),
+}
+
+impl MemoryIndex {
+    fn insert(&self, hash: u32, vertex: VertexId) {
+        let mut holders = self.holders.write().unwrap_or_else(PoisonError::into_inner);
+        match holders.entry(hash).or_insert(Holders::One(vertex)) {
+            Holders::One(known) if *known == vertex => {}
+            one @ Holders::One(_) => {
+                if let Holders::One(known) = *one {
+                    *one = Holders::Many([known, vertex].into());
+                }
+            }
+            Holders::Many(known) => drop(known.insert(vertex)),
+        }
+    }
+
+    fn push(&self, hash: u32, to: &mut Vec<VertexId>) {
+        match self.holders.read().unwrap_or_else(PoisonError::into_inner).get(&hash) {
+            None => {}
+            Some(Holders::One(vertex)) => to.push(*vertex),
+            Some(Holders::Many(vertices)) => to.extend(vertices),
+        }
+    }
+}
+
+/// Hashes a number that is a hash already: the table also needs its upper bits.
+#[derive(Debug, Default)]
+struct Spread(u64);
+
+impl Hasher for Spread {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|&byte| self.write_u32(byte.into()));
+    }
+
+    fn write_u32(&mut self, number: u32) {
+        self.0 = (self.0 ^ u64::from(number)).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
+    }
 }
 
 #[derive(Debug)]
@@ -47,8 +96,8 @@ struct Entry {
 /// What an entry takes, with its place among the youngest.
 const ENTRY_BYTES: usize = size_of::<Entry>() + 24;
 
-/// What an entry of an index takes, with its share of a node of the tree.
-const INDEX_ENTRY_BYTES: usize = 16;
+/// What an entry of an index takes, with the room in the table that is free.
+const INDEX_ENTRY_BYTES: usize = 2 * size_of::<(u32, Holders)>();
 
 /// What a value takes beside its entry.
 fn heap_bytes(value: &OwnedValue) -> usize {
@@ -62,7 +111,7 @@ fn heap_bytes(value: &OwnedValue) -> usize {
 impl PropertyHistory {
     /// Nothing yet; the properties at these places have indexes.
     fn new(places: impl Iterator<Item = usize>) -> Self {
-        let indexes = places.map(|place| MemoryIndex { place, entries: RwLock::default() }).collect();
+        let indexes = places.map(|place| MemoryIndex { place, holders: RwLock::default() }).collect();
         Self { indexes, ..Self::default() }
     }
 
@@ -79,7 +128,7 @@ impl PropertyHistory {
         let before = youngest[place].get(&vertex).copied();
         let mut num_bytes = ENTRY_BYTES + heap_bytes(&value);
         if let Some((index, hash)) = self.index(place).zip(value_hash(value.as_value())) {
-            index.entries.write().unwrap_or_else(PoisonError::into_inner).insert((hash, vertex));
+            index.insert(hash, vertex);
             num_bytes += INDEX_ENTRY_BYTES;
         }
         let index = self.log.push(Entry { epoch, value, before });
@@ -128,10 +177,7 @@ impl PropertyHistory {
     /// Appends the vertices that may have a value of a property at `epoch`, of those that got one.
     fn push_candidates(&self, epoch: u64, place: usize, value: PropertyValue<'_>, to: &mut Vec<VertexId>) {
         match self.index(place).zip(value_hash(value)) {
-            Some((index, hash)) => {
-                let entries = index.entries.read().unwrap_or_else(PoisonError::into_inner);
-                to.extend(entries.range((hash, 0)..=(hash, VertexId::MAX)).map(|&(_, vertex)| vertex));
-            }
+            Some((index, hash)) => index.push(hash, to),
             None => {
                 let values = self.values(epoch, place).into_iter();
                 to.extend(values.filter(|(_, current)| *current == value).map(|(vertex, _)| vertex));
