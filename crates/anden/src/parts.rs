@@ -1,5 +1,6 @@
 //! Parts of the graph that were laid out, kept for the next question about them.
 
+use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::Session;
@@ -26,7 +27,17 @@ struct Part {
 #[derive(Clone, Debug)]
 pub(crate) struct PartName {
     parts: Arc<Parts>,
-    name: String,
+    shown: Shown,
+}
+
+/// What a view shows. It becomes a text only when a part is asked for: most views are opened for a short question.
+#[derive(Clone, Debug)]
+enum Shown {
+    Snapshot(u32),
+    /// What is committed at an epoch, and the newest snapshot.
+    Epoch(u64, Option<u32>),
+    /// The name of a part.
+    Part(String),
 }
 
 impl Parts {
@@ -41,25 +52,34 @@ impl Parts {
 
     /// The name of a snapshot.
     pub(crate) fn of_snapshot(self: &Arc<Self>, number: u32) -> PartName {
-        PartName { parts: Arc::clone(self), name: format!("snapshot {number}") }
+        PartName { parts: Arc::clone(self), shown: Shown::Snapshot(number) }
     }
 
     /// The name of what is committed at an epoch.
     pub(crate) fn of_epoch(self: &Arc<Self>, epoch: u64, newest: Option<u32>) -> PartName {
-        PartName { parts: Arc::clone(self), name: format!("{EPOCH}{epoch} after snapshot {newest:?}") }
+        PartName { parts: Arc::clone(self), shown: Shown::Epoch(epoch, newest) }
     }
 }
 
 impl PartName {
     /// The name of the part for which predicates are true.
     pub(crate) fn part(&self, edges: Option<&str>, vertices: Option<&str>) -> Self {
-        Self { parts: Arc::clone(&self.parts), name: format!("{}, {edges:?}, {vertices:?}", self.name) }
+        let name = format!("{}, {edges:?}, {vertices:?}", self.name());
+        Self { parts: Arc::clone(&self.parts), shown: Shown::Part(name) }
+    }
+
+    fn name(&self) -> Cow<'_, str> {
+        match &self.shown {
+            Shown::Snapshot(number) => format!("snapshot {number}").into(),
+            Shown::Epoch(epoch, newest) => format!("{EPOCH}{epoch} after snapshot {newest:?}").into(),
+            Shown::Part(name) => name.into(),
+        }
     }
 
     /// The lists of this name, if they are kept.
     pub(crate) fn find(&self) -> Option<lama::View> {
-        let mut parts = self.parts.lock();
-        let place = parts.iter().position(|part| part.name == self.name)?;
+        let (name, mut parts) = (self.name(), self.parts.lock());
+        let place = parts.iter().position(|part| part.name == name)?;
         let part = parts.remove(place);
         let lists = part.lists.clone();
         parts.push(part);
@@ -73,18 +93,19 @@ impl PartName {
             return;
         }
         let (num_bytes, room) = (lists.stored_bytes(), base::memory::available() / SHARE);
+        let name = self.name();
         let mut parts = self.parts.lock();
         // An epoch that is over is not asked for again, and would hold the changes in memory that it shows.
         let epoch = |name: &str| name.split(',').next().filter(|name| name.starts_with(EPOCH)).map(str::to_owned);
-        let own = epoch(&self.name);
+        let own = epoch(&name);
         let is_over = |other: &str| own.is_some() && epoch(other).is_some_and(|other| Some(other) != own);
-        parts.retain(|part| part.name != self.name && !is_over(&part.name));
+        parts.retain(|part| part.name != name && !is_over(&part.name));
         let taken = |parts: &[Part]| parts.iter().map(|part| part.num_bytes).sum::<u64>();
         while !parts.is_empty() && (parts.len() >= MAX_PARTS || taken(&parts) + num_bytes > room) {
             parts.remove(0);
         }
         if num_bytes <= room {
-            parts.push(Part { name: self.name.clone(), lists: lists.clone(), num_bytes });
+            parts.push(Part { name: name.into_owned(), lists: lists.clone(), num_bytes });
         }
     }
 }

@@ -38,7 +38,7 @@ impl Database {
         self.store().indexes()
     }
 
-    /// Does something while nobody commits and nothing lies over the newest snapshot: what is committed afterwards knows
+    /// Does something while no commit runs and nothing lies over the newest snapshot: what is committed afterwards knows
     /// the indexes that there are then.
     fn change_indexes(&self, body: impl FnOnce() -> Result<()>) -> Result<()> {
         self.live().wait_for_snapshot();

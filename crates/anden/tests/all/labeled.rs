@@ -22,7 +22,7 @@ fn vertices(path: std::path::PathBuf, labels: &str, space: &str) -> VertexInput 
     VertexInput { path, labels: Some(labels.to_owned()), space: Some(space.to_owned()) }
 }
 
-/// Two people who know each other and like posts; keys of people and posts are the same numbers.
+/// Three people and two posts, with edges of two types; keys of people and posts are the same numbers.
 fn social(folder: &Path) -> Database {
     let source = SourceOptions {
         keys: KeyKind::String,

@@ -45,7 +45,7 @@ fn pool() -> Pool {
     Pool::new(1).unwrap()
 }
 
-/// A database with so many snapshots, each with new keys; with a property if the name of the change mentions an index.
+/// A database with this number of snapshots, each with new keys; with a property if the name of the change mentions an index.
 fn database(name: &str, num_snapshots: u32, options: GraphOptions) -> (FaultStorage, Past) {
     let random = &mut Random(11);
     let mut content = Content::new(options, 24);
