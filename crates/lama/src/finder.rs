@@ -34,6 +34,8 @@ pub struct Finder<'a> {
     changed: Vec<(usize, Range<usize>, Range<usize>)>,
     /// The vertex of the page that was looked at last, to which `places` and `changed` belong.
     last_local: Option<usize>,
+    /// The last neighbour that was looked for there: what comes before it was taken off the ranges of `changed`.
+    last_neighbour: VertexId,
     /// What stands beside the entries to one neighbour.
     data: Vec<ArcData>,
 }
@@ -66,6 +68,7 @@ impl<'a> Finder<'a> {
             scratch: PageChanges::default(),
             changed: Vec::new(),
             last_local: None,
+            last_neighbour: 0,
             data: Vec::new(),
         }
     }
@@ -140,11 +143,13 @@ impl Finder<'_> {
         }
         self.enter(page_of(vertex))?;
         let local = place_in_page(vertex);
-        self.seek(local);
-        let Self { page: Some((_, ground)), parts, changed, data, .. } = self else { return Ok(()) };
+        let mut wanted = wanted.into_iter().enumerate().peekable();
+        self.seek(local, wanted.peek().map_or(0, |&(_, neighbour)| neighbour));
+        let Self { page: Some((_, ground)), parts, changed, data, last_neighbour, .. } = self else { return Ok(()) };
         let list = ground.list(local);
         let (mut next, end) = (list.start, list.end);
-        for (index, neighbour) in wanted.into_iter().enumerate() {
+        for (index, neighbour) in wanted {
+            *last_neighbour = neighbour;
             let near = list.start + guess(list.len(), neighbour, self.vertex_bound);
             next = lower_bound(&ground.targets[..end], next, near, neighbour);
             let first = next;
@@ -209,12 +214,13 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Finds the parts that change a list of the page.
-    fn seek(&mut self, local: usize) {
-        // Several neighbours of one list are looked up one after the other.
-        if self.last_local == Some(local) {
+    /// Finds the parts that change a list of the page, from the entries to a neighbour on.
+    fn seek(&mut self, local: usize, neighbour: VertexId) {
+        // Several neighbours of one list are looked up one after the other, most of them ascending.
+        if self.last_local == Some(local) && self.last_neighbour <= neighbour {
             return;
         }
+        self.last_neighbour = neighbour;
         if self.last_local.is_some_and(|last| local < last) {
             self.places.fill(StoredPlace::default());
         }

@@ -287,13 +287,13 @@ fn a_database_of_a_newer_version() {
     let mut bytes = std::fs::read(&path).unwrap();
     let sum = |bytes: &[u8]| crc32c(&[&bytes[..8], &bytes[12..]].concat()).to_le_bytes();
     assert_eq!(bytes[8..12], sum(&bytes), "the checksum is not that of the format");
-    bytes[4..8].copy_from_slice(&9_u32.to_le_bytes());
+    bytes[4..8].copy_from_slice(&1000_u32.to_le_bytes());
     let sealed = sum(&bytes);
     bytes[8..12].copy_from_slice(&sealed);
     replace(&path, &bytes);
     for verb in [&["info"][..], &["verify"], &["run", "wcc"], &["query", "edge", "1", "2"]] {
         let arguments = [&verb[..1], &["db"], &verb[1..]].concat();
-        scene.anden(&arguments).failed(&["MANIFEST", "version 9", "newer program"]);
+        scene.anden(&arguments).failed(&["MANIFEST", "version 1000", "newer program"]);
     }
 }
 

@@ -378,6 +378,13 @@ impl Content {
             })?;
             found.sort_unstable();
             assert_eq!(found, arcs);
+            // The other way round, one by one: a search passes over nothing that a later one looks for.
+            for &neighbour in wanted.iter().rev() {
+                let mut found = Vec::new();
+                finder.find(list, [neighbour], |_, data| found.push(ChangedArc { list, neighbour, data }))?;
+                found.sort_unstable();
+                assert!(found.iter().eq(arcs.iter().filter(|arc| arc.neighbour == neighbour)));
+            }
         }
         Ok(())
     }
