@@ -160,7 +160,9 @@ fn read_view(view: &View) -> Result<()> {
         let column = view.properties().column(place);
         assert!(column.is_err() || column.is_ok_and(|column| column.is_some_and(|column| column.len() == bound)));
         for v in 0..bound as u32 {
+            // Without an index, a search reads all values: some are enough.
             if let Ok(value) = view.properties().value(place, v)
+                && v % 8 == 0
                 && let Ok(found) = view.properties().find(place, value)
             {
                 assert!(found.iter().all(|&vertex| (vertex as usize) < bound));
