@@ -3,7 +3,9 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use anden::{Database, InputPath, KeyScheme, LoadOptions, Options, PageRankParams, Session, View, WantedProperties};
+use anden::{
+    Database, Duplicates, InputPath, KeyScheme, LoadOptions, Options, PageRankParams, Session, View, WantedProperties,
+};
 use anyhow::Result;
 use graph::generate::{Generator, RmatParams};
 
@@ -26,7 +28,8 @@ pub fn run(setting: &Setting, report: &mut Report) -> Result<()> {
     // With a budget no part is kept, so that every filter is evaluated.
     let session = Session::new(setting.pool.num_threads())?.with_memory(Some(base::memory::available()));
     let graph = Options { keys: KeyScheme::Dense, edge_properties: true, ..Options::default() };
-    let mut options = LoadOptions { graph, ..LoadOptions::default() };
+    // R-MAT makes parallel edges.
+    let mut options = LoadOptions { graph, duplicates: Duplicates::Last, ..LoadOptions::default() };
     options.source.edge_properties = WantedProperties::All;
     let path = setting.scratch.join("properties.anden");
     let (database, _) = Database::load(&path, &[InputPath::File(input.clone())], &options, &session)?;
