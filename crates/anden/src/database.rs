@@ -215,10 +215,8 @@ impl Database {
 
     /// The same, for work with the threads of `session`.
     pub(crate) fn view_in(&self, session: &Session) -> Result<View> {
-        let epoch = self.inner.epoch();
-        let (graph, newest) = (self.inner.view()?, self.inner.newest_number());
-        // Beside a commit it is not known which of both epochs the view shows.
-        let part_name = (self.inner.epoch() == epoch).then(|| self.parts.of_epoch(epoch, newest));
+        let ((graph, number), newest) = (self.inner.numbered_view()?, self.inner.newest_number());
+        let part_name = number.map(|number| self.parts.of_version(number));
         Ok(View::of_everything(graph, session.clone(), self.pin(), newest, part_name))
     }
 
@@ -238,7 +236,7 @@ impl Database {
         View::new(graph, session.clone(), self.pin(), name, part_name)
     }
 
-    /// Parts of views that are kept; they hold the files of their snapshots.
+    /// Parts of snapshots that are kept, with the files of these.
     pub(crate) fn parts(&self) -> &Arc<Parts> {
         &self.parts
     }

@@ -30,8 +30,8 @@ impl View {
     ///
     /// Cost: reads all lists and the columns that the predicates name, once, and keeps in memory what is left (4 bytes
     /// an entry and side, 4 or 8 more for a weight, 8 for properties; about three times that while it is made). After
-    /// that, kernels run as on a graph that was loaded so. The database keeps the parts that were made last, of snapshots
-    /// and of what is committed, in an eighth of the free memory; with a budget it keeps none.
+    /// that, kernels run as on a graph that was loaded so. The database keeps the parts of snapshots that were used
+    /// last, in an eighth of the free memory; with a budget it keeps none.
     ///
     /// ```no_run
     /// let db = anden::Database::open_read_only("payments.anden")?;

@@ -1,4 +1,7 @@
-//! Parts of the graph that were laid out, kept for the next question about them.
+//! Parts of snapshots that were laid out, kept for the next question about them.
+//!
+//! Parts of windows and of changes that are in no snapshot are not kept. A window depends on the snapshot before it, which
+//! may be dropped; changes are another version after each commit, and a part would hold their memory.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,8 +12,6 @@ use crate::Session;
 const SHARE: u64 = 8;
 /// At most this many parts are kept.
 const MAX_PARTS: usize = 16;
-/// What the names of epochs begin with.
-const EPOCH: &str = "epoch ";
 
 /// The lists of filtered views, by name; the part that was used last stands last.
 #[derive(Debug, Default)]
@@ -33,9 +34,8 @@ pub(crate) struct PartName {
 /// What a view shows. It becomes a text only when a part is asked for: most views are opened for a short question.
 #[derive(Clone, Debug)]
 enum Shown {
-    Snapshot(u32),
-    /// What is committed at an epoch, and the newest snapshot.
-    Epoch(u64, Option<u32>),
+    /// The version of a snapshot; no two have one number.
+    Version(u32),
     /// The name of a part.
     Part(String),
 }
@@ -50,14 +50,9 @@ impl Parts {
         self.lock().clear();
     }
 
-    /// The name of a snapshot.
-    pub(crate) fn of_snapshot(self: &Arc<Self>, number: u32) -> PartName {
-        PartName { parts: Arc::clone(self), shown: Shown::Snapshot(number) }
-    }
-
-    /// The name of what is committed at an epoch.
-    pub(crate) fn of_epoch(self: &Arc<Self>, epoch: u64, newest: Option<u32>) -> PartName {
-        PartName { parts: Arc::clone(self), shown: Shown::Epoch(epoch, newest) }
+    /// The name of a version.
+    pub(crate) fn of_version(self: &Arc<Self>, number: u32) -> PartName {
+        PartName { parts: Arc::clone(self), shown: Shown::Version(number) }
     }
 }
 
@@ -70,8 +65,7 @@ impl PartName {
 
     fn name(&self) -> Cow<'_, str> {
         match &self.shown {
-            Shown::Snapshot(number) => format!("snapshot {number}").into(),
-            Shown::Epoch(epoch, newest) => format!("{EPOCH}{epoch} after snapshot {newest:?}").into(),
+            Shown::Version(number) => number.to_string().into(),
             Shown::Part(name) => name.into(),
         }
     }
@@ -95,11 +89,7 @@ impl PartName {
         let (num_bytes, room) = (lists.stored_bytes(), base::memory::available() / SHARE);
         let name = self.name();
         let mut parts = self.parts.lock();
-        // An epoch that is over is not asked for again, and would hold the changes in memory that it shows.
-        let epoch = |name: &str| name.split(',').next().filter(|name| name.starts_with(EPOCH)).map(str::to_owned);
-        let own = epoch(&name);
-        let is_over = |other: &str| own.is_some() && epoch(other).is_some_and(|other| Some(other) != own);
-        parts.retain(|part| part.name != name && !is_over(&part.name));
+        parts.retain(|part| part.name != name);
         let taken = |parts: &[Part]| parts.iter().map(|part| part.num_bytes).sum::<u64>();
         while !parts.is_empty() && (parts.len() >= MAX_PARTS || taken(&parts) + num_bytes > room) {
             parts.remove(0);
@@ -112,30 +102,45 @@ impl PartName {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Database, Options, Update};
+    use std::ops::ControlFlow;
+
+    use graph::Graph;
+
+    use crate::{Database, Options, Update, View};
 
     fn names(db: &Database) -> Vec<String> {
         db.parts().lock().iter().map(|part| part.name.clone()).collect()
     }
 
+    /// Where the list of a vertex lies: views with the same lists have it at one place.
+    fn place(view: &View) -> Option<*const u32> {
+        let (mut place, vertex) = (None, view.vertex(1).unwrap());
+        let _ = view.graph().for_each_out_fragment(vertex, |list| {
+            place = Some(list.as_ptr());
+            ControlFlow::Continue(())
+        });
+        place
+    }
+
     #[test]
-    fn parts_are_found_again_until_they_are_over() {
+    fn parts_of_snapshots_are_found_again() {
         let db = Database::in_memory(Options { edge_properties: true, ..Options::default() }).unwrap();
         let edge = |target: u64| Update::add_edge_with(1, target, [("amount", target as i64)]);
         db.apply(&[edge(2), edge(3), edge(4)]).unwrap();
         let number = db.checkpoint(None).unwrap().number;
-        let of = |view: crate::View, text: &str| view.filter(Some(text), None).unwrap();
+        let of = |view: View, text: &str| view.filter(Some(text), None).unwrap();
         let first = of(db.snapshot(number).unwrap(), "amount > 2");
         assert_eq!((first.num_edges(), names(&db).len()), (2, 1));
-        assert_eq!((of(db.snapshot(number).unwrap(), "amount > 2").num_edges(), names(&db).len()), (2, 1));
+        let again = of(db.snapshot(number).unwrap(), "amount > 2");
+        assert_eq!((again.num_edges(), names(&db).len(), place(&again)), (2, 1, place(&first)));
         // Parts of parts have names of their own.
         assert_eq!((of(first, "amount > 3").num_edges(), names(&db).len()), (1, 2));
         assert_eq!((of(db.snapshot(number).unwrap(), "amount > 3").num_edges(), names(&db).len()), (1, 3));
-        // A part of an epoch goes with the next one.
-        assert_eq!((of(db.view().unwrap(), "amount > 2").num_edges(), names(&db).len()), (2, 4));
+        // What is committed is the newest snapshot, until changes lie over it.
+        assert_eq!(of(db.view().unwrap(), "amount > 2").num_edges(), 2);
         db.apply(&[edge(5)]).unwrap();
-        assert_eq!(of(db.view().unwrap(), "amount > 2").num_edges(), 3);
-        assert_eq!(names(&db).iter().filter(|name| name.starts_with("epoch")).count(), 1, "{:?}", names(&db));
+        assert_eq!((of(db.view().unwrap(), "amount > 2").num_edges(), names(&db).len()), (3, 3));
+        assert_eq!(of(db.snapshot(number).unwrap(), "amount > 2").num_edges(), 2);
         db.merge().unwrap();
         assert!(names(&db).is_empty());
     }
@@ -148,7 +153,8 @@ mod tests {
         drop(Database::create(&path, Options::default()).unwrap());
         let db = Database::open_in(&path, &session).unwrap();
         db.apply(&[Update::add_edge(1, 2)]).unwrap();
-        assert_eq!(db.view().unwrap().filter(Some("1 = 1"), None).unwrap().num_edges(), 1);
+        let number = db.checkpoint(None).unwrap().number;
+        assert_eq!(db.snapshot(number).unwrap().filter(Some("1 = 1"), None).unwrap().num_edges(), 1);
         assert!(names(&db).is_empty());
     }
 }

@@ -48,7 +48,7 @@ impl Database {
     pub fn snapshot(&self, snapshot: impl Into<SnapshotId>) -> Result<View> {
         let number = self.snapshot_number(snapshot)?;
         let name = format!("snapshot {number}");
-        let part_name = self.parts().of_snapshot(number);
+        let part_name = self.parts().of_version(number);
         Ok(self.opened(self.inner().snapshot(number)?, self.session(), name, Some(part_name)))
     }
 
