@@ -95,3 +95,33 @@ pub fn commit(db: &Database, model: &mut Model, kind: Kind, random: &mut Random)
     }
     db.apply(&updates).unwrap();
 }
+
+/// A database with two snapshots and changes over them, and what each of the three holds.
+pub struct History {
+    pub db: Database,
+    pub kind: Kind,
+    /// The number of the snapshot, and its content.
+    pub older: (u32, Model),
+    pub newest: (u32, Model),
+    pub live: Model,
+    pub random: Random,
+}
+
+/// A history of every kind, directed and undirected; each kind has the seed after the one before it.
+pub fn histories(first_seed: u64) -> impl Iterator<Item = History> {
+    let kinds = (first_seed..).zip(KINDS);
+    kinds.flat_map(|(seed, kind)| {
+        [Direction::Directed, Direction::Undirected].map(|direction| {
+            println!("seed {seed}, {direction:?}");
+            let (mut random, mut model) = (Random::new(seed), Model::default());
+            let db = Database::in_memory(options(kind, direction)).unwrap();
+            db.set_checkpoint_bytes(None);
+            let [older, newest] = [(); 2].map(|()| {
+                commit(&db, &mut model, kind, &mut random);
+                (db.checkpoint(None).unwrap().number, model.clone())
+            });
+            commit(&db, &mut model, kind, &mut random);
+            History { db, kind, older, newest, live: model, random }
+        })
+    })
+}

@@ -3,9 +3,8 @@
 use std::ops::ControlFlow;
 
 use anden::{Database, Direction, Error, Graph, InEdges, Job, Parameters, Session, Update, View};
-use testkit::Random;
 
-use crate::edge_model::{BOUND, Edge, KINDS, Kind, Model, commit, options};
+use crate::edge_model::{BOUND, Edge, History, KINDS, Kind, Model, commit, histories, options};
 
 type EdgeTest = fn(&Edge) -> bool;
 
@@ -141,31 +140,19 @@ fn check_kernels(view: &View, place: &str) {
 
 #[test]
 fn a_part_is_what_a_filter_of_the_model_leaves() {
-    for (seed, kind) in (70..).zip(KINDS) {
-        for direction in [Direction::Directed, Direction::Undirected] {
-            println!("seed {seed}, {direction:?}");
-            let (mut random, mut model) = (Random::new(seed), Model::default());
-            let db = Database::in_memory(options(kind, direction)).unwrap();
-            db.set_checkpoint_bytes(None);
-            commit(&db, &mut model, kind, &mut random);
-            db.checkpoint(None).unwrap();
-            let first = model.clone();
-            commit(&db, &mut model, kind, &mut random);
-            db.checkpoint(None).unwrap();
-            check(&db.view().unwrap(), &model, kind, "levels");
-            let newest = db.snapshots().last().unwrap().number;
-            check(&db.snapshot(newest - 1).unwrap(), &first, kind, "an older snapshot");
-            let window = db.window(newest..=newest).unwrap();
-            assert_eq!(entries(&window.filter(Some("TRUE"), None).unwrap()), entries(&window));
-            commit(&db, &mut model, kind, &mut random);
-            let live = db.view().unwrap();
-            let part = live.filter(Some("TRUE"), None).unwrap();
-            check(&live, &model, kind, "live");
-            // A part stays as it is, and is filtered again as any view.
-            commit(&db, &mut model.clone(), kind, &mut random);
-            assert_eq!(entries(&part), entries(&live));
-            check(&part, &model, kind, "a part");
-        }
+    for mut history in histories(70) {
+        let History { db, kind, older, newest, live: model, random } = &mut history;
+        check(&db.snapshot(newest.0).unwrap(), &newest.1, *kind, "the newest snapshot");
+        check(&db.snapshot(older.0).unwrap(), &older.1, *kind, "an older snapshot");
+        let window = db.window(newest.0..=newest.0).unwrap();
+        assert_eq!(entries(&window.filter(Some("TRUE"), None).unwrap()), entries(&window));
+        let live = db.view().unwrap();
+        let part = live.filter(Some("TRUE"), None).unwrap();
+        check(&live, model, *kind, "live");
+        // A part stays as it is, and is filtered again as any view.
+        commit(db, &mut model.clone(), *kind, random);
+        assert_eq!(entries(&part), entries(&live));
+        check(&part, model, *kind, "a part");
     }
 }
 

@@ -1,12 +1,11 @@
 //! Edges and vertices as rows of chosen columns, against the edges of the model one by one.
 
 use anden::{
-    Database, Direction, Error, Key, KeyScheme, Options, OwnedValue, ParallelEdges, PropertyColumn, RecordBatch,
-    Session, Side, Update, View,
+    Database, Error, Key, KeyScheme, Options, OwnedValue, ParallelEdges, PropertyColumn, RecordBatch, Session, Side,
+    Update, View,
 };
-use testkit::Random;
 
-use crate::edge_model::{BOUND, Edge, KINDS, Kind, Model, commit, options};
+use crate::edge_model::{BOUND, Edge, History, Kind, Model, histories};
 
 /// Each row of a batch as text; null is a dash.
 fn texts(batch: &RecordBatch) -> Vec<String> {
@@ -165,36 +164,24 @@ fn part(model: &Model, test: impl Fn(&Edge) -> bool) -> Model {
 
 #[test]
 fn tables_are_those_of_the_model() {
-    for (seed, kind) in (90..).zip(KINDS) {
-        for direction in [Direction::Directed, Direction::Undirected] {
-            println!("seed {seed}, {direction:?}");
-            let (mut random, mut model) = (Random::new(seed), Model::default());
-            let db = Database::in_memory(options(kind, direction)).unwrap();
-            db.set_checkpoint_bytes(None);
-            commit(&db, &mut model, kind, &mut random);
-            db.checkpoint(None).unwrap();
-            let first = model.clone();
-            commit(&db, &mut model, kind, &mut random);
-            db.checkpoint(None).unwrap();
-            check(&db.view().unwrap(), &model, kind, "snapshots");
-            let newest = db.snapshots().last().unwrap().number;
-            check(&db.snapshot(newest - 1).unwrap(), &first, kind, "an older snapshot");
-            let window = db.window(newest..=newest).unwrap();
-            let of_window = edges(&window, &names(&window, kind));
-            let all = edges(&db.view().unwrap(), &names(&window, kind));
-            assert!(!of_window.is_empty() && of_window.iter().all(|row| all.contains(row)));
-            assert_eq!(of_window.len() as u64, window.num_edges());
-            commit(&db, &mut model, kind, &mut random);
-            let live = db.view().unwrap();
-            check(&live, &model, kind, "live");
-            if kind.properties {
-                let filtered = live.filter(Some("amount > 50"), None).unwrap();
-                check(&filtered, &part(&model, |edge| edge.amount > Some(50)), kind, "a part");
-            }
-            if kind.weights {
-                let filtered = live.filter(Some("weight < 5"), None).unwrap();
-                check(&filtered, &part(&model, |edge| edge.weight < Some(5)), kind, "a part by weight");
-            }
+    for History { db, kind, older, newest, live: model, .. } in histories(90) {
+        let view = db.snapshot(newest.0).unwrap();
+        check(&view, &newest.1, kind, "the newest snapshot");
+        check(&db.snapshot(older.0).unwrap(), &older.1, kind, "an older snapshot");
+        let window = db.window(newest.0..=newest.0).unwrap();
+        let of_window = edges(&window, &names(&window, kind));
+        let all = edges(&view, &names(&window, kind));
+        assert!(!of_window.is_empty() && of_window.iter().all(|row| all.contains(row)));
+        assert_eq!(of_window.len() as u64, window.num_edges());
+        let live = db.view().unwrap();
+        check(&live, &model, kind, "live");
+        if kind.properties {
+            let filtered = live.filter(Some("amount > 50"), None).unwrap();
+            check(&filtered, &part(&model, |edge| edge.amount > Some(50)), kind, "a part");
+        }
+        if kind.weights {
+            let filtered = live.filter(Some("weight < 5"), None).unwrap();
+            check(&filtered, &part(&model, |edge| edge.weight < Some(5)), kind, "a part by weight");
         }
     }
 }

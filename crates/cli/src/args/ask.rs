@@ -217,7 +217,7 @@ pub struct Listing {
     pub count: bool,
 }
 
-/// ColumnNames of columns.
+/// Names of columns. Under a name of its own, the list is one value of an option.
 pub type ColumnNames = Vec<String>;
 
 /// `--in` and `--both`.

@@ -113,7 +113,7 @@ pub fn edge_input(text: &str) -> Result<EdgeInput, String> {
     }
 }
 
-/// Splits `NAMES=FILE`; a path that begins with `.` or `/`, or has one before its `=`, has no names.
+/// Splits `NAMES=FILE`. Names have no `/` and no `.`, so that `./a=b.csv` is a file without names.
 fn named_file(text: &str) -> Option<(&str, &str)> {
     text.split_once('=').filter(|(names, _)| !names.is_empty() && !names.contains(['/', '.']))
 }
