@@ -26,7 +26,7 @@ impl View {
     /// # Errors
     /// See above; a parameter outside its bounds.
     pub fn pagerank(&self, params: &PageRankParams) -> Result<Vec<f64>> {
-        Ok(self.explained(kernels::pagerank::pagerank(&self.context(), self.all_lists(), params))?.scores)
+        Ok(self.on_all(|context, lists| kernels::pagerank::pagerank(context, lists, params))?.scores)
     }
 
     /// The number of steps from `source`; `u32::MAX`: not reached.
@@ -35,7 +35,7 @@ impl View {
     /// See above; there is no such vertex.
     pub fn bfs(&self, source: impl Into<Key>) -> Result<Vec<u32>> {
         let params = BfsParams { source: self.vertex(source)?, parents: false };
-        Ok(self.explained(kernels::bfs::bfs(&self.context(), self.all_lists(), &params))?.hops)
+        Ok(self.on_all(|context, lists| kernels::bfs::bfs(context, lists, &params))?.hops)
     }
 
     /// The smallest id of the strongly connected component.
@@ -43,7 +43,7 @@ impl View {
     /// # Errors
     /// See above.
     pub fn scc(&self) -> Result<Vec<VertexId>> {
-        Ok(self.explained(kernels::scc::scc(&self.context(), self.all_lists(), &SccParams::default()))?.labels)
+        Ok(self.on_all(|context, lists| kernels::scc::scc(context, lists, &SccParams::default()))?.labels)
     }
 
     /// The coreness, without regard to directions, loops and parallel edges.
@@ -51,7 +51,7 @@ impl View {
     /// # Errors
     /// See above.
     pub fn kcore(&self) -> Result<Vec<u32>> {
-        Ok(self.explained(kernels::kcore::kcore(&self.context(), self.all_lists(), &KcoreParams::default()))?.cores)
+        Ok(self.on_all(|context, lists| kernels::kcore::kcore(context, lists, &KcoreParams::default()))?.cores)
     }
 
     /// The community: the label, which is a vertex, after up to `iterations` of label propagation.
@@ -60,7 +60,7 @@ impl View {
     /// See above.
     pub fn cdlp(&self, iterations: u32) -> Result<Vec<VertexId>> {
         let params = CdlpParams { iterations, order: self.order_of_keys()? };
-        Ok(self.explained(kernels::cdlp::cdlp(&self.context(), self.all_lists(), &params))?.labels)
+        Ok(self.on_all(|context, lists| kernels::cdlp::cdlp(context, lists, &params))?.labels)
     }
 
     /// The smallest id of the weakly connected component.
@@ -68,7 +68,7 @@ impl View {
     /// # Errors
     /// See above.
     pub fn wcc(&self) -> Result<Vec<VertexId>> {
-        Ok(self.explained(kernels::wcc::wcc(&self.context(), self.all_lists(), &WccParams::default()))?.labels)
+        Ok(self.on_all(|context, lists| kernels::wcc::wcc(context, lists, &WccParams::default()))?.labels)
     }
 
     /// The least sum of weights from `source`; largest or infinite: not reached.
@@ -79,6 +79,7 @@ impl View {
         self.needs_weights("sssp")?;
         let source = self.vertex(source)?;
         let params = SsspParams { source, weights: Some(self.weight_statistics()?), ..SsspParams::default() };
+        self.all_lists()?;
         let result = on_weighted!(self, graph => kernels::sssp::sssp(&self.context(), graph, &params));
         Ok(self.explained(result)?.distances)
     }
@@ -90,7 +91,7 @@ impl View {
     pub fn bc(&self, sources: &[Key]) -> Result<Vec<f64>> {
         let sources = sources.iter().map(|key| self.vertex(key.clone())).collect::<Result<_>>()?;
         let params = BcParams { sources: BcSources::Given(sources) };
-        Ok(self.explained(kernels::bc::bc(&self.context(), self.all_lists(), &params))?.scores)
+        Ok(self.on_all(|context, lists| kernels::bc::bc(context, lists, &params))?.scores)
     }
 
     /// The number of triangles, without regard to directions, loops and parallel edges.
@@ -99,7 +100,7 @@ impl View {
     /// See above.
     pub fn triangles(&self) -> Result<u64> {
         Ok(self
-            .explained(kernels::triangles::triangles(&self.context(), self.all_lists(), &TriangleParams::default()))?
+            .on_all(|context, lists| kernels::triangles::triangles(context, lists, &TriangleParams::default()))?
             .triangles)
     }
 
@@ -109,7 +110,7 @@ impl View {
     /// See above.
     pub fn triangles_by_vertex(&self) -> Result<Vec<u64>> {
         let params = TriangleParams { by_vertex: true, ..TriangleParams::default() };
-        let result = self.explained(kernels::triangles::triangles(&self.context(), self.all_lists(), &params))?;
+        let result = self.on_all(|context, lists| kernels::triangles::triangles(context, lists, &params))?;
         Ok(result.by_vertex.unwrap_or_default())
     }
 
@@ -118,6 +119,6 @@ impl View {
     /// # Errors
     /// See above.
     pub fn lcc(&self) -> Result<Vec<f64>> {
-        Ok(self.explained(kernels::lcc::lcc(&self.context(), self.all_lists(), &LccParams::default()))?.coefficients)
+        Ok(self.on_all(|context, lists| kernels::lcc::lcc(context, lists, &LccParams::default()))?.coefficients)
     }
 }

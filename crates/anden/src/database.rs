@@ -6,7 +6,7 @@ use std::sync::Arc;
 use engine::ErrorKind;
 use graph::formats::InputPath;
 
-use crate::parts::{PartName, Parts};
+use crate::parts::Parts;
 use crate::pinned::{Pin, Pins};
 use crate::{Error, LoadOptions, LoadReport, Options, Result, Session, SnapshotInfo, Stats, VerifyReport, View};
 
@@ -215,9 +215,8 @@ impl Database {
 
     /// The same, for work with the threads of `session`.
     pub(crate) fn view_in(&self, session: &Session) -> Result<View> {
-        let ((graph, number), newest) = (self.inner.numbered_view()?, self.inner.newest_number());
-        let part_name = number.map(|number| self.parts.of_version(number));
-        Ok(View::of_everything(graph, session.clone(), self.pin(), newest, part_name))
+        let (graph, newest) = (self.inner.view()?, self.inner.newest_number());
+        Ok(View::of_everything(graph, session.clone(), self.pin(), newest, &self.parts))
     }
 
     /// One more view is open.
@@ -225,15 +224,9 @@ impl Database {
         self.pins.pin()
     }
 
-    /// A view of something else; parts of it are kept under a name, if it has one.
-    pub(crate) fn opened(
-        &self,
-        graph: lama::View,
-        session: &Session,
-        name: String,
-        part_name: Option<PartName>,
-    ) -> View {
-        View::new(graph, session.clone(), self.pin(), name, part_name)
+    /// A view of something else.
+    pub(crate) fn opened(&self, graph: lama::View, session: &Session, name: String) -> View {
+        View::new(graph, session.clone(), self.pin(), name, &self.parts)
     }
 
     /// Parts of snapshots that are kept, with the files of these.

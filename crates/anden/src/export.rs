@@ -105,14 +105,14 @@ impl WrittenProperties<Error> for Properties<'_> {
 
     fn edge_columns(&self, rows: &[u64]) -> Result<Vec<PropertyColumn>> {
         // Lists with damage look empty: what they hold is known only if all is well.
-        self.0.lists().check()?;
-        let properties = self.0.lists().edge_properties();
+        self.0.check_lists()?;
+        let properties = self.0.stored().edge_properties();
         let places: Vec<usize> = (0..properties.schema().len()).collect();
         Ok(properties.gather(&places, rows)?)
     }
 
     fn vertex_columns(&self, vertices: &[VertexId]) -> Result<Vec<PropertyColumn>> {
-        let properties = self.0.lists().properties();
+        let properties = self.0.stored().properties();
         let columns = properties.schema().iter().enumerate().map(|(place, (_, property_type))| {
             let mut column = ColumnBuilder::new(property_type);
             for &vertex in vertices {
@@ -151,6 +151,7 @@ impl View {
     /// # Errors
     /// [`Error::Memory`]; the output's; a graph that the format cannot hold; damage met on the way; cancellation.
     pub fn export(&self, format: ExportFormat, output: &mut Output<'_>) -> Result<u64> {
+        let graph = self.all_lists()?;
         let one_worker;
         let pool = match self.workers_of_export(format)? {
             1 => {
@@ -159,7 +160,6 @@ impl View {
             }
             _ => self.session().pool(),
         };
-        let graph = self.all_lists();
         let key = |vertex, text: &mut Vec<u8>| self.push_key(vertex, text);
         let num_edges = match format {
             ExportFormat::EdgeList => formats::write_edge_list(graph, key, output)?,
@@ -213,7 +213,7 @@ impl View {
     /// # Errors
     /// The output's; a key that does not fit on a line; damage met on the way; cancellation.
     pub fn export_vertices(&self, format: VertexFormat, output: &mut Output<'_>) -> Result<()> {
-        let graph = self.lists();
+        let graph = self.all_lists()?;
         let key = |vertex, text: &mut Vec<u8>| self.push_key(vertex, text);
         let lines = match format {
             VertexFormat::List => VertexLines::List,
@@ -295,12 +295,12 @@ impl View {
     }
 
     fn matrix_rows(&self) -> Result<formats::MatrixRows> {
-        let first_key = match self.lists().options().keys {
+        let first_key = match self.stored().options().keys {
             KeyScheme::String => None,
             KeyScheme::Integer => Some(1),
             KeyScheme::Dense => Some(0),
         };
-        formats::matrix_rows(self.lists(), first_key, |vertex, text| self.push_key(vertex, text))
+        formats::matrix_rows(self.all_lists()?, first_key, |vertex, text| self.push_key(vertex, text))
     }
 
     fn push_key(&self, vertex: VertexId, text: &mut Vec<u8>) -> Result<()> {

@@ -2,14 +2,18 @@
 
 mod evaluate;
 mod expression;
+mod part;
+mod single;
 
+use base::VertexId;
 use base::bitmap::Bitmap;
-use graph::property::{PropertyColumn, PropertySchema, PropertyType};
-use graph::{Weight, WeightType};
-use lama::{Entries, EntryFilter, KeepEntries, RowSet};
+use graph::property::{ColumnBuilder, PropertyColumn, PropertySchema, PropertyType};
+use graph::{Graph, Weight, WeightType};
+use lama::{Entries, RowSet};
 
 use self::expression::Predicate;
-use crate::parts::PartName;
+pub(crate) use self::part::Part;
+pub(crate) use self::single::{SingleLists, TestedLists, on_single};
 use crate::weighted::OWN_WEIGHTS;
 use crate::{Error, Result, View};
 
@@ -28,10 +32,12 @@ impl View {
     /// where neither type holds the other's value; text beside a date or a timestamp is read as one. The weight of a
     /// graph with weights is called `weight`. Names that SQL does not take as they are stand in double quotes.
     ///
-    /// Cost: reads all lists and the columns that the predicates name, once, and keeps in memory what is left (4 bytes
-    /// an entry and side, 4 or 8 more for a weight, 8 for properties; about three times that while it is made). After
-    /// that, kernels run as on a graph that was loaded so. The database keeps the parts of snapshots that were used
-    /// last, in an eighth of the free memory; with a budget it keeps none.
+    /// Cost: nothing is read before something is asked. A question about single vertices or edges tests the edges that it
+    /// meets. The first kernel, export or count reads all lists and the columns that the predicates name, and keeps in
+    /// memory what is left (4 bytes an entry and side, 4 or 8 more for a weight, 8 for properties; about three times that
+    /// while it is made); so does the next question once those before have tested about as many edges as the view has.
+    /// After that, everything runs as on a graph that was loaded so. The database keeps the parts of snapshots that were
+    /// used last, in an eighth of the free memory; with a budget it keeps none.
     ///
     /// ```no_run
     /// let db = anden::Database::open_read_only("payments.anden")?;
@@ -42,54 +48,17 @@ impl View {
     ///
     /// # Errors
     /// [`Error::InvalidInput`], with the character: a predicate that does not parse, names a property that is not there, or
-    /// compares types that do not go together; a calculation that leaves the range of its type or divides by zero.
-    /// [`Error::Memory`]: the part is too large for the budget of the session. Damage met on the way.
+    /// compares types that do not go together; a calculation that leaves the range of its type or divides by zero: where
+    /// predicates calculate, all is read at once. Methods that read the part can fail with [`Error::Memory`], where it is
+    /// too large for the budget of the session, and on damage.
     pub fn filter(&self, edges: Option<&str>, vertices: Option<&str>) -> Result<Self> {
-        let part_name = self.part_name().map(|name| name.part(edges, vertices));
-        let lists = match part_name.as_ref().and_then(PartName::find) {
-            Some(lists) => lists,
-            None => {
-                let lists = self.filtered(edges, vertices)?;
-                part_name.iter().for_each(|name| name.keep(&lists, self.session()));
-                lists
-            }
-        };
-        let part = self.with_lists(lists, format!("a part of {}", self.name()), part_name);
+        let filter = Filter::new(self, edges, vertices)?;
+        let can_fail = filter.can_fail();
+        let part = self.with_part(filter, edges, vertices);
+        if can_fail {
+            part.all_lists()?;
+        }
         self.chosen().map_or(Ok(part.clone()), |chosen| part.with_weight(chosen.name()))
-    }
-
-    /// The lists of a part.
-    fn filtered(&self, edges: Option<&str>, vertices: Option<&str>) -> Result<lama::View> {
-        let edges = edges.map(|text| EdgeFilter::new(self, text)).transpose().map_err(|e| said_of("edges", e))?;
-        let hidden = match vertices {
-            Some(text) => self.hidden_vertices(text).map_err(|e| said_of("vertices", e))?,
-            None => Bitmap::new(self.vertex_bound()),
-        };
-        let context = self.context();
-        context.progress.stage("filter", None);
-        let keeps = edges
-            .as_ref()
-            .map(|filter| move |entries: &Entries| filter.keeps(entries).map_err(|error| said_of("edges", error)));
-        let rows = edges.as_ref().and_then(EdgeFilter::passing_rows);
-        context.progress.check()?;
-        let keeps = keeps.as_ref().map(|keeps| keeps as &KeepEntries<'_, Error>);
-        let filter = EntryFilter { rows: rows.as_ref(), keeps };
-        let lists = self.all_lists().filtered(&hidden, &filter, context.pool, context.memory, context.progress);
-        lists.map_err(|error| self.session().in_all(error, || self.beside()))
-    }
-
-    /// The ids for which a predicate is not true.
-    fn hidden_vertices(&self, text: &str) -> Result<Bitmap> {
-        let schema = self.vertex_schema();
-        let predicate = Predicate::parse(text, schema, "vertices")?;
-        let name = |place: &usize| schema.get(*place).map_or("", |(name, _)| name);
-        let columns = predicate.columns.iter().map(|place| self.vertex_property(name(place)));
-        let bound = self.vertex_bound();
-        let columns = columns.map(|column| Ok(column?.slice(0..bound))).collect::<Result<Vec<_>>>()?;
-        let passes = predicate.passes(&columns, bound)?;
-        let mut hidden = Bitmap::new(bound);
-        (!&passes).set_indices().for_each(|vertex| hidden.set(vertex));
-        Ok(hidden)
     }
 }
 
@@ -100,59 +69,111 @@ fn said_of(whose: &str, error: Error) -> Error {
     }
 }
 
-/// A predicate over the edges of a view.
-struct EdgeFilter<'a> {
-    view: &'a View,
-    predicate: Predicate,
-    /// The number of properties; behind them stands the weight, where there is one and no property has its name.
-    num_properties: usize,
+/// What the entries and the vertices of a part have in common.
+#[derive(Debug)]
+pub(crate) struct Filter {
+    edges: Option<EdgeFilter>,
+    vertices: Option<VertexFilter>,
 }
 
-impl<'a> EdgeFilter<'a> {
-    fn new(view: &'a View, text: &str) -> Result<Self> {
-        let known = view.edge_schema();
-        let mut schema: PropertySchema = known.clone();
-        if let Some(weight_type) = view.lists().options().weight_type
-            && known.find(OWN_WEIGHTS).is_none()
+impl Filter {
+    fn new(view: &View, edges: Option<&str>, vertices: Option<&str>) -> Result<Self> {
+        let edges = edges.map(|text| EdgeFilter::new(view, text)).transpose().map_err(|e| said_of("edges", e))?;
+        let vertices = vertices.map(|text| VertexFilter::new(view, text)).transpose();
+        Ok(Self { edges, vertices: vertices.map_err(|e| said_of("vertices", e))? })
+    }
+
+    /// Whether a value can make it fail.
+    fn can_fail(&self) -> bool {
+        let predicates =
+            [self.edges.as_ref().map(|edges| &edges.0), self.vertices.as_ref().map(|vertices| &vertices.0)];
+        predicates.into_iter().flatten().any(Predicate::can_fail)
+    }
+}
+
+/// A predicate over vertices.
+#[derive(Debug)]
+struct VertexFilter(Predicate);
+
+impl VertexFilter {
+    fn new(view: &View, text: &str) -> Result<Self> {
+        Ok(Self(Predicate::parse(text, view.vertex_schema(), "vertices")?))
+    }
+
+    /// Hides all vertices for which the predicate is not true.
+    fn hide(&self, view: &View, hidden: &mut Bitmap) -> Result<()> {
+        let (schema, bound) = (view.vertex_schema(), view.vertex_bound());
+        let name = |place: &usize| schema.get(*place).map_or("", |(name, _)| name);
+        let columns = self.0.columns.iter().map(|place| view.vertex_property(name(place)));
+        let columns = columns.map(|column| Ok(column?.slice(0..bound))).collect::<Result<Vec<_>>>()?;
+        let passes = self.0.passes(&columns, bound).map_err(|error| said_of("vertices", error))?;
+        (!&passes).set_indices().for_each(|vertex| hidden.set(vertex));
+        Ok(())
+    }
+
+    /// For which of some vertices the predicate is true.
+    fn passing(&self, lists: &lama::View, vertices: &[VertexId]) -> Result<Vec<bool>> {
+        let properties = lists.properties();
+        let column = |&place: &usize| {
+            let property_type = properties.schema().get(place).map(|(_, property_type)| property_type);
+            let mut column = ColumnBuilder::new(property_type.unwrap_or(PropertyType::String));
+            for &vertex in vertices {
+                column.push(properties.value(place, vertex)?)?;
+            }
+            Ok(column.finish())
+        };
+        let columns = self.0.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let passes = self.0.passes(&columns, vertices.len()).map_err(|error| said_of("vertices", error))?;
+        Ok(passes.iter().collect())
+    }
+}
+
+/// A predicate over edges. Behind their properties stands the weight, where there is one and no property has its name.
+#[derive(Debug)]
+struct EdgeFilter(Predicate);
+
+impl EdgeFilter {
+    fn new(view: &View, text: &str) -> Result<Self> {
+        let mut schema: PropertySchema = view.edge_schema().clone();
+        if let Some(weight_type) = view.stored().options().weight_type
+            && schema.find(OWN_WEIGHTS).is_none()
         {
             schema.add(OWN_WEIGHTS.to_owned(), type_of_weight(weight_type))?;
         }
-        Ok(Self { view, predicate: Predicate::parse(text, &schema, "edges")?, num_properties: known.len() })
+        Ok(Self(Predicate::parse(text, &schema, "edges")?))
     }
 
     /// The rows for which the predicate is true, where it is faster to test all rows in sequence than those of the view
     /// one by one.
-    fn passing_rows(&self) -> Option<RowSet<'_>> {
-        let properties = self.view.lists().edge_properties();
-        let columns = &self.predicate.columns;
-        let reads_rows = !columns.is_empty() && columns.iter().all(|&place| place < self.num_properties);
-        if !reads_rows || properties.num_stored_rows() / MOST_SCANNED_ROWS > self.view.num_arcs() {
+    fn passing_rows<'a>(&self, view: &View, lists: &'a lama::View) -> Option<RowSet<'a>> {
+        let columns = &self.0.columns;
+        let properties = lists.edge_properties();
+        let reads_rows = !columns.is_empty() && columns.iter().all(|&place| place < properties.schema().len());
+        if !reads_rows || properties.num_stored_rows() / MOST_SCANNED_ROWS > lists.num_arcs() {
             return None;
         }
         let test = |values: &[PropertyColumn]| {
-            self.view.context().progress.check()?;
-            self.predicate.passes(values, values.first().map_or(0, PropertyColumn::len))
+            view.context().progress.check()?;
+            self.0.passes(values, values.first().map_or(0, PropertyColumn::len))
         };
         // Rows that the view does not have may be damaged, or no number for a calculation: such a fault shows again, if it
         // is one of the view.
-        properties.passing::<Error>(columns, self.view.context().pool, &test).ok()
+        properties.passing::<Error>(columns, view.context().pool, &test).ok()
     }
 
-    fn keeps(&self, entries: &Entries) -> Result<Vec<bool>> {
-        let properties = self.view.lists().edge_properties();
-        let places: Vec<usize> =
-            self.predicate.columns.iter().copied().filter(|&place| place < self.num_properties).collect();
+    /// For which of some entries the predicate is true.
+    fn passing(&self, lists: &lama::View, entries: &Entries) -> Result<Vec<bool>> {
+        let properties = lists.edge_properties();
+        let num_properties = properties.schema().len();
+        let places: Vec<usize> = self.0.columns.iter().copied().filter(|&place| place < num_properties).collect();
         let mut gathered = properties.gather(&places, &entries.rows)?.into_iter();
-        let column = |&place: &usize| match place < self.num_properties {
+        let column = |&place: &usize| match place < num_properties {
             true => gathered.next().ok_or_else(|| Error::NotFound("a property of edges is gone".into())),
-            false => self.weights(entries),
+            false => weight_column(lists.options().weight_type.unwrap_or(WeightType::U32), &entries.weights),
         };
-        let columns = self.predicate.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
-        Ok(self.predicate.passes(&columns, entries.len())?.iter().collect())
-    }
-
-    fn weights(&self, entries: &Entries) -> Result<PropertyColumn> {
-        weight_column(self.view.lists().options().weight_type.unwrap_or(WeightType::U32), &entries.weights)
+        let columns = self.0.columns.iter().map(column).collect::<Result<Vec<_>>>()?;
+        let passes = self.0.passes(&columns, entries.len()).map_err(|error| said_of("edges", error))?;
+        Ok(passes.iter().collect())
     }
 }
 

@@ -20,6 +20,7 @@ use std::time::Instant;
 
 use base::VertexId;
 use base::memory::{heap_peak, reset_heap_peak};
+use graph::Graph;
 
 use crate::{Error, Key, Result, View};
 
@@ -205,7 +206,7 @@ impl Job {
     /// A source that does not exist, a parameter outside its bounds, a graph that lacks what the
     /// kernel needs, too small a memory budget, damage met on the way, cancellation.
     pub(crate) fn run(&self, view: &View) -> Result<JobOutput> {
-        view.all_lists();
+        view.all_lists()?;
         let before = reset_heap_peak();
         let start = Instant::now();
         let outcome = (self.kernel.run)(view, &self.parameters)?;
@@ -241,9 +242,10 @@ impl JobOutput {
 fn ranking(view: &View, scores: &[f64]) -> Result<Value> {
     const LENGTH: usize = 10;
     let mut top: Vec<VertexId> = Vec::with_capacity(LENGTH + 1);
+    let lists = view.lists();
     for vertex in 0..scores.len() {
         let score = scores[vertex];
-        if top.len() == LENGTH && score <= scores[top[LENGTH - 1] as usize] || !view.is_live(vertex as VertexId) {
+        if top.len() == LENGTH && score <= scores[top[LENGTH - 1] as usize] || !lists.is_live(vertex as VertexId) {
             continue;
         }
         let place = top.partition_point(|&other| scores[other as usize] >= score);

@@ -1,7 +1,8 @@
 //! Parts of snapshots that were laid out, kept for the next question about them.
 //!
 //! Parts of windows and of changes that are in no snapshot are not kept. A window depends on the snapshot before it, which
-//! may be dropped; changes are another version after each commit, and a part would hold their memory.
+//! may be dropped; changes are another version after each commit, and a part would hold their memory. What is kept is the
+//! part of the snapshot that they lie over.
 
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -50,9 +51,9 @@ impl Parts {
         self.lock().clear();
     }
 
-    /// The name of a version.
-    pub(crate) fn of_version(self: &Arc<Self>, number: u32) -> PartName {
-        PartName { parts: Arc::clone(self), shown: Shown::Version(number) }
+    /// The name of lists, if they are those of a version.
+    pub(crate) fn name_of(self: &Arc<Self>, lists: &lama::View) -> Option<PartName> {
+        Some(PartName { parts: Arc::clone(self), shown: Shown::Version(lists.version()?) })
     }
 }
 
@@ -116,7 +117,7 @@ mod tests {
     fn place(view: &View) -> Option<*const u32> {
         let (mut place, vertex) = (None, view.vertex(1).unwrap());
         let _ = view.graph().for_each_out_fragment(vertex, |list| {
-            place = Some(list.as_ptr());
+            place = place.or(Some(list.as_ptr()));
             ControlFlow::Continue(())
         });
         place
@@ -138,11 +139,31 @@ mod tests {
         assert_eq!((of(db.snapshot(number).unwrap(), "amount > 3").num_edges(), names(&db).len()), (1, 3));
         // What is committed is the newest snapshot, until changes lie over it.
         assert_eq!(of(db.view().unwrap(), "amount > 2").num_edges(), 2);
-        db.apply(&[edge(5)]).unwrap();
-        assert_eq!((of(db.view().unwrap(), "amount > 2").num_edges(), names(&db).len()), (3, 3));
+        db.apply(&[edge(5), edge(1)]).unwrap();
+        // Changes are laid over the part of the snapshot.
+        let live = of(db.view().unwrap(), "amount > 2");
+        assert_eq!((live.num_edges(), names(&db).len(), place(&live)), (3, 3, place(&again)));
         assert_eq!(of(db.snapshot(number).unwrap(), "amount > 2").num_edges(), 2);
         db.merge().unwrap();
         assert!(names(&db).is_empty());
+    }
+
+    #[test]
+    fn many_single_questions_lay_a_part_out() {
+        let db = Database::in_memory(Options { edge_properties: true, ..Options::default() }).unwrap();
+        db.apply(&[Update::add_edge_with(1, 2, [("amount", 3_i64)]), Update::add_edge(1, 3)]).unwrap();
+        db.checkpoint(None).unwrap();
+        let part = db.view().unwrap().filter(Some("amount > 2"), None).unwrap();
+        for _ in 0..10 {
+            assert_eq!(part.neighbors(1, crate::Side::Out).unwrap(), [2.into()]);
+        }
+        assert!(names(&db).is_empty(), "nothing is laid out for a few questions");
+        for _ in 0..1_000 {
+            assert_eq!(part.neighbors(1, crate::Side::Out).unwrap(), [2.into()]);
+        }
+        assert_eq!(names(&db).len(), 1);
+        let again = db.view().unwrap().filter(Some("amount > 2"), None).unwrap();
+        assert_eq!((again.num_edges(), place(&again)), (1, place(&part)));
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::ops::ControlFlow;
 
 use base::VertexId;
-use graph::Graph;
 use graph::property::{PropertyColumn, PropertySchema, PropertyValue};
 
 use crate::{Error, NewValue, Result, View};
@@ -14,7 +13,7 @@ pub type NamedValues<'a> = Vec<(&'a str, PropertyValue<'a>)>;
 impl View {
     /// Names and types of the properties that vertices have; those of a window are those of its last snapshot.
     pub fn vertex_schema(&self) -> &PropertySchema {
-        self.lists().properties().schema()
+        self.stored().properties().schema()
     }
 
     /// The values of a property of all vertices, by vertex id: of ids that are no vertices null.
@@ -24,7 +23,7 @@ impl View {
     /// # Errors
     /// [`Error::NotFound`]: there is no such property; damage met on the way.
     pub fn vertex_property(&self, name: &str) -> Result<PropertyColumn> {
-        let properties = self.lists().properties();
+        let properties = self.stored().properties();
         let column = properties.schema().find(name).map(|place| properties.column(place)).transpose()?.flatten();
         let column = column.ok_or_else(|| no_property("vertices", name, properties.schema()))?;
         // Vertices that were committed since the snapshot have none.
@@ -37,7 +36,7 @@ impl View {
     /// # Errors
     /// Damage met on the way.
     pub fn vertex_properties(&self, vertex: VertexId) -> Result<NamedValues<'_>> {
-        let properties = self.lists().properties();
+        let properties = self.stored().properties();
         let mut values = Vec::new();
         for (place, (name, _)) in properties.schema().iter().enumerate() {
             let value = properties.value(place, vertex)?;
@@ -68,22 +67,25 @@ impl View {
     /// [`Error::NotFound`]: there is no such property. [`Error::InvalidInput`]: the value is none of its type. Damage met
     /// on the way.
     pub fn find_vertices(&self, name: &str, value: impl Into<NewValue>) -> Result<Vec<VertexId>> {
-        let properties = self.lists().properties();
+        let properties = self.stored().properties();
         let (place, value) = engine::sought_value(properties.schema(), name, &value.into())?;
-        let mut found = properties.find(place, value.as_value())?;
+        let found = properties.find(place, value.as_value())?;
         // A filter hides vertices, and their values stay.
-        found.retain(|&vertex| self.is_live(vertex));
-        Ok(found)
+        let mut seen = Vec::with_capacity(found.len());
+        for vertex in found {
+            seen.extend(self.has(vertex)?.then_some(vertex));
+        }
+        Ok(seen)
     }
 
     /// Names and types of the properties that edges have.
     pub fn edge_schema(&self) -> &PropertySchema {
-        self.lists().edge_properties().schema()
+        self.stored().edge_properties().schema()
     }
 
     /// Whether edges have properties, which may be all null.
     pub fn has_edge_properties(&self) -> bool {
-        self.lists().options().edge_properties
+        self.stored().options().edge_properties
     }
 
     /// The values of a property of all edges, in the order of the out-lists: those of the edges of the first vertex id,
@@ -94,16 +96,17 @@ impl View {
     /// # Errors
     /// [`Error::NotFound`]: there is no such property; damage met on the way.
     pub fn edge_property(&self, name: &str) -> Result<PropertyColumn> {
-        let properties = self.lists().edge_properties();
+        let properties = self.stored().edge_properties();
         let Some(place) = properties.schema().find(name) else {
             return Err(no_property("edges", name, properties.schema()));
         };
+        self.all_lists()?;
         let mut rows = Vec::with_capacity(self.num_arcs() as usize);
         for vertex in 0..self.vertex_bound() as VertexId {
             self.push_rows(vertex, &mut rows);
         }
         // Lists with damage look empty: what they hold is known only if all is well.
-        self.lists().check()?;
+        self.check_lists()?;
         let mut columns = properties.gather(&[place], &rows)?;
         columns.pop().ok_or_else(|| no_property("edges", name, properties.schema()))
     }

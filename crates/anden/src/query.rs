@@ -4,7 +4,7 @@ use base::VertexId;
 use kernels::query::{self, Neighbors};
 use kernels::sssp::DistanceValue;
 
-use crate::weighted::on_weighted;
+use crate::filter::{SingleLists, on_single};
 use crate::{FoundEdge, Key, Result, View};
 
 /// A path through the graph.
@@ -94,7 +94,8 @@ impl View {
     /// # Errors
     /// See above.
     pub fn has_edge(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<bool> {
-        Ok(query::has_edge(self.single_lists(), self.vertex(source)?, self.vertex(target)?)?)
+        let (source, target) = (self.vertex(source)?, self.vertex(target)?);
+        Ok(on_single!(self, lists => query::has_edge(lists, source, target))?)
     }
 
     /// The edges from one vertex to another, in the order in which they were added: one of a simple graph, several of a
@@ -115,7 +116,15 @@ impl View {
     /// # Errors
     /// See above.
     pub fn edges_between(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Vec<FoundEdge>> {
-        Ok(engine::edges_between(self.lists(), self.vertex(source)?, self.vertex(target)?)?)
+        let (source, target) = (self.vertex(source)?, self.vertex(target)?);
+        match self.single_lists() {
+            SingleLists::Whole(lists) => Ok(engine::edges_between(lists, source, target, |_| true)?),
+            SingleLists::Tested(tested) => {
+                let left = tested.entries(graph::Side::Out, source, |other| other == target)?;
+                let is_left = |row: Option<u64>| row.map_or(!left.is_empty(), |row| left.rows.contains(&row));
+                Ok(engine::edges_between(self.stored(), source, target, is_left)?)
+            }
+        }
     }
 
     /// The neighbours of a vertex, each once, by ascending id.
@@ -132,7 +141,7 @@ impl View {
             Side::In => Neighbors::In,
             Side::Both => Neighbors::Both,
         };
-        Ok(query::neighbors(self.single_lists(), vertex, which)?)
+        Ok(on_single!(self, lists => query::neighbors(lists, vertex, which))?)
     }
 
     /// The vertices within `num_hops` steps, without the vertex itself, by ascending id.
@@ -141,7 +150,7 @@ impl View {
     /// See above; cancellation.
     pub fn khop(&self, vertex: impl Into<Key>, num_hops: u32) -> Result<Vec<Key>> {
         let vertex = self.vertex(vertex)?;
-        let found = query::khop(&self.context(), self.single_lists(), vertex, num_hops);
+        let found = on_single!(self, lists => query::khop(&self.context(), lists, vertex, num_hops));
         self.keys(&self.explained(found)?)
     }
 
@@ -151,7 +160,7 @@ impl View {
     /// See above; cancellation.
     pub fn fof(&self, vertex: impl Into<Key>) -> Result<Vec<Key>> {
         let vertex = self.vertex(vertex)?;
-        let found = query::friends_of_friends(&self.context(), self.single_lists(), vertex);
+        let found = on_single!(self, lists => query::friends_of_friends(&self.context(), lists, vertex));
         self.keys(&self.explained(found)?)
     }
 
@@ -161,7 +170,7 @@ impl View {
     /// See above; cancellation.
     pub fn is_reachable(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<bool> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        Ok(self.explained(query::path(&self.context(), self.single_lists(), source, target))?.is_some())
+        Ok(self.path_ids(source, target)?.is_some())
     }
 
     /// A path of the fewest edges; `None` where there is no path.
@@ -170,11 +179,13 @@ impl View {
     /// See above; cancellation.
     pub fn path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let Some(path) = self.explained(query::path(&self.context(), self.single_lists(), source, target))? else {
-            return Ok(None);
-        };
+        let Some(path) = self.path_ids(source, target)? else { return Ok(None) };
         let length = PathLength::Hops(path.length() as u64);
         Ok(Some(Path { vertices: self.keys(&path.vertices)?, length }))
+    }
+
+    fn path_ids(&self, source: VertexId, target: VertexId) -> Result<Option<query::Path>> {
+        self.explained(on_single!(self, lists => query::path(&self.context(), lists, source, target)))
     }
 
     /// All paths of the fewest edges, at most `limit` of them listed; `None` where there is no path.
@@ -189,8 +200,8 @@ impl View {
     ) -> Result<Option<ShortestPaths>> {
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
         let context = self.context();
-        let found = self.explained(query::shortest_paths(&context, self.single_lists(), source, target, limit))?;
-        let Some(found) = found else { return Ok(None) };
+        let found = on_single!(self, lists => query::shortest_paths(&context, lists, source, target, limit));
+        let Some(found) = self.explained(found)? else { return Ok(None) };
         // The keys beside the ids; text is counted as it comes.
         let list_bytes = |each: usize| size_of::<Vec<Key>>() + (found.length + 1) * each;
         let path_bytes = list_bytes(size_of::<VertexId>()) + list_bytes(size_of::<Key>());
@@ -213,7 +224,7 @@ impl View {
     pub fn fragments(&self, vertex: impl Into<Key>) -> Result<VertexFragments> {
         let vertex = self.vertex(vertex)?;
         let list = |side| -> Result<ListFragments> {
-            let origin = self.lists().list_origin(vertex, side)?;
+            let origin = self.all_lists()?.list_origin(vertex, side)?;
             let change = |change: &lama::ListChange| -> Result<LevelFragment> {
                 Ok(LevelFragment {
                     from: change.from,
@@ -242,7 +253,7 @@ impl View {
 
     /// Keys of vertices, also of those that are there before or after this view only.
     fn any_keys(&self, vertices: &[VertexId]) -> Result<Vec<Key>> {
-        let dictionary = self.lists().dictionary();
+        let dictionary = self.stored().dictionary();
         let is_shown = |vertex: VertexId| (vertex as usize) < self.vertex_bound();
         let key = |&vertex: &VertexId| match is_shown(vertex) {
             true => self.key(vertex),
@@ -258,7 +269,10 @@ impl View {
     pub fn weighted_path(&self, source: impl Into<Key>, target: impl Into<Key>) -> Result<Option<Path>> {
         self.needs_weights("a weighted path")?;
         let (source, target) = (self.vertex(source)?, self.vertex(target)?);
-        let found = on_weighted!(self, graph => query::weighted_path(&self.context(), graph, source, target));
+        let found = match self.chosen() {
+            Some(graph) => query::weighted_path(&self.context(), graph, source, target),
+            None => on_single!(self, lists => query::weighted_path(&self.context(), lists, source, target)),
+        };
         let Some(path) = self.explained(found)? else { return Ok(None) };
         let length = match path.length {
             DistanceValue::Integer(sum) => PathLength::Integer(sum),

@@ -74,6 +74,6 @@ impl SlidingWindow<'_> {
             Some(numbers) => format!("window {}..{}", numbers.start(), numbers.end()),
             None => "window without snapshots".to_owned(),
         };
-        Ok(self.database.opened(graph, self.database.session(), name, None))
+        Ok(self.database.opened(graph, self.database.session(), name))
     }
 }

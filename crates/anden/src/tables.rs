@@ -62,7 +62,7 @@ fn with_names(mut names: Vec<String>, schema: &PropertySchema) -> Vec<String> {
 }
 
 fn key_type(view: &View) -> PropertyType {
-    match view.lists().options().keys {
+    match view.stored().options().keys {
         KeyScheme::String => PropertyType::String,
         KeyScheme::Integer | KeyScheme::Dense => PropertyType::U64,
     }
@@ -70,7 +70,7 @@ fn key_type(view: &View) -> PropertyType {
 
 /// The keys of vertices, as a column.
 fn key_column(view: &View, vertices: &[VertexId]) -> Result<PropertyColumn> {
-    let options = view.lists().options();
+    let options = view.stored().options();
     if options.keys == KeyScheme::Dense {
         return u64_column(vertices.iter().map(|&vertex| vertex.into()));
     }

@@ -48,8 +48,7 @@ impl Database {
     pub fn snapshot(&self, snapshot: impl Into<SnapshotId>) -> Result<View> {
         let number = self.snapshot_number(snapshot)?;
         let name = format!("snapshot {number}");
-        let part_name = self.parts().of_version(number);
-        Ok(self.opened(self.inner().snapshot(number)?, self.session(), name, Some(part_name)))
+        Ok(self.opened(self.inner().snapshot(number)?, self.session(), name))
     }
 
     /// The number of a snapshot that is there, perhaps by its name.
@@ -78,8 +77,7 @@ impl Database {
     /// in what it needs.
     pub fn window(&self, window: RangeInclusive<u32>) -> Result<View> {
         let name = format!("window {}..{}", window.start(), window.end());
-        // What a window holds depends on the snapshot before it, which may be dropped.
-        Ok(self.opened(self.inner().window(window)?, self.session(), name, None))
+        Ok(self.opened(self.inner().window(window)?, self.session(), name))
     }
 
     /// What changes on the way from one snapshot to another, which may be the older one.

@@ -8,7 +8,8 @@ use graph::{Direction, Graph, InEdges, WeightType, WeightedEdges, WillNeed};
 use kernels::Context;
 use kernels::sssp::{WeightStatistics, scan_weights};
 
-use crate::parts::PartName;
+use crate::filter::{Filter, Part, SingleLists, TestedLists, on_single};
+use crate::parts::{PartName, Parts};
 use crate::pinned::Pin;
 use crate::session::Beside;
 use crate::weighted::{ChosenWeights, on_weighted};
@@ -19,7 +20,10 @@ use crate::{DegreeStatistics, Error, Job, JobOutput, Key, KeyRef, Prefetch, Pref
 /// Cheap to clone. It owns the files that it reads: nothing that happens to the database changes it.
 #[derive(Clone)]
 pub struct View {
+    /// As stored, also of a part.
     graph: lama::View,
+    /// What is left of the lists; `None` where all is.
+    part: Option<Arc<Part>>,
     session: Session,
     seen: Arc<Seen>,
     weights: SharedStatistics,
@@ -41,6 +45,8 @@ struct Seen {
     least_patch_bytes: OnceLock<u64>,
     /// Under which name parts of this view are kept; `None`: they are not.
     part_name: Option<PartName>,
+    /// The same of the snapshot that changes lie over.
+    name_below: Option<PartName>,
 }
 
 /// The weights that were chosen last, and what they are like.
@@ -70,16 +76,8 @@ impl std::fmt::Debug for View {
 }
 
 impl View {
-    pub(crate) fn new(
-        graph: lama::View,
-        session: Session,
-        pin: Pin,
-        name: String,
-        part_name: Option<PartName>,
-    ) -> Self {
-        let (name, least_patch_bytes) = (OnceLock::from(name), OnceLock::new());
-        let seen = Seen { _pin: Some(pin), _whole: None, name, newest: None, least_patch_bytes, part_name };
-        Self::seen(graph, session, seen)
+    pub(crate) fn new(graph: lama::View, session: Session, pin: Pin, name: String, parts: &Arc<Parts>) -> Self {
+        Self::seen(graph, session, pin, (OnceLock::from(name), None), parts)
     }
 
     /// Of everything that is committed; the newest snapshot is called `newest`.
@@ -88,50 +86,100 @@ impl View {
         session: Session,
         pin: Pin,
         newest: Option<u32>,
-        part_name: Option<PartName>,
+        parts: &Arc<Parts>,
     ) -> Self {
-        let (name, least_patch_bytes) = (OnceLock::new(), OnceLock::new());
-        Self::seen(graph, session, Seen { _pin: Some(pin), _whole: None, name, newest, least_patch_bytes, part_name })
+        Self::seen(graph, session, pin, (OnceLock::new(), newest), parts)
     }
 
-    fn seen(graph: lama::View, session: Session, seen: Seen) -> Self {
+    fn seen(
+        graph: lama::View,
+        session: Session,
+        pin: Pin,
+        (name, newest): (OnceLock<String>, Option<u32>),
+        parts: &Arc<Parts>,
+    ) -> Self {
+        let part_name = parts.name_of(&graph);
+        let name_below = graph.below().and_then(|below| parts.name_of(below));
+        let least_patch_bytes = OnceLock::new();
+        let seen = Seen { _pin: Some(pin), _whole: None, name, newest, least_patch_bytes, part_name, name_below };
         let seen = Arc::new(seen);
         let graph = session.advisor().attach(&graph, session.prefetch());
-        Self { graph, session, seen, weights: Arc::default(), chosen: None, last_weights: Arc::default() }
+        let (weights, last_weights) = (Arc::default(), Arc::default());
+        Self { graph, part: None, session, seen, weights, chosen: None, last_weights }
     }
 
-    /// A part of this view, with lists of its own.
-    pub(crate) fn with_lists(&self, graph: lama::View, name: String, part_name: Option<PartName>) -> Self {
-        let (name, least_patch_bytes) = (OnceLock::from(name), OnceLock::new());
+    /// What a filter by these predicates over edges and vertices leaves of this view.
+    pub(crate) fn with_part(&self, filter: Filter, edges: Option<&str>, vertices: Option<&str>) -> Self {
+        let part_name = self.seen.part_name.as_ref().map(|name| name.part(edges, vertices));
+        let name_below = self.seen.name_below.as_ref().map(|name| name.part(edges, vertices));
+        let (name, least_patch_bytes) = (OnceLock::from(format!("a part of {}", self.name())), OnceLock::new());
         let whole = Some(Arc::clone(&self.seen));
-        let seen = Seen { _pin: None, _whole: whole, name, newest: None, least_patch_bytes, part_name };
-        let (seen, session) = (Arc::new(seen), self.session.clone());
-        Self { graph, session, seen, weights: Arc::default(), chosen: None, last_weights: Arc::default() }
+        let found = part_name.as_ref().and_then(PartName::find);
+        let seen = Seen { _pin: None, _whole: whole, name, newest: None, least_patch_bytes, part_name, name_below };
+        let (graph, before) = match self.part.as_deref() {
+            None => (self.graph.clone(), None),
+            Some(part) => match part.laid_out() {
+                Some(lists) => (lists.clone(), None),
+                None => (self.graph.clone(), Some(part)),
+            },
+        };
+        let part = Some(Arc::new(Part::new(before, filter, found)));
+        let (seen, session, weights) = (Arc::new(seen), self.session.clone(), Arc::default());
+        Self { graph, part, session, seen, weights, chosen: None, last_weights: Arc::default() }
     }
 
-    /// The graph behind the seam, for algorithms of one's own.
+    /// The graph behind the seam, for algorithms of one's own. Of a [part](Self::filter) that cannot be laid out,
+    /// [`check`](Graph::check) says why.
     pub fn graph(&self) -> &(impl InEdges + WeightedEdges + use<>) {
+        self.lists()
+    }
+
+    /// The lists as they are stored, from which a part leaves some out: for what the part has in common with the whole.
+    pub(crate) fn stored(&self) -> &lama::View {
         &self.graph
     }
 
+    /// The lists. Of a part, work on them begins with [`all_lists`](Self::all_lists), which says why they are not there.
     pub(crate) fn lists(&self) -> &lama::View {
-        &self.graph
+        self.part.as_ref().map_or(&self.graph, |part| part.lay_out_or_fail(self))
     }
 
-    /// The lists, for a question about a few of them: where they are larger than memory, nothing beside those is read.
-    pub(crate) fn single_lists(&self) -> &lama::View {
+    /// The lists, for a question about a few of them: where they are larger than memory, nothing beside those is read. Of
+    /// a part, entries are tested when they are read, until those tests took about as long as to lay all out.
+    pub(crate) fn single_lists(&self) -> SingleLists<'_> {
         if self.graph.is_listening() && self.session.prefetch() != Prefetch::Sequential {
             self.graph.read_exactly(true);
         }
-        &self.graph
+        match &self.part {
+            None => SingleLists::Whole(&self.graph),
+            Some(part) => match part.laid_out().or_else(|| part.lay_out_if_worth_it(self)) {
+                Some(lists) => SingleLists::Whole(lists),
+                None => SingleLists::Tested(TestedLists::new(&self.graph, part)),
+            },
+        }
     }
 
     /// The lists, for work on all of them, which says what it reads or reads them in their order.
-    pub(crate) fn all_lists(&self) -> &lama::View {
+    ///
+    /// # Errors
+    /// A part cannot be laid out: it is too large for the budget, a value is damaged, the work is cancelled.
+    pub(crate) fn all_lists(&self) -> Result<&lama::View> {
         if self.graph.is_listening() {
             self.graph.read_exactly(false);
         }
-        &self.graph
+        self.part.as_ref().map_or(Ok(&self.graph), |part| part.lay_out(self))
+    }
+
+    /// Runs a kernel on all lists.
+    pub(crate) fn on_all<T>(&self, run: impl FnOnce(&Context<'_>, &lama::View) -> kernels::Result<T>) -> Result<T> {
+        let lists = self.all_lists()?;
+        self.explained(run(&self.context(), lists))
+    }
+
+    /// Damage met on the way, if any: lists with damage look empty.
+    pub(crate) fn check_lists(&self) -> Result<()> {
+        self.graph.check()?;
+        Ok(self.part.as_ref().and_then(|part| part.laid_out()).map_or(Ok(()), |lists| lists.check())?)
     }
 
     /// The graph behind the seam with the property that was chosen as the weight ([`with_weight`](Self::with_weight));
@@ -157,6 +205,11 @@ impl View {
         self.seen.part_name.as_ref()
     }
 
+    /// The same of the snapshot that changes lie over, or of the part of it that this view is with these changes.
+    pub(crate) fn name_below(&self) -> Option<&PartName> {
+        self.seen.name_below.as_ref()
+    }
+
     pub(crate) fn session(&self) -> &Session {
         &self.session
     }
@@ -166,7 +219,11 @@ impl View {
     pub fn with_prefetch(&self, prefetch: Prefetch) -> Self {
         let session = self.session.clone().with_prefetch(prefetch);
         let graph = session.advisor().attach(&self.graph, prefetch);
-        let chosen = self.chosen().map(|chosen| Arc::new(chosen.with_graph(graph.clone())));
+        // The lists of a part are in memory.
+        let chosen = match self.part {
+            Some(_) => self.chosen.clone(),
+            None => self.chosen().map(|chosen| Arc::new(chosen.with_graph(graph.clone()))),
+        };
         Self { graph, session, chosen, last_weights: LastWeights::default(), ..self.clone() }
     }
 
@@ -182,17 +239,24 @@ impl View {
 
     /// What is in memory beside the state of a kernel on this view.
     pub(crate) fn beside(&self) -> Beside {
-        let (has_patches, taken) = (self.graph.has_levels(), self.taken());
-        Beside { has_patches, taken, lists: self.graph.stored_bytes() }
+        match self.part.as_ref().and_then(|part| part.laid_out()) {
+            Some(lists) => Beside { has_patches: false, taken: self.chosen_bytes(), lists: lists.stored_bytes() },
+            None => self.beside_stored(),
+        }
     }
 
-    /// The bytes that are in memory for this view, or may be: chosen weights, and what levels change.
-    fn taken(&self) -> u64 {
-        let chosen = self.chosen().map_or(0, ChosenWeights::num_bytes);
+    /// The same while a part is read from the lists as they are stored.
+    pub(crate) fn beside_stored(&self) -> Beside {
         let is_counted = self.session.memory().is_some() && self.graph.has_levels();
         // Where an index is damaged, whoever reads the lists says so.
         let patches = || self.graph.least_patch_bytes().unwrap_or(0);
-        chosen + if is_counted { *self.seen.least_patch_bytes.get_or_init(patches) } else { 0 }
+        let patches = if is_counted { *self.seen.least_patch_bytes.get_or_init(patches) } else { 0 };
+        let (has_patches, taken) = (self.graph.has_levels(), self.chosen_bytes() + patches);
+        Beside { has_patches, taken, lists: self.graph.stored_bytes() }
+    }
+
+    fn chosen_bytes(&self) -> u64 {
+        self.chosen().map_or(0, ChosenWeights::num_bytes)
     }
 
     /// What is seen: `snapshot 1`.
@@ -208,7 +272,7 @@ impl View {
 
     /// The number of vertices.
     pub fn num_vertices(&self) -> usize {
-        self.graph.num_vertices()
+        self.part.as_ref().map_or_else(|| self.graph.num_vertices(), |part| part.num_vertices(self))
     }
 
     /// One more than the largest vertex id: the length of results by vertex id.
@@ -218,12 +282,12 @@ impl View {
 
     /// The number of edges; of an undirected graph, each counted once.
     pub fn num_edges(&self) -> u64 {
-        self.graph.num_edges()
+        self.part.as_ref().map_or_else(|| self.graph.num_edges(), |part| part.num_edges(self).0)
     }
 
     /// The number of stored list entries: an undirected edge has two, a loop one.
     pub fn num_arcs(&self) -> u64 {
-        self.graph.num_arcs()
+        self.part.as_ref().map_or_else(|| self.graph.num_arcs(), |part| part.num_edges(self).1)
     }
 
     /// Whether edges have a direction.
@@ -243,7 +307,7 @@ impl View {
 
     /// The type of the weights; `None` where edges have none.
     pub fn weight_type(&self) -> Option<WeightType> {
-        on_weighted!(self, graph => graph.weight_type())
+        self.chosen().map_or_else(|| self.graph.weight_type(), |chosen| chosen.weight_type())
     }
 
     /// What the weights are like; reads all of them at the first call on this view and its clones.
@@ -251,6 +315,7 @@ impl View {
         if let Some(statistics) = self.weights.get() {
             return Ok(*statistics);
         }
+        self.all_lists()?;
         let statistics = on_weighted!(self, graph => scan_weights(&self.context(), graph));
         let statistics = self.explained(statistics)?;
         Ok(*self.weights.get_or_init(|| statistics))
@@ -282,7 +347,16 @@ impl View {
 
     /// Whether an id below the bound is a vertex.
     pub fn is_live(&self, vertex: VertexId) -> bool {
-        self.graph.is_live(vertex)
+        // Where a value is damaged, methods that read it say so.
+        self.has(vertex).unwrap_or(false)
+    }
+
+    /// The same, with damage met on the way.
+    pub(crate) fn has(&self, vertex: VertexId) -> Result<bool> {
+        match (&self.part, self.part.as_ref().and_then(|part| part.laid_out())) {
+            (Some(part), None) => TestedLists::new(&self.graph, part).has(vertex),
+            (_, laid_out) => Ok(laid_out.unwrap_or(&self.graph).is_live(vertex)),
+        }
     }
 
     /// The id of a vertex. A number given as text, or text as a number, is understood.
@@ -291,14 +365,18 @@ impl View {
     /// [`Error::NotFound`] where there is no such vertex; damage met on the way.
     pub fn vertex(&self, key: impl Into<Key>) -> Result<VertexId> {
         let key = key.into();
-        if let Some(vertex) = self.graph.vertex(&key)? {
+        let found = |key: &Key| -> Result<Option<VertexId>> {
+            let found = self.graph.vertex(key)?;
+            Ok(found.map(|vertex| Ok::<_, Error>(self.has(vertex)?.then_some(vertex))).transpose()?.flatten())
+        };
+        if let Some(vertex) = found(&key)? {
             return Ok(vertex);
         }
         let other = match &key {
             Key::Integer(number) => Some(Key::String(number.to_string())),
             Key::String(text) => engine::integer_key(text).map(Key::Integer),
         };
-        match other.map(|other| self.graph.vertex(&other)).transpose()?.flatten() {
+        match other.map(|other| found(&other)).transpose()?.flatten() {
             Some(vertex) => Ok(vertex),
             None => Err(Error::no_vertex(&key)),
         }
@@ -329,8 +407,9 @@ impl View {
     /// # Errors
     /// Damage met on the way.
     pub fn vertices_by_key(&self) -> Result<Vec<VertexId>> {
+        let lists = self.all_lists()?;
         let mut vertices: Vec<VertexId> =
-            (0..self.vertex_bound() as VertexId).filter(|&vertex| self.is_live(vertex)).collect();
+            (0..self.vertex_bound() as VertexId).filter(|&vertex| lists.is_live(vertex)).collect();
         let mut before = None;
         let mut is_sorted = true;
         for &vertex in &vertices {
@@ -359,8 +438,8 @@ impl View {
     /// # Errors
     /// Damage met on the way.
     pub fn out_degree(&self, vertex: VertexId) -> Result<u64> {
-        let degree = self.graph.out_degree(vertex) as u64;
-        self.graph.check()?;
+        let degree = on_single!(self, lists => lists.out_degree(vertex) as u64);
+        self.check_lists()?;
         Ok(degree)
     }
 
@@ -369,9 +448,12 @@ impl View {
     /// # Errors
     /// Damage met on the way.
     pub fn in_degree(&self, vertex: VertexId) -> Result<Option<u64>> {
-        let degree = self.has_in_edges().then(|| self.graph.in_degree(vertex) as u64);
-        self.graph.check()?;
-        Ok(degree)
+        if !self.has_in_edges() {
+            return Ok(None);
+        }
+        let degree = on_single!(self, lists => lists.in_degree(vertex) as u64);
+        self.check_lists()?;
+        Ok(Some(degree))
     }
 
     /// How the lengths of the out-lists are spread.
@@ -399,14 +481,15 @@ impl View {
         if side != Side::Out && !self.has_in_edges() {
             return Err(Error::Unsupported("in-degrees need in-edges: load without --out-only".into()));
         }
+        let lists = self.all_lists()?;
         let degree = |vertex| match side {
-            Side::Both if self.is_directed() => self.graph.out_degree(vertex) + self.graph.in_degree(vertex),
-            Side::Out | Side::Both => self.graph.out_degree(vertex),
-            Side::In => self.graph.in_degree(vertex),
+            Side::Both if self.is_directed() => lists.out_degree(vertex) + lists.in_degree(vertex),
+            Side::Out | Side::Both => lists.out_degree(vertex),
+            Side::In => lists.in_degree(vertex),
         };
-        let live = (0..self.vertex_bound() as VertexId).filter(|&vertex| self.is_live(vertex));
+        let live = (0..self.vertex_bound() as VertexId).filter(|&vertex| lists.is_live(vertex));
         let degrees = live.map(|vertex| degree(vertex) as u64).collect();
-        self.graph.check()?;
+        lists.check()?;
         Ok(DegreeStatistics::of(degrees))
     }
 
@@ -415,10 +498,11 @@ impl View {
     /// # Errors
     /// Damage met on the way.
     pub fn piece_statistics(&self) -> Result<PieceStatistics> {
+        let lists = self.all_lists()?;
         let (mut max, mut sum, mut num_lists) = (0, 0, 0);
         for vertex in 0..self.vertex_bound() as VertexId {
             let mut num_pieces = 0_u64;
-            let _ = self.graph.for_each_out_fragment(vertex, |targets| {
+            let _ = lists.for_each_out_fragment(vertex, |targets| {
                 num_pieces += u64::from(!targets.is_empty());
                 ControlFlow::Continue(())
             });
@@ -426,7 +510,7 @@ impl View {
             sum += num_pieces;
             num_lists += u64::from(num_pieces > 0);
         }
-        self.graph.check()?;
+        lists.check()?;
         let mean = if num_lists == 0 { 0.0 } else { sum as f64 / num_lists as f64 };
         Ok(PieceStatistics { max, mean })
     }

@@ -87,7 +87,7 @@ impl View {
     pub fn walk<I: IntoIterator<Item = VertexId>>(&self, vertices: I, side: Side, tag: Tag) -> Walk<I::IntoIter> {
         let policy = policy_of(self.session().prefetch(), tag);
         // A listener of its own: what this walk does not want any more, others may.
-        let view = self.lists().is_listening().then(|| self.with_prefetch(policy));
+        let view = self.stored().is_listening().then(|| self.with_prefetch(policy));
         let sides = match side {
             _ if !self.is_directed() => &[graph::Side::Out][..],
             Side::Out => &[graph::Side::Out],

@@ -67,7 +67,7 @@ impl ChosenWeights {
     /// [`Error::NotFound`]: there is no such property; [`Error::InvalidInput`]: it is no number, or an edge has none;
     /// [`Error::Memory`]; damage met on the way.
     pub(crate) fn new(view: &View, name: &str) -> Result<Self> {
-        let graph = view.lists().clone();
+        let graph = view.all_lists()?.clone();
         let schema = graph.edge_properties().schema();
         let Some(place) = schema.find(name) else {
             return Err(crate::properties::no_property("edges", name, schema));
@@ -538,7 +538,7 @@ impl View {
     /// [`Error::NotFound`]: there is no such property; [`Error::InvalidInput`]: it is no number, or an edge has none;
     /// [`Error::Memory`]; damage met on the way.
     pub fn with_weight(&self, name: &str) -> Result<Self> {
-        if name == OWN_WEIGHTS && self.lists().weight_type().is_some() {
+        if name == OWN_WEIGHTS && self.stored().weight_type().is_some() {
             return Ok(self.clone());
         }
         let mut last = self.last_weights().lock().unwrap_or_else(|e| e.into_inner());

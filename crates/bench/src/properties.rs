@@ -1,4 +1,7 @@
-//! `properties`: filters over properties of edges, kernels on what they leave, and edges as record batches.
+//! `properties`: filters over properties of edges, kernels and questions on what they leave, the edges of one type, and
+//! edges as record batches.
+
+mod types;
 
 use std::io::{BufWriter, Write};
 use std::path::Path;
@@ -37,22 +40,24 @@ pub fn run(setting: &Setting, report: &mut Report) -> Result<()> {
     filters(setting, &view, report)?;
     kernel(setting, &view, report)?;
     batches(setting, &view, report)?;
+    types::run(setting, &view, &session, report)?;
     drop((view, database));
     std::fs::remove_dir_all(&path)?;
     std::fs::remove_file(&input)?;
     Ok(())
 }
 
-/// The edges with an amount and a kind each.
+/// The edges with an amount, a kind and a type each.
 fn write_input(setting: &Setting, path: &Path) -> Result<()> {
     let (scale, degree) = (setting.origin.scale(), setting.origin.degree().into());
     let generator = Generator::rmat(&RmatParams { scale, degree, ..RmatParams::default() })?;
     let mut file = BufWriter::new(std::fs::File::create(path)?);
-    writeln!(file, "source,target,amount:i64,kind")?;
+    writeln!(file, "source,target,amount:i64,kind,type")?;
     for (index, (source, target)) in (0_u64..).zip(generator.edges(&setting.pool)) {
         // A step that has no factor in common with their number reaches all amounts.
         let amount = index * 7_919 % AMOUNTS;
-        writeln!(file, "{source},{target},{amount},{}", KINDS[(index / 3 % 8) as usize])?;
+        let (kind, edge_type) = (KINDS[(index / 3 % 8) as usize], types::TYPES[(index * 31 / 7 % 10) as usize]);
+        writeln!(file, "{source},{target},{amount},{kind},{edge_type}")?;
     }
     Ok(file.flush()?)
 }
@@ -76,7 +81,7 @@ fn filters(setting: &Setting, view: &View, report: &mut Report) -> Result<()> {
         ("filter, half of the edges", "amount < 500000", 0.0),
     ] {
         let time = median_of(setting, || {
-            view.filter(Some(predicate), None)?;
+            view.filter(Some(predicate), None)?.num_edges();
             Ok(())
         })?;
         let rate = view.num_edges() as f64 / time / 1e6;
@@ -94,6 +99,7 @@ fn kernel(setting: &Setting, view: &View, report: &mut Report) -> Result<()> {
         ("filter and pagerank, half of the edges", "amount < 500000"),
     ] {
         let part = view.filter(Some(predicate), None)?;
+        part.num_edges();
         let pairs = Pairs::alternate(
             setting.num_pairs,
             |_| {

@@ -124,15 +124,20 @@ fn open_to_write(path: &Path, session: &Session) -> Result<Database> {
     Ok(Database::open_in(path, session)?)
 }
 
-/// The version of the graph that is asked for, and the part of it, with a note on what no vertex or edge has.
-fn view(database: &Database, selection: &Selection, global: &Global) -> Result<View> {
-    let view = match (&selection.snapshot, &selection.window) {
+/// The version of the graph that is asked for.
+fn whole_view(database: &Database, selection: &Selection) -> Result<View> {
+    Ok(match (&selection.snapshot, &selection.window) {
         (Some(snapshot), _) => database.snapshot(snapshot)?,
         (None, Some(window)) => database.window(window.clone())?,
         (None, None) => database.view()?,
-    };
+    })
+}
+
+/// The part of the graph that is asked for, with a note on labels that no vertex has.
+fn view(database: &Database, selection: &Selection, global: &Global) -> Result<View> {
+    let view = whole_view(database, selection)?;
     let view = selection.prefetch.map_or(view.clone(), |policy| view.with_prefetch(policy));
-    let view = if selection.types.is_empty() { view } else { of_types(&view, &selection.types, global)? };
+    let view = if selection.types.is_empty() { view } else { view.types(&selection.types)? };
     let view = if selection.labels.is_empty() { view } else { of_labels(&view, &selection.labels, global)? };
     match (&selection.where_edge, &selection.where_vertex) {
         (None, None) => Ok(view),
@@ -140,14 +145,13 @@ fn view(database: &Database, selection: &Selection, global: &Global) -> Result<V
     }
 }
 
-/// The part with edges of these types.
-fn of_types(view: &View, types: &[String], global: &Global) -> Result<View> {
-    let part = view.types(types)?;
-    // To know all types takes a pass over all edges: only an empty answer is worth it.
-    if part.num_edges() == 0 && !global.quiet {
-        say_unknown("edge", "type", types, &view.known_types()?);
+/// Says which of the types that were asked for no edge has. To know all types takes a pass over all edges: only an empty
+/// answer is worth it.
+fn note_unknown_types(database: &Database, selection: &Selection, global: &Global) -> Result {
+    if !selection.types.is_empty() && !global.quiet {
+        say_unknown("edge", "type", &selection.types, &whole_view(database, selection)?.known_types()?);
     }
-    Ok(part)
+    Ok(())
 }
 
 /// The part with vertices that have one of these labels.

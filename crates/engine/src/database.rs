@@ -396,21 +396,10 @@ impl Database {
     /// # Errors
     /// Damage that was met before.
     pub fn view(&self) -> Result<View> {
-        Ok(self.numbered_view()?.0)
-    }
-
-    /// The same, with the number of the version in the files that it shows; `None` where changes lie over that.
-    ///
-    /// # Errors
-    /// As [`view`](Self::view).
-    pub fn numbered_view(&self) -> Result<(View, Option<u32>)> {
         self.require_here()?;
         match self.live.view() {
-            Some(view) => Ok((view, None)),
-            None => {
-                let (number, view) = self.store.numbered_view()?;
-                Ok((view, Some(number)))
-            }
+            Some(view) => Ok(view),
+            None => Ok(self.store.view()?),
         }
     }
 

@@ -67,6 +67,11 @@ pub type Added<'a> = (&'a [VertexId], &'a [u8]);
 /// They are effective: what is removed is in the snapshot's list, and what is added is not, unless it is
 /// removed too, as a changed weight is.
 pub trait Overlay: Debug + Send + Sync {
+    /// The snapshot, where it is known.
+    fn below(&self) -> Option<&View> {
+        None
+    }
+
     /// The ids are below this; at least the bound of the snapshot.
     fn vertex_bound(&self) -> usize;
 

@@ -279,17 +279,7 @@ impl Store {
     /// # Errors
     /// Damage that was met before, or in the parts of levels that are read at once.
     pub fn view(&self) -> Result<View> {
-        Ok(self.numbered_view()?.1)
-    }
-
-    /// The same, with the number of the version that it shows: that of the newest snapshot, or of a younger one that was
-    /// dropped. No two versions have one number.
-    ///
-    /// # Errors
-    /// As [`view`](Self::view).
-    pub fn numbered_view(&self) -> Result<(u32, View)> {
-        let state = self.state();
-        Ok((state.manifest.chain.newest().number, state.newest(&self.path)?))
+        self.state().newest(&self.path)
     }
 
     /// The graph at a snapshot.

@@ -2,6 +2,7 @@
 
 mod entries;
 mod filtered;
+mod filtered_changes;
 
 use std::ops::{ControlFlow, Range};
 use std::path::PathBuf;
@@ -51,8 +52,9 @@ pub struct View {
 }
 
 /// What a version shows beside the lists.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 struct ViewShared {
+    version: Option<u32>,
     options: GraphOptions,
     num_vertices: usize,
     num_edges: u64,
@@ -68,6 +70,8 @@ struct ViewShared {
 /// What a view is made of.
 #[derive(Debug)]
 pub(crate) struct ViewParts {
+    /// The number of the version, where these are all of one.
+    pub version: Option<u32>,
     pub base: Arc<BaseRun>,
     /// The levels that lead from the base run to the version, in the order in which they are applied.
     pub steps: Vec<(Level, Sense)>,
@@ -112,6 +116,7 @@ impl View {
         let fault = Fault::default();
         let steps: Vec<_> = levels.iter().map(|level| (level.clone(), Sense::Forward)).collect();
         let (out_side, in_side) = sides(&parts, &steps, Show::Additions, &fault);
+        parts.version = None;
         parts.num_arcs = out_side.count_arcs();
         parts.num_edges = match parts.options.direction {
             Direction::Directed => parts.num_arcs,
@@ -124,6 +129,7 @@ impl View {
 
     fn new(parts: ViewParts, out_side: Side, in_side: Option<Side>, dead: Option<Bitmap>, fault: Fault) -> Self {
         let shared = ViewShared {
+            version: parts.version,
             options: parts.options,
             num_vertices: parts.num_vertices as usize,
             num_edges: parts.num_edges,
@@ -143,6 +149,14 @@ impl View {
         let vertex_bound = overlay.vertex_bound();
         let shared = Arc::clone(&self.shared);
         Self { out_side, in_side, vertex_bound, overlay: Some(overlay), listener: None, shared }
+    }
+
+    /// The same view with a fault, which [`Graph::check`] gives: the caller learns of it there.
+    #[must_use]
+    pub fn failed(&self, error: base::Error) -> Self {
+        let fault = Fault::default();
+        let _ = fault.set(error);
+        Self { shared: Arc::new(ViewShared { fault, ..ViewShared::clone(&self.shared) }), ..self.clone() }
     }
 
     /// The same, and `listener` hears what will be read next; `None`: nobody does.
@@ -268,6 +282,12 @@ impl View {
     /// Whether levels lead from the base run to the version: reading it may take memory for pages that they change.
     pub fn has_levels(&self) -> bool {
         self.out_side.has_levels()
+    }
+
+    /// The number of the version that the view shows, as the snapshot of that number does, if that was not dropped. No two
+    /// versions have one number. `None`: it shows something else, a window or a part, or changes lie over the version.
+    pub fn version(&self) -> Option<u32> {
+        self.shared.version.filter(|_| self.overlay.is_none())
     }
 
     /// Whether changes in memory lie over the version.

@@ -4,7 +4,7 @@
 //! what they mean for the types of properties.
 
 use arrow_array::ArrayRef;
-use graph::property::{ColumnBuilder, OwnedValue, PropertySchema, PropertyType, PropertyValue};
+use graph::property::{ColumnBuilder, OwnedValue, PropertyColumn, PropertySchema, PropertyType, PropertyValue};
 use sqlparser::ast::{BinaryOperator, Expr, InTarget, Spanned, UnaryOperator, Value};
 use sqlparser::dialect::GenericDialect;
 use sqlparser::parser::{Parser, ParserError};
@@ -46,6 +46,21 @@ pub(super) enum Node {
     },
 }
 
+impl Node {
+    fn can_fail(&self) -> bool {
+        match self {
+            Self::Column(_) | Self::Literal(_) => false,
+            Self::Calculate(Calculation::BitAnd | Calculation::BitOr | Calculation::BitXor, both)
+            | Self::Compare(_, both) => both.iter().any(Self::can_fail),
+            // A pattern that is no literal may be too large.
+            Self::Like { both, .. } => both[0].can_fail() || !matches!(both[1], Self::Literal(_)),
+            Self::AsTimestamp(_) | Self::Calculate(..) | Self::Minus(_) => true,
+            Self::AsReal(inner) | Self::Not(inner) | Self::IsNull(inner) => inner.can_fail(),
+            Self::All(parts) | Self::Any(parts) => parts.iter().any(Self::can_fail),
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Comparison {
     Equal,
@@ -85,7 +100,19 @@ impl Predicate {
         let expression = parsed(text)?;
         let mut reader = Reader { schema, whose, columns: Vec::new(), depth: 0 };
         let root = reader.boolean(&expression)?;
-        Ok(Self { root, columns: reader.columns })
+        let predicate = Self { root, columns: reader.columns };
+        // What is wrong whatever the values are shows without any.
+        let type_of =
+            |place: &usize| schema.get(*place).map_or(PropertyType::String, |(_, property_type)| property_type);
+        let columns = predicate.columns.iter().map(|place| PropertyColumn::nulls(type_of(place), 0));
+        predicate.passes(&columns.collect::<Vec<_>>(), 0)?;
+        Ok(predicate)
+    }
+
+    /// Whether there are values for which it can be neither true nor false nor null: a calculation that leaves the range
+    /// of its type.
+    pub(super) fn can_fail(&self) -> bool {
+        self.root.can_fail()
     }
 }
 
@@ -359,7 +386,7 @@ fn typed_null(node: Node, of: Option<PropertyType>, wanted: Option<PropertyType>
 /// A literal in another type: exactly that value, or text as files have it.
 fn literal_as(node: &Node, to: PropertyType) -> Option<Node> {
     let Node::Literal(array) = node else { return None };
-    let column = graph::property::PropertyColumn::from_array(array.clone()).ok()?;
+    let column = PropertyColumn::from_array(array.clone()).ok()?;
     match column.get(0) {
         PropertyValue::String(text) if to != PropertyType::String && !to.is_numeric() => {
             let value = OwnedValue::parse(text, to).ok()?;

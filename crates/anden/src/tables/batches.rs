@@ -102,6 +102,7 @@ impl View {
 
 impl<'a> Batches<'a> {
     fn new(view: &'a View, table: BatchSource) -> Result<Self> {
+        view.all_lists()?;
         let (session, num_columns) = (view.session(), table.schema().fields().len() as u64);
         let require = |num_workers: usize| {
             let num_bytes = num_workers as u64 * BATCH_ROWS as u64 * (ENTRY_BYTES + num_columns * VALUE_BYTES);
@@ -112,7 +113,6 @@ impl<'a> Batches<'a> {
             require(1)?;
             max_at_once = 1;
         }
-        view.all_lists();
         Ok(Self { view, table, next: 0, list: None, ready: VecDeque::new(), num_at_once: 1, max_at_once })
     }
 
@@ -135,7 +135,7 @@ impl<'a> Batches<'a> {
             self.ready.extend(Some(batch?).filter(|batch| batch.num_rows() > 0));
         }
         // Lists with damage look empty: what they hold is known only if all is well.
-        self.view.lists().check()?;
+        self.view.check_lists()?;
         self.num_at_once = self.max_at_once;
         Ok(())
     }
@@ -199,7 +199,7 @@ impl<'a> Batches<'a> {
                 chosen.edge_batch(self.view, &entries, 0..entries.len())
             }
             (BatchSource::Vertices(chosen), BatchPart::Vertices(vertices)) => {
-                let vertices: Vec<VertexId> = vertices.filter(|&vertex| self.view.is_live(vertex)).collect();
+                let vertices: Vec<VertexId> = vertices.filter(|&vertex| self.view.lists().is_live(vertex)).collect();
                 chosen.vertex_batch(self.view, &vertices)
             }
             (BatchSource::Vertices(_), BatchPart::List(..)) => {

@@ -5,7 +5,7 @@ use std::ops::Range;
 use arrow_array::RecordBatch;
 use base::VertexId;
 use graph::property::{PropertyColumn, PropertyType, PropertyValue};
-use graph::{Direction, Graph, WeightType};
+use graph::{Direction, WeightType};
 use lama::Entries;
 
 use super::vertices::VertexField;
@@ -28,7 +28,7 @@ pub(super) enum EdgeField {
 impl EdgeField {
     /// What a name shows; a property that bears the name of another column stands for itself.
     fn find(view: &View, name: &str) -> Option<Self> {
-        let (schema, options) = (view.edge_schema(), view.lists().options());
+        let (schema, options) = (view.edge_schema(), view.stored().options());
         if let Some(place) = schema.find(name) {
             return Some(Self::Property(place, schema.get(place)?.1));
         }
@@ -43,7 +43,7 @@ impl EdgeField {
 
     /// All names, those that every edge has first.
     fn names(view: &View) -> Vec<String> {
-        let options = view.lists().options();
+        let options = view.stored().options();
         let mut names = vec!["source".to_owned(), "target".to_owned()];
         names.extend(options.weight_type.map(|_| OWN_WEIGHTS.to_owned()));
         names.extend(options.multigraph.then(|| "number".to_owned()));
@@ -66,7 +66,7 @@ impl EdgeField {
 
     /// The columns of a range of entries.
     fn columns(fields: &[Self], view: &View, entries: &Entries, range: Range<usize>) -> Result<Vec<PropertyColumn>> {
-        let properties = view.lists().edge_properties();
+        let properties = view.stored().edge_properties();
         let rows = entries.rows.get(range.clone()).unwrap_or_default();
         // Rows are looked up once for all properties.
         let place = |field: &Self| if let Self::Property(place, _) = field { Some(*place) } else { None };
@@ -166,7 +166,7 @@ impl View {
             return self.vertex_rows_of(&self.neighbor_ids(vertex, side)?, columns);
         }
         let (entries, others) = self.edges_at(vertex, side)?;
-        self.lists().check()?;
+        self.check_lists()?;
         let column = |field: &NeighborField| match field {
             NeighborField::Neighbor(field) => field.column(self, &others),
             NeighborField::Edge(field) => field.column(self, &entries),
@@ -176,20 +176,21 @@ impl View {
 
     /// The edges at a vertex, and the other end of each.
     fn edges_at(&self, vertex: VertexId, side: Side) -> Result<(Entries, Vec<VertexId>)> {
-        let (lists, is_directed) = (self.single_lists(), self.is_directed());
+        let is_directed = self.is_directed();
         if side != Side::Out && !self.has_in_edges() {
             return Err(Error::Unsupported("in-neighbours need in-edges: load without --out-only".into()));
         }
         let mut entries = Entries::default();
         if side != Side::In || !is_directed {
-            lists.push_entries(graph::Side::Out, vertex, &mut entries, |_, _| Ok::<_, Error>(true))?;
+            entries = self.single_lists().entries(graph::Side::Out, vertex, |_| true)?;
         }
         let mut others = entries.targets.clone();
         if side != Side::Out && is_directed {
             let num_out = entries.len();
             // A loop is in both lists.
-            let keeps = |source: VertexId, _: u64| Ok::<_, Error>(side == Side::In || source != vertex);
-            lists.push_entries(graph::Side::In, vertex, &mut entries, keeps)?;
+            let is_wanted = |source: VertexId| side == Side::In || source != vertex;
+            let into = self.single_lists().entries(graph::Side::In, vertex, is_wanted)?;
+            entries.extend_from(&into, 0..into.len());
             others.extend_from_slice(&entries.targets[num_out..]);
             let Entries { sources, targets, .. } = &mut entries;
             sources[num_out..].swap_with_slice(&mut targets[num_out..]);
@@ -217,9 +218,7 @@ impl View {
         let mut entries = Entries::default();
         for pair in vertices.windows(2) {
             let (source, target) = (self.vertex(pair[0].clone())?, self.vertex(pair[1].clone())?);
-            let mut found = Entries::default();
-            let keeps = |other: VertexId, _: u64| Ok::<_, Error>(other == target);
-            self.single_lists().push_entries(graph::Side::Out, source, &mut found, keeps)?;
+            let found = self.single_lists().entries(graph::Side::Out, source, |other| other == target)?;
             let picked = match (parallel, weight) {
                 (ParallelEdges::All, _) => 0..found.len(),
                 (ParallelEdges::Lightest, Some(weight)) => {
@@ -230,13 +229,13 @@ impl View {
             };
             entries.extend_from(&found, picked);
         }
-        self.lists().check()?;
+        self.check_lists()?;
         chosen.edge_batch(self, &entries, 0..entries.len())
     }
 
     /// Whether an entry of an out-list stands for its edge: of an undirected edge, which has two, the one at the lower end.
     pub(super) fn is_listed(&self, source: VertexId, target: VertexId) -> bool {
-        self.lists().options().direction == Direction::Directed || target >= source
+        self.stored().options().direction == Direction::Directed || target >= source
     }
 }
 

@@ -6,6 +6,7 @@ use graph::property::{ColumnBuilder, PropertyColumn, PropertyType};
 use graph::{Graph, InEdges};
 
 use super::{Chosen, key_column, key_type, u64_column, with_names};
+use crate::filter::on_single;
 use crate::{Key, Result, View};
 
 /// What a column shows of a vertex.
@@ -48,15 +49,18 @@ impl VertexField {
     }
 
     pub(super) fn column(self, view: &View, vertices: &[VertexId]) -> Result<PropertyColumn> {
-        let lists = view.lists();
         match self {
             Self::Key => key_column(view, vertices),
-            Self::OutDegree => u64_column(vertices.iter().map(|&vertex| lists.out_degree(vertex) as u64)),
-            Self::InDegree => u64_column(vertices.iter().map(|&vertex| lists.in_degree(vertex) as u64)),
+            Self::OutDegree => {
+                on_single!(view, lists => u64_column(vertices.iter().map(|&vertex| lists.out_degree(vertex) as u64)))
+            }
+            Self::InDegree => {
+                on_single!(view, lists => u64_column(vertices.iter().map(|&vertex| lists.in_degree(vertex) as u64)))
+            }
             Self::Property(place, property_type) => {
                 let mut column = ColumnBuilder::new(property_type);
                 for &vertex in vertices {
-                    column.push(lists.properties().value(place, vertex)?)?;
+                    column.push(view.stored().properties().value(place, vertex)?)?;
                 }
                 Ok(column.finish())
             }
@@ -92,7 +96,7 @@ impl View {
 
     pub(super) fn vertex_rows_of(&self, vertices: &[VertexId], columns: &[&str]) -> Result<RecordBatch> {
         let batch = Chosen::of_vertices(self, columns)?.vertex_batch(self, vertices)?;
-        self.lists().check()?;
+        self.check_lists()?;
         Ok(batch)
     }
 }

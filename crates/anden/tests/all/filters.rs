@@ -1,8 +1,9 @@
 //! Views of a part of the graph: each predicate against a filter of the model, edge by edge.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
-use anden::{Database, Direction, Error, Graph, InEdges, Job, Parameters, Session, Update, View};
+use anden::{Database, Direction, Error, Graph, InEdges, Job, Key, Parameters, Session, Side, Update, View};
 
 use crate::edge_model::{BOUND, Edge, History, KINDS, Kind, Model, commit, histories, options};
 
@@ -98,8 +99,11 @@ fn check(view: &View, model: &Model, kind: Kind, place: &str) {
         let place = format!("{place}: {edges}; {vertices}");
         let part = view.filter(Some(edges), Some(vertices)).unwrap_or_else(|error| panic!("{place}: {error}"));
         let wanted = expected(model, is_undirected, view, edge_test, vertex_test);
-        assert_eq!(entries(&part), wanted, "{place}");
         let is_kept = |vertex: u32| vertex_test(model.groups.get(&vertex).copied());
+        // First edge by edge, then of the lists that are laid out.
+        check_single_questions(&part, &wanted, &is_kept, &place);
+        assert_eq!(entries(&part), wanted, "{place}");
+        check_single_questions(&part, &wanted, &is_kept, &place);
         let kept = (0..BOUND).filter(|&vertex| is_kept(vertex)).count();
         assert_eq!((part.vertex_bound(), part.num_vertices()), (view.vertex_bound(), kept), "{place}");
         assert_eq!(part.num_arcs() as usize, wanted.len(), "{place}");
@@ -107,8 +111,48 @@ fn check(view: &View, model: &Model, kind: Kind, place: &str) {
         assert_eq!(part.num_edges() as usize, model.edges.values().flatten().filter(is_edge).count(), "{place}");
         check_in_lists(&part, &place);
         check_kernels(&part, &place);
-        for vertex in 0..BOUND {
-            assert_eq!(part.vertex(u64::from(vertex)).is_ok(), is_kept(vertex), "{place}: vertex {vertex}");
+    }
+}
+
+/// Questions about single vertices, against the entries of the out-lists.
+fn check_single_questions(part: &View, wanted: &[String], is_kept: &dyn Fn(u32) -> bool, place: &str) {
+    let ends = |entry: &String| {
+        let mut ends = entry.split(' ').take(2).map(|end| end.parse::<u64>().unwrap());
+        (ends.next().unwrap(), ends.next().unwrap())
+    };
+    let ends: Vec<(u64, u64)> = wanted.iter().map(ends).collect();
+    let keys = |found: BTreeSet<u64>| found.into_iter().map(Key::from).collect::<Vec<_>>();
+    let out = |vertex: u64| ends.iter().filter(move |ends| ends.0 == vertex).map(|ends| ends.1);
+    let into = |vertex: u64| ends.iter().filter(move |ends| ends.1 == vertex).map(|ends| ends.0);
+    for vertex in 0..u64::from(BOUND) {
+        let place = format!("{place}: vertex {vertex}");
+        let is_there = is_kept(vertex as u32);
+        assert_eq!((part.vertex(vertex).is_ok(), part.is_live(vertex as u32)), (is_there, is_there), "{place}");
+        if !is_there {
+            assert!(
+                part.neighbors(vertex, Side::Out).is_err() && part.out_degree(vertex as u32).unwrap() == 0,
+                "{place}"
+            );
+            continue;
+        }
+        let (firsts, sources) = (out(vertex).collect::<BTreeSet<_>>(), into(vertex).collect::<BTreeSet<_>>());
+        let degrees = (part.out_degree(vertex as u32).unwrap(), part.in_degree(vertex as u32).unwrap());
+        assert_eq!(degrees, (out(vertex).count() as u64, Some(into(vertex).count() as u64)), "{place}");
+        assert_eq!(part.neighbors(vertex, Side::Out).unwrap(), keys(firsts.clone()), "{place}");
+        assert_eq!(part.neighbors(vertex, Side::In).unwrap(), keys(sources), "{place}");
+        let rows = part.neighbor_rows(vertex, Side::Out, &["key", "source", "target"]).unwrap();
+        assert_eq!(rows.num_rows(), out(vertex).count(), "{place}");
+        let mut seconds: BTreeSet<u64> = firsts.iter().flat_map(|&first| out(first)).chain(firsts.clone()).collect();
+        seconds.remove(&vertex);
+        assert_eq!(part.khop(vertex, 2).unwrap(), keys(seconds.clone()), "{place}");
+        for &second in &seconds {
+            let path = part.path(vertex, second).unwrap().unwrap();
+            assert_eq!(path.vertices.len(), if firsts.contains(&second) { 2 } else { 3 }, "{place} to {second}");
+        }
+        for target in (0..u64::from(BOUND)).filter(|&target| is_kept(target as u32)) {
+            let between = part.edges_between(vertex, target).unwrap();
+            assert_eq!(between.len(), out(vertex).filter(|&other| other == target).count(), "{place} to {target}");
+            assert_eq!(part.has_edge(vertex, target).unwrap(), firsts.contains(&target), "{place} to {target}");
         }
     }
 }
@@ -211,11 +255,17 @@ fn a_part_that_is_too_large_for_the_budget_is_refused() {
     let filter = |memory: u64| {
         let session = Session::new(1).unwrap().with_memory(Some(memory));
         let db = Database::open_snapshots_in(&path, &session).unwrap();
-        db.view().unwrap().filter(Some("TRUE"), None).map(|part| part.num_edges())
+        let part = db.view().unwrap().filter(Some("TRUE"), None).unwrap();
+        // What takes no lists is answered.
+        assert_eq!(part.neighbors(3, Side::Out).unwrap(), [4.into()]);
+        assert_eq!((part.num_vertices(), part.num_edges()), (501, 500));
+        let checked = part.graph().check();
+        (part.wcc().map(|labels| labels[500]), checked)
     };
-    assert_eq!(filter(64 << 20).unwrap(), 500);
-    let Err(Error::Memory { needed, budget, .. }) = filter(8 << 20) else { panic!("it fits") };
-    assert!(budget == 8 << 20 && needed > budget && filter(needed + (1 << 20)).is_ok(), "{needed}");
+    assert_eq!(filter(64 << 20).0.unwrap(), 0);
+    let (Err(Error::Memory { needed, budget, .. }), checked) = filter(8 << 20) else { panic!("it fits") };
+    assert!(checked.unwrap_err().to_string().contains("memory"), "a caller that reads lists learns of it");
+    assert!(budget == 8 << 20 && needed > budget && filter(needed + (1 << 20)).0.is_ok(), "{needed}");
 }
 
 #[test]

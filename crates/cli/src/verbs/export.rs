@@ -6,7 +6,8 @@ use anden::{Aside, ExportFormat as Format, Output, OutputContent, OutputFormat, 
 use serde_json::json;
 
 use super::{
-    open_selected, output_format, require_apart, require_no_database_file, session, view, write_aside_watched,
+    note_unknown_types, open_selected, output_format, require_apart, require_no_database_file, session, view,
+    write_aside_watched,
 };
 use crate::args::{ExportArgs, ExportFormat, Global};
 use crate::console::{Console, count, duration, size};
@@ -31,6 +32,9 @@ pub fn execute(global: &Global, args: &ExportArgs) -> Result {
     let view = view(&database, &args.selection, global)?;
     let start = std::time::Instant::now();
     watch.clean_up_from_here();
+    if !args.selection.types.is_empty() && view.num_edges() == 0 {
+        note_unknown_types(&database, &args.selection, global)?;
+    }
     // Both files are whole before the first is at its place: of a graph in parts, one alone is of no use.
     let vertices_aside = |(path, format): (&PathBuf, VertexFormat)| -> Result<Aside> {
         Ok(write_aside_watched(path, &watch, |output| Ok(view.export_vertices(format, output)?))?.1)

@@ -9,7 +9,7 @@ use anden::{
 use serde_json::{Value, json};
 
 use super::rows::AnswerRows;
-use super::{add_prefetch_json, degrees, fragments, open_selected, session, view};
+use super::{add_prefetch_json, degrees, fragments, note_unknown_types, open_selected, session, view};
 use crate::args::{Global, Listing, Query, QueryArgs, VertexSide};
 use crate::console::{Console, Table, count, real};
 use crate::failure::Result;
@@ -56,6 +56,9 @@ pub fn execute(global: &Global, args: &QueryArgs) -> Result {
     let seconds = start.elapsed().as_secs_f64();
     watch.clear();
     let answer = answer?;
+    if answer.is_empty() {
+        note_unknown_types(&database, &args.selection, global)?;
+    }
     let mut console = Console::new();
     if global.json {
         let mut object = json!({ "seconds": seconds, "result": answer.json() });
@@ -205,6 +208,21 @@ impl VertexSide {
 }
 
 impl Answer {
+    /// Whether nothing was found.
+    fn is_empty(&self) -> bool {
+        match self {
+            Self::Bool(is_there) => !is_there,
+            Self::Edge(edges, _) => edges.is_empty(),
+            Self::Keys(keys) => keys.is_empty(),
+            Self::Count(count) => *count == 0,
+            Self::Rows(rows) => rows.is_empty(),
+            Self::Path(path) => path.is_none(),
+            Self::Paths(paths) => paths.is_none(),
+            Self::Degrees(_, degrees) => degrees.max == 0,
+            Self::Row(_) | Self::Legs(..) | Self::Vertex(_) => false,
+        }
+    }
+
     fn json(&self) -> Value {
         match self {
             Self::Bool(yes) => json!(yes),

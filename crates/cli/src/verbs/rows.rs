@@ -24,6 +24,11 @@ impl AnswerRows {
         Ok(Self { names, columns, num_rows: batch.num_rows() })
     }
 
+    /// Whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.num_rows == 0
+    }
+
     /// An object for each row.
     pub fn json(&self) -> Vec<Value> {
         let object = |row: usize| {

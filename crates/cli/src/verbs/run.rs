@@ -5,7 +5,7 @@ use std::path::Path;
 use anden::{Job, JobOutput, Key, Output, OutputContent, OutputFormat, Parameters, Value, Values, View, write_file};
 use serde_json::{Map, json};
 
-use super::{add_prefetch_json, open_selected, output_format, session, view};
+use super::{add_prefetch_json, note_unknown_types, open_selected, output_format, session, view};
 use crate::args::{Global, RunArgs};
 use crate::console::{Console, Table, count, duration, scores, size};
 use crate::failure::{Failure, Result};
@@ -26,6 +26,9 @@ pub fn execute(global: &Global, args: &RunArgs) -> Result {
     let output = runs.repeat(&job, &view, args.repeat);
     watch.clear();
     let output = output?;
+    if view.num_edges() == 0 {
+        note_unknown_types(&database, &args.selection, global)?;
+    }
     if args.check {
         output.check(&view).map_err(|what| {
             Failure::failed(format!("the result of {} is wrong: {what}; please report this", args.kernel))

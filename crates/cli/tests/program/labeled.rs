@@ -70,6 +70,10 @@ fn names_that_nothing_has_give_a_note() {
     let noted = scene.anden(&["run", "db", "wcc", "--type", "LIKE"]);
     assert_eq!(noted.status, 0);
     assert!(noted.stderr.contains("note: no edge has the type \"LIKE\"; there are: KNOWS, LIKES"), "{}", noted.stderr);
+    let noted = scene.anden(&["query", "db", "neighbors", "person:1", "--type", "LIKE"]);
+    assert!(noted.status == 0 && noted.stderr.contains("there are: KNOWS, LIKES"), "{}", noted.stderr);
+    let noted = scene.anden(&["export", "db", "none.csv", "--type", "LIKE"]);
+    assert!(noted.status == 0 && noted.stderr.contains("there are: KNOWS, LIKES"), "{}", noted.stderr);
     let noted = scene.anden(&["query", "db", "vertex", "person:1", "--label", "Persons", "--label", "Person"]);
     assert!(
         noted.status == 0 && noted.stderr.contains("no vertex has the label \"Persons\"; there are: Person, Post"),

@@ -116,6 +116,10 @@ impl LiveVersion {
 }
 
 impl Overlay for LiveVersion {
+    fn below(&self) -> Option<&View> {
+        Some(self.snapshot())
+    }
+
     fn vertex_bound(&self) -> usize {
         self.vertex_bound
     }

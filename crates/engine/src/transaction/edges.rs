@@ -323,12 +323,19 @@ pub struct FoundEdge {
     pub properties: Vec<(String, OwnedValue)>,
 }
 
-/// The edges of a view from one vertex to another, in the order in which they were added.
+/// The edges of a view from one vertex to another whose row `is_wanted` says, in the order in which they were added; asked
+/// about no row where edges have none.
 ///
 /// # Errors
 /// Damage met on the way.
-pub fn edges_between(view: &View, source: VertexId, target: VertexId) -> Result<Vec<FoundEdge>> {
-    let edges = edges_of_view(view, source, target)?;
+pub fn edges_between(
+    view: &View,
+    source: VertexId,
+    target: VertexId,
+    is_wanted: impl Fn(Option<u64>) -> bool,
+) -> Result<Vec<FoundEdge>> {
+    let mut edges = edges_of_view(view, source, target)?;
+    edges.retain(|edge| is_wanted(edge.origin.map(|origin| origin.row)));
     let found = |edge: OwnEdge| -> Result<FoundEdge> {
         let weight = view.weight_type().map(|weight_type| weight_of(edge.weight, weight_type));
         let properties = edge.origin.map_or(Ok(Vec::new()), |origin| row_properties(view, origin.row))?;

@@ -71,7 +71,7 @@ fn transaction_sees_its_changes_of_parallel_edges() {
             let view = db.view().unwrap();
             let found = all_edges(|u, v| {
                 let (u, v) = if options.ordered { (u.min(v), u.max(v)) } else { (u, v) };
-                edges_between(&view, u as u32, v as u32).unwrap()
+                edges_between(&view, u as u32, v as u32, |_| true).unwrap()
             });
             assert_eq!(found, expected, "{options:?}, round {round}");
             assert_eq!(view.out_degree(1), degree);
@@ -122,7 +122,8 @@ fn numbers_that_are_gone_are_refused() {
     // The number is not given again.
     db.apply(&[Update::add_weighted_edge(1, 2, 5)], Missing::Lenient, &pool).unwrap();
     let view = db.view().unwrap();
-    let numbers: Vec<_> = edges_between(&view, 0, 1).unwrap().into_iter().filter_map(|edge| edge.number).collect();
+    let numbers: Vec<_> =
+        edges_between(&view, 0, 1, |_| true).unwrap().into_iter().filter_map(|edge| edge.number).collect();
     assert!(numbers.len() == 2 && numbers[0] == 1 && numbers[1] > 1, "{numbers:?}");
 }
 
@@ -162,7 +163,8 @@ fn commits_name_the_edges_that_they_add() {
         assert_eq!((&ids[0].source, &ids[1].source), (&Key::from(1_u64), &Key::from(2_u64)));
         // The numbers of the view are those that are left.
         let view = db.view().unwrap();
-        let numbers: Vec<_> = edges_between(&view, 1, 2).unwrap().iter().filter_map(|edge| edge.number).collect();
+        let numbers: Vec<_> =
+            edges_between(&view, 1, 2, |_| true).unwrap().iter().filter_map(|edge| edge.number).collect();
         let left: Vec<u64> = match options.direction {
             graph::Direction::Directed => vec![ids[0].number, ids[2].number, ids[3].number],
             graph::Direction::Undirected => vec![ids[2].number, ids[3].number],

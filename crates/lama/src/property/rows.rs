@@ -195,6 +195,14 @@ pub struct RowSet<'a> {
 }
 
 impl RowSet<'_> {
+    /// The rows that two tests of the same view let pass.
+    #[must_use]
+    pub fn both(mut self, other: Self) -> Self {
+        debug_assert!(self.starts == other.starts && self.first_new == other.first_new);
+        self.words.iter_mut().zip(&other.words).for_each(|(words, others)| *words &= others);
+        self
+    }
+
     /// Looks rows up, best in the order of their numbers.
     pub(crate) fn reader(&self) -> RowSetReader<'_> {
         RowSetReader { set: self, finder: RowFinder::new(self.columns) }

@@ -6,10 +6,10 @@
 use std::borrow::Cow;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use base::VertexId;
-use base::bitmap::AtomicBitmap;
+use base::bitmap::{AtomicBitmap, ones};
 use base::simd::prefetch;
 use graph::{DensePage, WantedLists, vertices_of};
 
@@ -119,6 +119,15 @@ impl Side {
         let num_pages = num_pages(capacity).max(self.num_pages());
         let recipe = Recipe { is_brief, ..self.shared.recipe.clone() };
         Self::with_pages(recipe, num_pages, &self.shared.fault)
+    }
+
+    /// The vertices whose lists may differ from those below, ascending.
+    pub fn touched(&self) -> Vec<VertexId> {
+        let words = self.overlay.iter().flat_map(|overlay| overlay.touched.words().iter().enumerate());
+        let of_word = |(i, word): (usize, &AtomicU64)| {
+            ones(word.load(Ordering::Relaxed)).map(move |bit| (i * 64 + bit) as VertexId)
+        };
+        words.flat_map(of_word).collect()
     }
 
     /// From now on the list of `vertex` may differ, in versions whose overlay says so.

@@ -287,6 +287,7 @@ impl State {
         let chain = &self.manifest.chain;
         let version = chain.version(number).ok_or_else(|| Error::NoSnapshot { number, existing: Vec::new() })?;
         Ok(ViewParts {
+            version: Some(number),
             base: Arc::clone(&self.base),
             steps: self.steps(number),
             options: self.manifest.created.options,

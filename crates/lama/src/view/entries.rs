@@ -43,8 +43,18 @@ impl Entries {
         self.rows.extend_from_slice(other.rows.get(range).unwrap_or_default());
     }
 
-    /// Leaves those that `keeps` says.
-    pub(super) fn retain(&mut self, keeps: impl Fn(usize) -> bool) {
+    /// Whether entries lead to the same vertices as others do, with the same weights and rows.
+    pub(super) fn is_same(&self, range: &Range<usize>, other: &Self, other_range: &Range<usize>) -> bool {
+        fn same<T: PartialEq>(a: &[T], a_range: &Range<usize>, b: &[T], b_range: &Range<usize>) -> bool {
+            a.get(a_range.clone()).unwrap_or_default() == b.get(b_range.clone()).unwrap_or_default()
+        }
+        same(&self.targets, range, &other.targets, other_range)
+            && same(&self.weights, range, &other.weights, other_range)
+            && same(&self.rows, range, &other.rows, other_range)
+    }
+
+    /// Leaves those at the places that `keeps` says.
+    pub fn retain(&mut self, keeps: impl Fn(usize) -> bool) {
         fn leave<T>(values: &mut Vec<T>, keeps: impl Fn(usize) -> bool) {
             let mut place = 0..;
             values.retain(|_| place.next().is_some_and(&keeps));

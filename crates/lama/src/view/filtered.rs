@@ -45,24 +45,25 @@ pub struct EntryFilter<'a, E> {
 }
 
 impl View {
-    /// The entries of the lists of these vertices that stay.
-    fn kept_entries<E: From<Error>>(
+    /// The entries of the lists of these vertices that stay; those of `dead` vertices, and entries that lead there, do not.
+    pub(super) fn kept_entries<E: From<Error>>(
         &self,
-        vertices: Range<usize>,
-        dead: &Bitmap,
+        side: graph::Side,
+        vertices: impl Iterator<Item = VertexId>,
+        dead: Option<&Bitmap>,
         filter: &EntryFilter<'_, E>,
     ) -> Result<Entries, E> {
         let mut entries = Entries::default();
         let mut reader = filter.rows.map(RowSet::reader);
-        let has_dead = dead.count_ones() > 0;
-        for vertex in vertices.filter(|&vertex| !dead.get(vertex)) {
+        let is_dead = |vertex: VertexId| dead.is_some_and(|dead| dead.get(vertex as usize));
+        for vertex in vertices.filter(|&vertex| !is_dead(vertex)) {
             let keeps = |target: VertexId, row: u64| -> Result<bool, E> {
-                if has_dead && dead.get(target as usize) {
+                if is_dead(target) {
                     return Ok(false);
                 }
                 Ok(reader.as_mut().map_or(Ok(true), |reader| reader.may_pass(row))?)
             };
-            self.push_entries(graph::Side::Out, vertex as VertexId, &mut entries, keeps)?;
+            self.push_entries(side, vertex, &mut entries, keeps)?;
         }
         let Some(keeps) = filter.keeps.filter(|_| !entries.is_empty()) else { return Ok(entries) };
         let Some(rows) = filter.rows else {
@@ -102,9 +103,11 @@ impl View {
         let mut dead = Bitmap::new(vertex_bound);
         let is_dead = |vertex: usize| hidden.get(vertex) || !self.is_live(vertex as VertexId);
         (0..vertex_bound).filter(|&vertex| is_dead(vertex)).for_each(|vertex| dead.set(vertex));
+        let some_dead = (dead.count_ones() > 0).then_some(&dead);
         let parts = pool.map_chunks(0..vertex_bound, PAGE_VERTICES, |_, vertices| -> Result<Entries, E> {
             progress.check().map_err(Error::from)?;
-            let entries = self.kept_entries(vertices, &dead, filter)?;
+            let vertices = vertices.map(|vertex| vertex as VertexId);
+            let entries = self.kept_entries(graph::Side::Out, vertices, some_dead, filter)?;
             let num_bytes = LAYOUT_FACTOR * entries.num_bytes();
             let needed = held.fetch_add(num_bytes, Ordering::Relaxed) + num_bytes;
             match memory.filter(|&budget| needed > budget) {
@@ -145,6 +148,7 @@ impl View {
         };
         let num_vertices = vertex_bound - dead.count_ones();
         let parts = ViewParts {
+            version: None,
             base,
             steps: Vec::new(),
             options: *options,

@@ -196,6 +196,7 @@ impl History {
             Direction::Undirected => (arcs.len() + num_loops) / 2,
         };
         ViewParts {
+            version: Some(version as u32),
             base: Arc::clone(base),
             steps,
             options: self.options,
