@@ -44,7 +44,8 @@ fn write_inputs(folder: &Path) {
 }
 
 fn load_options(graph: Options, folder: &Path) -> LoadOptions {
-    let mut options = LoadOptions { graph, ..LoadOptions::default() };
+    // So little that edges wait in scratch files, if there are files. The order of rows depends on it.
+    let mut options = LoadOptions { graph, sort_memory: Some(1000), ..LoadOptions::default() };
     options.source.vertices = vec![folder.join("vertices.csv").into()];
     if graph.edge_properties {
         options.duplicates = anden::Duplicates::Last;
@@ -148,9 +149,7 @@ fn in_memory(folder: &Path) -> String {
     let before = written();
     let mut log = String::new();
     for graph in kinds() {
-        let mut options = load_options(graph, folder);
-        // So little that edges wait in scratch files, if there were files.
-        options.sort_memory = Some(1000);
+        let options = load_options(graph, folder);
         let (db, _) =
             Database::load_in_memory(&[InputPath::File(folder.join("base.txt"))], &options, &session).unwrap();
         log.push_str(&sweep(&db, folder));

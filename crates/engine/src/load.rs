@@ -11,8 +11,11 @@
 //! ([`external`]). Edges that ascend already are not sorted. A serialized graph is taken list by
 //! list ([`serialized`]).
 //!
-//! Whatever way an input takes, and however many threads there are, the same input gives the same
-//! bytes.
+//! Values of edge properties wait for the out-lists and are written in their order ([`row_numbers`]). If memory is
+//! short, they are written before the lists, in the order of the input ([`rows`]).
+//!
+//! The same input gives the same bytes at any number of threads and on each of these ways, except for the order of the
+//! rows of edge properties.
 
 mod arcs;
 mod assemble;
@@ -31,6 +34,7 @@ mod properties;
 mod ranks;
 mod raw;
 mod report;
+mod row_numbers;
 mod rows;
 mod scratch;
 mod serialized;

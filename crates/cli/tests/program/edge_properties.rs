@@ -30,8 +30,9 @@ fn edges_are_shown_with_their_properties() {
     let first = json!({ "distance": 2422, "delay": -3.5, "day": "2001-01-01" });
     assert_eq!(edge["properties"], json!([first, { "distance": 2422, "delay": 10.0 }]));
     let lines = scene.anden(&["query", "db", "edge", "SEA", "JFK"]).succeeded().stdout;
-    assert_eq!(lines, "true\n#0 distance 2422, delay -3.5, day 2001-01-01\n#1 distance 2422, delay 10.0\n");
-    assert_eq!(edge["numbers"], json!([0, 1]));
+    // Edges are numbered in the order of the lists: first that from ORD, whose key comes before SEA.
+    assert_eq!(lines, "true\n#1 distance 2422, delay -3.5, day 2001-01-01\n#2 distance 2422, delay 10.0\n");
+    assert_eq!(edge["numbers"], json!([1, 2]));
     assert_eq!(scene.anden(&["query", "db", "edge", "JFK", "SEA"]).succeeded().stdout, "false\n");
     let none = scene.json(&["query", "db", "edge", "JFK", "SEA"]);
     assert_eq!((&none["result"], none.get("properties")), (&json!(false), None));
@@ -273,16 +274,16 @@ fn parallel_edges_have_numbers() {
     for kind in [&["--multigraph"][..], &["--multigraph", "--undirected"]] {
         let scene = flights(&[&["--weight-column", "distance"][..], kind].concat());
         let edge = || scene.anden(&["query", "db", "edge", "SEA", "JFK"]).succeeded().stdout;
-        let first = "true\n#0 weight 2422, delay -3.5, day 2001-01-01\n#1 weight 2422, delay 10.0\n";
+        let first = "true\n#1 weight 2422, delay -3.5, day 2001-01-01\n#2 weight 2422, delay 10.0\n";
         assert_eq!(edge(), first);
-        scene.write("one.txt", "= SEA JFK #0 5\np SEA JFK #0 delay null\n+ SEA JFK 9\n- SEA JFK #1\n");
+        scene.write("one.txt", "= SEA JFK #1 5\np SEA JFK #1 delay null\n+ SEA JFK 9\n- SEA JFK #2\n");
         scene.anden(&["apply", "db", "one.txt", "--quiet"]).succeeded();
-        let changed = "true\n#0 weight 5, day 2001-01-01\n#";
+        let changed = "true\n#1 weight 5, day 2001-01-01\n#";
         assert!(edge().starts_with(changed) && edge().ends_with(" weight 9, no properties\n"), "{}", edge());
         let lines = scene.anden(&["diff", "db", "1", "2"]).succeeded().stdout;
         // Of an undirected edge, the end that sorts first comes first.
         let ends = if kind.len() == 1 { "SEA JFK" } else { "JFK SEA" };
-        for (sign, rest) in [("=", "#0 5"), ("p", "#0 delay null"), ("-", "#1 2422")] {
+        for (sign, rest) in [("=", "#1 5"), ("p", "#1 delay null"), ("-", "#2 2422")] {
             let line = format!("{sign} {ends} {rest}");
             assert!(lines.lines().any(|other| other == line), "{line} in {lines}");
         }
@@ -297,7 +298,7 @@ fn parallel_edges_have_numbers() {
         scene.anden(&["merge", "db"]).succeeded();
         assert_eq!(numberless(edge()), numberless(first.to_owned()));
         for (line, expected) in [
-            ("- SEA JFK #1", "there is no edge #1 from SEA to JFK"),
+            ("- SEA JFK #2", "there is no edge #2 from SEA to JFK"),
             ("= SEA ORD #0 3", "there is no edge #0 from SEA to ORD"),
             ("p SEA LAX #0 delay 3", "there is no edge #0 from SEA to LAX"),
         ] {

@@ -18,7 +18,8 @@ use super::options::{Duplicates, no_choice, too_large_a_sum};
 use super::partition::{Parts, partition};
 use super::properties::write_properties;
 use super::raw::{Block, KeyForm, RawEdges};
-use super::rows::RowBases;
+use super::row_numbers::RowNumbers;
+use super::rows::{InputRows, RowBases, RowStore};
 use super::scratch::Scratch;
 use super::sort::bits_below;
 use super::spread::Spreader;
@@ -45,6 +46,8 @@ pub(crate) struct RunSink<'a> {
     side: Side,
     /// Whether parallel edges, which have been merged by now, are an error.
     refuses_parallel: bool,
+    /// The numbers of rows, where they are not those of the input.
+    numbers: Option<&'a RowNumbers>,
     inputs: &'a [InputPath],
     options: &'a GraphOptions,
     pub(crate) num_arcs: u64,
@@ -52,11 +55,11 @@ pub(crate) struct RunSink<'a> {
 }
 
 impl<'a> RunSink<'a> {
-    pub(crate) fn new(load: &Load<'a>, writer: &'a RunWriter, side: Side) -> Self {
+    pub(crate) fn new(load: &Load<'a>, writer: &'a RunWriter, side: Side, numbers: Option<&'a RowNumbers>) -> Self {
         let refuses_parallel = load.options.duplicates == Duplicates::Auto;
         let Load { spreader, inputs, options, .. } = *load;
         let options = &options.graph;
-        Self { writer, spreader, side, refuses_parallel, inputs, options, num_arcs: 0, num_loops: 0 }
+        Self { writer, spreader, side, refuses_parallel, numbers, inputs, options, num_arcs: 0, num_loops: 0 }
     }
 
     /// The edges whose entries were appended.
@@ -69,10 +72,7 @@ impl<'a> RunSink<'a> {
 }
 
 impl<P: Payload> ListSink<P> for RunSink<'_> {
-    fn append(&mut self, first: VertexId, lists: &Lists<P>) -> Result<()> {
-        if let Some(spreader) = self.spreader {
-            spreader.note(self.side, first, lists)?;
-        }
+    fn append(&mut self, first: VertexId, lists: &mut Lists<P>) -> Result<()> {
         if self.refuses_parallel
             && let Some((first, second)) = lists.first_merged
         {
@@ -80,6 +80,13 @@ impl<P: Payload> ListSink<P> for RunSink<'_> {
         }
         if let Some((first, second)) = lists.first_beyond {
             return Err(too_large_a_sum(self.inputs, first, second));
+        }
+        if let Some(numbers) = self.numbers {
+            numbers.apply(self.side, lists);
+        }
+        // Later snapshots name the rows that are written.
+        if let Some(spreader) = self.spreader {
+            spreader.note(self.side, first, lists)?;
         }
         self.num_arcs += lists.len() as u64;
         self.num_loops += lists.num_loops;
@@ -100,7 +107,15 @@ pub(crate) fn build<K: InputKey, W: Weight, P: Payload>(load: &Load<'_>, source:
     let mut memory = if P::IS_EMPTY { set_aside(load, source, expand)? } else { Vec::new() };
     let arena = Arena::new(&mut memory, load.pool.num_threads());
     let mut ingested = ingest::<K, W, P>(load, source, plan, arena.as_ref(), &scratch)?;
-    let bases = ingested.edge_rows.take().map(|rows| rows.write(load)).transpose()?;
+    let mut rows = ingested.edge_rows.take().map(RowStore::finish);
+    let bases = rows.as_ref().map(InputRows::bases);
+    let arc_bytes = ingested.edges.num_edges() as u64 * copies * size_of::<KeyedArc<P>>() as u64;
+    let can_wait = rows.as_ref().filter(|_| !ingested.edges.is_spilled());
+    let numbers = can_wait.and_then(|rows| rows.numbers(arc_bytes, ingested.room));
+    if numbers.is_none() {
+        // The memory of the values is free for the edges.
+        rows.take().map_or(Ok(()), |rows| rows.write(load, None))?;
+    }
     let (keys, map) = resolve::<K, P>(load, &mut ingested, source.facts().num_vertices, expand)?;
     let dictionary = load.builder.write_dictionary(keys.as_dictionary())?;
     let num_vertices = keys.len();
@@ -111,7 +126,7 @@ pub(crate) fn build<K: InputKey, W: Weight, P: Payload>(load: &Load<'_>, source:
     drop((keys, tables));
 
     let writer = load.builder.run_writer(num_vertices as usize)?;
-    let sides = Sides { load, writer: &writer, expand, has_in_side, num_vertices, bases };
+    let sides = Sides { load, writer: &writer, expand, has_in_side, num_vertices, bases, numbers };
     let spread = buckets.zip(bounds).zip(arena);
     let num_edges = match spread.map(|((buckets, bounds), arena)| sides.sort_buckets(buckets, &bounds, &arena, &map)) {
         Some(sorted) => sorted?,
@@ -120,6 +135,7 @@ pub(crate) fn build<K: InputKey, W: Weight, P: Payload>(load: &Load<'_>, source:
             sides.sort_raw(&scratch, edges, map)?
         }
     };
+    rows.map_or(Ok(()), |rows| rows.write(load, sides.numbers))?;
     load.progress.stage("write", None);
     load.progress.check()?;
     Ok(Built { run: writer.finish()?, dictionary, num_vertices, num_edges, num_loops, num_repeated, summary })
@@ -150,9 +166,15 @@ struct Sides<'a> {
     num_vertices: u64,
     /// Where edges carry their places among rows of properties.
     bases: Option<RowBases>,
+    /// Where rows are numbered in the order of the out-lists.
+    numbers: Option<RowNumbers>,
 }
 
 impl Sides<'_> {
+    fn sink(&self, side: Side) -> RunSink<'_> {
+        RunSink::new(self.load, self.writer, side, self.numbers.as_ref())
+    }
+
     fn order(&self) -> Order {
         Order { neighbour_bits: bits_below(self.num_vertices), duplicates: self.load.options.duplicates }
     }
@@ -188,7 +210,7 @@ impl Sides<'_> {
     fn sort_in_memory<P: Payload>(&self, edges: RawEdges<P>, is_sorted: bool) -> Result<u64> {
         let Load { pool, progress, .. } = *self.load;
         let lists = 0..self.num_vertices;
-        let mut out_sink = RunSink::new(self.load, self.writer, Side::Out);
+        let mut out_sink = self.sink(Side::Out);
         let blocks = edges.in_memory();
         progress.stage("sort", Some((edges.num_edges() * self.expand.factor()) as u64));
         if is_sorted && self.expand == Expand::AsGiven {
@@ -226,7 +248,7 @@ impl Sides<'_> {
     fn append_in_lists<P: Payload>(&self, mut turned: Parts<P>) -> Result<()> {
         let Load { pool, progress, .. } = *self.load;
         progress.stage("sort in-edges", None);
-        let mut in_sink = RunSink::new(self.load, self.writer, Side::In);
+        let mut in_sink = self.sink(Side::In);
         assemble(&mut turned, self.list_order(), Retain::Nothing, &mut in_sink, pool, progress).map(|_| ())
     }
 
@@ -244,7 +266,7 @@ impl Sides<'_> {
     ) -> Result<u64> {
         let Load { pool, progress, .. } = *self.load;
         progress.stage("sort", Some(buckets.len() as u64));
-        let mut out_sink = RunSink::new(self.load, self.writer, Side::Out);
+        let mut out_sink = self.sink(Side::Out);
         let evened_bytes = (3 * buckets.len() * size_of::<Entry>()) as u64;
         if buckets.is_skewed() && evened_bytes < self.load.budget.for_edges(map.num_bytes())? {
             let lists = 0..self.num_vertices;
@@ -258,7 +280,7 @@ impl Sides<'_> {
                 progress.stage("sort in-edges", Some(2 * out_sink.num_arcs));
                 let mut turned = buckets.turn(arena, self.num_vertices, pool, progress)?;
                 let bounds = turned.bounds(self.num_vertices, |list| list);
-                let mut in_sink = RunSink::new(self.load, self.writer, Side::In);
+                let mut in_sink = self.sink(Side::In);
                 // Parallel edges are merged by now.
                 let order = Order { duplicates: Duplicates::Keep, ..self.list_order() };
                 turned.assemble(&bounds, &KeyMap::default(), order, Retain::Nothing, &mut in_sink, self.load)?;
@@ -281,8 +303,7 @@ impl Sides<'_> {
             SortedRuns::<P>::new(scratch, expand, order, self.num_vertices, chunk, pool, progress)
         };
         let turned = self.has_in_side.then(|| runs(Expand::AsGiven, self.list_order(), (num_arcs / 5).max(1)));
-        let mut out_sink =
-            TurningSink { sink: RunSink::new(self.load, self.writer, Side::Out), turned, buffer: Vec::new() };
+        let mut out_sink = TurningSink { sink: self.sink(Side::Out), turned, buffer: Vec::new() };
         progress.stage("sort", Some((edges.num_edges() * self.expand.factor()) as u64));
         if self.expand == Expand::AsGiven && edges.is_sorted() && map.keeps_order() {
             let mut builder = ListBuilder::new(&mut out_sink, duplicates);
@@ -300,7 +321,7 @@ impl Sides<'_> {
         let TurningSink { sink, turned, .. } = out_sink;
         if let Some(turned) = turned {
             progress.stage("merge in-edges", Some(sink.num_arcs));
-            let mut in_sink = RunSink::new(self.load, self.writer, Side::In);
+            let mut in_sink = self.sink(Side::In);
             merge(turned.finish()?, num_arcs / 5, duplicates, &mut in_sink, progress)?;
         }
         Ok(sink.num_edges(self.load.options.graph.direction))
@@ -332,7 +353,7 @@ struct TurningSink<'a, P: Payload> {
 }
 
 impl<P: Payload> ListSink<P> for TurningSink<'_, P> {
-    fn append(&mut self, first: VertexId, lists: &Lists<P>) -> Result<()> {
+    fn append(&mut self, first: VertexId, lists: &mut Lists<P>) -> Result<()> {
         if let Some(turned) = &mut self.turned {
             self.buffer.clear();
             lists.for_each_arc(first, |arc| self.buffer.push(arc.turned()));

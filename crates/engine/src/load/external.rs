@@ -92,7 +92,7 @@ struct FileSink<P: Payload> {
 }
 
 impl<P: Payload> ListSink<P> for FileSink<P> {
-    fn append(&mut self, first: VertexId, lists: &Lists<P>) -> Result<()> {
+    fn append(&mut self, first: VertexId, lists: &mut Lists<P>) -> Result<()> {
         self.buffer.clear();
         lists.for_each_arc(first, |arc| self.buffer.push(arc));
         self.file.append(&self.buffer)

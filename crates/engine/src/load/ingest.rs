@@ -49,6 +49,8 @@ pub(crate) struct Ingested<'a, P: Payload, T> {
     pub(crate) rows: Vec<VertexRows>,
     /// Properties of edges, which carry their places in their blocks.
     pub(crate) edge_rows: Option<RowStore>,
+    /// The memory for edges beside keys and properties of vertices, in bytes.
+    pub(crate) room: u64,
     /// Edges from a vertex to itself.
     pub(crate) num_loops: u64,
     pub(crate) summary: SourceSummary,
@@ -167,8 +169,7 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             self.load.budget.check_properties(num_bytes)?;
             state.rows.push(rows);
         }
-        let key_bytes = self.key_bytes.load(Ordering::Relaxed) * JOIN_FACTOR + self.row_bytes.load(Ordering::Relaxed);
-        let mut room = self.load.budget.for_edges(key_bytes)?;
+        let mut room = self.room()?;
         if let Some(rows) = &self.edge_rows {
             let columns = std::mem::take(&mut block.properties);
             rows.add(self.load, block.sequence, block.edges.len(), columns, room)?;
@@ -212,6 +213,12 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
                 self.account(state)
             }
         }
+    }
+
+    /// The memory for edges beside the keys and properties of vertices that were read so far, in bytes.
+    fn room(&self) -> Result<u64> {
+        let key_bytes = self.key_bytes.load(Ordering::Relaxed) * JOIN_FACTOR;
+        self.load.budget.for_edges(key_bytes + self.row_bytes.load(Ordering::Relaxed))
     }
 
     /// Spreads a block; false where it is to be kept as it is: nothing may be spread, or all edges
@@ -285,6 +292,8 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             vertices.append(&mut worker.vertices);
             spreaders.extend(worker.spreader.filter(|_| !is_apart));
         }
+        // Keys of the last blocks may leave too little, which the steps that follow report.
+        let room = self.room().unwrap_or(0);
         let mut edges = self.slabs.finish(slabs)?;
         let mut buckets = None;
         if let Some(spreader) = spreaders.first_mut() {
@@ -297,7 +306,7 @@ impl<'a, 'b, P: Payload> Reader<'a, 'b, '_, P> {
             buckets = Some(Buckets::new(spreaders)?);
         }
         let edge_rows = self.edge_rows;
-        Ok(Ingested { buckets, edges, tables, vertices, max_number, rows, edge_rows, num_loops, summary })
+        Ok(Ingested { buckets, edges, tables, vertices, max_number, rows, edge_rows, room, num_loops, summary })
     }
 
     /// Notes what a worker's table takes now.

@@ -111,6 +111,17 @@ impl<P: Payload> Lists<P> {
         }
     }
 
+    /// Whether the rows of equal neighbors ascend within each list.
+    pub(crate) fn rows_of_parallel_edges_ascend(&self) -> bool {
+        let mut start = 0;
+        self.degrees.iter().all(|&degree| {
+            let range = start..start + degree as usize;
+            start = range.end;
+            let rows = self.payloads[range.clone()].iter().map(|payload| payload.data().row);
+            self.neighbours[range].iter().zip(rows).is_sorted_by(|a, b| a.0 != b.0 || a.1 < b.1)
+        })
+    }
+
     /// The number of entries.
     pub(crate) fn len(&self) -> usize {
         self.neighbours.len()
@@ -129,10 +140,10 @@ impl<P: Payload> Lists<P> {
     }
 }
 
-/// Takes the lists of one side, in the order of the vertices.
+/// Takes the lists of one side, in the order of the vertices. Lists may be changed: the caller has no use for them.
 pub(crate) trait ListSink<P: Payload>: Send {
     /// The lists of the next vertices, of which `first` is the first.
-    fn append(&mut self, first: VertexId, lists: &Lists<P>) -> Result<()>;
+    fn append(&mut self, first: VertexId, lists: &mut Lists<P>) -> Result<()>;
 }
 
 #[cfg(test)]

@@ -1,23 +1,32 @@
-//! The properties of edges: rows in the order of the input.
+//! The properties of edges while they are read, and the file of their rows.
 //!
-//! While blocks are read, nobody knows how many edges come before them, so edges carry their places in their blocks;
-//! once everything is read, the places become rows. The values of a block stay in memory while they take a quarter of
-//! the budget, and wait in a scratch file beyond that.
+//! While blocks are read, the number of edges before them is unknown, so edges carry their places in their blocks.
+//! Once everything is read, the places become rows in the order of the input. The values of a block stay in memory
+//! while all values take a quarter of the budget, and wait in a scratch file beyond that.
+//!
+//! Where memory allows it, the values wait for the lists and are written in the order of the out-lists
+//! ([`RowNumbers`]). Otherwise they are written at once, in the order of the input.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer};
-use graph::property::{PropertyColumn, PropertySchema, PropertyType, TypedArray};
+use arrow_buffer::{BooleanBuffer, Buffer, NullBuffer, NullBufferBuilder};
+use graph::property::{ColumnBuilder, DistinctStrings, PropertyColumn, PropertySchema, PropertyType, TypedArray};
 use lama::TempFile;
 
 use super::Load;
 use super::arcs::{KeyedArc, Payload};
+use super::row_numbers::RowNumbers;
 use crate::{Error, Result};
 
 /// The share of the memory for edges that values of properties may take.
 const MEMORY_SHARE: u64 = 4;
+/// Rows that one thread gathers at once: their values of a column fit a second-level cache.
+const GATHER_ROWS: usize = 64 << 10;
+/// What a row of a string column takes at most while it is gathered, beside its text: a code as it came and one in the
+/// new order, and a place in the table of distinct strings.
+const CODE_BYTES: u64 = 24;
 
 /// The values of all edges while they are read.
 pub(crate) struct RowStore {
@@ -33,6 +42,16 @@ struct State {
     /// Where values wait that memory has no room for, and how many bytes.
     spilled: Option<TempFile>,
     num_spilled: u64,
+}
+
+/// The values of all edges, once they are read.
+pub(crate) struct InputRows {
+    schema: PropertySchema,
+    /// Bytes of values in memory.
+    held: u64,
+    /// In the order of the input.
+    blocks: Vec<RowBlock>,
+    spilled: Option<TempFile>,
 }
 
 /// The rows of one block of the input.
@@ -110,20 +129,59 @@ impl RowStore {
         Ok(BlockValues::File(start, ends.into_iter().map(|end| start + end).collect()))
     }
 
-    /// Writes all rows, in the order of the input.
-    pub(crate) fn write(self, load: &Load<'_>) -> Result<RowBases> {
-        load.progress.stage("properties", None);
+    /// Ends the input.
+    pub(crate) fn finish(self) -> InputRows {
         let State { mut blocks, spilled, .. } = self.state.into_inner().unwrap_or_else(PoisonError::into_inner);
         blocks.sort_unstable_by_key(|block| block.sequence);
-        let mut num_rows = 0;
-        let mut bases = Vec::with_capacity(blocks.len());
-        for block in &blocks {
-            bases.push((block.sequence, num_rows));
-            num_rows += block.num_rows as u64;
+        InputRows { schema: self.schema, held: self.held.into_inner(), blocks, spilled }
+    }
+}
+
+impl InputRows {
+    fn num_rows(&self) -> u64 {
+        self.blocks.iter().map(|block| block.num_rows as u64).sum()
+    }
+
+    /// The first row of each block.
+    pub(crate) fn bases(&self) -> RowBases {
+        let mut end = 0;
+        let base = |block: &RowBlock| {
+            let base = end;
+            end += block.num_rows as u64;
+            (block.sequence, base)
+        };
+        RowBases(self.blocks.iter().map(base).collect())
+    }
+
+    /// Numbers for rows in the order of the out-lists, if the values can wait for the lists in memory: beside
+    /// `arc_bytes` of arcs, and later with a column in two orders. `room` is what the memory has for edges.
+    pub(crate) fn numbers(&self, arc_bytes: u64, room: u64) -> Option<RowNumbers> {
+        let num_rows = self.num_rows();
+        if self.schema.is_empty() || self.spilled.is_some() || num_rows > RowNumbers::MAX_ROWS {
+            return None;
         }
+        let number_bytes = num_rows * RowNumbers::ROW_BYTES;
+        let largest = (0..).zip(self.schema.iter()).map(|(place, (_, property_type))| {
+            let code_bytes = if property_type == PropertyType::String { CODE_BYTES } else { 0 };
+            let values = self.blocks.iter().filter_map(|block| block.values.in_memory()?.get(place));
+            values.map(PropertyColumn::num_bytes).sum::<usize>() as u64 + num_rows * code_bytes
+        });
+        let gather_bytes = largest.max().unwrap_or(0) + number_bytes;
+        let needed = self.held + number_bytes + arc_bytes.max(gather_bytes);
+        (needed <= room).then(|| RowNumbers::new(num_rows as usize))
+    }
+
+    /// Writes the rows: in the order of `numbers`, without those that have none, or in the order of the input.
+    pub(crate) fn write(mut self, load: &Load<'_>, numbers: Option<RowNumbers>) -> Result<()> {
+        load.progress.stage("properties", None);
+        if let Some(numbers) = numbers {
+            self.arrange(load, &numbers.into_order())?;
+        }
+        let num_rows = self.num_rows();
+        let Self { schema, blocks, spilled, .. } = self;
         let bytes = spilled.as_ref().map(TempFile::read).transpose()?;
-        let types: Vec<PropertyType> = self.schema.iter().map(|(_, property_type)| property_type).collect();
-        load.builder.write_edge_rows(&self.schema, num_rows, &|place, take| {
+        let types: Vec<PropertyType> = schema.iter().map(|(_, property_type)| property_type).collect();
+        load.builder.write_edge_rows(&schema, num_rows, &|place, take| {
             for block in &blocks {
                 load.progress.check()?;
                 match &block.values {
@@ -139,8 +197,76 @@ impl RowStore {
             }
             Ok(())
         })?;
-        Ok(RowBases(bases))
+        Ok(())
     }
+
+    /// Replaces the blocks, which are in memory, by blocks of the input rows `order`.
+    ///
+    /// Cost: copies each value twice, the second time from any place of its column.
+    fn arrange(&mut self, load: &Load<'_>, order: &[u32]) -> Result<()> {
+        let mut arranged: Vec<Vec<PropertyColumn>> = vec![Vec::new(); order.len().div_ceil(GATHER_ROWS)];
+        for (place, (_, property_type)) in self.schema.iter().enumerate() {
+            load.progress.check()?;
+            let column = joined(property_type, &mut self.blocks, place)?;
+            let parts = load.pool.map_chunks(0..order.len(), GATHER_ROWS, |_, rows| column.gather(&order[rows]));
+            arranged.iter_mut().zip(parts).for_each(|(columns, part)| columns.push(part));
+        }
+        let block = |(sequence, columns): (u64, Vec<PropertyColumn>)| {
+            let num_rows = columns.first().map_or(0, PropertyColumn::len);
+            RowBlock { sequence, num_rows, values: BlockValues::Memory(columns) }
+        };
+        self.blocks = (0..).zip(arranged).map(block).collect();
+        Ok(())
+    }
+}
+
+impl BlockValues {
+    fn in_memory(&self) -> Option<&Vec<PropertyColumn>> {
+        match self {
+            Self::Memory(columns) => Some(columns),
+            Self::File(..) => None,
+        }
+    }
+
+    /// Gives up the column at a place.
+    fn take(&mut self, place: usize, property_type: PropertyType) -> PropertyColumn {
+        let none = PropertyColumn::nulls(property_type, 0);
+        match self {
+            Self::Memory(columns) => std::mem::replace(&mut columns[place], none),
+            Self::File(..) => none,
+        }
+    }
+}
+
+/// The column at a place of all blocks, which give it up one by one, so that its values are in memory once.
+fn joined(property_type: PropertyType, blocks: &mut [RowBlock], place: usize) -> Result<PropertyColumn> {
+    let is_coded = |block: &RowBlock| {
+        let column = block.values.in_memory().map(|columns| columns[place].values());
+        matches!(column, Some(TypedArray::Coded { .. }))
+    };
+    let has_codes = blocks.iter().any(is_coded);
+    let parts = blocks.iter_mut().map(|block| block.values.take(place, property_type));
+    if !has_codes {
+        let mut column = ColumnBuilder::new(property_type);
+        for part in parts {
+            column.append(&part)?;
+        }
+        return Ok(column.finish());
+    }
+    // Each block has its own dictionary. Without one, the strings would take more memory than they do now.
+    let mut distinct = DistinctStrings::new(u32::MAX as usize, usize::MAX);
+    let (mut codes, mut nulls, mut part_codes) = (Vec::new(), NullBufferBuilder::new(0), Vec::new());
+    for part in parts {
+        if !distinct.codes(&part, &mut part_codes) {
+            return Err(Error::Option("too many distinct strings".into()));
+        }
+        codes.extend_from_slice(&part_codes);
+        match part.validity() {
+            Some(part_nulls) => nulls.append_buffer(part_nulls),
+            None => nulls.append_n_non_nulls(part.len()),
+        }
+    }
+    Ok(PropertyColumn::from_codes(codes, &distinct.into_texts()?, nulls.finish())?)
 }
 
 impl RowBases {

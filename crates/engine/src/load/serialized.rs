@@ -47,13 +47,13 @@ pub(crate) fn build<P: Payload>(load: &Load<'_>, graph: &SerializedGraph) -> Res
         }
     };
     let writer = load.builder.run_writer(num_vertices as usize)?;
-    let mut out_sink = RunSink::new(load, &writer, Side::Out);
+    let mut out_sink = RunSink::new(load, &writer, Side::Out, None);
     let out_sums = copy_side::<P>(load, graph, Side::Out, &mut out_sink)?;
     if graph.direction() == Direction::Undirected && out_sums.upward != out_sums.downward {
         return Err(disagreement(graph, "an edge of an undirected graph stands in the list of one end only"));
     }
     if options.direction == Direction::Directed && options.in_edges {
-        let mut in_sink = RunSink::new(load, &writer, Side::In);
+        let mut in_sink = RunSink::new(load, &writer, Side::In, None);
         let in_sums = copy_side::<P>(load, graph, Side::In, &mut in_sink)?;
         if (in_sums.upward, in_sums.downward) != (out_sums.downward, out_sums.upward) {
             return Err(disagreement(graph, "in-lists and out-lists hold different edges"));

@@ -74,7 +74,7 @@ impl<'a, P: Payload> ListBuilder<'a, P> {
 
     fn flush(&mut self) -> Result<()> {
         if !self.lists.degrees.is_empty() {
-            self.sink.append(self.first, &self.lists)?;
+            self.sink.append(self.first, &mut self.lists)?;
             self.first += self.lists.degrees.len() as VertexId;
             self.lists.reset(0, 0);
         }
@@ -100,7 +100,7 @@ mod tests {
     }
 
     impl ListSink<u32> for Kept {
-        fn append(&mut self, first: VertexId, lists: &Lists<u32>) -> Result<()> {
+        fn append(&mut self, first: VertexId, lists: &mut Lists<u32>) -> Result<()> {
             assert_eq!(first, self.next);
             self.next += lists.degrees.len() as VertexId;
             lists.for_each_arc(first, |arc| self.arcs.push((arc.list(), arc.neighbour(), arc.payload())));

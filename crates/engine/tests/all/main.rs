@@ -28,6 +28,7 @@ mod log_refusals;
 mod model;
 mod prefetch;
 mod property_doors;
+mod row_order;
 mod sequences;
 mod special_files;
 mod transactions;

@@ -7,6 +7,7 @@ use arrow_buffer::OffsetBuffer;
 use hashbrown::{DefaultHashBuilder, HashTable};
 
 use super::{PropertyColumn, PropertyType, TypedArray};
+use crate::{Error, Result};
 
 /// A dictionary pays if a string stands in this many rows on average: a column with more distinct strings is given up
 /// after a small part of it.
@@ -54,6 +55,15 @@ impl DistinctStrings {
     /// The strings, one after the other.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes
+    }
+
+    /// The strings by their codes; nothing is copied.
+    ///
+    /// # Errors
+    /// There are none: Arrow checks that the bytes are UTF-8.
+    pub fn into_texts(self) -> Result<LargeStringArray> {
+        let texts = LargeStringArray::try_new(OffsetBuffer::new(self.offsets.into()), self.bytes.into(), None);
+        texts.map_err(|error| Error::Parameter(error.to_string()))
     }
 
     /// Replaces `to` by the code of each row of a column of strings, 0 of null ones; false where that would take too
@@ -128,9 +138,8 @@ impl PropertyColumn {
         if !distinct.codes(&self, &mut codes) {
             return self;
         }
-        let DistinctStrings { offsets, bytes, .. } = distinct;
-        let texts = LargeStringArray::try_new(OffsetBuffer::new(offsets.into()), bytes.into(), None);
-        let coded = texts.ok().and_then(|texts| Self::from_codes(codes, &texts, self.validity().cloned()).ok());
+        let coded =
+            distinct.into_texts().ok().and_then(|texts| Self::from_codes(codes, &texts, self.validity().cloned()).ok());
         coded.unwrap_or(self)
     }
 }
