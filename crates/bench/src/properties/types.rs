@@ -4,8 +4,8 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use anden::{
-    Database, Duplicates, ExportFormat, InputPath, KeyScheme, LoadOptions, Options, PageRankParams, Session, Side,
-    VertexFormat, View, write_file,
+    Database, ExportFormat, InputPath, KeyScheme, LoadOptions, Options, PageRankParams, Session, Side, VertexFormat,
+    View, write_file,
 };
 use anyhow::Result;
 use base::VertexId;
@@ -55,7 +55,7 @@ fn loaded(setting: &Setting, part: &View, path: &Path, session: &Session) -> Res
     write_file(&edges, |output| part.export(ExportFormat::EdgeList, output))?;
     write_file(&vertices, |output| part.export_vertices(VertexFormat::List, output))?;
     let graph = Options { keys: KeyScheme::Dense, ..Options::default() };
-    let mut options = LoadOptions { graph, duplicates: Duplicates::Error, ..LoadOptions::default() };
+    let mut options = LoadOptions { graph, ..LoadOptions::default() };
     options.source.vertices = vec![vertices.clone().into()];
     let (database, _) = Database::load(path, &[InputPath::File(edges.clone())], &options, session)?;
     std::fs::remove_file(edges)?;
