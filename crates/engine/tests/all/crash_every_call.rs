@@ -1,4 +1,6 @@
-//! Power cuts, errors and cancellation at every point of a load.
+//! Power cuts, errors and cancellation at every point of a load, and of work with indexes.
+
+mod indexes;
 
 use std::io::ErrorKind as IoKind;
 use std::path::Path;
@@ -71,32 +73,50 @@ impl Load {
     }
 }
 
+/// Repeats `act` with a power cut at each call to the disk that it makes, and shows `check` `num_disks` of the disks that
+/// each crash may leave. The last run meets no crash. Returns the number of calls.
+fn crash_every_call<T>(
+    num_disks: u64,
+    start: impl Fn() -> FaultStorage,
+    act: impl Fn(&FaultStorage) -> T,
+    mut check: impl FnMut(&T, &FaultStorage, &str),
+) -> u64 {
+    for call in 0.. {
+        let disk = start();
+        disk.set_plan(FaultPlan::CrashAt(call));
+        let answer = act(&disk);
+        for seed in 0..num_disks {
+            check(&answer, &disk.after_crash(call * num_disks + seed), &format!("call {call}, disk {seed}"));
+        }
+        if disk.num_calls() <= call {
+            return call;
+        }
+    }
+    unreachable!("each run makes calls without an end");
+}
+
 #[test]
 fn a_crash_at_any_call_leaves_everything_or_nothing() {
     for load in loads() {
-        let (num_calls, mut num_whole, mut num_none) = (load.num_calls(), 0, 0);
-        for call in 0..=num_calls {
-            let disk = FaultStorage::new(FaultPlan::CrashAt(call));
-            let has_answered = load.run(&disk, &Silent).is_ok();
-            assert!(has_answered || call < num_calls, "the plan comes after the last call");
-            for seed in 0..num_disks() {
-                let after = disk.after_crash(seed);
-                match Database::open_in(Arc::new(after.clone()), Path::new(DB)) {
-                    Ok(db) => {
-                        load.check(&db);
-                        num_whole += 1;
-                    }
-                    Err(error) => {
-                        let place = format!("{}: call {call}, seed {seed}: {error}", load.name);
-                        assert_eq!(error.kind(), ErrorKind::NotFound, "{place}");
-                        assert!(!has_answered, "{place}");
-                        // What is left is no obstacle.
-                        load.check(&load.run(&after, &Silent).expect(&place));
-                        num_none += 1;
-                    }
+        let (mut num_whole, mut num_none) = (0, 0);
+        let run = |disk: &FaultStorage| load.run(disk, &Silent).is_ok();
+        let num_calls = crash_every_call(num_disks(), FaultStorage::default, run, |&has_answered, after, place| {
+            match Database::open_in(Arc::new(after.clone()), Path::new(DB)) {
+                Ok(db) => {
+                    load.check(&db);
+                    num_whole += 1;
+                }
+                Err(error) => {
+                    let place = format!("{}: {place}: {error}", load.name);
+                    assert_eq!(error.kind(), ErrorKind::NotFound, "{place}");
+                    assert!(!has_answered, "{place}");
+                    // What is left is no obstacle.
+                    load.check(&load.run(after, &Silent).expect(&place));
+                    num_none += 1;
                 }
             }
-        }
+        });
+        assert_eq!(num_calls, load.num_calls());
         assert!(num_whole > 0 && num_none > 0);
         println!(
             "crash_every_call[load] {1}: {num_calls} calls, {0} disks each: {num_whole} times everything, {num_none} \

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex};
 
 use anden_engine::{
-    Database, EdgeWeight, ErrorKind, GraphOptions, IndexKind, Key, KeyScheme, MergeScope, Result, Transaction,
+    Database, EdgeWeight, Error, ErrorKind, GraphOptions, IndexKind, Key, KeyScheme, MergeScope, Result, Transaction,
 };
 use base::parallel::Pool;
 use base::progress::Silent;
@@ -15,11 +15,14 @@ use testkit::history::{Action, Element, History, Object, Outcome, Run, find_cycl
 use testkit::{Random, scaled};
 
 const NUM_CLIENTS: u32 = 4;
-/// Objects are values of vertices, then out-lists, then in-lists, then the vertices with a value of a property.
+/// Objects are values of vertices, then out-lists, then in-lists, then the vertices with a value of a property, then the
+/// vertex with a unique value.
 const NUM_LISTS: Object = 6;
 const NUM_OUT: Object = 6;
 const NUM_IN: Object = 4;
 const NUM_OBJECTS: Object = 20;
+/// Each of these unique values is sought while as many elements are made: clients meet at the newest one.
+const ELEMENTS_OF_NAME: Element = 12;
 
 fn vertex(object: Object) -> Key {
     u64::from(object).into()
@@ -32,6 +35,23 @@ fn neighbor(element: Element) -> Key {
 /// A vertex that gets the number of an object as a value.
 fn tagged(element: Element) -> Key {
     (2_000_000 + element).into()
+}
+
+/// A vertex that gets the number of an object as its unique value.
+fn named(element: Element) -> Key {
+    (3_000_000 + element).into()
+}
+
+fn is_name(object: Object) -> bool {
+    object >= NUM_OBJECTS
+}
+
+/// The element that made a vertex.
+fn element(key: Key) -> Element {
+    match key {
+        Key::Integer(key) => key % 1_000_000,
+        Key::String(key) => panic!("{key}"),
+    }
 }
 
 fn is_tag(object: Object) -> bool {
@@ -52,18 +72,28 @@ fn append(tx: &mut Transaction<'_>, object: Object, element: Element, weight: Op
     }
 }
 
+/// Gives a new vertex a unique value. Without a search, that reads which vertex has the value.
+fn claim(tx: &mut Transaction<'_>, object: Object, new: Element, actions: &mut Vec<Action>) -> Result<()> {
+    match tx.set_vertex_value(&named(new), "name", i64::from(object).into()) {
+        Ok(()) => actions.extend([Action::Read(object, Vec::new()), Action::Append(object, new)]),
+        Err(Error::UniqueViolation { holder, .. }) => {
+            let holder = element(holder.parse::<u64>().unwrap().into());
+            actions.push(Action::Read(object, vec![holder]));
+        }
+        Err(error) => return Err(error),
+    }
+    Ok(())
+}
+
 fn read(tx: &Transaction<'_>, object: Object) -> Result<Vec<Element>> {
     if object < NUM_LISTS {
         let list = tx.vertex_value(&vertex(object), "list")?.as_value().to_string();
         return Ok(list.split_whitespace().map(|element| element.parse().unwrap()).collect());
     }
     let side = if object < NUM_LISTS + NUM_OUT { Side::Out } else { Side::In };
-    let element = |key: Key| match key {
-        Key::Integer(key) => key % 1_000_000,
-        Key::String(key) => panic!("{key}"),
-    };
     if is_tag(object) {
-        let mut elements: Vec<_> = tx.find("tag", &i64::from(object).into())?.into_iter().map(element).collect();
+        let name = if is_name(object) { "name" } else { "tag" };
+        let mut elements: Vec<_> = tx.find(name, &i64::from(object).into())?.into_iter().map(element).collect();
         elements.sort_unstable();
         return Ok(elements);
     }
@@ -93,8 +123,16 @@ impl World<'_> {
         let mut tx = self.db.begin(self.pool)?;
         let mut actions = Vec::new();
         for _ in 0..1 + random.below(4) {
-            let object = random.below(NUM_OBJECTS);
-            actions.push(if random.below(2) == 0 {
+            let mut object = random.below(NUM_OBJECTS + 2);
+            if is_name(object) {
+                object = NUM_OBJECTS + (self.elements.load(Ordering::Relaxed) / ELEMENTS_OF_NAME) as Object;
+            }
+            let is_write = random.below(2) == 0;
+            if is_write && is_name(object) {
+                claim(&mut tx, object, self.elements.fetch_add(1, Ordering::Relaxed), &mut actions)?;
+                continue;
+            }
+            actions.push(if is_write {
                 let element = self.elements.fetch_add(1, Ordering::Relaxed);
                 append(&mut tx, object, element, self.db.options().weight_type.map(|_| 1.into()))?;
                 Action::Append(object, element)
@@ -116,6 +154,7 @@ impl World<'_> {
                 // Right behind what it saw.
                 Ok(at) => Outcome::Committed(at.epoch, u64::MAX),
                 Err(error) if error.kind() == ErrorKind::Conflict => Outcome::Aborted,
+                Err(Error::UniqueViolation { .. }) => Outcome::Aborted,
                 Err(error) => return Err(error),
             },
         };
@@ -128,10 +167,12 @@ fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> H
     let db = Database::in_memory(options).unwrap();
     db.transact(&pool, |tx| -> Result<()> {
         tx.set_vertex_value(&vertex(0), "tag", i64::from(NUM_OBJECTS).into())?;
+        tx.set_vertex_value(&vertex(0), "name", 0.into())?;
         (0..NUM_OBJECTS).try_for_each(|object| tx.add_vertex(&vertex(object)))
     })
     .unwrap();
-    // Every other history has an index, and in some it comes and goes.
+    db.create_index("name", IndexKind::Unique, &Silent).unwrap();
+    // Every other history has an index of tags, and in some it comes and goes.
     if seed.is_multiple_of(2) {
         db.create_index("tag", IndexKind::Plain, &Silent).unwrap();
     }
@@ -159,10 +200,10 @@ fn history(options: GraphOptions, seed: u64, num_runs: usize, upkeep: bool) -> H
                 while !is_done.load(Ordering::Relaxed) {
                     db.checkpoint(None).unwrap();
                     db.merge(MergeScope::All, &pool, &Silent).unwrap();
-                    match db.indexes().is_empty() {
+                    match db.indexes().iter().any(|index| index.property == "tag") {
                         _ if seed % 4 < 2 => {}
-                        true => db.create_index("tag", IndexKind::Plain, &Silent).unwrap(),
-                        false => db.drop_index("tag").unwrap(),
+                        false => db.create_index("tag", IndexKind::Plain, &Silent).unwrap(),
+                        true => db.drop_index("tag").unwrap(),
                     }
                 }
             });

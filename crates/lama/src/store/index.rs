@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use base::VertexId;
-use base::progress::Progress;
+use base::progress::{Progress, Silent};
 use graph::Graph;
 use graph::property::{PropertyColumn, PropertyValue};
 
@@ -84,14 +84,7 @@ impl Store {
         require_memory(&view, self.memory())?;
         progress.stage("index", Some(view.vertex_bound() as u64));
         let mut entries = Vec::new();
-        let VertexColumn { record, file, .. } = &state.columns[number as usize];
-        for start in (0..file.as_ref().map_or(0, |file| file.len())).step_by(GRAIN) {
-            progress.check()?;
-            let Some(file) = file else { break };
-            let column = file.read(number, record.property_type, start..file.len().min(start + GRAIN))?;
-            push_column(start, &column, &mut entries);
-            progress.advance(column.len() as u64);
-        }
+        state.push_base_entries(number, progress, &mut entries)?;
         state.push_level_entries(number, 0, &mut entries)?;
         entries.sort_unstable();
         entries.dedup();
@@ -111,6 +104,11 @@ impl Store {
         let state = Arc::clone(&draft.state);
         let number = state.column_to_index(&index.property)?;
         if state.manifest.chain.newest().number != index.version {
+            // A merge made a base of a version that the index does not have. Where the versions before it were dropped, no
+            // delta has its values any more.
+            if state.manifest.chain.anchor > index.version {
+                state.push_base_entries(number, &Silent, &mut index.entries)?;
+            }
             state.push_level_entries(number, index.version, &mut index.entries)?;
             index.entries.sort_unstable();
             index.entries.dedup();
@@ -194,6 +192,19 @@ impl State {
             Some(_) => Err(cannot("it has one already; drop that one first")),
             None => Ok(number as u32),
         }
+    }
+
+    /// Appends the entries of the values that the base has.
+    fn push_base_entries(&self, number: u32, progress: &dyn Progress, entries: &mut Vec<u64>) -> Result<()> {
+        let VertexColumn { record, file, .. } = &self.columns[number as usize];
+        let Some(file) = file else { return Ok(()) };
+        for start in (0..file.len()).step_by(GRAIN) {
+            progress.check()?;
+            let column = file.read(number, record.property_type, start..file.len().min(start + GRAIN))?;
+            push_column(start, &column, entries);
+            progress.advance(column.len() as u64);
+        }
+        Ok(())
     }
 
     /// Appends the entries of all values, old and new, of levels that lead to versions after `after`.

@@ -3,7 +3,7 @@
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use anden_engine::{Database, Error, ErrorKind, Key, MergeScope, Result, Transaction};
+use anden_engine::{Database, Error, ErrorKind, IndexKind, Key, MergeScope, Result, Transaction};
 use base::parallel::Pool;
 use base::progress::Silent;
 use graph::property::OwnedValue;
@@ -386,6 +386,72 @@ fn write_skew_through_the_existence_of_vertices() {
         assert_eq!(tx.num_edges() as usize + 1, tx.num_vertices(), "an edge and both its ends, or neither");
         world.transact(|tx| tx.remove_vertex(&key(there))).unwrap();
     }
+}
+
+/// Two persons of which one has the value 0 of "name", with each kind of index.
+fn worlds_with_names() -> impl Iterator<Item = World> {
+    [None, Some(IndexKind::Plain), Some(IndexKind::Unique)].into_iter().map(|index| {
+        let world = World::new(2, &[]);
+        world.transact(|tx| set(tx, 0, "name", 0)).unwrap();
+        index.map(|kind| world.db.create_index("name", kind, &Silent).unwrap());
+        world
+    })
+}
+
+/// Two transactions each find no vertex with a value, and give it to a vertex: only one commits.
+#[test]
+fn write_skew_through_an_absent_value() {
+    for world in worlds_with_names() {
+        for round in 1..=ROUNDS as i64 {
+            let take = |own: u64| {
+                move |tx: &mut Transaction<'_>| match tx.find("name", &round.into())?.is_empty() {
+                    true => set(tx, own, "name", round),
+                    false => Ok(()),
+                }
+            };
+            assert_eq!(world.both([&take(0), &take(1)]), 1, "round {round}");
+            assert_eq!(world.begin().find("name", &round.into()).unwrap().len(), 1, "round {round}");
+            // The values are in a snapshot, in the memtable, or in both.
+            if round % 20 == 0 {
+                world.db.checkpoint(None).unwrap();
+            }
+        }
+    }
+}
+
+/// Two transactions each find two vertices with a value, and take it from one of them: only one commits.
+#[test]
+fn write_skew_through_a_found_value() {
+    for world in worlds_with_names().filter(|world| !is_unique(world)) {
+        for round in 1..=ROUNDS as i64 {
+            world.transact(|tx| (0..2).try_for_each(|person| set(tx, person, "name", round))).unwrap();
+            let leave = |own: u64| {
+                move |tx: &mut Transaction<'_>| match tx.find("name", &round.into())?.len() {
+                    2 if round % 2 == 0 => tx.remove_vertex(&key(own)),
+                    2 => set(tx, own, "name", -1),
+                    _ => Ok(()),
+                }
+            };
+            assert_eq!(world.both([&leave(0), &leave(1)]), 1, "round {round}");
+            assert_eq!(world.begin().find("name", &round.into()).unwrap().len(), 1, "round {round}");
+        }
+    }
+}
+
+/// Two transactions insert one unique value, and search nothing: only one commits.
+#[test]
+fn a_unique_value_is_inserted_once() {
+    for world in worlds_with_names().filter(is_unique) {
+        for round in 1..=ROUNDS {
+            let insert = |own: u64| move |tx: &mut Transaction<'_>| set(tx, 2 * round + own, "name", round as i64);
+            assert_eq!(world.both([&insert(0), &insert(1)]), 1, "round {round}");
+            assert_eq!(world.begin().find("name", &round.into()).unwrap().len(), 1, "round {round}");
+        }
+    }
+}
+
+fn is_unique(world: &World) -> bool {
+    world.db.indexes().iter().any(|index| index.kind == IndexKind::Unique)
 }
 
 /// All transactions change the edges of one hub. Blind changes do not conflict; changes that read it commit in the end.
