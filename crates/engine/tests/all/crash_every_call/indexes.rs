@@ -450,7 +450,7 @@ fn a_crash_at_any_call_leaves_whole_indexes() {
             }
         };
         let mut reached = std::collections::BTreeSet::new();
-        let (mut num_states, mut num_disks) = (0, 0);
+        let (mut num_states, mut num_disks) = (0, 0_u64);
         let num_calls = crash_every_call(
             scaled(NUM_DISKS),
             || workload.disk.duplicate(),
