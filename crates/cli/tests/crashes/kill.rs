@@ -1,11 +1,53 @@
 //! A writer that is killed, again and again.
 
+use std::cell::Cell;
+use std::path::Path;
 use std::process::Stdio;
 use std::time::Duration;
 
+use anden::Database;
 use testkit::{Random, scaled};
 
-use crate::writer::{Writer, anden, create, num_edges};
+use crate::indexed::{create_indexed, line, num_lines};
+use crate::writer::{Writer, anden, create, edge_line, num_edges};
+
+/// Kills writers of lines after the first `found` again and again. `count` checks the database that each leaves, and gives
+/// the number of its lines. Returns the answers, and the lines that were there without an answer.
+fn kill_cycles(
+    database: &Path,
+    num_cycles: u64,
+    (line, count): (fn(u64) -> String, fn(&Path, &str) -> u64),
+    between: impl Fn(&mut Random, &str),
+) -> (u64, u64) {
+    let seed = std::env::var("ANDEN_SEED").map_or(1, |seed| seed.parse().unwrap());
+    println!("seed {seed}");
+    let random = &mut Random::new(seed);
+    let mut found = count(database, "first");
+    let (mut num_answered, mut num_unanswered) = (0, 0);
+    for cycle in 0..num_cycles {
+        let durability = ["sync", "batched:1", "none"][random.below(3) as usize];
+        let every = ["10", "100", "1000"][random.below(3) as usize];
+        let batch = ["1", "7"][random.below(2) as usize];
+        let place = format!("cycle {cycle}: {durability}, batches of {batch}, a snapshot every {every}");
+        let arguments = ["--durability", durability, "--batch", batch, "--checkpoint-every", every];
+        let mut writer = Writer::apply_lines(database, &arguments, found, line);
+        // Sometimes it is killed while it opens the database.
+        for _ in 0..random.below(40) {
+            assert!(writer.wait_for_answer(), "{place}");
+        }
+        std::thread::sleep(Duration::from_micros(random.below(4_000).into()));
+        let answered = writer.kill();
+        let now = count(database, &place);
+        assert!(now >= found, "{place}: {now} lines, {found} before");
+        assert!(durability == "none" || now >= answered, "{place}: {now} lines, {answered} were answered");
+        num_answered += answered - found;
+        num_unanswered += now.saturating_sub(answered);
+        found = now;
+        between(random, &place);
+    }
+    assert!(num_answered > 10 * num_cycles, "{num_answered} answers");
+    (num_answered, num_unanswered)
+}
 
 #[test]
 fn nothing_that_was_answered_is_lost_when_the_writer_is_killed() {
@@ -13,32 +55,46 @@ fn nothing_that_was_answered_is_lost_when_the_writer_is_killed() {
     let database = folder.path().join("db");
     create(&database);
     let num_cycles = scaled(200);
-    let seed = std::env::var("ANDEN_SEED").map_or(1, |seed| seed.parse().unwrap());
-    println!("seed {seed}");
-    let random = &mut Random::new(seed);
-    let (mut found, mut num_answered, mut num_unanswered) = (1, 0, 0);
-    for cycle in 0..num_cycles {
-        let durability = ["sync", "batched:1", "none"][random.below(3) as usize];
-        let every = ["10", "100", "1000"][random.below(3) as usize];
-        let batch = ["1", "7"][random.below(2) as usize];
-        let place = format!("cycle {cycle}: {durability}, batches of {batch}, a snapshot every {every}");
-        let arguments = ["--durability", durability, "--batch", batch, "--checkpoint-every", every];
-        let mut writer = Writer::apply(&database, &arguments, found);
-        // Sometimes it is killed while it opens the database.
-        for _ in 0..random.below(40) {
-            assert!(writer.wait_for_answer(), "{place}");
+    let (answered, unanswered) = kill_cycles(&database, num_cycles, (edge_line, num_edges), |_, _| {});
+    println!("kill: {num_cycles} cycles, {answered} commits answered, 0 lost, {unanswered} more were there");
+}
+
+#[test]
+fn indexes_agree_with_values_after_each_kill() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = folder.path().join("db");
+    create_indexed(&database);
+    let num_cycles = scaled(40);
+    let (num_kept, num_created) = (Cell::new(0), Cell::new(0));
+    // After every other writer, programs that drop and create the unique index are killed, too.
+    let change_index = |random: &mut Random, place: &str| {
+        if random.below(2) == 0 {
+            return;
         }
-        std::thread::sleep(Duration::from_micros(random.below(4_000).into()));
-        let answered = writer.kill();
-        let now = num_edges(&database, &place);
-        assert!(now >= found, "{place}: {now} edges, {found} before");
-        assert!(durability == "none" || now >= answered, "{place}: {now} edges, {answered} were answered");
-        num_answered += answered - found;
-        num_unanswered += now.saturating_sub(answered);
-        found = now;
-    }
-    assert!(num_answered > 10 * num_cycles, "{num_answered} answers");
-    println!("kill: {num_cycles} cycles, {num_answered} commits answered, 0 lost, {num_unanswered} more were there");
+        kill_index(&database, &["drop", "vertex", "code"], random);
+        let has_index = || Database::open_snapshots(&database).unwrap().indexes().len() == 2;
+        num_kept.set(num_kept.get() + u64::from(has_index()));
+        while !has_index() {
+            kill_index(&database, &["create", "vertex", "code", "--unique"], random);
+            num_created.set(num_created.get() + 1);
+        }
+        num_lines(&database, place);
+    };
+    let (answered, unanswered) = kill_cycles(&database, num_cycles, (line, num_lines), change_index);
+    let (kept, created) = (num_kept.get(), num_created.get());
+    println!("kill: {num_cycles} cycles, {answered} lines answered, 0 lost, {unanswered} more were there");
+    println!("kill: {kept} indexes survived their drop, {created} programs tried to create one");
+}
+
+/// Kills `anden index` after a random time, or lets it end.
+fn kill_index(database: &Path, arguments: &[&str], random: &mut Random) {
+    let mut changing = anden();
+    changing.args(["index", "--quiet"]).arg(database).args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut changing = changing.spawn().unwrap();
+    std::thread::sleep(Duration::from_micros(random.below(16_000).into()));
+    // Perhaps it has ended.
+    let _ = changing.kill();
+    changing.wait().unwrap();
 }
 
 #[test]

@@ -8,6 +8,7 @@
 
 mod budgets;
 mod disk;
+mod indexed;
 mod kill;
 mod power_cut;
 mod pressure;

@@ -41,13 +41,18 @@ pub fn num_edges(database: &Path, place: &str) -> u64 {
     num_edges
 }
 
+/// The line that adds an edge.
+pub fn edge_line(edge: u64) -> String {
+    format!("+ {edge} {}\n", edge + 1)
+}
+
 /// A running writer.
 pub struct Writer {
     pub process: Child,
     feeder: JoinHandle<()>,
     answers: Receiver<u64>,
     first: u64,
-    /// The edges that are answered.
+    /// The edges, or lines, that are answered.
     pub num_answered: u64,
 }
 
@@ -58,14 +63,19 @@ impl Writer {
     }
 
     /// The same, so many edges.
-    pub fn start_some(mut command: Command, first: u64, num_edges: u64) -> Self {
+    pub fn start_some(command: Command, first: u64, num_edges: u64) -> Self {
+        Self::start_lines(command, first, num_edges, edge_line)
+    }
+
+    /// Gives `command` the lines from number `first` on.
+    fn start_lines(mut command: Command, first: u64, num_lines: u64, line: fn(u64) -> String) -> Self {
         let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut input = process.stdin.take().unwrap();
         let feeder = std::thread::spawn(move || {
             let mut lines = String::new();
-            for edge in first..first + num_edges {
-                lines.push_str(&format!("+ {edge} {}\n", edge + 1));
-                if edge % 64 == 0 || edge + 1 == first + num_edges {
+            for number in first..first + num_lines {
+                lines.push_str(&line(number));
+                if number % 64 == 0 || number + 1 == first + num_lines {
                     if input.write_all(lines.as_bytes()).is_err() {
                         return;
                     }
@@ -89,9 +99,14 @@ impl Writer {
 
     /// The same for `anden apply DB - --acks -` with these arguments.
     pub fn apply(database: &Path, arguments: &[&str], first: u64) -> Self {
+        Self::apply_lines(database, arguments, first, edge_line)
+    }
+
+    /// The same with lines of any kind.
+    pub fn apply_lines(database: &Path, arguments: &[&str], first: u64, line: fn(u64) -> String) -> Self {
         let mut command = anden();
         command.arg("apply").arg(database).args(["-", "--acks", "-", "--quiet"]).args(arguments);
-        Self::start(command, first)
+        Self::start_lines(command, first, NUM_LINES, line)
     }
 
     /// Waits for another answer; false where there will be none.
