@@ -51,7 +51,7 @@ fn edges(part: &View) -> Vec<(VertexId, VertexId)> {
 
 /// A database that was loaded from the edges of the part, with the same vertices.
 fn loaded(setting: &Setting, part: &View, path: &Path, session: &Session) -> Result<Database> {
-    let [edges, vertices] = ["type.csv", "type-vertices.txt"].map(|name| setting.scratch.join(name));
+    let [edges, vertices] = ["type.el", "type-vertices.txt"].map(|name| setting.scratch.join(name));
     write_file(&edges, |output| part.export(ExportFormat::EdgeList, output))?;
     write_file(&vertices, |output| part.export_vertices(VertexFormat::List, output))?;
     let graph = Options { keys: KeyScheme::Dense, ..Options::default() };

@@ -199,7 +199,8 @@ fn many_changes_of_a_pair_make_a_short_record() {
     let num_edges = 2_000;
     db.apply(&vec![Update::add_edge(1, 2); num_edges], Missing::Lenient, &pool).unwrap();
     db.checkpoint(None).unwrap();
-    let ids: Vec<_> = edges_between(&db.view().unwrap(), 0, 1).unwrap().iter().filter_map(|edge| edge.number).collect();
+    let ids: Vec<_> =
+        edges_between(&db.view().unwrap(), 0, 1, |_| true).unwrap().iter().filter_map(|edge| edge.number).collect();
     assert_eq!(ids.len(), num_edges);
     let remove =
         |&number: &u64| Update::change_edge(EdgeId { source: 1.into(), target: 2.into(), number }, EdgeAction::Remove);
@@ -211,7 +212,7 @@ fn many_changes_of_a_pair_make_a_short_record() {
     // With room that is reserved ahead.
     assert!(num_bytes < 1 << 20, "{num_bytes} bytes of log");
     // The pair is found at once, however many of its edges are gone.
-    let left = edges_between(&db.view().unwrap(), 0, 1).unwrap();
+    let left = edges_between(&db.view().unwrap(), 0, 1, |_| true).unwrap();
     assert_eq!(left.iter().filter_map(|edge| edge.number).collect::<Vec<_>>(), ids[..1]);
     db.checkpoint(None).unwrap();
     db.apply(&[remove(&ids[1])], Missing::Lenient, &pool).unwrap_err();
@@ -239,7 +240,7 @@ fn properties_of_numbered_edges_are_checked_at_once() {
             assert!(null.unwrap_err().to_string().contains("loaded without properties of edges"));
         }
         tx.commit().unwrap();
-        let found = &edges_between(&db.view().unwrap(), 0, 1).unwrap()[0];
+        let found = &edges_between(&db.view().unwrap(), 0, 1, |_| true).unwrap()[0];
         assert_eq!(found.properties.len(), usize::from(edge_properties));
     }
 }
