@@ -26,6 +26,7 @@ pub use index::{IndexKind, value_hash};
 pub(crate) use index::{IndexPart, IndexRecord, VertexIndex, entry_of, push_changes, push_column, split, write_index};
 pub use reader::{PropertyOverlay, VertexProperties};
 pub(crate) use reader::{StoredProperties, VertexColumn};
+pub(crate) use rows::RowSetReader;
 pub use rows::{RowSet, RowTest};
 pub use value::{decode_first as decode_value, encode as encode_value};
 

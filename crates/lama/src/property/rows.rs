@@ -226,6 +226,35 @@ pub(crate) struct RowSetReader<'a> {
 }
 
 impl RowSetReader<'_> {
+    /// Calls `body` with the places of the rows that passed, or were not tested.
+    ///
+    /// # Errors
+    /// There is no such row; the numbers of rows are damaged.
+    #[inline]
+    pub fn for_each_passing(&mut self, rows: &[u64], mut body: impl FnMut(usize)) -> Result<()> {
+        let mut next = 0;
+        while let Some(&row) = rows.get(next) {
+            // Rows of a list mostly follow each other: their bits are in one run.
+            let in_run = rows[next..].iter().take_while(|&row| self.finder.numbers.contains(row)).count();
+            if in_run == 0 {
+                if self.may_pass(row)? {
+                    body(next);
+                }
+                next += 1;
+                continue;
+            }
+            let first = self.set.starts[self.finder.part] + self.finder.position;
+            for (place, &row) in rows[next..next + in_run].iter().enumerate() {
+                let bit = first + (row - self.finder.numbers.start) as usize;
+                if self.set.words[bit / WORD_BITS] >> (bit % WORD_BITS) & 1 == 1 {
+                    body(next + place);
+                }
+            }
+            next += in_run;
+        }
+        Ok(())
+    }
+
     /// Whether a row passed, or was not tested.
     ///
     /// # Errors

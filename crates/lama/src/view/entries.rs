@@ -6,6 +6,8 @@ use base::VertexId;
 use graph::{Graph, InEdges, Side, Weight, WeightType, WeightedEdges};
 
 use super::View;
+use crate::Result;
+use crate::property::RowSetReader;
 
 /// Entries of out-lists, side by side, ascending by source and target.
 #[derive(Clone, Debug, Default)]
@@ -127,10 +129,12 @@ impl View {
         mut keeps: impl FnMut(VertexId, u64) -> Result<bool, E>,
     ) -> Result<(), E> {
         let start = to.len();
-        self.fix_list_order(vertex);
         let (targets, rows) = (&mut to.targets, &mut to.rows);
-        // Weights are read in a second pass: which entries stay is written down where weights follow.
+        // Weights are read in a second pass, in the same order: which entries stay is written down where weights follow.
         let has_weights = self.options().weight_type.is_some();
+        if has_weights {
+            self.fix_list_order(vertex);
+        }
         let (mut kept, mut failed) = (Vec::new(), None);
         let mut push = |part: &[VertexId], part_rows: &[u64]| {
             for (place, &target) in part.iter().enumerate() {
@@ -175,6 +179,39 @@ impl View {
         to.sources.resize(to.targets.len(), vertex);
         to.sort_from(start);
         Ok(())
+    }
+
+    /// Appends the entries of an out-list whose rows a test let pass, or that were not tested, and whose targets
+    /// `is_wanted` says; of a graph without weights.
+    ///
+    /// # Errors
+    /// There is no such row; the numbers of rows are damaged.
+    pub(super) fn push_passing(
+        &self,
+        vertex: VertexId,
+        to: &mut Entries,
+        reader: &mut RowSetReader<'_>,
+        is_wanted: impl Fn(VertexId) -> bool,
+    ) -> Result<()> {
+        let (start, mut failed) = (to.len(), None);
+        let _ = self.for_each_out_row(vertex, |targets, rows| {
+            let push = |place: usize| {
+                if is_wanted(targets[place]) {
+                    to.targets.push(targets[place]);
+                    to.rows.push(rows[place]);
+                }
+            };
+            match reader.for_each_passing(rows, push) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    failed = Some(error);
+                    ControlFlow::Break(())
+                }
+            }
+        });
+        to.sources.resize(to.targets.len(), vertex);
+        to.sort_from(start);
+        failed.map_or(Ok(()), Err)
     }
 
     fn push_weights<W: Weight>(&self, side: Side, vertex: VertexId, kept: &[bool], to: &mut Vec<u64>) {

@@ -56,7 +56,12 @@ impl View {
         let mut entries = Entries::default();
         let mut reader = filter.rows.map(RowSet::reader);
         let is_dead = |vertex: VertexId| dead.is_some_and(|dead| dead.get(vertex as usize));
+        let is_plain = side == graph::Side::Out && self.options().weight_type.is_none();
         for vertex in vertices.filter(|&vertex| !is_dead(vertex)) {
+            if let Some(reader) = reader.as_mut().filter(|_| is_plain) {
+                self.push_passing(vertex, &mut entries, reader, |target| !is_dead(target))?;
+                continue;
+            }
             let keeps = |target: VertexId, row: u64| -> Result<bool, E> {
                 if is_dead(target) {
                     return Ok(false);
