@@ -11,12 +11,17 @@ use testkit::{Random, scaled};
 use crate::indexed::{create_indexed, line, num_lines};
 use crate::writer::{Writer, anden, create, edge_line, num_edges};
 
+/// The line with a number.
+type Line = fn(u64) -> String;
+/// Checks a database, and counts the lines that it holds.
+type Count = fn(&Path, &str) -> u64;
+
 /// Kills writers of lines after the first `found` again and again. `count` checks the database that each leaves, and gives
 /// the number of its lines. Returns the answers, and the lines that were there without an answer.
 fn kill_cycles(
     database: &Path,
     num_cycles: u64,
-    (line, count): (fn(u64) -> String, fn(&Path, &str) -> u64),
+    (line, count): (Line, Count),
     between: impl Fn(&mut Random, &str),
 ) -> (u64, u64) {
     let seed = std::env::var("ANDEN_SEED").map_or(1, |seed| seed.parse().unwrap());
