@@ -168,7 +168,9 @@ fn the_same_bytes_whatever_the_number_of_threads() {
                         let i: u64 = properties.value(1, row).unwrap().to_string().parse().unwrap();
                         assert!(memory.is_none() || i == row);
                         let text = properties.value(0, row).unwrap();
-                        assert!(i % 11 == 0 || text.to_string().starts_with(&format!("the text of edge {i}, ")));
+                        assert!(
+                            i.is_multiple_of(11) || text.to_string().starts_with(&format!("the text of edge {i}, "))
+                        );
                         let (u, v) = (format!("v{}", i * i * 7919 % 5_003), format!("v{}", i * 31 % 4_001));
                         let found = (view.key(vertex).unwrap().to_string(), view.key(target).unwrap().to_string());
                         let is_turned = graph.direction == Direction::Undirected && found == (v.clone(), u.clone());

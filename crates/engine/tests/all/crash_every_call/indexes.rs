@@ -131,14 +131,14 @@ struct Client {
 }
 
 impl Client {
-    fn open(disk: &FaultStorage, now: State) -> Result<Self, (Error, History)> {
+    fn open(disk: &FaultStorage, now: State) -> Result<Self, Box<(Error, History)>> {
         match Database::open_in(Arc::new(disk.clone()), Path::new(DB)) {
             Ok(db) => {
                 // Without a budget, each operation asks the kernel for free memory, which takes longer than the rest.
                 db.set_memory(Some(1 << 30));
                 Ok(Self { db, history: Mutex::new(History::new(now)) })
             }
-            Err(error) => Err((error, History::new(now))),
+            Err(error) => Err(Box::new((error, History::new(now)))),
         }
     }
 
@@ -291,7 +291,7 @@ struct Workload {
 fn start(has_indexes: bool) -> (FaultStorage, State) {
     let disk = FaultStorage::default();
     drop(Database::create_in(Arc::new(disk.clone()), Path::new(DB), strings()).unwrap());
-    let client = Client::open(&disk, State::default()).unwrap_or_else(|(error, _)| panic!("{error}"));
+    let client = Client::open(&disk, State::default()).unwrap_or_else(|failed| panic!("{}", failed.0));
     let first: Vec<Change> = (0..4).flat_map(|vertex| [email(vertex, vertex), size(vertex, vertex.into())]).collect();
     client.commit(&first).unwrap();
     client.checkpoint().unwrap();
@@ -411,7 +411,7 @@ fn workloads() -> Vec<Workload> {
 
 /// Opens a disk that a crash left, and finds a state that was noted; gives its number. Some are worked on.
 fn check_recovered(history: &History, disk: &FaultStorage, place: &str, works_on: bool) -> usize {
-    let client = Client::open(disk, State::default()).unwrap_or_else(|(error, _)| panic!("{place}: {error}"));
+    let client = Client::open(disk, State::default()).unwrap_or_else(|failed| panic!("{place}: {}", failed.0));
     let verified = client.db.verify(pool()).unwrap_or_else(|error| panic!("{place}: {error}"));
     assert_eq!(verified.unknown_files, Vec::<String>::new(), "{place}");
     let found = State::of(&client.db);
@@ -442,7 +442,7 @@ fn work_on(client: &Client, place: &str) {
 fn a_crash_at_any_call_leaves_whole_indexes() {
     for workload in workloads() {
         let run = |disk: &FaultStorage| match Client::open(disk, workload.before.clone()) {
-            Err((_, history)) => history,
+            Err(failed) => failed.1,
             Ok(client) => {
                 // The answer is lost with the power.
                 drop((workload.act)(&client));
@@ -477,7 +477,8 @@ fn an_error_at_any_call_leaves_whole_indexes() {
             disk.set_plan(FaultPlan::FailAt(call, IoKind::StorageFull));
             let client = match Client::open(&disk, workload.before.clone()) {
                 Ok(client) => client,
-                Err((error, history)) => {
+                Err(failed) => {
+                    let (error, history) = *failed;
                     assert!(error.to_string().contains(DB), "{place}: {error}");
                     disk.set_plan(FaultPlan::Never);
                     check_recovered(&history, &disk, &place, true);
