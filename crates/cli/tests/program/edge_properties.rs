@@ -350,9 +350,9 @@ fn answers_have_columns() {
     assert_eq!(text(&["neighbors", "SEA", "--return", "key,out_degree"]), "key\tout_degree\nJFK\t0\nORD\t1\n");
     assert_eq!(
         text(&["neighbors", "JFK", "--in", "--return", "source,number"]),
-        "source\tnumber\nORD\t3\nSEA\t0\nSEA\t1\n"
+        "source\tnumber\nORD\t0\nSEA\t1\nSEA\t2\n"
     );
-    assert_eq!(text(&["edge", "SEA", "JFK", "--return", "number,delay"]), "number\tdelay\n0\t-3.5\n1\t10.0\n");
+    assert_eq!(text(&["edge", "SEA", "JFK", "--return", "number,delay"]), "number\tdelay\n1\t-3.5\n2\t10.0\n");
     assert_eq!(
         json(&["khop", "SEA", "2", "--return", "key,in_degree", "--limit", "1"]),
         json!([{ "key": "JFK", "in_degree": 3 }])
