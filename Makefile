@@ -64,7 +64,7 @@ install:
 # GAPBS=DIR compares with GAP's programs, built there; SG=FILE measures on that serialized graph. RIVALS=1 builds
 # SQLite and redb and compares transactions with theirs; ROADS=FILE and SOCIAL=FILE are real graphs for these.
 BENCH := cargo run --release --quiet --locked --package anden-bench $(if $(RIVALS),--features rivals) --
-BENCHMARKS := load kernels snapshots updates live tiers transactions outofcore
+BENCHMARKS := load kernels snapshots updates live tiers transactions outofcore properties
 BENCH_OPTIONS := --json $(if $(GAPBS),--gapbs $(GAPBS)) $(if $(SG),--sg $(SG)) \
 	$(if $(ROADS),--roads $(ROADS)) $(if $(SOCIAL),--social $(SOCIAL))
 

@@ -48,9 +48,11 @@ impl View {
     ///
     /// # Errors
     /// [`Error::InvalidInput`], with the character: a predicate that does not parse, names a property that is not there, or
-    /// compares types that do not go together; a calculation that leaves the range of its type or divides by zero: where
-    /// predicates calculate, all is read at once. Methods that read the part can fail with [`Error::Memory`], where it is
-    /// too large for the budget of the session, and on damage.
+    /// compares types that do not go together. [`Error::InvalidInput`]: a calculation leaves the range of its type or
+    /// divides by zero. So that this shows here, a part by a predicate that calculates is laid out at once.
+    ///
+    /// Methods that read the part fail with [`Error::Memory`], where it is too large for the budget of the session, and on
+    /// damage.
     pub fn filter(&self, edges: Option<&str>, vertices: Option<&str>) -> Result<Self> {
         let filter = Filter::new(self, edges, vertices)?;
         let can_fail = filter.can_fail();
@@ -69,7 +71,7 @@ fn said_of(whose: &str, error: Error) -> Error {
     }
 }
 
-/// What the entries and the vertices of a part have in common.
+/// The predicates over the edges and the vertices of a part.
 #[derive(Debug)]
 pub(crate) struct Filter {
     edges: Option<EdgeFilter>,

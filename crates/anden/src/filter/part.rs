@@ -64,8 +64,15 @@ impl Part {
     /// The lists, laid out where single questions have taken about as long as that takes: so all questions together take
     /// at most about twice the time of the better way. `None` where that is not so, or they cannot be laid out.
     pub(crate) fn lay_out_if_worth_it(&self, view: &View) -> Option<&lama::View> {
-        let is_worth_it = self.spent.load(Ordering::Relaxed) >= view.stored().num_arcs().max(LEAST_SPENT);
-        if is_worth_it { self.lay_out(view).ok() } else { None }
+        if self.spent.load(Ordering::Relaxed) < view.stored().num_arcs().max(LEAST_SPENT) {
+            return None;
+        }
+        let lists = self.lay_out(view).ok();
+        if lists.is_none() {
+            // The next attempt waits as long as this one did: each of them reads everything.
+            self.spent.store(0, Ordering::Relaxed);
+        }
+        lists
     }
 
     /// The lists of the part `view`, laid out at the first call.
@@ -147,6 +154,7 @@ impl Part {
         Ok(hidden)
     }
 
+    /// Lays out what is left of the view.
     fn left_of(&self, view: &View) -> Result<lama::View> {
         let stored = view.stored();
         if stored.is_listening() {

@@ -15,7 +15,7 @@ const LIST_COST: usize = 100;
 
 /// The lists for a question about a few of them.
 pub(crate) enum SingleLists<'a> {
-    /// They are as they are read.
+    /// All entries of these lists count.
     Whole(&'a lama::View),
     /// Those of a part that is not laid out.
     Tested(TestedLists<'a>),
@@ -161,17 +161,17 @@ impl Graph for TestedLists<'_> {
         self.stored.vertex_bound()
     }
 
-    /// At most: those that no filter leaves out were not counted.
+    /// An upper bound: vertices that a filter leaves out count too.
     fn num_vertices(&self) -> usize {
         self.stored.num_vertices()
     }
 
-    /// At most, as of the vertices.
+    /// An upper bound: edges that a filter leaves out count too.
     fn num_edges(&self) -> u64 {
         self.stored.num_edges()
     }
 
-    /// At most, as of the vertices.
+    /// An upper bound: edges that a filter leaves out count too.
     fn num_arcs(&self) -> u64 {
         self.stored.num_arcs()
     }

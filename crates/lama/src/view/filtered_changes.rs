@@ -190,7 +190,7 @@ impl ListDifference {
     }
 }
 
-/// What is left of the changes over a snapshot. It is as the changes are in everything but the lists.
+/// What is left of the changes over a snapshot. Keys, properties and vertices are those of the changes; lists are its own.
 #[derive(Debug)]
 struct FilteredChanges {
     whole: Arc<dyn Overlay>,
